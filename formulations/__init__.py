@@ -1,0 +1,42 @@
+"""The ground floor: the data of a pruning problem, and its models."""
+
+from formulations.cost_items import CostItems
+from formulations.ensemble import Ensemble
+from formulations.errors import (
+    BrokenFileError,
+    CapacityOverflowError,
+    InterruptedSolveError,
+    InvalidInputError,
+    NotFittedForestError,
+    PruneModelsError,
+    SolverFailedError,
+    UnsupportedModelError,
+)
+from formulations.node_errors import ErrorComponent, NodeErrors
+from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
+from formulations.pruning_path import PruningPath
+from formulations.solution import ItemLoads, Solution, Solver, Status, StopReason
+
+__all__ = [
+    "BrokenFileError",
+    "CapacityOverflowError",
+    "CostItems",
+    "Ensemble",
+    "ErrorComponent",
+    "InterruptedSolveError",
+    "InvalidInputError",
+    "ItemLoads",
+    "NodeErrors",
+    "NotFittedForestError",
+    "PruneModelsError",
+    "Pruning",
+    "PruningPath",
+    "PruningProblem",
+    "Solution",
+    "Solver",
+    "SolverFailedError",
+    "Status",
+    "StopReason",
+    "UnsupportedModelError",
+]

@@ -1,0 +1,193 @@
+"""What an example pays for: items with prices, and which items a feature needs.
+
+An example pays an item once, however many trees and features need it. Plain feature costs are one item a
+feature; a group of features computed together shares one item; a discount ("the blood is drawn once") is an
+item of the feature's own plus one that the group shares.
+
+Prices are kept as exact fractions of the decimals that were written: 7.27 is 727/100.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational, Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+
+Price = float | int | Fraction | Decimal
+
+
+def exact(value: object, name: str) -> Fraction:
+    """The fraction that a non-negative decimal stands for; `name` appears in the error.
+
+    A float counts as the shortest decimal that denotes it, so 0.1 is 1/10.
+
+    Raises
+    ------
+    InvalidInputError
+        if the value is negative, NaN, infinite or not a number.
+    """
+    if isinstance(value, Rational):  # ints and Fractions
+        number = Fraction(int(value.numerator), int(value.denominator))  # NumPy's integers would overflow
+    elif isinstance(value, Decimal) and value.is_finite():
+        number = Fraction(value)
+    elif isinstance(value, Real) and math.isfinite(float(value)):
+        number = Fraction(repr(float(value)))
+    else:
+        raise InvalidInputError(f"{name} is {value!r}; give a finite number >= 0")
+    if number < 0:
+        raise InvalidInputError(f"{name} is {value!r}, negative; give a number >= 0")
+    return number
+
+
+@dataclass(frozen=True, eq=False)
+class CostItems:
+    """M cost items and the set ``items(f)`` of each of F features.
+
+    Parameters
+    ----------
+    names
+        the M items' names.
+    prices
+        the M prices, in whatever unit the user counts (money, seconds, needles), each >= 0.
+    needs
+        for each of the F features the items (indices) that it needs, without repeats.
+    once
+        for each item whether it is paid once for all examples together (a licence, a model to load) instead of
+        once by each example that uses it. None: no such item.
+
+    Raises
+    ------
+    InvalidInputError
+        for negative or non-finite prices, unknown items, or lengths that differ.
+    """
+
+    names: tuple[str, ...]
+    prices: tuple[Fraction, ...]
+    needs: tuple[tuple[int, ...], ...]
+    once: tuple[bool, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.names) != len(self.prices):
+            raise InvalidInputError(f"costs: {len(self.names)} item names for {len(self.prices)} prices")
+        if self.once is not None and len(self.once) != len(self.names):
+            raise InvalidInputError(f"costs: `once` has {len(self.once)} entries for {len(self.names)} items")
+        prices = tuple(exact(p, f"costs: the price of {n!r}") for n, p in zip(self.names, self.prices, strict=True))
+        object.__setattr__(self, "prices", prices)
+        for f, items in enumerate(self.needs):
+            unknown = [m for m in items if not 0 <= m < len(self.names)]
+            if unknown or len(set(items)) != len(items):
+                raise InvalidInputError(
+                    f"costs: feature {f} needs items {items}; name each of 0 to {len(self.names) - 1} at most once"
+                )
+
+    @property
+    def n_items(self) -> int:
+        """M, the number of items."""
+        return len(self.names)
+
+    @property
+    def n_features(self) -> int:
+        """F, the number of features."""
+        return len(self.needs)
+
+    @property
+    def price(self) -> NDArray[np.float64]:
+        """The prices as float64, shape (M,)."""
+        return np.array([float(p) for p in self.prices], dtype=np.float64)
+
+    @property
+    def paid_once(self) -> NDArray[np.bool_]:
+        """bool, shape (M,): items paid once for all examples."""
+        return np.zeros(self.n_items, dtype=bool) if self.once is None else np.array(self.once, dtype=bool)
+
+    def __repr__(self) -> str:
+        return f"CostItems({self.n_items} items, {self.n_features} features)"
+
+    @classmethod
+    def plain(cls, prices: Sequence[Price] | NDArray[np.float64], names: Sequence[str] | None = None) -> CostItems:
+        """One item a feature: feature f costs ``prices[f]``."""
+        labels = _labels(names, len(prices))
+        exact_prices = tuple(exact(p, f"costs: the price of {n!r}") for n, p in zip(labels, prices, strict=True))
+        return cls(labels, exact_prices, tuple((f,) for f in range(len(labels))))
+
+    @classmethod
+    def from_items(
+        cls,
+        prices: Mapping[str, Price],
+        needs: Sequence[Iterable[str]],
+        once: Iterable[str] = (),
+    ) -> CostItems:
+        """Items by name: ``prices[item]``, and for each feature the names of the items that it needs."""
+        names = tuple(prices)
+        index = {name: m for m, name in enumerate(names)}
+        for f, items in enumerate(needs):
+            for item in items:
+                if item not in index:
+                    raise InvalidInputError(f"costs: feature {f} needs the item {item!r}, which has no price")
+        paid_once = set(once)
+        unknown = sorted(paid_once - set(names))
+        if unknown:
+            raise InvalidInputError(f"costs: `once` names the item {unknown[0]!r}, which has no price")
+        return cls(
+            names,
+            tuple(exact(p, f"costs: the price of {n!r}") for n, p in prices.items()),
+            tuple(tuple(dict.fromkeys(index[item] for item in items)) for items in needs),
+            tuple(name in paid_once for name in names),
+        )
+
+    @classmethod
+    def grouped(cls, groups: Sequence[str], prices: Mapping[str, Price]) -> CostItems:
+        """Features of one group share one item: feature f needs ``groups[f]`` at ``prices[groups[f]]``."""
+        return cls.from_items(prices, [(g,) for g in groups])
+
+    @classmethod
+    def discounted(
+        cls,
+        cost: Sequence[Price],
+        discount_cost: Sequence[Price],
+        group: Sequence[str | None],
+        names: Sequence[str] | None = None,
+    ) -> CostItems:
+        """Prices with a discount: ``cost[f]`` for the first feature of its group, then ``discount_cost[f]``.
+
+        The difference is the price of an item that the group shares, so it must be the same over the group.
+        A group of None (or an empty string) means no discount.
+        """
+        labels = _labels(names, len(cost))
+        prices: dict[str, Price] = {}
+        needs: list[tuple[str, ...]] = []
+        for label, full, reduced, shared in zip(labels, cost, discount_cost, group, strict=True):
+            own = exact(full, f"costs: the cost of {label!r}")
+            if not shared:
+                prices[label] = own
+                needs.append((label,))
+                continue
+            rest = exact(reduced, f"costs: the discount_cost of {label!r}")
+            item = f"shared:{shared}"
+            if own < rest:
+                raise InvalidInputError(f"costs: {label!r} has discount_cost {reduced} above its cost {full}")
+            if prices.setdefault(item, own - rest) != own - rest:
+                raise InvalidInputError(
+                    f"costs: the discount of {label!r} is {float(own - rest)}, the other features of the group "
+                    f"{shared!r} have {float(prices[item])}; a shared item has one price"
+                )
+            prices[label] = rest
+            needs.append((label, item))
+        return cls.from_items(prices, needs)
+
+
+def _labels(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    """The names given, or x0, x1, ..."""
+    if names is None:
+        return tuple(f"x{f}" for f in range(count))
+    if len(names) != count:
+        raise InvalidInputError(f"costs: {len(names)} names for {count} prices")
+    return tuple(str(n) for n in names)

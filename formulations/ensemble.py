@@ -1,0 +1,146 @@
+"""The trees of a forest as plain NumPy arrays.
+
+All trees stand one behind the other: tree t has the nodes ``tree_start[t] .. tree_start[t+1]-1``,
+its root first, and every child behind its parent. So a pass over the ids upwards visits parents
+before children, and a pass downwards children before parents; every algorithm of the package
+relies on that and none needs recursion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+
+Task = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """An averaged ensemble of T decision trees with n nodes in all.
+
+    Parameters
+    ----------
+    tree_start
+        int64, shape (T + 1,): the first node of each tree, and n.
+    left, right
+        int32, shape (n,): children (ids over the whole ensemble), -1 at leaves.
+    feature
+        int32, shape (n,): the feature that the node tests, -1 at leaves.
+    threshold
+        float64, shape (n,): an example goes left where ``float32(x) <= threshold``.
+    missing_left
+        bool, shape (n,): where a NaN goes.
+    value
+        float64, shape (n, K): class fractions (classification) or, with K = 1, the mean (regression):
+        what the node predicts if it is a leaf.
+    n_features
+        number of features that the forest was trained on.
+    task
+        ``"classification"`` or ``"regression"``.
+    classes
+        the K labels, in the order of `value`'s columns; None for regression.
+    feature_names
+        the names that the forest was trained with, or None.
+
+    Raises
+    ------
+    InvalidInputError
+        where the arrays do not describe trees in the order stated above.
+    """
+
+    tree_start: NDArray[np.int64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+    n_features: int
+    task: Task
+    classes: NDArray[Any] | None = None
+    feature_names: tuple[str, ...] | None = None
+    parent: NDArray[np.int32] = field(init=False)
+    depth: NDArray[np.int32] = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = self.n_nodes
+        for name in ("left", "right", "feature", "threshold", "missing_left", "value"):
+            if len(getattr(self, name)) != n:
+                raise InvalidInputError(f"ensemble: {name} has {len(getattr(self, name))} entries, left has {n}: one a node")
+        split = np.flatnonzero(self.left >= 0)
+        ids = np.concatenate([self.left[split], self.right[split]]).astype(np.int64)
+        parents = np.concatenate([split, split])
+        tree = np.repeat(np.arange(self.n_trees), np.diff(self.tree_start))
+        if (ids <= parents).any() or (ids >= n).any() or (tree[ids] != tree[parents]).any():
+            raise InvalidInputError("ensemble: a child must stand behind its parent, in the same tree; renumber the nodes")
+        expected = np.ones(n, dtype=np.int64)
+        expected[self.tree_start[:-1]] = 0
+        if (np.bincount(ids, minlength=n) != expected).any():
+            raise InvalidInputError("ensemble: every node but a root must have exactly one parent")
+        bad = split[(self.feature[split] < 0) | (self.feature[split] >= self.n_features)]
+        if bad.size:
+            raise InvalidInputError(
+                f"ensemble: node {bad[0]} tests feature {self.feature[bad[0]]}, "
+                f"the forest has features 0 to {self.n_features - 1}"
+            )
+        parent = np.full(n, -1, dtype=np.int32)
+        parent[ids] = parents
+        object.__setattr__(self, "parent", parent)
+        object.__setattr__(self, "depth", _depths(parent, split, self.left, self.right))
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all trees."""
+        return int(self.left.shape[0])
+
+    @property
+    def n_trees(self) -> int:
+        """T, the number of trees."""
+        return int(self.tree_start.shape[0]) - 1
+
+    @cached_property
+    def is_split(self) -> NDArray[np.bool_]:
+        """bool, shape (n,): the internal nodes."""
+        return self.left >= 0
+
+    @property
+    def n_splits(self) -> int:
+        """Number of internal nodes of all trees."""
+        return int(self.is_split.sum())
+
+    @cached_property
+    def tree_of(self) -> NDArray[np.int32]:
+        """int32, shape (n,): the tree that a node belongs to."""
+        return np.repeat(np.arange(self.n_trees, dtype=np.int32), np.diff(self.tree_start))
+
+    @cached_property
+    def roots(self) -> NDArray[np.int64]:
+        """int64, shape (T,): the root of each tree."""
+        return self.tree_start[:-1]
+
+    def __repr__(self) -> str:
+        return f"Ensemble({self.n_trees} trees, {self.n_splits} splits, {self.n_features} features, {self.task})"
+
+
+def _depths(
+    parent: NDArray[np.int32],
+    split: NDArray[np.int64],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Distance of each node from its root, one vectorised sweep a level."""
+    depth = np.zeros(parent.shape[0], dtype=np.int32)
+    level = split[parent[split] < 0]
+    d = 0
+    while level.size:
+        d += 1
+        below = np.concatenate([left[level], right[level]])
+        depth[below] = d
+        level = below[left[below] >= 0]
+    return depth

@@ -1,0 +1,132 @@
+"""Purchases with the same users are one purchase: the exact reduction of identical usage columns.
+
+If (m, i) and (m', i') are needed by the same set of splits, then in some optimum, and in every smallest and every
+largest one, both are paid or neither is: replace them by one purchase at the sum of their prices. On a real forest
+this removes more than half of the usage arcs, and nearly all of them in the smaller parts into which a path falls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Which purchases were merged.
+
+    Parameters
+    ----------
+    representative
+        int32, shape (j,): the purchase that stands for each one; itself where it stands for itself.
+    arc
+        int64: the usage arcs that remain, those of the representatives, in their old order.
+    price
+        int64, shape (j,): the sum of the prices at representatives, 0 elsewhere.
+    """
+
+    representative: NDArray[np.int32]
+    arc: NDArray[np.int64]
+    price: NDArray[np.int64]
+
+
+def merge_purchases(tail: NDArray[np.int32], head: NDArray[np.int32], price: NDArray[np.int64]) -> Merged:
+    """Find purchases with equal sets of users.
+
+    Parameters
+    ----------
+    tail, head
+        usage arcs, every purchase's arcs in the same order of tails (as the canonical order is).
+    price
+        shape (j,), purchases numbered from 0.
+    """
+    representative = _representatives(tail, head, price.shape[0])
+    total = np.zeros_like(price)
+    np.add.at(total, representative, price)
+    remaining = np.flatnonzero(representative[head] == head)
+    return Merged(representative, remaining, total)
+
+
+@njit(cache=True)
+def split_loads(tail, load, representative, group_start, group_head, group_load, price, head):  # type: ignore[no-untyped-def]
+    """Share the loads of merged purchases out among their members, user by user, each filled up to its price.
+
+    Arcs (tail, head) come grouped by tail; those of the merged purchases for split u are ``group_start[u]:group_start[u + 1]``. A
+    group's users all reach all its members, so first come, first served always succeeds. Writes into `load`.
+    """
+    open_load = np.zeros(price.shape[0], dtype=np.int64)
+    room = price.copy()
+    k = 0
+    while k < tail.shape[0]:
+        u = tail[k]
+        for g in range(group_start[u], group_start[u + 1]):
+            open_load[group_head[g]] = group_load[g]
+        while k < tail.shape[0] and tail[k] == u:
+            r = representative[head[k]]
+            part = min(open_load[r], room[head[k]])
+            load[k] = part
+            open_load[r] -= part
+            room[head[k]] -= part
+            k += 1
+        for g in range(group_start[u], group_start[u + 1]):
+            open_load[group_head[g]] = 0
+
+
+@njit(cache=True)
+def _mixed(x):  # type: ignore[no-untyped-def]
+    """The splitmix64 finaliser: spreads consecutive ids over 64 bits."""
+    z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(cache=True)
+def _representatives(tail, head, n_purchases):  # type: ignore[no-untyped-def]
+    """A hash table of user sets; equal hashes are compared entry by entry, so nothing rests on luck."""
+    key = np.zeros(n_purchases, dtype=np.uint64)
+    start = np.zeros(n_purchases + 1, dtype=np.int64)
+    for k in range(tail.shape[0]):
+        key[head[k]] += _mixed(tail[k])
+        start[head[k] + 1] += 1
+    for j in range(n_purchases):
+        start[j + 1] += start[j]
+    place = start[:-1].copy()
+    users = np.empty(tail.shape[0], dtype=np.int32)
+    for k in range(tail.shape[0]):
+        users[place[head[k]]] = tail[k]
+        place[head[k]] += 1
+    size = 1
+    while size < 2 * n_purchases:
+        size *= 2
+    table = np.full(size, -1, dtype=np.int32)
+    mask = np.uint64(size - 1)
+    representative = np.empty(n_purchases, dtype=np.int32)
+    for j in range(n_purchases):
+        slot = _mixed(key[j]) & mask
+        while True:
+            r = table[slot]
+            if r < 0:
+                table[slot] = j
+                representative[j] = j
+                break
+            if key[r] == key[j] and _same(users, start, r, j):
+                representative[j] = r
+                break
+            slot = (slot + np.uint64(1)) & mask
+    return representative
+
+
+@njit(cache=True)
+def _same(users, start, a, b):  # type: ignore[no-untyped-def]
+    """Whether two purchases have the same users."""
+    n = start[a + 1] - start[a]
+    if n != start[b + 1] - start[b]:
+        return False
+    for k in range(n):  # noqa: SIM110 (compiled)
+        if users[start[a] + k] != users[start[b] + k]:
+            return False
+    return True

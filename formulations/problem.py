@@ -1,0 +1,241 @@
+"""The instance: a forest, the errors of its nodes, and what predictions cost.
+
+    minimise  sum_h error_h z_h  +  lam * [ (1/N) sum_m c_m sum_i omega_i w_{m,i} + (1/N) sum_h a_h |S_h| y_h ]   (OBJ)
+
+z_h = 1 where h is a leaf after pruning, y_h = 1 where it is still a split, w_{m,i} = 1 where example i pays item m in some
+tree. error_h = e_h / (T W_t). The bracket is *the cost*: per example of the cost sample, in the unit of the prices, evaluation
+included. lam is error per unit of cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.cost_items import CostItems, Price, exact
+from formulations.ensemble import Ensemble
+from formulations.errors import InvalidInputError
+from formulations.integers import Integers, to_integers
+from formulations.node_errors import NodeErrors
+from formulations.routing import Routing, as_rows, route
+from formulations.usage import Charges, UsageArcs, charges_of, count_arcs, usage_arcs
+
+if TYPE_CHECKING:
+    from formulations.pruning import Pruning
+
+
+@dataclass(frozen=True, eq=False)
+class PruningProblem:
+    """Which splits of a forest to keep, so that error and cost are least; see (OBJ).
+
+    Build it with `PruningProblem.build`, or from a fitted forest with `prunemodels.problem_from_forest`.
+
+    Parameters
+    ----------
+    ensemble
+        the trees.
+    errors
+        e_h and W_t of every node, each >= 0. Gains may be negative all the same: a split can be wrong more often than its
+        parent on data that it was not grown on.
+    costs
+        items, prices, and what each feature needs.
+    X
+        the cost sample as it was given: a reference, not a copy.
+    rows
+        int64: the rows of X with positive weight; the others pay nothing and are left out of all below.
+    weights
+        float64, one a row of `rows`: omega_i > 0.
+    evaluation
+        a_f >= 0 for each feature: the price of evaluating one split on it.
+    routing, charges
+        who reaches which node, and what each node charges them.
+    integers
+        the same instance in integers, for exact arithmetic.
+    """
+
+    ensemble: Ensemble
+    errors: NodeErrors
+    costs: CostItems
+    X: object
+    rows: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    evaluation: tuple[Fraction, ...]
+    routing: Routing
+    charges: Charges
+    integers: Integers
+
+    @classmethod
+    def build(
+        cls,
+        ensemble: Ensemble,
+        errors: NodeErrors,
+        X: object,
+        costs: CostItems,
+        *,
+        weights: ArrayLike | None = None,
+        evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+    ) -> PruningProblem:
+        """Route the cost sample and set up the instance.
+
+        Parameters
+        ----------
+        X
+            cost sample, shape (N, n_features): a table, an array or a sparse matrix; NaN is a missing value.
+        weights
+            shape (N,), >= 0: omega, the weight of each example in the cost. Default: 1 each.
+        evaluation_cost
+            a >= 0: price of evaluating one split on one example, one for all features or one for each.
+
+        Raises
+        ------
+        InvalidInputError
+            for sizes that do not fit each other, and for negative or non-finite numbers.
+        CapacityOverflowError
+            for prices or weights too far apart for 64-bit integers.
+        """
+        if costs.n_features != ensemble.n_features:
+            raise InvalidInputError(
+                f"costs has prices for {costs.n_features} features, the forest was trained on {ensemble.n_features}"
+            )
+        X32 = as_rows(X, ensemble.n_features)
+        omega = check_weights(weights, X32.shape[0], "weights")
+        rows = np.flatnonzero(omega > 0)
+        routing = route(ensemble, X32 if len(rows) == len(X32) else X32[rows])
+        evaluation = _evaluation(evaluation_cost, ensemble)
+        integers = to_integers(ensemble, errors, costs, omega[rows], evaluation, routing)
+        charges = charges_of(ensemble, costs)
+        return cls(ensemble, errors, costs, X, rows, omega[rows], evaluation, routing, charges, integers)
+
+    @cached_property
+    def node_error(self) -> NDArray[np.float64]:
+        """error_h of every node, shape (n,), in the units of (OBJ)."""
+        return self.errors.per_node(self.ensemble)
+
+    @cached_property
+    def gain(self) -> NDArray[np.float64]:
+        """g_h = error_h - error_left - error_right at splits, 0 at leaves; may be negative. Shape (n,)."""
+        e, split = self.node_error, np.flatnonzero(self.ensemble.is_split)
+        gain = np.zeros_like(e)
+        gain[split] = e[split] - e[self.ensemble.left[split]] - e[self.ensemble.right[split]]
+        return gain
+
+    @cached_property
+    def splits(self) -> NDArray[np.int32]:
+        """The internal nodes, ascending."""
+        return np.flatnonzero(self.ensemble.is_split).astype(np.int32)
+
+    @property
+    def n_rows(self) -> int:
+        """Examples of positive weight in the cost sample."""
+        return self.routing.n_rows
+
+    @property
+    def total_weight(self) -> float:
+        """N, the weight of the cost sample."""
+        return float(self.weights.sum())
+
+    @cached_property
+    def arcs_per_node(self) -> NDArray[np.int64]:
+        """Usage arcs of each node, shape (n,)."""
+        return count_arcs(self.charges, self.routing, self.costs.paid_once)
+
+    @cached_property
+    def n_usage_arcs(self) -> int:
+        """Usage arcs of the whole instance: how large its network is."""
+        return int(self.arcs_per_node.sum())
+
+    @property
+    def n_purchases(self) -> int:
+        """Numbers that `UsageArcs.head` can take: M N + M."""
+        return self.costs.n_items * (self.n_rows + 1)
+
+    @cached_property
+    def node_weight(self) -> NDArray[np.float64]:
+        """|S_h| of every node: the weight of the examples that reach it. Shape (n,)."""
+        size = np.empty(self.ensemble.n_nodes)
+        for t in range(self.ensemble.n_trees):
+            nodes = slice(int(self.ensemble.tree_start[t]), int(self.ensemble.tree_start[t + 1]))
+            sums = np.concatenate([[0.0], np.cumsum(self.weights[self.routing.order[t]])])
+            size[nodes] = sums[self.routing.stop[nodes]] - sums[self.routing.start[nodes]]
+        return size
+
+    @cached_property
+    def evaluation_price(self) -> NDArray[np.float64]:
+        """a_f |S_h| / N of every split: what keeping it adds to the evaluation cost. Shape (n,)."""
+        a = np.array([float(x) for x in self.evaluation])
+        if not a.any():
+            return np.zeros(self.ensemble.n_nodes)
+        price = a[self.ensemble.feature] * self.node_weight / self.total_weight
+        return np.where(self.ensemble.is_split, price, 0.0)
+
+    def usage_arcs(self, nodes: NDArray[np.int32] | None = None) -> UsageArcs:
+        """Usage arcs of the given splits (default: all), in canonical order."""
+        return usage_arcs(
+            self.charges,
+            self.routing,
+            self.ensemble.tree_of,
+            self.costs.paid_once,
+            self.splits if nodes is None else nodes,
+        )
+
+    def purchase_price(self) -> NDArray[np.int64]:
+        """Integer price of every purchase, in the numbering of `UsageArcs`. Shape (M N + M,)."""
+        once = self.costs.paid_once
+        price = np.zeros(self.n_purchases, dtype=np.int64)
+        per_row = np.where(once, 0, self.integers.price)
+        price[: -self.costs.n_items] = np.outer(per_row, self.integers.weight).ravel()
+        price[-self.costs.n_items :] = np.where(once, self.integers.price * self.integers.weight.sum(), 0)
+        return price
+
+    def unpruned(self) -> Pruning:
+        """The forest as it is: every split kept."""
+        return self.pruning(self.ensemble.is_split)
+
+    def all_roots(self) -> Pruning:
+        """The forest of single leaves: no split kept."""
+        return self.pruning(np.zeros(self.ensemble.n_nodes, dtype=bool))
+
+    def pruning(self, kept: NDArray[np.bool_]) -> Pruning:
+        """The pruning that keeps the given splits (bool, shape (n,), closed under parents)."""
+        from formulations.pruning import Pruning
+
+        return Pruning(self, kept)
+
+    def __repr__(self) -> str:
+        return f"PruningProblem({self.ensemble!r}, {self.n_rows:,} cost rows, {self.n_usage_arcs:,} usage arcs)"
+
+
+def check_weights(weights: ArrayLike | None, n_rows: int, name: str) -> NDArray[np.float64]:
+    """Example weights as float64, one each if None; refuses negative, non-finite, or all-zero ones."""
+    if weights is None:
+        return np.ones(n_rows)
+    try:
+        w = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} are not numeric ({error}); give one number >= 0 an example") from error
+    if w.shape != (n_rows,):
+        raise InvalidInputError(f"{name} has shape {w.shape}, there are {n_rows} examples: give one weight each")
+    bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
+    if bad.size:
+        raise InvalidInputError(f"{name}[{bad[0]}] is {w[bad[0]]}; weights must be finite and >= 0")
+    if not w.any():
+        raise InvalidInputError(f"{name} are all 0: no example would count")
+    return w
+
+
+def _evaluation(cost: Price | Sequence[Price] | NDArray[np.float64], ensemble: Ensemble) -> tuple[Fraction, ...]:
+    """a_f as exact fractions, one a feature."""
+    if np.ndim(cost) == 0:  # type: ignore[arg-type]
+        return (exact(cost, "evaluation_cost"),) * ensemble.n_features
+    prices = list(cost)  # type: ignore[arg-type]
+    if len(prices) != ensemble.n_features:
+        raise InvalidInputError(
+            f"evaluation_cost has {len(prices)} prices, the forest was trained on {ensemble.n_features} features"
+        )
+    return tuple(exact(a, f"evaluation_cost[{f}]") for f, a in enumerate(prices))

@@ -1,0 +1,152 @@
+"""A pruning: the splits that are kept.
+
+It is closed under parents, so what remains of each tree is a tree; a node whose parent is kept and that is not kept
+itself is a leaf. Error and cost are computed here from the instance, never read back from a solver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+from formulations.problem import PruningProblem
+
+
+@dataclass(frozen=True, eq=False)
+class Pruning:
+    """The kept splits of a forest.
+
+    Parameters
+    ----------
+    problem
+        the instance that it prunes.
+    kept
+        bool, shape (n,): whether the node is still a split.
+
+    Raises
+    ------
+    InvalidInputError
+        if a leaf is kept, or a split below one that is not.
+    """
+
+    problem: PruningProblem
+    kept: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        ensemble = self.problem.ensemble
+        if self.kept.shape != (ensemble.n_nodes,) or self.kept.dtype != np.bool_:
+            raise InvalidInputError(
+                f"kept is {self.kept.dtype} of shape {self.kept.shape}; give bool, one for each of {ensemble.n_nodes} nodes"
+            )
+        bad = np.flatnonzero(self.kept & ~ensemble.is_split)
+        if bad.size:
+            raise InvalidInputError(f"kept: node {bad[0]} is a leaf, it cannot stay a split")
+        above = self.kept[ensemble.parent] | (ensemble.parent < 0)
+        bad = np.flatnonzero(self.kept & ~above)
+        if bad.size:
+            raise InvalidInputError(
+                f"kept: node {bad[0]} is kept below node {ensemble.parent[bad[0]]}, which is pruned; keep all its ancestors"
+            )
+
+    @cached_property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """z_h: bool, shape (n,), the leaves of the pruned trees."""
+        parent = self.problem.ensemble.parent
+        return ~self.kept & (self.kept[parent] | (parent < 0))
+
+    @cached_property
+    def bought(self) -> NDArray[np.bool_]:
+        """w_{m,i}: bool, shape (M, N): example i pays item m. Items without a price, or paid once, are left out."""
+        p = self.problem
+        bought = np.zeros((p.costs.n_items, p.n_rows), dtype=np.bool_)
+        _mark(
+            np.flatnonzero(self.kept).astype(np.int32),
+            p.charges.start,
+            p.charges.item,
+            p.costs.paid_once,
+            p.ensemble.tree_of,
+            p.routing.order,
+            p.routing.start,
+            p.routing.stop,
+            bought,
+        )
+        return bought
+
+    @cached_property
+    def bought_once(self) -> NDArray[np.bool_]:
+        """bool, shape (M,): items paid once for all examples that the pruned forest needs."""
+        p = self.problem
+        nodes = np.repeat(np.arange(p.ensemble.n_nodes), np.diff(p.charges.start))
+        used = np.zeros(p.costs.n_items, dtype=bool)
+        used[p.charges.item[self.kept[nodes]]] = True
+        used &= p.costs.paid_once
+        return used
+
+    @property
+    def n_splits(self) -> int:
+        """Number of splits kept."""
+        return int(self.kept.sum())
+
+    @cached_property
+    def error(self) -> float:
+        """sum_h error_h z_h: the trees' mean error on the error sample (error rate, or mean squared error)."""
+        return float(self.problem.node_error[self.is_leaf].sum())
+
+    @cached_property
+    def feature_cost(self) -> float:
+        """(1/N) sum_m c_m sum_i omega_i w_{m,i}, items paid once at full price: per example, in the unit of the prices."""
+        p = self.problem
+        items = p.costs.price * (self.bought @ p.weights) / p.total_weight
+        return float(items.sum() + p.costs.price[self.bought_once].sum())
+
+    @cached_property
+    def evaluation_cost(self) -> float:
+        """(1/N) sum over kept splits of a_f |S_h|: per example, in the unit of the prices."""
+        return float(self.problem.evaluation_price[self.kept].sum())
+
+    @property
+    def cost(self) -> float:
+        """Average cost of a prediction: `feature_cost` + `evaluation_cost`."""
+        return self.feature_cost + self.evaluation_cost
+
+    @cached_property
+    def integer_gain(self) -> int:
+        """Sum of the integer gains of the kept splits, in units of ``problem.integers.gain_unit``."""
+        return int(self.problem.integers.gain[self.kept].sum())
+
+    @cached_property
+    def integer_cost(self) -> int:
+        """The cost in units of ``problem.integers.price_unit``."""
+        ints, costs = self.problem.integers, self.problem.costs
+        per_row = sum(int(c) * int(ints.weight[b].sum()) for c, b in zip(ints.price, self.bought, strict=True) if c)
+        once = int(ints.price[self.bought_once].sum()) * int(ints.weight.sum()) if costs.once else 0
+        return per_row + once + int(ints.evaluation[self.kept].sum())
+
+    @property
+    def exact_cost(self) -> Fraction:
+        """The cost as a fraction; equal to `cost` up to floating point, and up to ``integers.cost_rounding``."""
+        return self.integer_cost * self.problem.integers.price_unit
+
+    def value(self, lam: float) -> float:
+        """(OBJ): error + lam * cost."""
+        return self.error + float(lam) * self.cost
+
+    def __repr__(self) -> str:
+        return f"Pruning(cost={self.cost:.6g}, error={self.error:.6g}, {self.n_splits} splits)"
+
+
+@njit(cache=True)
+def _mark(nodes, charge_start, charge_item, paid_once, tree_of, order, start, stop, bought):  # type: ignore[no-untyped-def]
+    """Set bought[m, i] for every kept node's charges."""
+    for h in nodes:
+        for j in range(charge_start[h], charge_start[h + 1]):
+            m = charge_item[j]
+            if not paid_once[m]:
+                for p in range(start[h], stop[h]):
+                    bought[m, order[tree_of[h], p]] = True

@@ -1,0 +1,143 @@
+"""Small instances for all tests: the papers' two trees, hand-worked cases, and seeded random ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations import CostItems, Ensemble, ErrorComponent, NodeErrors, PruningProblem
+
+
+@dataclass
+class Node:
+    """A split on `feature` at `threshold`, or, without children, a leaf."""
+
+    error: float
+    feature: int = -1
+    threshold: float = 0.5
+    left: Node | None = None
+    right: Node | None = None
+
+
+def ensemble_of(trees: list[Node], n_features: int) -> tuple[Ensemble, NDArray[np.float64]]:
+    """Arrays of nested nodes, numbered in preorder, and their errors."""
+    rows: list[tuple[int, int, int, float, float]] = []
+    starts = [0]
+
+    def add(node: Node) -> int:
+        h = len(rows)
+        rows.append((-1, -1, node.feature, node.threshold, node.error))
+        if node.left is not None and node.right is not None:
+            left = add(node.left)
+            right = add(node.right)
+            rows[h] = (left, right, *rows[h][2:])
+        return h
+
+    for tree in trees:
+        add(tree)
+        starts.append(len(rows))
+    left, right, feature, threshold, error = (np.array(column) for column in zip(*rows, strict=True))
+    ensemble = Ensemble(
+        np.array(starts, dtype=np.int64),
+        left.astype(np.int32),
+        right.astype(np.int32),
+        feature.astype(np.int32),
+        threshold.astype(np.float64),
+        np.zeros(len(rows), dtype=bool),
+        np.ones((len(rows), 1)),
+        n_features,
+        "classification",
+        np.array([0]),
+    )
+    return ensemble, error.astype(np.float64)
+
+
+def golden(errors: dict[int, float] | None = None) -> PruningProblem:
+    """Figure 1 of NWS15 (Figure 4 of BP16): two trees, one example that reaches nodes 4 and 11.
+
+    The papers number the nodes 1 to 12, features 1 to 3; here both count from 0 (node 1 -> 0, feature 1 -> 0).
+    """
+    e = errors or {}
+    one = Node(e.get(1, 4), 0, 0.5, Node(e.get(2, 0)), Node(e.get(3, 2), 1, 0.5, Node(e.get(4, 0)), Node(e.get(5, 0))))
+    two = Node(
+        e.get(6, 4),
+        1,
+        0.5,
+        Node(e.get(7, 1), 0, 0.5, Node(e.get(8, 0)), Node(e.get(9, 0))),
+        Node(e.get(10, 2), 2, 0.5, Node(e.get(11, 0)), Node(e.get(12, 1))),
+    )
+    # x1 > 0.5 (to 3) and x2 <= 0.5 (to 4) in tree 1 ... but tree 2 sends x2 > 0.5 to 10: its threshold on feature 2 is lower
+    two.threshold = -0.5
+    ensemble, error = ensemble_of([one, two], 3)
+    x = np.array([[1.0, 0.0, 0.0]])
+    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 4.0), x, CostItems.plain([1, 1, 1]))
+
+
+def plain_errors(ensemble: Ensemble, error: NDArray[np.float64], weight: float) -> NodeErrors:
+    """One component with the same W_t for every tree."""
+    return NodeErrors((ErrorComponent(error, np.full(ensemble.n_trees, weight)),))
+
+
+def random_tree(rng: np.random.Generator, n_features: int, splits: int, largest_error: int) -> Node:
+    """A tree of any shape with the given number of splits; errors are unrelated, so gains may be negative."""
+    error = float(rng.integers(0, largest_error + 1))
+    if splits == 0:
+        return Node(error)
+    below = splits - 1
+    left = int(rng.integers(0, below + 1))
+    return Node(
+        error,
+        int(rng.integers(n_features)),
+        float(rng.integers(0, 4)) + 0.5,
+        random_tree(rng, n_features, left, largest_error),
+        random_tree(rng, n_features, below - left, largest_error),
+    )
+
+
+def random_items(rng: np.random.Generator, n_features: int) -> CostItems:
+    """Plain, grouped, shared or once-for-all items; some are free."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return CostItems.plain([int(p) for p in rng.integers(0, 4, n_features)])
+    n_items = int(rng.integers(1, n_features + 2))
+    names = [f"item{m}" for m in range(n_items)]
+    prices = {name: float(rng.choice([0, 0.5, 1, 2.25, 7.27])) for name in names}
+    most = 1 if kind == 1 else 2
+    needs = [list(rng.choice(names, size=min(n_items, int(rng.integers(1, most + 1))), replace=False)) for _ in range(n_features)]
+    once = [n for n in names if kind == 3 and rng.random() < 0.4]
+    return CostItems.from_items(prices, needs, once)
+
+
+def random_problem(seed: int, *, rounded: bool = False) -> PruningProblem:
+    """One to three small trees with everything that an instance can have.
+
+    Negative gains, free items, nodes that no cost row reaches, evaluation prices, weights, ties; trees of a single leaf. With
+    `rounded`, errors are real numbers, so that the instance does not fit integers.
+    """
+    rng = np.random.default_rng(seed)
+    n_features = int(rng.integers(1, 5))
+    n_trees = int(rng.integers(1, 4))
+    trees = [random_tree(rng, n_features, int(rng.integers(0, 6)), int(rng.choice([1, 3, 20]))) for _ in range(n_trees)]
+    ensemble, error = ensemble_of(trees, n_features)
+    if rng.random() < 0.6:  # honest errors: a child never errs more than its parent would there
+        for h in reversed(range(ensemble.n_nodes)):
+            if ensemble.left[h] >= 0:
+                error[h] = max(error[h], error[ensemble.left[h]] + error[ensemble.right[h]])
+    if rounded:
+        error = error + rng.random(len(error)) / 3
+    n_rows = int(rng.integers(1, 9))
+    x = rng.integers(0, 5, (n_rows, n_features)).astype(float)
+    weights = None if rng.random() < 0.6 else rng.choice([0.0, 1.0, 2.0, 0.5], n_rows)
+    if weights is not None and not weights.any():
+        weights[0] = 1.0
+    evaluation = 0 if rng.random() < 0.5 else [float(a) for a in rng.choice([0, 0.1, 1], n_features)]
+    return PruningProblem.build(
+        ensemble,
+        plain_errors(ensemble, error, float(rng.integers(1, 30))),
+        x,
+        random_items(rng, n_features),
+        weights=weights,
+        evaluation_cost=evaluation,
+    )
