@@ -1,0 +1,36 @@
+"""What a check answers: does the claim hold, and what shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The outcome of a check.
+
+    Parameters
+    ----------
+    claim
+        the sentence that was checked.
+    holds
+        True, False, or None where the method cannot decide.
+    method
+        how it was decided.
+    certificate
+        what shows it, for yes and for no: numbers, or the first thing that is wrong.
+    """
+
+    claim: str
+    holds: bool | None
+    method: str
+    certificate: Any = None
+
+    def __bool__(self) -> bool:
+        """Whether the claim is known to hold."""
+        return self.holds is True
+
+    def __str__(self) -> str:
+        word = {True: "holds", False: "is refuted", None: "is undecided"}[self.holds]
+        return f"{self.claim}: {word} ({self.method}; {self.certificate})"

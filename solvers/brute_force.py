@@ -1,0 +1,143 @@
+"""Every pruning of a small forest, one by one: the reference that owes nothing to any theorem.
+
+The prunings of a tree are counted by  c(leaf) = 1,  c(h) = 1 + c(left) c(right);  those of a forest are all combinations.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.cost_items import exact
+from formulations.ensemble import Ensemble
+from formulations.errors import InvalidInputError
+from formulations.problem import PruningProblem
+from formulations.solution import Solution, StopReason
+
+LIMIT = 1_000_000
+"""More prunings than that are refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class AllPrunings:
+    """All P prunings of a forest.
+
+    Parameters
+    ----------
+    kept
+        bool, shape (P, n).
+    gain, cost
+        int64, shape (P,): in units of ``problem.integers``.
+    """
+
+    kept: NDArray[np.bool_]
+    gain: NDArray[np.int64]
+    cost: NDArray[np.int64]
+
+
+def count_prunings(ensemble: Ensemble) -> int:
+    """Number of prunings of the forest."""
+    count = [1] * ensemble.n_nodes
+    for h in reversed(range(ensemble.n_nodes)):
+        if ensemble.left[h] >= 0:
+            count[h] = 1 + count[ensemble.left[h]] * count[ensemble.right[h]]
+    return math.prod(count[r] for r in ensemble.roots)
+
+
+def all_prunings(problem: PruningProblem) -> AllPrunings:
+    """List every pruning with its gain and cost, in exact integers.
+
+    Raises
+    ------
+    InvalidInputError
+        for forests with more than a million prunings.
+    """
+    ensemble = problem.ensemble
+    total = count_prunings(ensemble)
+    if total > LIMIT:
+        raise InvalidInputError(f"brute force: the forest has {total:.3g} prunings, at most {LIMIT:,} can be listed; use min_cut")
+    kept = np.zeros((1, ensemble.n_nodes), dtype=bool)
+    for root in ensemble.roots:
+        mine = list(_closures(ensemble, int(root)))
+        block = np.zeros((len(mine), ensemble.n_nodes), dtype=bool)
+        for k, nodes in enumerate(mine):
+            block[k, list(nodes)] = True
+        kept = (kept[:, None, :] | block[None, :, :]).reshape(-1, ensemble.n_nodes)
+    gain = kept @ problem.integers.gain
+    return AllPrunings(kept, gain, _costs(problem, kept))
+
+
+def _closures(ensemble: Ensemble, h: int) -> Iterator[tuple[int, ...]]:
+    """All sets of splits to keep below and at h."""
+    yield ()
+    if ensemble.left[h] >= 0:
+        below = list(_closures(ensemble, int(ensemble.right[h])))
+        for left in _closures(ensemble, int(ensemble.left[h])):
+            for right in below:
+                yield (h, *left, *right)
+
+
+def _costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Integer cost of every pruning, purchase by purchase."""
+    arcs, price = problem.usage_arcs(), problem.purchase_price()
+    cost: NDArray[np.int64] = kept @ problem.integers.evaluation
+    for purchase in np.unique(arcs.head):
+        users = arcs.tail[arcs.head == purchase]
+        cost += kept[:, users].any(axis=1) * price[purchase]
+    return cost
+
+
+def brute_force(problem: PruningProblem, lam: float, *, time_limit: float = math.inf) -> Solution:
+    """The best of all prunings for one lambda; among several the one with the fewest splits.
+
+    Parameters
+    ----------
+    lam
+        error per unit of cost, >= 0.
+    time_limit
+        not needed: what is accepted takes seconds.
+
+    Raises
+    ------
+    InvalidInputError
+        for forests with more than a million prunings, and for a negative or NaN lambda.
+    """
+    start = time.perf_counter()
+    rate = exact(lam, "lam") / problem.integers.lam_unit
+    every = all_prunings(problem)
+    worth = every.gain.astype(object) * rate.denominator - every.cost.astype(object) * rate.numerator
+    best = max(worth)
+    winners = np.flatnonzero(worth == best)
+    chosen = winners[np.argmin(every.kept[winners].sum(axis=1))]
+    pruning = problem.pruning(every.kept[chosen])
+    value = pruning.value(float(lam))
+    ints = problem.integers
+    slack = 2 * (ints.error_rounding + float(lam) * ints.cost_rounding)
+    stats = {"seconds": time.perf_counter() - start, "prunings": float(len(worth))}
+    tolerance = 0.0 if ints.exact else 1e-9
+    return Solution(problem, lam, pruning, value, value - slack, StopReason.CONVERGED, tolerance, None, stats)
+
+
+def lower_hull(every: AllPrunings) -> list[tuple[Fraction, int]]:
+    """Breakpoints of the path by comparing all prunings: pairs (ratio of integers, a pruning's row), lambda rising from 0.
+
+    The row is a smallest optimum on the interval from its ratio to the next; found by walking along the hull, not by cuts.
+    """
+    size = every.kept.sum(axis=1)
+    current = max(range(len(size)), key=lambda k: (int(every.gain[k]), -int(every.cost[k]), -int(size[k])))
+    hull = [(Fraction(0), current)]
+    while True:
+        cheaper = np.flatnonzero(every.cost < every.cost[current])
+        if not cheaper.size:
+            return hull
+        drop = [Fraction(int(every.gain[current] - every.gain[k]), int(every.cost[current] - every.cost[k])) for k in cheaper]
+        ratio = min(drop)
+        ties = [int(k) for k, d in zip(cheaper, drop, strict=True) if d == ratio]
+        current = min(ties, key=lambda k: (int(every.cost[k]), int(size[k])))
+        hull.append((ratio, current))

@@ -1,0 +1,32 @@
+"""Numbering a few ids out of many from 0."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+def compact(ids: NDArray[np.int32], scratch: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The ids that occur, each once in the order of their first occurrence, and each id's place among them.
+
+    `scratch` has room for every id; what it holds before does not matter, and after is undefined.
+    """
+    scratch[ids] = -1
+    occurring, place = _number(ids, scratch)
+    return occurring, place
+
+
+@njit(cache=True)
+def _number(ids, scratch):  # type: ignore[no-untyped-def]
+    place = np.empty(ids.shape[0], dtype=np.int32)
+    occurring = np.empty(ids.shape[0], dtype=np.int32)
+    count = 0
+    for k in range(ids.shape[0]):
+        j = ids[k]
+        if scratch[j] < 0:
+            scratch[j] = count
+            occurring[count] = j
+            count += 1
+        place[k] = scratch[j]
+    return occurring[:count].copy(), place

@@ -1,0 +1,28 @@
+"""A progress bar on stderr for long work."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from tqdm import tqdm
+
+
+class Progress:
+    """Counts up to `total`; silent unless `shown`."""
+
+    def __init__(self, what: str, total: int, *, shown: bool) -> None:
+        self._bar = tqdm(
+            total=total, desc=what, unit=" splits", unit_scale=True, file=sys.stderr, leave=False, disable=not shown, delay=1
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bar.close()
+
+    def advance(self, count: int) -> None:
+        """Report `count` more done."""
+        self._bar.update(count)
