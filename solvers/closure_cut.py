@@ -13,6 +13,7 @@ A purchase with a single user is folded into that split's profit first, which ch
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,15 +55,27 @@ class ClosureProblem:
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """A best closure, its value by (1), and, where asked for, the flow on each usage arc."""
+    """A best closure, its value by (1), and the flow that proves it.
+
+    Parameters
+    ----------
+    keep
+        bool, shape (k,): the smallest or the largest best closure.
+    value
+        its value by (1), >= 0.
+    n_arcs
+        arcs of the network that was solved.
+    loads
+        call it for the flow on each usage arc, int64; it reads the solved network, which lives as long as this does.
+    """
 
     keep: NDArray[np.bool_]
     value: int
-    load: NDArray[np.int64] | None
     n_arcs: int
+    loads: Callable[[], NDArray[np.int64]]
 
 
-def best_closure(problem: ClosureProblem, *, ties: Ties = "smallest", loads: bool = False) -> Closure:
+def best_closure(problem: ClosureProblem, *, ties: Ties = "smallest") -> Closure:
     """Solve (1) by one minimum cut with OR-Tools.
 
     Raises
@@ -81,13 +94,11 @@ def best_closure(problem: ClosureProblem, *, ties: Ties = "smallest", loads: boo
     total = _sum(np.maximum(profit, 0))
     _check_fits(total, _sum(np.maximum(-profit, 0)) + _sum(problem.price))
     if total == 0 and ties == "smallest":
-        load = _all_loads(problem, shared, None) if loads else None
-        return Closure(np.zeros(k, dtype=bool), 0, load, 0)
+        return Closure(np.zeros(k, dtype=bool), 0, 0, lambda: _all_loads(problem, shared, None))
     network = _Network(problem, profit, shared, total)
     flow = network.solve()
     keep = network.source_side(ties)
-    load = _all_loads(problem, shared, network.usage_flow()) if loads else None
-    return Closure(keep, total - flow, load, network.n_arcs)
+    return Closure(keep, total - flow, network.n_arcs, lambda: _all_loads(problem, shared, network.usage_flow()))
 
 
 class _Network:

@@ -174,12 +174,11 @@ def _cut(
     parent = np.where(above >= 0, place[above], np.int32(-1))
     group_tail, group_head = tail[merged.arc], head[merged.arc]
     instance = ClosureProblem(scaled.profit[nodes], parent, place[group_tail], group_head, merged.price)
-    closure = best_closure(instance, ties=ties, loads=True)
-    assert closure.load is not None
+    closure = best_closure(instance, ties=ties)
     start = np.zeros(problem.ensemble.n_nodes + 1, dtype=np.int64)
     start[1:] = np.cumsum(np.bincount(group_tail, minlength=problem.ensemble.n_nodes))
     mine = np.zeros(tail.size, dtype=np.int64)
-    split_loads(tail, mine, merged.representative, start, group_head, closure.load, scaled.price[purchases], head)
+    split_loads(tail, mine, merged.representative, start, group_head, closure.loads(), scaled.price[purchases], head)
     load[np.flatnonzero(_belongs(problem, nodes))[priced]] = mine
     kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
     kept[nodes] = closure.keep

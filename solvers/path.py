@@ -69,14 +69,14 @@ class _Decomposition:
         """Decide a part's breakpoint, or cut it in two."""
         part, purchases, head = self._merge(part)
         instance, ratio = self._instance(part, purchases, head)
-        closure = best_closure(instance, ties=self.ties, loads=self.loads is not None)
+        closure = best_closure(instance, ties=self.ties)
         self.cuts += 1
         self.arcs_cut += closure.n_arcs
         if closure.value > 0:
             return self._halves(part, closure.keep, closure.keep[instance.tail])
         self.found.append((ratio, part.nodes))
-        if self.loads is not None and closure.load is not None:
-            self.loads.append((part, closure.load))
+        if self.loads is not None:
+            self.loads.append((part, closure.loads()))
         return []
 
     def _merge(self, part: Part) -> tuple[Part, NDArray[np.int32], NDArray[np.int32]]:

@@ -1,4 +1,4 @@
-"""Small instances for all tests: the papers' two trees, hand-worked cases, and seeded random ones."""
+"""Small instances for all tests: nested nodes to arrays, and seeded random forests with everything that can occur."""
 
 from __future__ import annotations
 
@@ -52,27 +52,6 @@ def ensemble_of(trees: list[Node], n_features: int) -> tuple[Ensemble, NDArray[n
         np.array([0]),
     )
     return ensemble, error.astype(np.float64)
-
-
-def golden(errors: dict[int, float] | None = None) -> PruningProblem:
-    """Figure 1 of NWS15 (Figure 4 of BP16): two trees, one example that reaches nodes 4 and 11.
-
-    The papers number the nodes 1 to 12, features 1 to 3; here both count from 0 (node 1 -> 0, feature 1 -> 0).
-    """
-    e = errors or {}
-    one = Node(e.get(1, 4), 0, 0.5, Node(e.get(2, 0)), Node(e.get(3, 2), 1, 0.5, Node(e.get(4, 0)), Node(e.get(5, 0))))
-    two = Node(
-        e.get(6, 4),
-        1,
-        0.5,
-        Node(e.get(7, 1), 0, 0.5, Node(e.get(8, 0)), Node(e.get(9, 0))),
-        Node(e.get(10, 2), 2, 0.5, Node(e.get(11, 0)), Node(e.get(12, 1))),
-    )
-    # x1 > 0.5 (to 3) and x2 <= 0.5 (to 4) in tree 1 ... but tree 2 sends x2 > 0.5 to 10: its threshold on feature 2 is lower
-    two.threshold = -0.5
-    ensemble, error = ensemble_of([one, two], 3)
-    x = np.array([[1.0, 0.0, 0.0]])
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 4.0), x, CostItems.plain([1, 1, 1]))
 
 
 def plain_errors(ensemble: Ensemble, error: NDArray[np.float64], weight: float) -> NodeErrors:

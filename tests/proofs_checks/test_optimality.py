@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from formulations import PruningPath, Solution
+from formulations.papers import two_trees
 from formulations.solution import ItemLoads
 from proofs_checks import check_path, check_solution
 from solvers import min_cut, pruning_path
-from tests.instances import golden, random_problem
+from tests.instances import random_problem
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
@@ -35,7 +36,7 @@ def test_rounded_paths_hold_within_their_rounding(seed: int) -> None:
 @pytest.fixture
 def solution() -> Solution:
     """The optimum of the golden instance at lambda = 1/4."""
-    return min_cut(golden(), 0.25)
+    return min_cut(two_trees(), 0.25)
 
 
 def loads(solution: Solution, load: Any = None, **changes: Any) -> Solution:
@@ -79,12 +80,12 @@ def test_tampered_solutions_are_rejected(solution: Solution) -> None:
 def test_missing_certificate_is_undecided(solution: Solution) -> None:
     """Without loads the checker neither accepts nor refutes."""
     assert check_solution(solution.problem, replace(solution, certificate=None)).holds is None
-    assert check_path(replace(pruning_path(golden()), certificate=None)).holds is None
+    assert check_path(replace(pruning_path(two_trees()), certificate=None)).holds is None
 
 
 def test_tampered_paths_are_rejected() -> None:
     """A path with a level, a breakpoint or a load moved is refuted."""
-    path = pruning_path(golden())
+    path = pruning_path(two_trees())
     certificate = path.certificate
     assert certificate is not None
     level = path.level.copy()

@@ -20,11 +20,12 @@ from formulations import (
     Status,
     StopReason,
 )
+from formulations.papers import two_trees
 from proofs_checks import check_solution
 from solvers import SOLVERS, brute_force, min_cut
 from solvers.closure_cut import ClosureProblem, best_closure
 from solvers.min_cut import largest_below
-from tests.instances import Node, ensemble_of, golden, plain_errors, random_problem
+from tests.instances import Node, ensemble_of, plain_errors, random_problem
 
 LAMBDAS = [0, 0.003, 0.02, 0.1, 1 / 3, math.pi, 1234.5, 1e300]
 
@@ -69,7 +70,7 @@ def test_cut_on_arbitrary_forests(seed: int, lam: Fraction, ties: str) -> None:
 
 def test_golden_instance_by_hand() -> None:
     """At lambda = 1/4 feature 3 is given up: error 2/8 + 1/4 * 2 features = 3/4; see test_path for the gains."""
-    found = min_cut(golden(), 0.25)
+    found = min_cut(two_trees(), 0.25)
     assert found.value == found.bound == 0.75
     assert found.gap == 0
     assert found.pruning is not None
@@ -96,15 +97,15 @@ def test_prices_make_the_sign() -> None:
 def test_bad_lambdas_are_refused(name: str, lam: float) -> None:
     """Every engine refuses a lambda that is negative, NaN or infinite, and says the value."""
     with pytest.raises(InvalidInputError, match=f"lam is {lam}"):
-        SOLVERS[name](golden(), lam)
+        SOLVERS[name](two_trees(), lam)
 
 
 def test_no_time_gives_a_pruning_and_an_honest_bound() -> None:
     """Past the time limit the answer is feasible, with a true bound and the reason."""
-    found = min_cut(golden(), 0.01, time_limit=0.0)
+    found = min_cut(two_trees(), 0.01, time_limit=0.0)
     assert found.stopped is StopReason.TIME_LIMIT
     assert found.status is Status.FEASIBLE
-    assert found.bound < brute_force(golden(), 0.01).value <= found.value
+    assert found.bound < brute_force(two_trees(), 0.01).value <= found.value
     assert 0 < found.relative_gap <= 1
 
 
@@ -117,7 +118,7 @@ def test_interrupt_in_the_cut_is_clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(solvers.closure_cut.max_flow, "SimpleMaxFlow", Stopped)
     with pytest.raises(InterruptedSolveError):
-        min_cut(golden(), 0.1)
+        min_cut(two_trees(), 0.1)
 
 
 def test_capacities_beyond_62_bits_are_refused() -> None:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 import solvers.path
 from formulations import CostItems, InterruptedSolveError, InvalidInputError, PruningPath, PruningProblem
+from formulations.papers import two_trees
 from solvers import pruning_path
 from solvers.brute_force import AllPrunings, all_prunings, lower_hull
-from tests.instances import Node, ensemble_of, golden, plain_errors, random_problem
+from tests.instances import Node, ensemble_of, plain_errors, random_problem
 
 SEEDS = range(400)
 
@@ -99,7 +100,7 @@ def test_golden_instance() -> None:
     and 2 then pay 6 for 2, but feature 2 with node 6 and 7 alone earns 2, with node 3 as well 4, which needs feature
     1, alone worth 2: pairs {1, 2} 6/2 = 3, against {2} 2/1 and {1} 2/1. Both go at 3/8.
     """
-    path = pruning_path(golden())
+    path = pruning_path(two_trees())
     assert path.breakpoints == (0, Fraction(1, 8), Fraction(3, 8))
     assert path.cost.tolist() == [3, 2, 0]
     assert path.error.tolist() == [1 / 8, 2 / 8, 1]
@@ -143,7 +144,7 @@ def test_ties_differ_where_a_split_gains_nothing() -> None:
 
 def test_at_cost_takes_the_best_row_within_the_budget() -> None:
     """at_cost compares exact fractions: a budget equal to a row's cost gets that row, a hair less the next."""
-    path = pruning_path(golden())
+    path = pruning_path(two_trees())
     assert [path.row_at_cost(b) for b in (4, 3, 2.999, 2, 1.5, 0)] == [0, 0, 1, 1, 2, 2]
 
 
@@ -151,19 +152,19 @@ def test_at_cost_takes_the_best_row_within_the_budget() -> None:
 def test_bad_budgets_are_refused(budget: float) -> None:
     """A budget that is negative or no number is refused with its value."""
     with pytest.raises(InvalidInputError, match="budget is"):
-        pruning_path(golden()).at_cost(budget)
+        pruning_path(two_trees()).at_cost(budget)
 
 
 @pytest.mark.parametrize("lam", [-0.5, float("nan"), Fraction(-1, 2)])
 def test_bad_lambdas_are_refused(lam: float) -> None:
     """A negative lambda or NaN is refused."""
     with pytest.raises(InvalidInputError, match="lam is"):
-        pruning_path(golden()).at_lam(lam)
+        pruning_path(two_trees()).at_lam(lam)
 
 
 def test_at_error_is_the_cheapest_within_the_error() -> None:
     """at_error takes the last row whose error is allowed, and refuses what no pruning reaches."""
-    path = pruning_path(golden())
+    path = pruning_path(two_trees())
     assert path.at_error(0.25).cost == 2
     assert path.at_error(1).cost == 0
     with pytest.raises(InvalidInputError, match=r"max_error is 0\.1, the least error"):
@@ -198,12 +199,12 @@ def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(solvers.path, "best_closure", stop)
     with pytest.raises(InterruptedSolveError, match="nothing was changed"):
-        pruning_path(golden())
+        pruning_path(two_trees())
 
 
 def test_progress_bar_counts_all_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bar reaches its total: every split is decided once."""
     seen: list[int] = []
     monkeypatch.setattr(solvers.path.Progress, "advance", lambda self, count: seen.append(count))
-    path = pruning_path(golden(), progress=True)
+    path = pruning_path(two_trees(), progress=True)
     assert sum(seen) == path.problem.ensemble.n_splits
