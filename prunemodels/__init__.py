@@ -1,0 +1,70 @@
+"""Optimal pruning of tree ensembles under prediction-time cost.
+
+>>> import prunemodels as pm
+>>> problem = pm.problem_from_forest(forest, X_valid, costs=costs)   # doctest: +SKIP
+>>> path = pm.pruning_path(problem)                                  # doctest: +SKIP
+>>> cheap = pm.apply_pruning(path.at_cost(24.0), forest)             # doctest: +SKIP
+"""
+
+# ruff: noqa: E402 (nothing of ours may be imported before the check)
+from prunemodels.siblings import check_siblings
+
+check_siblings()
+
+from formulations import (
+    BrokenFileError,
+    CapacityOverflowError,
+    CostItems,
+    Ensemble,
+    InterruptedSolveError,
+    InvalidInputError,
+    NotFittedForestError,
+    PruneModelsError,
+    Pruning,
+    PruningPath,
+    PruningProblem,
+    Solution,
+    SolverFailedError,
+    Status,
+    StopReason,
+    UnsupportedModelError,
+)
+from prunemodels.error_samples import Blend, Given, InBag, OutOfBag
+from prunemodels.evaluation import Evaluation, evaluate
+from prunemodels.forests import read_forest
+from prunemodels.problems import problem_from_forest
+from prunemodels.surgery import apply_pruning
+from solvers import SOLVERS, min_cut, pruning_path
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "SOLVERS",
+    "Blend",
+    "BrokenFileError",
+    "CapacityOverflowError",
+    "CostItems",
+    "Ensemble",
+    "Evaluation",
+    "Given",
+    "InBag",
+    "InterruptedSolveError",
+    "InvalidInputError",
+    "NotFittedForestError",
+    "OutOfBag",
+    "PruneModelsError",
+    "Pruning",
+    "PruningPath",
+    "PruningProblem",
+    "Solution",
+    "SolverFailedError",
+    "Status",
+    "StopReason",
+    "UnsupportedModelError",
+    "apply_pruning",
+    "evaluate",
+    "min_cut",
+    "problem_from_forest",
+    "pruning_path",
+    "read_forest",
+]

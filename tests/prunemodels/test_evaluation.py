@@ -1,0 +1,65 @@
+"""Cost and accuracy of a forest on labelled examples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+import prunemodels as pm
+from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows
+
+
+def test_by_hand():
+    """Two splits: rows that go right at the root ask for one feature, the others for two."""
+    X = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    tree = DecisionTreeClassifier(random_state=0).fit(X, ["a", "b", "c", "c"])
+    result = pm.evaluate(tree, X, ["a", "b", "c", "a"], costs=[3, 5], evaluation_cost=0.5)
+    assert result.features == 1.5
+    assert result.cost == 3 + 5 / 2 + 0.5 * 1.5
+    assert result.error == 0.25
+    assert (result.splits, result.n) == (2, 4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_agrees_with_the_pruning(kind):
+    """The pruned forest costs on the cost sample what its pruning says, and errs as its own ``predict``."""
+    case = fitted(kind)
+    costs, X = [7.27, 1, 0, 2.5, 9], case.X
+    problem = pm.problem_from_forest(case.forest, X, costs=costs, evaluation_cost=0.1)
+    pruning = random_pruning(problem)
+    pruned = pm.apply_pruning(pruning, case.forest)
+    result = pm.evaluate(pruned, X, case.y, costs=costs, evaluation_cost=0.1)
+    assert result.cost == pytest.approx(pruning.cost)
+    assert result.splits == pruning.n_splits
+    wrong = pruned.predict(X) != case.y if hasattr(pruned, "classes_") else (pruned.predict(X) - case.y) ** 2
+    assert result.error == np.mean(wrong)
+
+
+def test_all_roots_ask_for_nothing():
+    """A forest of single leaves costs nothing and asks for no feature."""
+    case = fitted("random forest")
+    roots = pm.apply_pruning(pm.problem_from_forest(case.forest, case.X, costs=1).all_roots(), case.forest)
+    result = pm.evaluate(roots, case.X, case.y, costs=1, evaluation_cost=1)
+    assert (result.cost, result.features, result.splits) == (0, 0, 0)
+
+
+def test_labels_of_another_shape_are_refused():
+    """A column of labels, which would be compared with every prediction, and too few labels are refused."""
+    case = fitted("regression forest")
+    for y in (case.y[:, None], case.y[1:]):
+        with pytest.raises(pm.InvalidInputError, match=r"y has shape .*, X has 90 rows: give one label each"):
+            pm.evaluate(case.forest, case.X, y, costs=1)
+
+
+def test_labels_that_the_forest_does_not_know_are_errors():
+    """A new label is a wrong prediction."""
+    case = fitted("random forest, 3 string labels")
+    assert pm.evaluate(case.forest, case.X, ["purple"] * 90, costs=1).error == 1.0
+
+
+def test_bad_prices_are_refused():
+    """Prices are checked as in `problem_from_forest`."""
+    case = fitted("random forest")
+    with pytest.raises(pm.InvalidInputError, match="costs has 2 prices"):
+        pm.evaluate(case.forest, rows(), case.y, costs=[1, 2])
