@@ -1,0 +1,196 @@
+"""The whole path against one cut: arcs, breakpoints, seconds, bytes.
+
+    python -m benchmarks.path                        BP16's MiniBooNE setting: 40 entropy trees, 15,000 cost rows
+    python -m benchmarks.path --data covtype426k     the same on Covertype
+
+The forest is grown in one process and measured in another, so that training does not hide in the peak memory. Compiled code is
+warmed up on a small instance first; every time is the best of --repeats runs in one process, and the ratios are what to quote:
+machines differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import joblib
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations import Pruning
+from prunemodels.datasets import load_dataset, part_sizes
+from solvers.closure_cut import ClosureProblem, best_closure
+from solvers.numbering import compact
+
+T = TypeVar("T")
+
+
+def train(name: str, seed: int, file: Path) -> None:
+    """Grow BP16's forest and keep it with the rows of the cost sample."""
+    data = load_dataset(name)
+    order = np.random.default_rng(seed).permutation(len(data.y))
+    n_train, n_cost, _ = part_sizes(data.name, len(data.y))
+    train_rows, cost_rows = order[:n_train], order[n_train : n_train + n_cost]
+    forest = RandomForestClassifier(40, criterion="entropy", max_features=None, n_jobs=-1, random_state=seed)
+    X = np.asarray(data.X, dtype=np.float32)
+    forest.fit(X[train_rows], data.y[train_rows])
+    joblib.dump((forest, X[cost_rows]), file)
+
+
+def best_of(repeats: int, work: Callable[[], T]) -> tuple[float, T]:
+    """Least seconds of several runs, and the last answer."""
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        answer = work()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds), answer
+
+
+def resident() -> int:
+    """Bytes of memory that the process holds now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+class Peak:
+    """The largest resident memory while a block runs, above that at its start."""
+
+    def __enter__(self) -> Peak:
+        self.before = self.most = resident()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.005):
+            self.most = max(self.most, resident())
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.most = max(self.most, resident())
+
+    @property
+    def extra(self) -> int:
+        return self.most - self.before
+
+
+def plain_cut(problem: pm.PruningProblem, ratio_of: Pruning, lam_index: int, path: pm.PruningPath) -> int:
+    """One cut on the whole network as it is, nothing merged, nothing left out: what the path is compared with."""
+    ints = problem.integers
+    ratio = path.breakpoints[lam_index] / ints.lam_unit
+    arcs, price = problem.usage_arcs(), problem.purchase_price()
+    purchases, head = compact(arcs.head, np.empty(price.size, dtype=np.int32))
+    place = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
+    place[problem.splits] = np.arange(problem.splits.size, dtype=np.int32)
+    above = problem.ensemble.parent[problem.splits]
+    parent = np.where(above >= 0, place[above], np.int32(-1))
+    profit = ints.gain[problem.splits] * ratio.denominator
+    closure = best_closure(ClosureProblem(profit, parent, place[arcs.tail], head, price[purchases] * ratio.numerator))
+    kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
+    kept[problem.splits] = closure.keep
+    assert np.array_equal(kept, ratio_of.kept), "the plain cut and the path disagree"
+    return closure.n_arcs
+
+
+def warm_up() -> None:
+    """Compile everything once."""
+    from sklearn.datasets import load_iris
+
+    X, y = load_iris(return_X_y=True)
+    problem = pm.problem_from_forest(RandomForestClassifier(3, random_state=0).fit(X, y), X, costs=1)
+    path = pm.pruning_path(problem)
+    pm.min_cut(problem, 0.01)
+    path.to_frame()
+
+
+def measure(file: Path, repeats: int) -> dict[str, float]:
+    """Build, path and cuts on a trained forest."""
+    forest, X = joblib.load(file)
+    warm_up()
+    with Peak() as peak:
+        build, problem = best_of(1, lambda: pm.problem_from_forest(forest, X, costs=1))
+        first, path = best_of(1, lambda: pm.pruning_path(problem))
+    whole, path = best_of(repeats, lambda: pm.pruning_path(problem))
+    bare, _ = best_of(repeats, lambda: pm.pruning_path(problem, certificate=False))
+    middle = len(path) // 2
+    lam, pruning = path.breakpoints[middle], path[middle]
+    cut, solution = best_of(repeats, lambda: pm.min_cut(problem, lam))
+    assert solution.gap == 0
+    plain, plain_arcs = best_of(repeats, lambda: plain_cut(problem, pruning, middle, path))
+    return {
+        "usage_arcs": problem.n_usage_arcs,
+        "splits": problem.ensemble.n_splits,
+        "breakpoints": len(path),
+        "cuts": path.stats["cuts"],
+        "arcs_in_all_cuts": path.stats["arcs_cut"],
+        "build_seconds": build,
+        "path_seconds": min(whole, first),
+        "path_without_certificate_seconds": bare,
+        "lambda_in_the_middle": float(lam),
+        "min_cut_seconds": cut,
+        "min_cut_arcs": solution.stats["arcs"],
+        "plain_cut_seconds": plain,
+        "plain_cut_arcs": plain_arcs,
+        "path_over_min_cut": min(whole, first) / cut,
+        "path_over_plain_cut": min(whole, first) / plain,
+        "peak_bytes": peak.extra,
+        "peak_bytes_per_usage_arc": peak.extra / problem.n_usage_arcs,
+    }
+
+
+def machine() -> str:
+    """Processor, cores and versions that the figures belong to."""
+    import numba
+    import ortools
+    import sklearn
+
+    cores = joblib.cpu_count()
+    versions = (
+        f"numpy {np.__version__}, numba {numba.__version__}, ortools {ortools.__version__}, scikit-learn {sklearn.__version__}"
+    )
+    return f"{platform.machine()}, {cores} cores, Python {platform.python_version()}, {versions}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="miniboone", help="data set in the folder PRUNEMODELS_DATA, or a file")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="write the figures there too")
+    parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.measure:
+        print(json.dumps(measure(args.measure, args.repeats)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "forest.joblib"
+        train(args.data, args.seed, file)
+        command = [sys.executable, "-m", "benchmarks.path", "--measure", str(file), "--repeats", str(args.repeats)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    figures = json.loads(done.stdout)
+    print(f"{args.data}, seed {args.seed}; {machine()}")
+    for name, figure in figures.items():
+        print(
+            f"  {name.replace('_', ' '):36s}{figure:>16,.6g}"
+            if figure < 1000
+            else f"  {name.replace('_', ' '):36s}{figure:>16,.0f}"
+        )
+    if args.json:
+        args.json.write_text(json.dumps({"data": args.data, "machine": machine(), **figures}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
