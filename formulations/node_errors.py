@@ -78,6 +78,17 @@ class NodeErrors:
             total += c.e * scale[ensemble.tree_of]
         return total
 
+    def of_all_roots(self, ensemble: Ensemble) -> Fraction:
+        """The error of the forest of single leaves as a fraction, floats taken at their word."""
+        return sum(
+            (
+                c.share * Fraction(float(c.e[root])) / (ensemble.n_trees * Fraction(float(c.weight[t])))
+                for c in self.components
+                for t, root in enumerate(ensemble.roots)
+            ),
+            Fraction(0),
+        )
+
 
 def errors_on_sample(
     ensemble: Ensemble,

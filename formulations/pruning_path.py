@@ -150,8 +150,8 @@ class PruningPath:
         """Error of each row: the trees' mean error on the error sample."""
         p = self.problem
         if p.integers.error_rounding == 0:
-            exact_gain = np.array([float(g * p.integers.gain_unit) for g in self.integer_gain])
-            return np.maximum(p.all_roots().error - exact_gain, 0.0)
+            roots = p.errors.of_all_roots(p.ensemble)
+            return np.array([float(roots - g * p.integers.gain_unit) for g in self.integer_gain])
         gained = np.zeros(len(self.breakpoints) + 2)
         np.add.at(gained, self.level[p.splits] + 1, p.gain[p.splits])
         return np.maximum(p.all_roots().error - self._above(gained), 0.0)

@@ -208,3 +208,13 @@ def test_progress_bar_counts_all_splits(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(solvers.path.Progress, "advance", lambda self, count: seen.append(count))
     path = pruning_path(two_trees(), progress=True)
     assert sum(seen) == path.problem.ensemble.n_splits
+
+
+def test_errors_of_exact_instances_are_exact() -> None:
+    """A path's errors come from fractions: where every example is right the error is 0, not 1e-17."""
+    leaf = Node(0)
+    trees = [Node(e, f % 3, 0.5, leaf, Node(e / 3, (f + 1) % 3, 0.5, leaf, leaf)) for f, e in enumerate([3, 9, 6, 12, 3, 27, 3])]
+    ensemble, error = ensemble_of(trees, 3)
+    x = np.array([[0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 30.0), x, CostItems.plain([1, 1, 1]))
+    assert pruning_path(problem).error[0] == 0.0
