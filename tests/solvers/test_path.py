@@ -211,10 +211,18 @@ def test_progress_bar_counts_all_splits(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_errors_of_exact_instances_are_exact() -> None:
-    """A path's errors come from fractions: where every example is right the error is 0, not 1e-17."""
-    leaf = Node(0)
-    trees = [Node(e, f % 3, 0.5, leaf, Node(e / 3, (f + 1) % 3, 0.5, leaf, leaf)) for f, e in enumerate([3, 9, 6, 12, 3, 27, 3])]
-    ensemble, error = ensemble_of(trees, 3)
-    x = np.array([[0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 30.0), x, CostItems.plain([1, 1, 1]))
-    assert pruning_path(problem).error[0] == 0.0
+    """A path's errors come from fractions: where every example is right the error is 0, not -6e-17 as floats make of 14/44."""
+    ensemble, error = ensemble_of([Node(e, 0, 0.5, Node(0), Node(0)) for e in (6, 3, 4, 1)], 1)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 11.0), np.ones((1, 1)), CostItems.plain([1]))
+    assert pruning_path(problem).error.tolist() == [0.0, 14 / 44]
+
+
+def test_items_paid_once_are_not_free_where_no_row_comes() -> None:
+    """An item paid once for all is charged even by a split that no row of the cost sample reaches."""
+    tree = Node(9, 0, 0.5, Node(1), Node(6, 1, 0.5, Node(1), Node(1)))  # all rows go left
+    ensemble, error = ensemble_of([tree], 2)
+    costs = CostItems.from_items({"a": 0, "b": 2}, [["a"], ["b"]], once=["b"])
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 8.0), np.zeros((2, 2)), costs)
+    path = pruning_path(problem)
+    assert path.breakpoints == (0, Fraction(4, 8) / 2)  # the lower split earns 6 - 2 of 8 for a price of 2
+    assert path.level[[0, 2]].tolist() == [2, 1]
