@@ -1,0 +1,114 @@
+"""A forest in, every optimal pruning out: the whole job on real data, recounted on the pruned scikit-learn forests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier
+
+import prunemodels as pm
+from proofs_checks import check_path, check_solution
+
+DATA = {
+    "breast cancer": (load_breast_cancer, RandomForestClassifier(7, criterion="entropy", random_state=0)),
+    "wine, three classes": (load_wine, RandomForestClassifier(5, class_weight={0: 1, 1: 2, 2: 3}, random_state=1)),
+    "wine, a bag": (load_wine, BaggingClassifier(DecisionTreeClassifier(max_depth=4), 6, max_features=0.5, random_state=2)),
+    "wine, extra trees": (load_wine, ExtraTreesClassifier(5, bootstrap=True, max_depth=5, random_state=3)),
+    "diabetes": (load_diabetes, RandomForestRegressor(5, max_depth=5, random_state=4)),
+}
+
+
+@pytest.fixture(scope="module", params=DATA)
+def job(request: pytest.FixtureRequest) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """A fitted forest, its training data, and a cost sample."""
+    load, forest = DATA[request.param]
+    X, y = load(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order]
+    half = len(y) // 2
+    return forest.fit(X[:half], y[:half]), X[:half], y[:half], X[half:]
+
+
+def features_by_row(forest: Any, X: NDArray[Any]) -> list[set[int]]:
+    """The features that each row is asked for, by scikit-learn's own decision paths."""
+    asked: list[set[int]] = [set() for _ in X]
+    columns = getattr(forest, "estimators_features_", [np.arange(X.shape[1])] * len(forest.estimators_))
+    for tree, mine in zip(forest.estimators_, columns, strict=True):
+        visited = tree.decision_path(X[:, mine]).tocoo()
+        for row, node in zip(visited.row, visited.col, strict=True):
+            feature = tree.tree_.feature[node]
+            if feature >= 0:
+                asked[row].add(int(mine[feature]))
+    return asked
+
+
+def tree_errors(forest: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """Mean over the trees of their weighted in-bag error, by their own predictions."""
+    columns = getattr(forest, "estimators_features_", [np.arange(X.shape[1])] * len(forest.estimators_))
+    errors = []
+    for tree, mine, drawn in zip(forest.estimators_, columns, forest.estimators_samples_, strict=True):
+        predicted, truth = tree.predict(X[drawn][:, mine]), y[drawn]
+        if hasattr(forest, "classes_"):
+            predicted = forest.classes_[predicted.astype(int)] if not isinstance(forest, BaggingClassifier) else predicted
+            errors.append(np.mean(predicted != truth))  # class weights act through the draw itself, since scikit-learn 1.9
+        else:
+            errors.append(np.mean((predicted - truth) ** 2))
+    return float(np.mean(errors))
+
+
+def test_cost_and_error_are_those_of_the_pruned_forest(job: tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any]]) -> None:
+    """Along the path, cost and error recounted by routing examples through the pruned forest equal the reported ones."""
+    forest, X, y, X_cost = job
+    prices = np.round(np.random.default_rng(1).uniform(0, 10, X.shape[1]), 2)
+    path = pm.pruning_path(pm.problem_from_forest(forest, X_cost, costs=prices))
+    rows = sorted({0, 1, len(path) // 3, len(path) // 2, len(path) - 2, len(path) - 1})
+    for k in rows:
+        pruned = pm.apply_pruning(path[k], forest)
+        cost = np.mean([sum(prices[list(asked)]) for asked in features_by_row(pruned, X_cost)])
+        assert path.cost[k] == pytest.approx(cost, rel=1e-12, abs=1e-12)
+        assert path.error[k] == pytest.approx(tree_errors(pruned, X, y), rel=1e-9, abs=1e-9)
+        assert sum(tree.tree_.node_count // 2 for tree in pruned.estimators_) == path.n_splits[k]
+
+
+def test_budget_holds_on_the_cost_sample(job: tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any]]) -> None:
+    """at_cost(B) costs at most B when recounted, and the next better breakpoint costs more."""
+    forest, _, _, X_cost = job
+    path = pm.pruning_path(pm.problem_from_forest(forest, X_cost, costs=1))
+    for budget in (0.5, 1, 2.5, 4, 1e6):
+        pruned = pm.apply_pruning(path.at_cost(budget), forest)
+        assert np.mean([len(asked) for asked in features_by_row(pruned, X_cost)]) <= budget
+        row = path.row_at_cost(budget)
+        assert row == 0 or path.cost[row - 1] > budget
+
+
+def test_a_checker_accepts_path_and_cut_on_real_forests() -> None:
+    """On a small real forest the independent checker proves every row of the path, and single cuts beside it."""
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X[:300], y[:300])
+    problem = pm.problem_from_forest(forest, X[300:400], costs=1, evaluation_cost=0.05)
+    path = pm.pruning_path(problem)
+    assert len(path) > 5
+    verdict = check_path(path)
+    assert verdict, str(verdict)
+    for lam in path.lam[1::4]:
+        verdict = check_solution(problem, pm.min_cut(problem, float(lam)))
+        assert verdict, str(verdict)
+
+
+def test_out_of_bag_gains_may_be_negative() -> None:
+    """With out-of-bag errors some splits do harm; even free of charge they are pruned, and the path stays optimal."""
+    X, y = load_digits(return_X_y=True)
+    forest = RandomForestClassifier(8, max_depth=6, random_state=0).fit(X[:600], y[:600])
+    problem = pm.problem_from_forest(forest, X[600:700], costs=1, errors=pm.OutOfBag(X[:600], y[:600]))
+    assert (problem.gain < -1e-9).any()
+    path = pm.pruning_path(problem)
+    assert path[0].n_splits < problem.ensemble.n_splits
+    assert path[0].error < problem.unpruned().error
+    for k in range(0, len(path), 10):
+        lam = path.breakpoints[k]
+        assert pm.min_cut(problem, lam).value == pytest.approx(path[k].value(float(lam)), rel=1e-7)  # type: ignore[arg-type]
