@@ -160,6 +160,8 @@ def check_solution(problem: PruningProblem, solution: Solution) -> Verdict:
     recount = Recount(problem)
     certificate = solution.certificate
     arcs = problem.usage_arcs()
+    if certificate.load.shape != arcs.tail.shape:
+        return Verdict(claim, False, METHOD, f"{certificate.load.size} loads for {arcs.tail.size} usage arcs")
     loads = {
         (int(t), int(j)): int(k) * certificate.unit for t, j, k in zip(arcs.tail, arcs.head, certificate.load, strict=True) if k
     }
@@ -190,6 +192,8 @@ def check_path(path: PruningPath) -> Verdict:
         return Verdict(claim, None, METHOD, "the path carries no certificate")
     recount, problem = Recount(path.problem), path.problem
     unit, arcs, top = problem.integers.gain_unit, problem.usage_arcs(), len(path.breakpoints)
+    if path.certificate.load.shape != arcs.tail.shape:
+        return Verdict(claim, False, METHOD, f"{path.certificate.load.size} loads for {arcs.tail.size} usage arcs")
     full: dict[tuple[int, int], Fraction] = {}
     borne: dict[int, Fraction] = defaultdict(Fraction)
     for t, j, k in zip(arcs.tail, arcs.head, path.certificate.load, strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formulations import PruningPath, Solution
+from formulations import PruningPath, PruningProblem, Solution
 from formulations.papers import two_trees
 from formulations.solution import ItemLoads
 from proofs_checks import check_path, check_solution
@@ -75,6 +75,20 @@ def test_tampered_solutions_are_rejected(solution: Solution) -> None:
     for what, wrong in tampered.items():
         verdict = check_solution(solution.problem, wrong)
         assert verdict.holds is False, f"{what}: {verdict}"
+
+
+def test_loads_of_other_arcs_are_rejected(solution: Solution) -> None:
+    """Loads for another number of usage arcs, or for arcs that the rows of X do not really have, are noticed."""
+    problem = solution.problem
+    two_rows = np.array([[1.0, 1, 0], [0, 0, 1]])
+    two = PruningProblem.build(problem.ensemble, problem.errors, two_rows, problem.costs)
+    assert "loads for" in check_solution(two, solution).certificate
+    assert check_solution(two, min_cut(two, 0.05))
+    # the rows' routes exchanged: a solution of what is no longer X's instance
+    exchanged = replace(two, routing=replace(two.routing, order=two.routing.order[:, ::-1].copy()))
+    verdict = check_solution(exchanged, min_cut(exchanged, 0.05))
+    assert verdict.holds is False
+    assert "does not need" in verdict.certificate
 
 
 def test_missing_certificate_is_undecided(solution: Solution) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -66,6 +67,20 @@ def test_cut_on_arbitrary_forests(seed: int, lam: Fraction, ties: str) -> None:
     assert found.value == pytest.approx(brute_force(problem, lam).value, abs=1e-12)  # type: ignore[arg-type]
     verdict = check_solution(problem, found)
     assert verdict.holds, verdict
+
+
+@pytest.mark.parametrize("bits", [4, 9])
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("seed", range(25))
+def test_bounds_stay_true_on_a_coarse_grid(seed: int, rounded: bool, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a few bits instead of 61, lambda and prices are badly rounded; the bound is then loose, and still a bound."""
+    monkeypatch.setattr(sys.modules["solvers.min_cut"], "TOTAL_BITS", bits)  # the name itself is the function
+    problem = random_problem(seed, rounded=rounded)
+    for lam in (0, 0.0123456, 1 / 7, math.pi / 10):  # at 0 no price is rounded down, so gains rounded down show
+        found, best = min_cut(problem, lam), brute_force(problem, lam)
+        assert found.bound <= best.value + 1e-12
+        assert found.value >= best.value - 1e-12
+        assert check_solution(problem, found).holds
 
 
 def test_golden_instance_by_hand() -> None:
