@@ -1,0 +1,218 @@
+"""Tables of examples, and the data sets of the papers.
+
+Real data are too large to ship. They are looked for in the folder that the environment variable ``PRUNEMODELS_DATA``
+names, by default ``../shared/data``: each ``NAME.csv.gz`` with a header row and the column ``label`` last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.routing import as_rows
+
+FOLDER_VARIABLE = "PRUNEMODELS_DATA"
+
+TABLE_ENDINGS = (".csv", ".csv.gz", ".parquet")
+
+SPLITS: dict[str, tuple[int, int, int | None]] = {
+    "miniboone": (35_000, 15_000, None),
+    "covtype426k": (36_603, 15_688, 58_101),
+}
+"""Rows of the training, validation and test part (None: all that remain); BP16's numbers where the data allow."""
+
+PROPORTIONS = (0.54, 0.23)
+"""Training and validation part of any other data set; the rest is the test part."""
+
+SOURCES = {
+    "miniboone": "sklearn.datasets.fetch_openml(data_id=44128), or UCI 'MiniBooNE particle identification'",
+    "covtype426k": "sklearn.datasets.fetch_covtype(), or UCI 'Covertype'",
+}
+
+
+def data_folder() -> Path:
+    """Where data sets are looked for."""
+    return Path(os.environ.get(FOLDER_VARIABLE, "../shared/data"))
+
+
+def find_dataset(name_or_file: str | Path) -> Path:
+    """The file of a data set: a path as it is, a bare name in `data_folder`.
+
+    Raises
+    ------
+    BrokenFileError
+        if there is none; says how to get it.
+    """
+    given = Path(name_or_file)
+    if given.is_file():
+        return given
+    in_folder = data_folder() / (given.name if given.suffix else f"{given.name}.csv.gz")
+    if in_folder.is_file():
+        return in_folder
+    name = dataset_name(given)
+    source = SOURCES.get(name, "the UCI Machine Learning Repository, or sklearn.datasets.fetch_openml")
+    raise BrokenFileError(
+        f"there is no file {given}, nor {in_folder}; get the data from {source}, save it as {name}.csv.gz with a header row "
+        f"and the column 'label' last, and name its folder in the environment variable {FOLDER_VARIABLE}"
+    )
+
+
+def dataset_name(file: Path) -> str:
+    """``miniboone`` of ``folder/miniboone.csv.gz``."""
+    return file.name.split(".")[0]
+
+
+def read_table(path: str | Path) -> pd.DataFrame:
+    """Read a CSV (also .csv.gz) or Parquet file with named columns.
+
+    Raises
+    ------
+    InvalidInputError
+        for another ending, or a file without examples or without a header row.
+    BrokenFileError
+        if the file is absent or damaged.
+    """
+    place = Path(path)
+    if not place.name.endswith(TABLE_ENDINGS):
+        raise InvalidInputError(f"{place} is no table that can be read; give a file ending in {', '.join(TABLE_ENDINGS)}")
+    if not place.is_file():
+        raise BrokenFileError(f"there is no file {place}")
+    try:
+        table = pd.read_parquet(place) if place.suffix == ".parquet" else pd.read_csv(place)
+    except Exception as error:  # pandas, pyarrow and gzip each raise their own
+        raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error
+    table.columns = table.columns.map(str)
+    if not len(table):
+        raise InvalidInputError(f"{place} holds no examples; give at least one row below the header")
+    if len(table.columns) and all(_is_number(c) for c in table.columns):
+        raise InvalidInputError(
+            f"{place} has no header row (its first row is {list(table.columns[:3])}, ...); name the columns there"
+        )
+    return table
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def take_column(table: pd.DataFrame, column: str, option: str, source: str) -> NDArray[Any]:
+    """One complete column of a table; `option` and `source` say in errors what asked for it, and where.
+
+    Raises
+    ------
+    InvalidInputError
+        if there is no such column (lists those there are), or a cell is empty.
+    """
+    if column not in table.columns:
+        raise InvalidInputError(f"{option}: {source} has no column {column!r}; it has {shown(table.columns)}")
+    empty = np.flatnonzero(table[column].isna())
+    if empty.size:
+        raise InvalidInputError(f"{option}: {source} has no value of {column!r} in row {empty[0] + 1}; fill it or drop the row")
+    return table[column].to_numpy()
+
+
+def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
+    """The named columns, in that order, as float64; NaN where a cell is empty.
+
+    Raises
+    ------
+    InvalidInputError
+        for a missing column (lists those there are), one with text in it, or an infinite number.
+    """
+    absent = [n for n in names if n not in table.columns]
+    if absent:
+        raise InvalidInputError(
+            f"{source} lacks the column {absent[0]!r} that the forest was trained on ({len(absent)} missing); "
+            f"it has {shown(table.columns)}"
+        )
+    features = table.loc[:, list(names)]
+    for name, kind in features.dtypes.items():
+        if not pd.api.types.is_numeric_dtype(kind):
+            raise InvalidInputError(
+                f"{source}: the column {name!r} holds {kind}, not numbers; encode it as the training data was"
+            )
+    features = features.astype(np.float64)  # nullable and Arrow columns too, with NaN where a cell is empty
+    as_rows(features, len(names), source)
+    return features
+
+
+def shown(names: Sequence[str] | pd.Index[Any], most: int = 12) -> str:
+    """The first names of a list, for messages."""
+    return ", ".join(repr(str(n)) for n in names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Labelled examples and how many of them train, validate and test.
+
+    Parameters
+    ----------
+    X, y
+        features and labels, one row an example.
+    sizes
+        rows of the training, validation and test part.
+    """
+
+    name: str
+    X: pd.DataFrame
+    y: NDArray[Any]
+    sizes: tuple[int, int, int]
+
+    def parts(self, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of the three parts, shuffled with the seed; disjoint."""
+        rows = np.random.default_rng(seed).permutation(len(self.y))
+        train, valid, test = self.sizes
+        return rows[:train], rows[train : train + valid], rows[train + valid : train + valid + test]
+
+
+def load_dataset(name_or_file: str | Path, label: str | None = None) -> Dataset:
+    """Load a data set with the parts that the papers use, see `SPLITS` and `PROPORTIONS`.
+
+    Parameters
+    ----------
+    label
+        the label column; default: the last one.
+
+    Raises
+    ------
+    BrokenFileError, InvalidInputError
+        see `find_dataset`, `read_table`, `take_column`; or if it has too few rows.
+    """
+    file = find_dataset(name_or_file)
+    table = read_table(file)
+    label = str(table.columns[-1]) if label is None else label
+    y = take_column(table, label, "--label", str(file))
+    X = take_features(table, [c for c in table.columns if c != label], str(file))
+    return Dataset(dataset_name(file), X, y, part_sizes(dataset_name(file), len(y)))
+
+
+def part_sizes(name: str, n_rows: int) -> tuple[int, int, int]:
+    """Rows of the training, validation and test part of a data set.
+
+    Raises
+    ------
+    InvalidInputError
+        if a part would be empty.
+    """
+    if name in SPLITS:
+        train, valid, rest = SPLITS[name]
+    else:
+        train, valid, rest = round(PROPORTIONS[0] * n_rows), round(PROPORTIONS[1] * n_rows), None
+    test = n_rows - train - valid if rest is None else rest
+    if min(train, valid, test) < 1 or train + valid + test > n_rows:
+        raise InvalidInputError(
+            f"{name} has {n_rows} rows, too few for its training, validation and test part ({train}, {valid}, {test})"
+        )
+    return train, valid, test

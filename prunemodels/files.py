@@ -1,0 +1,159 @@
+"""Fitted forests in files: joblib and skops.
+
+Loading a joblib file runs whatever code its author put there, so it needs a word of trust. A skops file is read without
+running code from it; only scikit-learn's own types are let in, and a tree's arrays are checked before anything follows them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formulations.errors import BrokenFileError, InvalidInputError
+from prunemodels.forests import read_forest, tree_views
+from prunemodels.outputs import OutputFiles
+
+FOREST_ENDINGS = (".skops", ".joblib")
+
+TRUSTED = ("sklearn.tree._tree.Tree",)
+"""What a forest holds beyond the types that skops trusts: skops cannot check a tree's arrays, `_check_trees` does."""
+
+
+def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
+    """Read a fitted forest from a ``.skops`` or ``.joblib`` file.
+
+    Parameters
+    ----------
+    trust_pickle
+        a joblib file may be loaded: its author is trusted to run code here.
+
+    Raises
+    ------
+    InvalidInputError
+        for another ending, or a joblib file without trust.
+    BrokenFileError
+        if the file is absent, damaged, written by another scikit-learn version, or holds types that no forest needs.
+    UnsupportedModelError, NotFittedForestError
+        if it holds something else than a fitted forest.
+    """
+    place = Path(path)
+    if place.suffix not in FOREST_ENDINGS:
+        raise InvalidInputError(f"{place} has the ending {place.suffix!r}; give a forest as {' or '.join(FOREST_ENDINGS)}")
+    if not place.is_file():
+        raise BrokenFileError(f"there is no file {place}; give the path of a fitted forest")
+    if place.suffix == ".joblib" and not trust_pickle:
+        raise InvalidInputError(
+            f"{place} is a joblib file, and loading one runs any code that it contains; if you trust where it comes from, "
+            "say so with --trust-pickle (in Python: trust_pickle=True); better, save the forest with skops.io.dump"
+        )
+    forest = _load_skops(place) if place.suffix == ".skops" else _load_joblib(place)
+    _check_trees(forest, place)
+    return forest
+
+
+def save_forest(forest: Any, path: str | Path) -> None:
+    """Write a forest whole or not at all, as joblib or skops by the file's ending."""
+    with OutputFiles() as outputs:
+        dump_forest(forest, outputs.aside(path))
+
+
+def dump_forest(forest: Any, path: Path) -> None:
+    """Write a forest to an open place, as joblib or skops by the file's ending."""
+    if path.suffix == ".skops":
+        import skops.io
+
+        skops.io.dump(forest, path, compression=zipfile.ZIP_DEFLATED)
+    elif path.suffix == ".joblib":
+        import joblib
+
+        joblib.dump(forest, path, compress=3)
+    else:
+        raise InvalidInputError(f"{path} has the ending {path.suffix!r}; give a forest as {' or '.join(FOREST_ENDINGS)}")
+
+
+def _load_skops(place: Path) -> Any:
+    import skops.io
+
+    try:
+        with zipfile.ZipFile(place) as archive:
+            schema = archive.read("schema.json").decode()
+        versions = set(re.findall(r'"_sklearn_version": \{[^}]*"content": "\\"([^"\\]+)\\""', schema))
+        json.loads(schema)
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile, zipfile.error) as error:
+        raise BrokenFileError(
+            f"{place} is no skops file, or a damaged one ({error}); write it again with skops.io.dump"
+        ) from error
+    _check_version(place, versions)
+    try:
+        unknown = sorted(set(skops.io.get_untrusted_types(file=place)) - set(TRUSTED))
+    except Exception as error:  # whatever skops meets in a schema that it did not write
+        raise _damaged(place, error) from error
+    if unknown:
+        raise BrokenFileError(
+            f"{place} holds types that no scikit-learn forest needs: {', '.join(unknown)}; loading them could run code. "
+            "Save the forest alone, without what wraps it"
+        )
+    try:
+        return skops.io.load(place, trusted=list(TRUSTED))
+    except Exception as error:
+        raise _damaged(place, error) from error
+
+
+def _load_joblib(place: Path) -> Any:
+    import joblib
+    from sklearn.exceptions import InconsistentVersionWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InconsistentVersionWarning)
+        try:
+            return joblib.load(place)
+        except InconsistentVersionWarning as stale:
+            raise _stale(place, stale.original_sklearn_version) from stale
+        except Exception as error:  # a damaged pickle raises almost anything
+            if "incompatible dtype" in str(error):  # the trees come before the version in the pickle
+                raise _stale(place, None) from error
+            raise _damaged(place, error) from error
+
+
+def _check_version(place: Path, versions: set[str]) -> None:
+    import sklearn
+
+    for version in sorted(versions - {sklearn.__version__}):
+        raise _stale(place, version)
+
+
+def _stale(place: Path, version: str | None) -> BrokenFileError:
+    import sklearn
+
+    writer = f"scikit-learn {version}" if version else "another version of scikit-learn"
+    install = f"scikit-learn=={version}" if version else "the version that wrote it"
+    return BrokenFileError(
+        f"{place} was written by {writer}, this is scikit-learn {sklearn.__version__}, which may read its trees wrongly; "
+        f"install {install}, or train and save the forest again"
+    )
+
+
+def _damaged(place: Path, error: Exception) -> BrokenFileError:
+    return BrokenFileError(f"{place} cannot be read as a forest ({type(error).__name__}: {error}); save it again")
+
+
+def _check_trees(forest: Any, place: Path) -> None:
+    """Refuse trees that point outside their arrays: scikit-learn follows them unchecked."""
+    for t, view in enumerate(tree_views(forest)):
+        tree, n_features = view.estimator.tree_, view.estimator.n_features_in_
+        split, ids = tree.children_left != -1, np.arange(tree.node_count)
+        children = [tree.children_left[split], tree.children_right[split]]
+        sound = tree.n_features == n_features and all(
+            ((child > ids[split]) & (child < tree.node_count)).all() for child in children
+        )
+        if not (sound and ((tree.feature >= 0) & (tree.feature < n_features))[split].all()):
+            raise BrokenFileError(
+                f"tree {t} of {place} points outside its own arrays; the file is damaged: save the forest again"
+            )
+    read_forest(forest)
