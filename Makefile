@@ -12,7 +12,7 @@ export MPLBACKEND := Agg
 .PHONY: demo test test-slow lint types bench clean
 
 demo: $(VENV)/.user
-	$(BIN)/prunemodels demo
+	$(BIN)/prunemodels demo --force
 
 test: lint types
 	$(BIN)/python -m pytest

@@ -11,30 +11,34 @@ from prunemodels.siblings import check_siblings
 
 check_siblings()
 
-from formulations import (
-    BrokenFileError,
-    CapacityOverflowError,
-    CostItems,
-    Ensemble,
-    InterruptedSolveError,
-    InvalidInputError,
-    NotFittedForestError,
-    PruneModelsError,
-    Pruning,
-    PruningPath,
-    PruningProblem,
-    Solution,
-    SolverFailedError,
-    Status,
-    StopReason,
-    UnsupportedModelError,
-)
-from prunemodels.error_samples import Blend, Given, InBag, OutOfBag
-from prunemodels.evaluation import Evaluation, evaluate
-from prunemodels.forests import read_forest
-from prunemodels.problems import problem_from_forest
-from prunemodels.surgery import apply_pruning
-from solvers import SOLVERS, min_cut, pruning_path
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from formulations import (
+        BrokenFileError,
+        CapacityOverflowError,
+        CostItems,
+        Ensemble,
+        InterruptedSolveError,
+        InvalidInputError,
+        NotFittedForestError,
+        PruneModelsError,
+        Pruning,
+        PruningPath,
+        PruningProblem,
+        Solution,
+        SolverFailedError,
+        Status,
+        StopReason,
+        UnsupportedModelError,
+    )
+    from prunemodels.error_samples import Blend, Given, InBag, OutOfBag
+    from prunemodels.evaluation import Evaluation, evaluate
+    from prunemodels.forests import read_forest
+    from prunemodels.problems import problem_from_forest
+    from prunemodels.surgery import apply_pruning
+    from solvers import SOLVERS, min_cut, pruning_path
 
 __version__ = "0.1.0"
 
@@ -68,3 +72,44 @@ __all__ = [
     "pruning_path",
     "read_forest",
 ]
+
+_HOMES = {
+    "formulations": [
+        "BrokenFileError",
+        "CapacityOverflowError",
+        "CostItems",
+        "Ensemble",
+        "InterruptedSolveError",
+        "InvalidInputError",
+        "NotFittedForestError",
+        "PruneModelsError",
+        "Pruning",
+        "PruningPath",
+        "PruningProblem",
+        "Solution",
+        "SolverFailedError",
+        "Status",
+        "StopReason",
+        "UnsupportedModelError",
+    ],
+    "prunemodels.error_samples": ["Blend", "Given", "InBag", "OutOfBag"],
+    "prunemodels.evaluation": ["Evaluation", "evaluate"],
+    "prunemodels.forests": ["read_forest"],
+    "prunemodels.problems": ["problem_from_forest"],
+    "prunemodels.surgery": ["apply_pruning"],
+    "solvers": ["SOLVERS", "min_cut", "pruning_path"],
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that the command line answers at once."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -14,7 +14,13 @@ class Progress:
 
     def __init__(self, what: str, total: int, *, shown: bool) -> None:
         self._bar = tqdm(
-            total=total, desc=what, unit=" splits", unit_scale=True, file=sys.stderr, leave=False, disable=not shown, delay=1
+            total=total,
+            desc=what,
+            bar_format="{desc}: {percentage:3.0f} %|{bar}| {n:,} of {total:,} splits decided, {elapsed}",
+            file=sys.stderr,
+            leave=False,
+            disable=not shown,
+            delay=1,
         )
 
     def __enter__(self) -> Self:

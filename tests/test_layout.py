@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import prunemodels
+
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = {
     "formulations": set(),
@@ -60,6 +62,18 @@ def test_a_file_named_solvers_is_reported(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert str(tmp_path / "solvers.py") in done.stderr
     assert "rename that file" in done.stderr
+
+
+def test_public_names_are_where_the_package_says() -> None:
+    """Every name in __all__ is found, lazily and by type checkers alike, and nothing else is public."""
+    assert sorted(prunemodels._HOME) == sorted(prunemodels.__all__)
+    for name in prunemodels.__all__:
+        assert getattr(prunemodels, name) is not None
+    tree = ast.parse((ROOT / "prunemodels" / "__init__.py").read_text())
+    seen = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert set(prunemodels.__all__) <= seen
+    with pytest.raises(AttributeError, match="no attribute 'prune_everything'"):
+        _ = prunemodels.prune_everything
 
 
 def test_source_files_stay_small() -> None:

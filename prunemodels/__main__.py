@@ -1,0 +1,7 @@
+"""``python -m prunemodels``."""
+
+import sys
+
+from prunemodels.cli import main
+
+sys.exit(main())

@@ -1,0 +1,189 @@
+"""The command line: ``prunemodels demo``, ``path`` and ``prune``.
+
+This module only parses; what a command needs is imported when it runs, so help and usage errors come at once.
+Exit status: 0, 2 for bad input, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+ERRORS = ("in-bag", "out-of-bag", "given", "blend")
+
+
+class Result(Protocol):
+    """What a command returns."""
+
+    def text(self) -> str:
+        """For a terminal."""
+        ...
+
+    def json(self) -> str:
+        """For programs."""
+        ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    try:
+        args = parser().parse_args(argv)
+    except SystemExit as stop:  # argparse has said why
+        return int(stop.code or 0)
+    try:
+        # the package's own exceptions, imported late: they bring the whole package with them
+        from formulations.errors import PruneModelsError
+
+        try:
+            result: Result = args.run(args)
+        except PruneModelsError as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            print(f"prunemodels {args.command}: {error}", file=sys.stderr)
+            return 2
+    except KeyboardInterrupt:
+        print("interrupted: nothing was written", file=sys.stderr)
+        return 130
+    print(result.json() if args.json else result.text())
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    from prunemodels import __version__
+
+    top = argparse.ArgumentParser(
+        prog="prunemodels",
+        description="Prune random forests exactly, so that error and prediction-time cost are jointly least.",
+        epilog="Start with: prunemodels demo",
+    )
+    top.add_argument("--version", action="version", version=f"prunemodels {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_demo(commands.add_parser("demo", help="train, prune and evaluate a forest, on data at hand; no network"))
+    path = commands.add_parser("path", help="every optimal pruning of a forest, as a table of cost and error")
+    _add_inputs(path)
+    path.add_argument(
+        "--out", required=True, metavar="FILE.csv", help="the table: lambda, cost, error and splits of each breakpoint"
+    )
+    _add_outputs(path, _run_path)
+    prune = commands.add_parser("prune", help="prune a forest to a budget or for a price of cost, and save it")
+    _add_inputs(prune)
+    goal = prune.add_mutually_exclusive_group(required=True)
+    goal.add_argument(
+        "--budget", type=nonnegative, metavar="B", help="largest mean cost of a prediction, in the unit of the prices"
+    )
+    goal.add_argument("--lam", type=nonnegative, metavar="L", help="error worth one unit of cost")
+    prune.add_argument("--out", required=True, metavar="FILE", help="the pruned forest: .skops or .joblib")
+    prune.add_argument("--path-csv", metavar="FILE.csv", help="also write the whole path")
+    _add_outputs(prune, _run_prune)
+    return top
+
+
+def _add_inputs(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("forest", metavar="FOREST", help="a fitted scikit-learn forest: .skops, or .joblib with --trust-pickle")
+    add("--trust-pickle", action="store_true", help="load a joblib file, which runs any code in it; only from sources you trust")
+    add(
+        "--data",
+        required=True,
+        metavar="FILE",
+        help="examples like those to be predicted (.csv, .csv.gz, .parquet): the cost sample",
+    )
+    add("--label", metavar="COLUMN", help="the label column of all data files; with it, the error on --data is reported")
+    add("--weights", metavar="COLUMN", help="column of --data with each example's weight in the cost")
+    add(
+        "--costs",
+        required=True,
+        metavar="FILE|NUMBER",
+        help="table with the columns feature,cost[,item,...], or one price for all",
+    )
+    add("--evaluation-cost", type=nonnegative, default=0.0, metavar="A", help="price of evaluating one split (default: 0)")
+    add("--errors", choices=ERRORS, default="in-bag", help="where the errors to be minimised are measured (default: in-bag)")
+    add("--train", metavar="FILE", help="the forest's training data, rows in their order, for in-bag, out-of-bag or blend")
+    add("--error-data", metavar="FILE", help="labelled data for given or blend")
+    add("--given-share", type=share, default=0.5, metavar="S", help="part of --error-data in a blend with in-bag (default: 0.5)")
+
+
+def _add_outputs(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
+    command.add_argument(
+        "--picture", metavar="STEM", help="draw the trade-off as STEM.png and STEM.svg, or the one whose ending is given"
+    )
+    _add_manners(command, run)
+
+
+def _add_demo(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "--data",
+        metavar="FILE|NAME",
+        help="labelled table, or miniboone / covtype426k; default: scikit-learn's breast cancer data",
+    )
+    add("--label", metavar="COLUMN", help="label column of --data (default: the last)")
+    add("--seeds", type=positive, metavar="N", help="grow N forests (default: 5 with --data, else 1)")
+    add("--resplit", action="store_true", help="a random split of its own for every forest, not one for all")
+    add("--trees", type=positive, default=40, metavar="T", help="trees of the forest (default: 40)")
+    add(
+        "--out",
+        default="demo-output",
+        metavar="DIR",
+        help="folder for pictures, tables and the pruned forest (default: demo-output)",
+    )
+    _add_manners(command, _run_demo)
+
+
+def _add_manners(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
+    command.add_argument("--force", action="store_true", help="replace output files that exist")
+    command.add_argument("--json", action="store_true", help="print the summary as JSON, and nothing else")
+    command.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    command.set_defaults(run=run)
+
+
+def _run_path(args: argparse.Namespace) -> Result:
+    from prunemodels.commands import path_command
+
+    return path_command(args)
+
+
+def _run_prune(args: argparse.Namespace) -> Result:
+    from prunemodels.commands import prune_command
+
+    return prune_command(args)
+
+
+def _run_demo(args: argparse.Namespace) -> Result:
+    from prunemodels.demo import demo_command
+
+    return demo_command(args)
+
+
+def nonnegative(text: str) -> float:
+    """A finite number >= 0."""
+    number = _number(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no price or budget; give a finite number >= 0")
+    return number
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    number = _number(text)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share; give a number from 0 to 1")
+    return number
+
+
+def positive(text: str) -> int:
+    """An integer >= 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; give a whole number >= 1")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
