@@ -193,6 +193,15 @@ class PruningProblem:
         price[-self.costs.n_items :] = np.where(once, self.integers.price * self.integers.weight.sum(), 0)
         return price
 
+    def real_purchase_price(self) -> NDArray[np.float64]:
+        """What each purchase adds to the cost, c_m omega_i / N, or c_m if paid once for all; numbered as in `UsageArcs`."""
+        once = self.costs.paid_once
+        price = np.zeros(self.n_purchases)
+        per_row = np.where(once, 0.0, self.costs.price / self.total_weight)
+        price[: -self.costs.n_items] = np.outer(per_row, self.weights).ravel()
+        price[-self.costs.n_items :] = np.where(once, self.costs.price, 0.0)
+        return price
+
     def unpruned(self) -> Pruning:
         """The forest as it is: every split kept."""
         return self.pruning(self.ensemble.is_split)

@@ -100,10 +100,10 @@ class PruningPath:
         return kept & self.problem.ensemble.is_split
 
     @cached_property
-    def integer_cost(self) -> tuple[int, ...]:
-        """Cost of each row in units of ``problem.integers.price_unit``."""
+    def _purchase_level(self) -> NDArray[np.int32]:
+        """The highest level of any split that needs the purchase, for every purchase; NEVER where there is none."""
         p = self.problem
-        purchase = _purchase_levels(
+        level: NDArray[np.int32] = _purchase_levels(
             p.splits,
             self.level,
             p.charges.start,
@@ -115,9 +115,14 @@ class PruningPath:
             p.routing.stop,
             np.full(p.n_purchases, NEVER, dtype=np.int32),
         )
-        top = len(self.breakpoints) + 1
-        paid = np.zeros(top + 1, dtype=np.int64)
-        np.add.at(paid, purchase + 1, p.purchase_price())
+        return level
+
+    @cached_property
+    def integer_cost(self) -> tuple[int, ...]:
+        """Cost of each row in units of ``problem.integers.price_unit``."""
+        p = self.problem
+        paid = np.zeros(len(self.breakpoints) + 2, dtype=np.int64)
+        np.add.at(paid, self._purchase_level + 1, p.purchase_price())
         np.add.at(paid, self.level[p.splits] + 1, p.integers.evaluation[p.splits])
         return tuple(int(x) for x in self._above(paid))
 
@@ -142,8 +147,14 @@ class PruningPath:
 
     @cached_property
     def cost(self) -> NDArray[np.float64]:
-        """Cost of each row: per example of the cost sample, in the unit of the prices."""
-        return np.array([float(c) for c in self.exact_cost])
+        """Cost of each row: per example of the cost sample, in the unit of the prices; of the real prices and weights."""
+        p = self.problem
+        if p.integers.cost_rounding == 0:
+            return np.array([float(c) for c in self.exact_cost])
+        paid = np.zeros(len(self.breakpoints) + 2)
+        np.add.at(paid, self._purchase_level + 1, p.real_purchase_price())
+        np.add.at(paid, self.level[p.splits] + 1, p.evaluation_price[p.splits])
+        return self._above(paid)
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
@@ -169,14 +180,15 @@ class PruningPath:
         return pd.DataFrame({"lambda": self.lam, "cost": self.cost, "error": self.error, "splits": self.n_splits})
 
     def row_at_cost(self, budget: float) -> int:
-        """The row of least error whose cost is at most the budget; compared as exact fractions where the prices are."""
+        """The row of least error whose cost is at most the budget; compared as exact fractions where nothing was rounded."""
         limit = exact(budget, "budget")
-        costs = self.exact_cost
+        rounded = self.problem.integers.cost_rounding > 0
+        costs: Sequence[Fraction] | NDArray[np.float64] = self.cost if rounded else self.exact_cost
         for k in range(len(self)):
-            if costs[k] <= limit:
+            if costs[k] <= (float(limit) if rounded else limit):
                 return k
         raise InvalidInputError(  # the last row pays for nothing, unless rounding says otherwise
-            f"budget is {budget}, the cheapest pruning costs {float(costs[-1]):g}; give at least that"
+            f"budget is {budget}, the cheapest pruning costs {float(self.cost[-1]):g}; give at least that"
         )
 
     def at_cost(self, budget: float) -> Pruning:

@@ -132,11 +132,7 @@ def _on_grid(problem: PruningProblem, lam: Fraction) -> Scaled:
     """Profits rounded to the nearest grid point, prices down, so that no load ever exceeds a real price."""
     rate = float(lam)
     total = float(np.abs(problem.gain).sum()) or 1.0
-    once = problem.costs.paid_once
-    real = np.zeros(problem.n_purchases)
-    per_row = np.where(once, 0.0, problem.costs.price / problem.total_weight)
-    real[: -problem.costs.n_items] = np.outer(per_row, problem.weights).ravel()
-    real[-problem.costs.n_items :] = np.where(once, problem.costs.price, 0.0)
+    real = problem.real_purchase_price()
     # nothing dearer than all gains together is ever bought, so prices need not be larger than that
     cheapest = min((x for x in (real[real > 0].min(initial=math.inf), _least(problem.evaluation_price)) if x), default=1.0)
     rate = min(rate, 2.0 * total / cheapest)

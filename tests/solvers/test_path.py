@@ -16,7 +16,7 @@ from formulations import CostItems, InterruptedSolveError, InvalidInputError, Pr
 from formulations.papers import two_trees
 from solvers import pruning_path
 from solvers.brute_force import AllPrunings, all_prunings, lower_hull
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
 
 SEEDS = range(400)
 
@@ -226,3 +226,23 @@ def test_items_paid_once_are_not_free_where_no_row_comes() -> None:
     path = pruning_path(problem)
     assert path.breakpoints == (0, Fraction(4, 8) / 2)  # the lower split earns 6 - 2 of 8 for a price of 2
     assert path.level[[0, 2]].tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_budgets_hold_for_real_prices_although_the_cut_rounds_them(seed: int) -> None:
+    """With real weights and errors the cuts run on rounded prices; the path's costs are the real ones, and budgets hold."""
+    rng = np.random.default_rng(seed)
+    trees = [random_tree(rng, 3, 4, 20) for _ in range(2)]
+    ensemble, error = ensemble_of(trees, 3)
+    errors = plain_errors(ensemble, error + rng.random(len(error)), 30.0)
+    x = rng.integers(0, 5, (40, 3)).astype(float)
+    costs = CostItems.plain(list(rng.random(3)))
+    problem = PruningProblem.build(ensemble, errors, x, costs, weights=rng.random(40), evaluation_cost=rng.random(3))
+    assert 0 < problem.integers.cost_rounding < 1e-2
+    path = pruning_path(problem)
+    for k, pruning in enumerate(path):
+        assert path.cost[k] == pytest.approx(pruning.cost, rel=1e-12, abs=1e-15)
+        assert float(path.exact_cost[k]) == pytest.approx(pruning.cost, abs=problem.integers.cost_rounding)
+        found = path.at_cost(float(path.cost[k]))
+        assert found.cost <= path.cost[k] * (1 + 1e-12)
+        assert np.array_equal(found.kept, pruning.kept)
