@@ -101,8 +101,10 @@ def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:
     start = np.zeros(ensemble.n_nodes, dtype=np.int32)
     stop = np.zeros(ensemble.n_nodes, dtype=np.int32)
     order = np.empty((ensemble.n_trees, rows.shape[0]), dtype=np.int32)
+    rows = np.ascontiguousarray(rows).view()
+    rows.flags.writeable = False  # tables come read-only, arrays do not: one compiled kernel for both
     _route(
-        np.ascontiguousarray(rows),
+        rows,
         ensemble.tree_start,
         ensemble.left,
         ensemble.right,

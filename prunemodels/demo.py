@@ -17,7 +17,6 @@ from typing import Any
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
@@ -136,8 +135,10 @@ def demo_command(args: argparse.Namespace) -> DemoReport:
 def _compile(say: Say) -> None:
     """Prune a toy forest first: on a new machine that compiles the kernels, which is not what the demo times."""
     say("compiling (once on a machine)")
-    toy = DecisionTreeClassifier(max_depth=2).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
-    apply_pruning(pruning_path(problem_from_forest(toy, [[0, 0], [1, 1]], costs=1)).at_cost(1), toy)
+    X, y = load_breast_cancer(return_X_y=True)
+    toy = RandomForestClassifier(3, random_state=0).fit(X[:100], y[:100])
+    pruning = pruning_path(problem_from_forest(toy, X[:100], costs=1)).at_cost(1)
+    evaluate(apply_pruning(pruning, toy), X[:100], y[:100], costs=1)
 
 
 def _check_folder(args: argparse.Namespace) -> Path:
