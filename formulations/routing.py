@@ -10,11 +10,13 @@ That is 4 bytes for each pair of row and tree, and 8 a node; nowhere is there a 
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from formulations.ensemble import Ensemble
@@ -103,19 +105,27 @@ def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:
     order = np.empty((ensemble.n_trees, rows.shape[0]), dtype=np.int32)
     rows = np.ascontiguousarray(rows).view()
     rows.flags.writeable = False  # tables come read-only, arrays do not: one compiled kernel for both
-    _route(
-        rows,
-        ensemble.tree_start,
-        ensemble.left,
-        ensemble.right,
-        ensemble.feature,
-        ensemble.threshold,
-        ensemble.missing_left,
-        leaf_first,
-        order,
-        start,
-        stop,
-    )
+
+    def route_tree(t: int) -> None:
+        nodes = slice(int(ensemble.tree_start[t]), int(ensemble.tree_start[t + 1]))
+        _route_tree(
+            rows,
+            nodes.start,
+            nodes.stop,
+            ensemble.left,
+            ensemble.right,
+            ensemble.feature,
+            ensemble.threshold,
+            ensemble.missing_left,
+            leaf_first,
+            order[t],
+            start,
+            stop,
+        )
+
+    # threads, not numba's: its fallback scheduler aborts the process when two threads of the user's route at once
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(route_tree, range(ensemble.n_trees)))
     return Routing(order, start, stop)
 
 
@@ -155,35 +165,32 @@ def _depth_first_leaves(tree_start, left, right, position):  # type: ignore[no-u
             position[h] = 0
 
 
-@njit(cache=True, parallel=True)
-def _route(  # type: ignore[no-untyped-def]
-    rows, tree_start, left, right, feature, threshold, missing_left, leaf_first, order, start, stop
+@njit(cache=True, nogil=True)
+def _route_tree(  # type: ignore[no-untyped-def]
+    rows, first, last, left, right, feature, threshold, missing_left, leaf_first, order, start, stop
 ):
-    """Walk every row down every tree, then sort the rows of a tree by leaf (a counting sort)."""
+    """Walk every row down one tree, then sort the rows by leaf (a counting sort)."""
     n_rows = rows.shape[0]
-    for t in prange(tree_start.shape[0] - 1):
-        first = tree_start[t]
-        last = tree_start[t + 1]
-        leaf = np.empty(n_rows, dtype=np.int32)
-        count = np.zeros(last - first + 1, dtype=np.int32)
-        for i in range(n_rows):
-            h = first
-            while left[h] >= 0:
-                x = rows[i, feature[h]]
-                go_left = missing_left[h] if np.isnan(x) else np.float64(x) <= threshold[h]
-                h = left[h] if go_left else right[h]
-            leaf[i] = h
-            count[leaf_first[h] + 1] += 1
-        for k in range(1, count.shape[0]):
-            count[k] += count[k - 1]
-        for h in range(last - 1, first - 1, -1):
-            if left[h] < 0:
-                start[h] = count[leaf_first[h]]
-                stop[h] = count[leaf_first[h] + 1]
-            else:
-                start[h] = start[left[h]]
-                stop[h] = stop[right[h]]
-        for i in range(n_rows):
-            k = leaf_first[leaf[i]]
-            order[t, count[k]] = i
-            count[k] += 1
+    leaf = np.empty(n_rows, dtype=np.int32)
+    count = np.zeros(last - first + 1, dtype=np.int32)
+    for i in range(n_rows):
+        h = first
+        while left[h] >= 0:
+            x = rows[i, feature[h]]
+            go_left = missing_left[h] if np.isnan(x) else np.float64(x) <= threshold[h]
+            h = left[h] if go_left else right[h]
+        leaf[i] = h
+        count[leaf_first[h] + 1] += 1
+    for k in range(1, count.shape[0]):
+        count[k] += count[k - 1]
+    for h in range(last - 1, first - 1, -1):
+        if left[h] < 0:
+            start[h] = count[leaf_first[h]]
+            stop[h] = count[leaf_first[h] + 1]
+        else:
+            start[h] = start[left[h]]
+            stop[h] = stop[right[h]]
+    for i in range(n_rows):
+        k = leaf_first[leaf[i]]
+        order[count[k]] = i
+        count[k] += 1

@@ -109,7 +109,7 @@ class DemoReport:
             f"{self.data}: {self.features} features; a prediction pays 1 for each that it uses, in however many trees.",
             f"Trained {self.trees} trees on {train:,} examples, pruned by what {valid:,} others would pay, "
             f"measured on {test:,} held out.",
-            f"Found all {self.breakpoints:,} optimal prunings in {self.path_seconds:.1f} s. The best within each budget, "
+            f"Found all {self.breakpoints:,} optimal prunings in {self.path_seconds:.2g} s. The best within each budget, "
             f"in {'% of the unpruned cost' if self.saved.endswith('%') else 'features a prediction'}{over}:",
             "",
             self._single_table() if self.n_seeds == 1 else self._mean_table(),
