@@ -125,6 +125,9 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
         first, path = best_of(1, lambda: pm.pruning_path(problem))
     whole, path = best_of(repeats, lambda: pm.pruning_path(problem))
     bare, _ = best_of(repeats, lambda: pm.pruning_path(problem, certificate=False))
+    unmerged, plain_path = best_of(1, lambda: pm.pruning_path(problem, certificate=False, merge=False))
+    assert plain_path.breakpoints == path.breakpoints
+    assert np.array_equal(plain_path.level, path.level)
     middle = len(path) // 2
     lam, pruning = path.breakpoints[middle], path[middle]
     cut, solution = best_of(repeats, lambda: pm.min_cut(problem, lam))
@@ -139,6 +142,8 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
         "build_seconds": build,
         "path_seconds": min(whole, first),
         "path_without_certificate_seconds": bare,
+        "path_without_merging_seconds": unmerged,
+        "arcs_in_all_cuts_without_merging": plain_path.stats["arcs_cut"],
         "lambda_in_the_middle": float(lam),
         "min_cut_seconds": cut,
         "min_cut_arcs": solution.stats["arcs"],

@@ -44,9 +44,10 @@ class Part:
 class _Decomposition:
     """The state of one divide and conquer: the breakpoints found so far."""
 
-    def __init__(self, problem: PruningProblem, ties: Ties, certificate: bool) -> None:
+    def __init__(self, problem: PruningProblem, ties: Ties, certificate: bool, merge: bool) -> None:
         self.problem = problem
         self.ties: Ties = ties
+        self.merge = merge
         self.price = problem.purchase_price()
         self.found: list[tuple[Fraction, NDArray[np.int32]]] = []
         self.loads: list[tuple[Part, NDArray[np.int64]]] | None = [] if certificate else None
@@ -82,6 +83,8 @@ class _Decomposition:
     def _merge(self, part: Part) -> tuple[Part, NDArray[np.int32], NDArray[np.int32]]:
         """The part after merging purchases; its purchases, and the arcs' heads as places among them."""
         purchases, head = compact(part.head, self._scratch)
+        if not self.merge:
+            return part, purchases, head
         merged = merge_purchases(part.tail, head, self.price[purchases])
         if merged.arc.size == part.tail.size:
             return part, purchases, head
@@ -158,6 +161,7 @@ def pruning_path(
     *,
     ties: Ties = "smallest",
     certificate: bool = True,
+    merge: bool = True,
     progress: bool = False,
 ) -> PruningPath:
     """Every optimal pruning for every lambda >= 0, exactly.
@@ -168,6 +172,8 @@ def pruning_path(
         which optimum to hold where there are several: the smallest (fewest splits) or the largest.
     certificate
         keep a dual state that proves all of it: 8 bytes a usage arc, and about a tenth of the time.
+    merge
+        merge purchases that the same splits need, see `formulations.merging`; False for comparison only.
     progress
         show a progress bar on stderr.
 
@@ -185,7 +191,7 @@ def pruning_path(
         if products of gains and prices do not fit 62 bits.
     """
     start = time.perf_counter()
-    work = _Decomposition(problem, ties, certificate)
+    work = _Decomposition(problem, ties, certificate, merge)
     outer, inner = without_prices(problem, ties), free_of_charge(problem, ties)
     todo = [work.first_part(outer, inner)]
     try:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import solvers.path
 from formulations import CostItems, InterruptedSolveError, InvalidInputError, PruningPath, PruningProblem
 from formulations.papers import two_trees
+from proofs_checks import check_path
 from solvers import pruning_path
 from solvers.brute_force import AllPrunings, all_prunings, lower_hull
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
@@ -105,6 +106,17 @@ def test_golden_instance() -> None:
     assert path.cost.tolist() == [3, 2, 0]
     assert path.error.tolist() == [1 / 8, 2 / 8, 1]
     assert path.level[path.problem.splits].tolist() == [2, 2, 2, 2, 1]
+
+
+@pytest.mark.parametrize("seed", range(0, 100, 5))
+def test_merging_changes_nothing_but_the_work(seed: int) -> None:
+    """Without merging purchases the path is the same, level by level, and its certificate holds as well."""
+    problem = random_problem(seed)
+    merged, plain = pruning_path(problem), pruning_path(problem, merge=False)
+    assert merged.breakpoints == plain.breakpoints
+    assert np.array_equal(merged.level, plain.level)
+    assert merged.stats["arcs_cut"] <= plain.stats["arcs_cut"]
+    assert check_path(plain)
 
 
 def test_free_splits_stay_for_ever() -> None:
