@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,9 +24,6 @@ from formulations.integers import Integers, to_integers
 from formulations.node_errors import NodeErrors
 from formulations.routing import Routing, as_rows, route
 from formulations.usage import Charges, UsageArcs, charges_of, count_arcs, usage_arcs
-
-if TYPE_CHECKING:
-    from formulations.pruning import Pruning
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,20 +197,6 @@ class PruningProblem:
         price[: -self.costs.n_items] = np.outer(per_row, self.weights).ravel()
         price[-self.costs.n_items :] = np.where(once, self.costs.price, 0.0)
         return price
-
-    def unpruned(self) -> Pruning:
-        """The forest as it is: every split kept."""
-        return self.pruning(self.ensemble.is_split)
-
-    def all_roots(self) -> Pruning:
-        """The forest of single leaves: no split kept."""
-        return self.pruning(np.zeros(self.ensemble.n_nodes, dtype=bool))
-
-    def pruning(self, kept: NDArray[np.bool_]) -> Pruning:
-        """The pruning that keeps the given splits (bool, shape (n,), closed under parents)."""
-        from formulations.pruning import Pruning
-
-        return Pruning(self, kept)
 
     def __repr__(self) -> str:
         return f"PruningProblem({self.ensemble!r}, {self.n_rows:,} cost rows, {self.n_usage_arcs:,} usage arcs)"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numba import njit
@@ -53,6 +54,16 @@ class Pruning:
             raise InvalidInputError(
                 f"kept: node {bad[0]} is kept below node {ensemble.parent[bad[0]]}, which is pruned; keep all its ancestors"
             )
+
+    @classmethod
+    def unpruned(cls, problem: PruningProblem) -> Self:
+        """The forest as it is: every split kept."""
+        return cls(problem, problem.ensemble.is_split)
+
+    @classmethod
+    def all_roots(cls, problem: PruningProblem) -> Self:
+        """The forest of single leaves: no split kept."""
+        return cls(problem, np.zeros(problem.ensemble.n_nodes, dtype=bool))
 
     @cached_property
     def is_leaf(self) -> NDArray[np.bool_]:

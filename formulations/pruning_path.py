@@ -93,7 +93,7 @@ class PruningPath:
         """The pruning of row k (negative k count from the end)."""
         if not -len(self) <= k < len(self):
             raise IndexError(f"row {k} of a path with {len(self)} rows")
-        return self.problem.pruning(self._kept(k % len(self)))
+        return Pruning(self.problem, self._kept(k % len(self)))
 
     def _kept(self, k: int) -> NDArray[np.bool_]:
         kept = self.level > k if self.ties == "smallest" else self.level >= k
@@ -165,7 +165,7 @@ class PruningPath:
             return np.array([float(roots - g * p.integers.gain_unit) for g in self.integer_gain])
         gained = np.zeros(len(self.breakpoints) + 2)
         np.add.at(gained, self.level[p.splits] + 1, p.gain[p.splits])
-        return np.maximum(p.all_roots().error - self._above(gained), 0.0)
+        return np.maximum(Pruning.all_roots(p).error - self._above(gained), 0.0)
 
     @cached_property
     def n_splits(self) -> NDArray[np.int64]:

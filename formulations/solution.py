@@ -99,7 +99,7 @@ class Solution:
         """
         if self.pruning is None:
             return math.inf
-        roots = self.problem.all_roots().error
+        roots = Pruning.all_roots(self.problem).error
         if self.gap <= 1e-12 * roots:
             return 0.0
         return self.gap / (roots - self.bound)

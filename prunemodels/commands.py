@@ -19,6 +19,7 @@ from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError, PruneModelsError
 from formulations.node_errors import NodeErrors
 from formulations.problem import PruningProblem, check_weights
+from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
 from prunemodels.costs import items_from_table
 from prunemodels.datasets import read_table, shown, take_column, take_features
@@ -256,7 +257,7 @@ def _summary(
         data_labelled=None if args.label is None else args.data,
         breakpoints=len(work.path),
         seconds=time.perf_counter() - start,
-        unpruned=ForestFigures.of(problem.unpruned(), work.evaluate(work.forest, args.evaluation_cost)),
+        unpruned=ForestFigures.of(Pruning.unpruned(problem), work.evaluate(work.forest, args.evaluation_cost)),
         pruned=chosen,
         budget=getattr(args, "budget", None),
         lam=getattr(args, "lam", None),

@@ -20,6 +20,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
+from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
 from prunemodels.datasets import Dataset, load_dataset
 from prunemodels.demo_report import DemoReport, Measurement
@@ -85,7 +86,7 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, say: Say, progress:
     path = pruning_path(problem, progress=progress)
     seconds = time.perf_counter() - start
     say(f"measuring on {len(test):,} held-out examples")
-    X, y, unpruned = data.X.iloc[test], data.y[test], problem.unpruned()
+    X, y, unpruned = data.X.iloc[test], data.y[test], Pruning.unpruned(problem)
     measured = [Measurement(seed, "unpruned", None, None, unpruned.error, evaluate(forest, X, y, costs=1))]
     for name, budget in budgets(data.name, unpruned.cost).items():
         row = path.row_at_cost(budget)

@@ -13,6 +13,7 @@ from formulations.cost_items import Price
 from formulations.errors import InvalidInputError
 from formulations.node_errors import ErrorComponent, NodeErrors
 from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
 from prunemodels.costs import Costs, cost_items
 from prunemodels.forests import check_columns, read_forest
 
@@ -76,4 +77,4 @@ def evaluate(
         raise InvalidInputError(f"y has shape {truth.shape}, X has {len(predicted)} rows: give one label each")
     wrong = predicted != truth if ensemble.task == "classification" else (predicted - truth) ** 2
     error = float(np.mean(wrong))
-    return Evaluation(priced.unpruned().cost, counted.unpruned().cost, error, ensemble.n_splits, len(truth))
+    return Evaluation(Pruning.unpruned(priced).cost, Pruning.unpruned(counted).cost, error, ensemble.n_splits, len(truth))

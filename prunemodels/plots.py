@@ -53,7 +53,7 @@ def plot_tradeoff(
     """
     if ax is None:
         ax = Figure(figsize=(6.4, 4.2), layout="constrained").add_subplot()
-    unpruned = path.problem.unpruned()
+    unpruned = Pruning.unpruned(path.problem)
     marker = "." if len(path) <= MOST_MARKERS else ""
     ax.plot(path.cost, path.error, color=BLUE, lw=1.6, marker=marker, ms=6, label="optimal prunings: trees' error, error sample")
     if held_out:

@@ -18,6 +18,7 @@ from formulations.cost_items import exact
 from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
 from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
 from formulations.solution import Solution, StopReason
 
 LIMIT = 1_000_000
@@ -115,7 +116,7 @@ def brute_force(problem: PruningProblem, lam: float, *, time_limit: float = math
     best = max(worth)
     winners = np.flatnonzero(worth == best)
     chosen = winners[np.argmin(every.kept[winners].sum(axis=1))]
-    pruning = problem.pruning(every.kept[chosen])
+    pruning = Pruning(problem, every.kept[chosen])
     value = pruning.value(float(lam))
     ints = problem.integers
     slack = 2 * (ints.error_rounding + float(lam) * ints.cost_rounding)

@@ -90,7 +90,7 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: float = math.inf
         kept, n_arcs = _cut(problem, scaled, nodes, ties, load)
         stopped = StopReason.CONVERGED
     certificate = ItemLoads(load, scaled.unit, scaled.lam)
-    pruning = problem.pruning(kept)
+    pruning = Pruning(problem, kept)
     value = pruning.value(float(lam))
     bound = _bound(problem, scaled, pruning, arcs.tail, load, rate)
     stats = {"seconds": time.perf_counter() - start, "arcs": float(n_arcs), "usage_arcs": float(load.size)}
@@ -208,5 +208,5 @@ def _bound(
             raise SolverFailedError(f"the loads of the cut prove a bound above a pruning's value, by {float(-gap):g}")
         gap += (lam - scaled.lam) * pruning.exact_cost
         return value - float(gap)
-    roots = problem.all_roots().error
+    roots = Pruning.all_roots(problem).error
     return min(value, roots - float(best * scaled.unit) - scaled.slack)

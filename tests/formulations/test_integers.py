@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from formulations import CapacityOverflowError, CostItems, ErrorComponent, NodeErrors, PruningProblem
 from formulations.integers import PRODUCT_BITS
+from formulations.pruning import Pruning
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
 
 
@@ -20,7 +21,7 @@ def random_kept(problem, rng):
     ensemble, kept = problem.ensemble, np.zeros(problem.ensemble.n_nodes, dtype=bool)
     for h in np.flatnonzero(ensemble.is_split):
         kept[h] = (ensemble.parent[h] < 0 or kept[ensemble.parent[h]]) and rng.random() < 0.7
-    return problem.pruning(kept)
+    return Pruning(problem, kept)
 
 
 def real_error(problem, pruning):
@@ -49,8 +50,8 @@ def real_cost(problem, pruning):
 def check(problem, rng):
     """The integers' error and cost of random prunings are within the stated rounding of the real ones."""
     ints = problem.integers
-    roots = problem.all_roots()
-    for pruning in (problem.unpruned(), random_kept(problem, rng), random_kept(problem, rng), roots):
+    roots = Pruning.all_roots(problem)
+    for pruning in (Pruning.unpruned(problem), random_kept(problem, rng), random_kept(problem, rng), roots):
         error = real_error(problem, roots) - pruning.integer_gain * ints.gain_unit
         assert abs(error - real_error(problem, pruning)) <= Fraction(ints.error_rounding)
         assert abs(pruning.exact_cost - real_cost(problem, pruning)) <= Fraction(ints.cost_rounding)
@@ -60,7 +61,7 @@ def check(problem, rng):
     assert (ints.price[priced] > 0).all()
     assert (ints.weight > 0).all()
     most_gain = sum(abs(int(g)) for g in ints.gain)
-    most_cost = problem.unpruned().integer_cost
+    most_cost = Pruning.unpruned(problem).integer_cost
     assert most_gain.bit_length() + most_cost.bit_length() <= PRODUCT_BITS + 1
 
 
@@ -80,7 +81,7 @@ def test_by_hand():
     assert ints.price.tolist() == [1]
     assert ints.price_unit == Fraction(727, 200)
     assert ints.lam_unit == Fraction(1, 4) / Fraction(727, 200)
-    assert problem.unpruned().exact_cost == Fraction("7.27")
+    assert Pruning.unpruned(problem).exact_cost == Fraction("7.27")
 
 
 def test_decimals_share_their_common_unit():
@@ -88,7 +89,7 @@ def test_decimals_share_their_common_unit():
     problem = stump_problem(prices=(7.27, 1, 102.9), evaluation_cost=0.05)
     assert problem.integers.price.tolist() == [727, 100, 10290]
     assert problem.integers.price_unit * 2 == Fraction(1, 100)
-    assert problem.unpruned().exact_cost == Fraction("7.27") + Fraction("0.05")
+    assert Pruning.unpruned(problem).exact_cost == Fraction("7.27") + Fraction("0.05")
 
 
 def test_decimal_weights_are_exact():
@@ -179,7 +180,7 @@ def test_exact_gains_leave_room_for_real_prices():
     problem = PruningProblem.build(
         ensemble, NodeErrors((ErrorComponent(e, weight),)), rng.random((15_000, 2)), CostItems.plain(rng.uniform(1, 100, 2))
     )
-    assert 0 < problem.integers.cost_rounding < 1e-3 * problem.unpruned().cost
+    assert 0 < problem.integers.cost_rounding < 1e-3 * Pruning.unpruned(problem).cost
     check(problem, rng)
 
 
@@ -198,7 +199,7 @@ def test_real_weights_of_many_rows(n):
         weights=weights,
     )
     pruning = random_kept(problem, rng)
-    assert 0 < problem.integers.cost_rounding < 0.03 * problem.unpruned().cost
+    assert 0 < problem.integers.cost_rounding < 0.03 * Pruning.unpruned(problem).cost
     assert problem.integers.weight.min() > 0  # the lightest row still pays: nothing becomes free by rounding
     assert abs(float(pruning.exact_cost) - pruning.cost) <= problem.integers.cost_rounding
 
@@ -214,7 +215,7 @@ def test_large_and_small_prices_alone_are_exact():
     for prices in ((1e30, 3e30), (1e-30, 3e-30)):
         problem = stump_problem(prices=prices)
         assert problem.integers.exact
-        assert problem.unpruned().exact_cost == Fraction(repr(prices[0]))
+        assert Pruning.unpruned(problem).exact_cost == Fraction(repr(prices[0]))
 
 
 def test_free_items_and_pure_leaves():
@@ -222,4 +223,4 @@ def test_free_items_and_pure_leaves():
     problem = stump_problem(errors=(0, 0, 0), prices=(0, 0))
     assert problem.integers.exact
     assert not problem.integers.gain.any()
-    assert problem.unpruned().integer_cost == 0
+    assert Pruning.unpruned(problem).integer_cost == 0

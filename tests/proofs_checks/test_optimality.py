@@ -11,6 +11,7 @@ import pytest
 
 from formulations import PruningPath, PruningProblem, Solution
 from formulations.papers import two_trees
+from formulations.pruning import Pruning
 from formulations.solution import ItemLoads
 from proofs_checks import check_path, check_solution
 from solvers import min_cut, pruning_path
@@ -65,7 +66,7 @@ def test_tampered_solutions_are_rejected(solution: Solution) -> None:
     tampered = {
         "value": replace(solution, value=solution.value - 0.01),
         "bound": replace(solution, bound=solution.bound + 0.01),
-        "pruning": replace(solution, pruning=solution.problem.unpruned()),
+        "pruning": replace(solution, pruning=Pruning.unpruned(solution.problem)),
         "no loads": loads(solution, np.zeros_like(load)),
         "above the price": loads(solution, more),
         "negative": loads(solution, negative),

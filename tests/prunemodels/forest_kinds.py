@@ -22,6 +22,8 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 
+from formulations.pruning import Pruning
+
 N_FEATURES = 5
 
 
@@ -176,4 +178,4 @@ def random_pruning(problem: Any, seed: int = 0) -> Any:
     for h in range(ensemble.n_nodes):
         above = ensemble.parent[h] < 0 or kept[ensemble.parent[h]]
         kept[h] = ensemble.left[h] >= 0 and above and rng.random() < 2 / 3
-    return problem.pruning(kept)
+    return Pruning(problem, kept)

@@ -212,7 +212,7 @@ def test_error_samples_weights_and_evaluation_cost(case: Case, capsys: pytest.Ca
         pruning = pm.pruning_path(problem).at_cost(5)
         assert told["pruned"]["sample_error"] == pytest.approx(pruning.error)
         assert told["pruned"]["cost"] == pytest.approx(pruning.cost)
-        assert told["unpruned"]["sample_error"] == pytest.approx(problem.unpruned().error)
+        assert told["unpruned"]["sample_error"] == pytest.approx(pm.Pruning.unpruned(problem).error)
 
 
 def test_a_regression_forest(case: Case, capsys: pytest.CaptureFixture[str]) -> None:

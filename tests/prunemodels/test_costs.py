@@ -231,7 +231,12 @@ def test_cost_of_a_pruning_by_walking(kind, costs, evaluation, weighted):
     problem = pm.problem_from_forest(
         case.forest, X, costs=costs, evaluation_cost=evaluation, sample_weight=[float(w) for w in omega] if weighted else None
     )
-    for pruning in (problem.unpruned(), random_pruning(problem, 1), random_pruning(problem, 2), problem.all_roots()):
+    for pruning in (
+        pm.Pruning.unpruned(problem),
+        random_pruning(problem, 1),
+        random_pruning(problem, 2),
+        pm.Pruning.all_roots(problem),
+    ):
         expected = paid_by_walking(pruning, omega, a)
         assert problem.integers.exact
         assert pruning.exact_cost == expected
@@ -264,7 +269,7 @@ def test_rows_of_weight_zero_are_no_rows():
     case, w = fitted("random forest"), weights()
     all_rows = pm.problem_from_forest(case.forest, case.X, costs=1, sample_weight=w)
     without = pm.problem_from_forest(case.forest, case.X[w > 0], costs=1, sample_weight=w[w > 0])
-    assert all_rows.unpruned().cost == without.unpruned().cost
+    assert pm.Pruning.unpruned(all_rows).cost == pm.Pruning.unpruned(without).cost
     assert all_rows.n_rows == without.n_rows == (w > 0).sum()
 
 

@@ -190,7 +190,7 @@ def test_unpruned_single_trees_make_the_error(kind):
     problem = pm.problem_from_forest(case.forest, case.X, costs=1, errors=pm.Given(case.X, case.y))
     codes = np.searchsorted(case.forest.classes_, case.y)
     rates = [np.mean(tree.predict(np.asarray(case.X)) != codes) for tree in case.forest.estimators_]
-    assert problem.unpruned().error == pytest.approx(np.mean(rates))
+    assert pm.Pruning.unpruned(problem).error == pytest.approx(np.mean(rates))
 
 
 @pytest.mark.parametrize("criterion", ["absolute_error", "poisson"])
@@ -205,7 +205,7 @@ def test_criteria_without_squared_residuals(criterion):
     w = np.stack([np.bincount(drawn, minlength=len(y)) for drawn in forest.estimators_samples_])
     e, _ = brute_force(ensemble, X, y, w)
     np.testing.assert_allclose(component(pm.InBag(X, y), forest).e, e, atol=1e-9 * e.max())
-    assert pm.problem_from_forest(forest, X, costs=1, errors=pm.InBag(X, y)).unpruned().error > 0
+    assert pm.Pruning.unpruned(pm.problem_from_forest(forest, X, costs=1, errors=pm.InBag(X, y))).error > 0
 
 
 @pytest.mark.parametrize("regression", [True, False])
@@ -347,11 +347,11 @@ def test_pruned_forest_can_be_measured_again():
     problem = pm.problem_from_forest(case.forest, case.X, costs=1)
     pruning = random_pruning(problem)
     again = pm.problem_from_forest(pm.apply_pruning(pruning, case.forest), case.X, costs=1)
-    assert again.unpruned().error == pytest.approx(pruning.error)
+    assert pm.Pruning.unpruned(again).error == pytest.approx(pruning.error)
     again = pm.problem_from_forest(
         pm.apply_pruning(pruning, case.forest), case.X, costs=1, errors=pm.InBag(case.X, case.y, case.sample_weight)
     )
-    assert again.unpruned().error == pytest.approx(pruning.error)
+    assert pm.Pruning.unpruned(again).error == pytest.approx(pruning.error)
 
 
 def test_pasted_bags_have_rows_out_of_bag():

@@ -39,7 +39,7 @@ def test_agrees_with_the_pruning(kind):
 def test_all_roots_ask_for_nothing():
     """A forest of single leaves costs nothing and asks for no feature."""
     case = fitted("random forest")
-    roots = pm.apply_pruning(pm.problem_from_forest(case.forest, case.X, costs=1).all_roots(), case.forest)
+    roots = pm.apply_pruning(pm.Pruning.all_roots(pm.problem_from_forest(case.forest, case.X, costs=1)), case.forest)
     result = pm.evaluate(roots, case.X, case.y, costs=1, evaluation_cost=1)
     assert (result.cost, result.features, result.splits) == (0, 0, 0)
 

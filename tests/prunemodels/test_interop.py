@@ -27,7 +27,7 @@ ONNX_KINDS = [*SHAP_KINDS, "bag", "random forest, missing values", "regression f
 def pruned(kind, keep="some"):
     case = fitted(kind)
     problem = pm.problem_from_forest(case.forest, case.X, costs=1)
-    return pm.apply_pruning(problem.all_roots() if keep == "none" else random_pruning(problem), case.forest)
+    return pm.apply_pruning(pm.Pruning.all_roots(problem) if keep == "none" else random_pruning(problem), case.forest)
 
 
 def answer(forest, X):

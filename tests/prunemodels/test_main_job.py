@@ -108,7 +108,7 @@ def test_out_of_bag_gains_may_be_negative() -> None:
     assert (problem.gain < -1e-9).any()
     path = pm.pruning_path(problem)
     assert path[0].n_splits < problem.ensemble.n_splits
-    assert path[0].error < problem.unpruned().error
+    assert path[0].error < pm.Pruning.unpruned(problem).error
     for k in range(0, len(path), 10):
         lam = path.breakpoints[k]
         assert pm.min_cut(problem, lam).value == pytest.approx(path[k].value(float(lam)), rel=1e-7)  # type: ignore[arg-type]

@@ -36,7 +36,7 @@ def test_lines_are_the_figures_of_the_path(forest: RandomForestClassifier, path:
     hull, outside, unpruned, circle = (line.get_xydata() for line in axes.get_lines())
     np.testing.assert_array_equal(hull, np.column_stack([path.cost, path.error]))
     np.testing.assert_array_equal(outside, [[e.cost, e.error] for e in reversed(held_out)])  # from cheap to dear
-    whole = path.problem.unpruned()
+    whole = pm.Pruning.unpruned(path.problem)
     np.testing.assert_array_equal(unpruned, [[whole.cost, whole.error]])
     np.testing.assert_array_equal(circle, [[chosen.cost, chosen.error]])
 

@@ -21,7 +21,8 @@ def pruned_case(kind, keep="some", seed=0):
     """The fitted case, a pruning of it, and the forest that it makes."""
     case = fitted(kind)
     problem = pm.problem_from_forest(case.forest, case.X, costs=1)
-    pruning = {"some": lambda: random_pruning(problem, seed), "all": problem.unpruned, "none": problem.all_roots}[keep]()
+    makers = {"some": lambda p: random_pruning(p, seed), "all": pm.Pruning.unpruned, "none": pm.Pruning.all_roots}
+    pruning = makers[keep](problem)
     return case, pruning, pm.apply_pruning(pruning, case.forest)
 
 
@@ -167,11 +168,11 @@ def test_stump_by_hand():
     tree = DecisionTreeClassifier(random_state=0).fit(X, y)
     problem = pm.problem_from_forest(tree, X, costs=1)
     only_root = problem.ensemble.parent < 0
-    pruned = pm.apply_pruning(problem.pruning(only_root), tree)
+    pruned = pm.apply_pruning(pm.Pruning(problem, only_root), tree)
     # the root splits on the first column (the other one separates less), a and b share its left child: the first wins
     assert pruned.tree_.feature.tolist() == [0, -2, -2]
     assert pruned.predict(X).tolist() == ["a", "a", "c", "c"]
-    assert pm.apply_pruning(problem.all_roots(), tree).predict(X).tolist() == ["c"] * 4
+    assert pm.apply_pruning(pm.Pruning.all_roots(problem), tree).predict(X).tolist() == ["c"] * 4
 
 
 def test_out_of_bag_score_stays():
@@ -179,7 +180,7 @@ def test_out_of_bag_score_stays():
     X = rows(200)
     forest = RandomForestClassifier(60, oob_score=True, random_state=0).fit(X, labels(X, [0, 1]))
     problem = pm.problem_from_forest(forest, X, costs=1)
-    pruned = pm.apply_pruning(problem.all_roots(), forest)
+    pruned = pm.apply_pruning(pm.Pruning.all_roots(problem), forest)
     assert pruned.oob_score_ == forest.oob_score_
 
 
@@ -189,7 +190,7 @@ def test_pruning_twice():
     problem = pm.problem_from_forest(pruned, case.X, costs=1)
     twice = pm.apply_pruning(random_pruning(problem, 5), pruned)
     assert pm.read_forest(twice).n_splits == random_pruning(problem, 5).n_splits
-    assert pm.read_forest(pm.apply_pruning(problem.all_roots(), pruned)).n_splits == 0
+    assert pm.read_forest(pm.apply_pruning(pm.Pruning.all_roots(problem), pruned)).n_splits == 0
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_other_leaf_values_are_refused():
     y = targets(X)
     forest = RandomForestRegressor(2, max_depth=1, random_state=0).fit(X, y)
     other = RandomForestRegressor(2, max_depth=1, random_state=0).fit(X, 3 * y)
-    pruning = pm.problem_from_forest(forest, X, costs=1).unpruned()
+    pruning = pm.Pruning.unpruned(pm.problem_from_forest(forest, X, costs=1))
     with pytest.raises(pm.InvalidInputError, match="the forest has other trees"):
         pm.apply_pruning(pruning, other)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import solvers.path
 from formulations import CostItems, InterruptedSolveError, InvalidInputError, PruningPath, PruningProblem
 from formulations.papers import two_trees
+from formulations.pruning import Pruning
 from proofs_checks import check_path
 from solvers import pruning_path
 from solvers.brute_force import AllPrunings, all_prunings, lower_hull
@@ -195,7 +196,7 @@ def test_rounded_instances_stay_within_their_rounding() -> None:
     for seed in range(60):
         problem = random_problem(seed, rounded=True)
         path, every = pruning_path(problem), all_prunings(problem)
-        prunings = [problem.pruning(kept) for kept in every.kept]
+        prunings = [Pruning(problem, kept) for kept in every.kept]
         slack = problem.integers.error_rounding
         assert 0 < slack < 1e-6 or problem.ensemble.n_splits == 0
         for lam in path.lam:
