@@ -19,11 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.cost_items import CostItems, Price, exact
 from formulations.ensemble import Ensemble
-from formulations.errors import InvalidInputError
+from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.integers import Integers, to_integers
 from formulations.node_errors import NodeErrors
 from formulations.routing import Routing, as_rows, route
 from formulations.usage import Charges, UsageArcs, charges_of, count_arcs, usage_arcs
+
+MOST_PURCHASES = 2**31 - 1
+"""Largest number of pairs of item and row that an instance may have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +105,7 @@ class PruningProblem:
         X32 = as_rows(X, ensemble.n_features)
         omega = check_weights(weights, X32.shape[0], "weights")
         rows = np.flatnonzero(omega > 0)
+        _check_size(costs, rows.size)
         routing = route(ensemble, X32 if len(rows) == len(X32) else X32[rows])
         evaluation = _evaluation(evaluation_cost, ensemble)
         integers = to_integers(ensemble, errors, costs, omega[rows], evaluation, routing)
@@ -200,6 +204,15 @@ class PruningProblem:
 
     def __repr__(self) -> str:
         return f"PruningProblem({self.ensemble!r}, {self.n_rows:,} cost rows, {self.n_usage_arcs:,} usage arcs)"
+
+
+def _check_size(costs: CostItems, n_rows: int) -> None:
+    """Purchases are numbered in int32: half the memory of int64, and enough for 2 * 10^9 pairs of item and row."""
+    if costs.n_items * (n_rows + 1) > MOST_PURCHASES:
+        raise CapacityOverflowError(
+            f"X has {n_rows:,} rows and costs {costs.n_items:,} items: {costs.n_items * n_rows:,} possible purchases, "
+            f"{MOST_PURCHASES:,} can be numbered; give a smaller cost sample"
+        )
 
 
 def check_weights(weights: ArrayLike | None, n_rows: int, name: str) -> NDArray[np.float64]:
