@@ -77,7 +77,7 @@ class PruningProblem:
         X: object,
         costs: CostItems,
         *,
-        weights: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
     ) -> PruningProblem:
         """Route the cost sample and set up the instance.
@@ -86,7 +86,7 @@ class PruningProblem:
         ----------
         X
             cost sample, shape (N, n_features): a table, an array or a sparse matrix; NaN is a missing value.
-        weights
+        sample_weight
             shape (N,), >= 0: omega, the weight of each example in the cost. Default: 1 each.
         evaluation_cost
             a >= 0: price of evaluating one split on one example, one for all features or one for each.
@@ -103,7 +103,7 @@ class PruningProblem:
                 f"costs has prices for {costs.n_features} features, the forest was trained on {ensemble.n_features}"
             )
         X32 = as_rows(X, ensemble.n_features)
-        omega = check_weights(weights, X32.shape[0], "weights")
+        omega = check_weights(sample_weight, X32.shape[0], "sample_weight")
         rows = np.flatnonzero(omega > 0)
         _check_size(costs, rows.size)
         routing = route(ensemble, X32 if len(rows) == len(X32) else X32[rows])
@@ -222,14 +222,14 @@ def check_weights(weights: ArrayLike | None, n_rows: int, name: str) -> NDArray[
     try:
         w = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} are not numeric ({error}); give one number >= 0 an example") from error
+        raise InvalidInputError(f"{name} is not numeric ({error}); give one number >= 0 an example") from error
     if w.shape != (n_rows,):
         raise InvalidInputError(f"{name} has shape {w.shape}, there are {n_rows} examples: give one weight each")
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
     if bad.size:
         raise InvalidInputError(f"{name}[{bad[0]}] is {w[bad[0]]}; weights must be finite and >= 0")
     if not w.any():
-        raise InvalidInputError(f"{name} are all 0: no example would count")
+        raise InvalidInputError(f"{name} is 0 everywhere: no example would count")
     return w
 
 

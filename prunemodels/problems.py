@@ -68,6 +68,6 @@ def problem_from_forest(
         errors.measure(forest, ensemble),
         X,
         cost_items(costs, ensemble),
-        weights=sample_weight,
+        sample_weight=sample_weight,
         evaluation_cost=evaluation_cost,
     )

@@ -117,6 +117,6 @@ def random_problem(seed: int, *, rounded: bool = False) -> PruningProblem:
         plain_errors(ensemble, error, float(rng.integers(1, 30))),
         x,
         random_items(rng, n_features),
-        weights=weights,
+        sample_weight=weights,
         evaluation_cost=evaluation,
     )

@@ -94,7 +94,7 @@ def test_decimals_share_their_common_unit():
 
 def test_decimal_weights_are_exact():
     """Weights of 0.1 and 0.3 count as the decimals that were written: 1 and 3."""
-    problem = stump_problem(weights=[0.1, 0.3], evaluation_cost=2)
+    problem = stump_problem(sample_weight=[0.1, 0.3], evaluation_cost=2)
     assert problem.integers.weight.tolist() == [1, 3]
     assert problem.integers.exact
     assert problem.integers.evaluation.tolist() == [8, 0, 0]  # 2 for each of 4 units of weight
@@ -132,7 +132,7 @@ def test_rounding_is_bounded_for_real_numbers_everywhere(seed, real_errors, real
         NodeErrors((ErrorComponent(e, sample),)),
         rng.integers(0, 5, (n, 3)),
         CostItems.plain(prices),
-        weights=np.exp(rng.uniform(-6, 3, n)) if real_weights else None,
+        sample_weight=np.exp(rng.uniform(-6, 3, n)) if real_weights else None,
         evaluation_cost=float(rng.random()) if real_prices else 0.5,
     )
     check(problem, rng)
@@ -196,7 +196,7 @@ def test_real_weights_of_many_rows(n):
         plain_errors(ensemble, e + rng.random(len(e)), 7.3),
         rng.random((n, 2)),
         CostItems.plain([1, 102.9]),
-        weights=weights,
+        sample_weight=weights,
     )
     pruning = random_kept(problem, rng)
     assert 0 < problem.integers.cost_rounding < 0.03 * Pruning.unpruned(problem).cost

@@ -241,10 +241,10 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("weight", "message"),
         [
-            ({3: -1.0}, r"weights\[3\] is -1.0; weights must be finite and >= 0"),
-            ({4: np.nan}, r"weights\[4\] is nan"),
-            ({5: np.inf}, r"weights\[5\] is inf"),
-            (dict.fromkeys(range(90), 0.0), "weights are all 0"),
+            ({3: -1.0}, r"sample_weight\[3\] is -1.0; weights must be finite and >= 0"),
+            ({4: np.nan}, r"sample_weight\[4\] is nan"),
+            ({5: np.inf}, r"sample_weight\[5\] is inf"),
+            (dict.fromkeys(range(90), 0.0), "sample_weight is 0 everywhere"),
         ],
     )
     def test_weights(self, weight, message):
@@ -256,9 +256,9 @@ class TestBadInput:
 
     def test_weights_of_another_length(self):
         """Weights of another length, and weights that are words."""
-        with pytest.raises(pm.InvalidInputError, match=r"weights has shape \(3,\), there are 90 examples"):
+        with pytest.raises(pm.InvalidInputError, match=r"sample_weight has shape \(3,\), there are 90 examples"):
             problem(sample_weight=[1, 2, 3])
-        with pytest.raises(pm.InvalidInputError, match="weights are not numeric"):
+        with pytest.raises(pm.InvalidInputError, match="sample_weight is not numeric"):
             problem(sample_weight=["heavy"] * 90)
 
     @pytest.mark.parametrize(

@@ -250,7 +250,7 @@ def test_budgets_hold_for_real_prices_although_the_cut_rounds_them(seed: int) ->
     errors = plain_errors(ensemble, error + rng.random(len(error)), 30.0)
     x = rng.integers(0, 5, (40, 3)).astype(float)
     costs = CostItems.plain(list(rng.random(3)))
-    problem = PruningProblem.build(ensemble, errors, x, costs, weights=rng.random(40), evaluation_cost=rng.random(3))
+    problem = PruningProblem.build(ensemble, errors, x, costs, sample_weight=rng.random(40), evaluation_cost=rng.random(3))
     assert 0 < problem.integers.cost_rounding < 1e-2
     path = pruning_path(problem)
     for k, pruning in enumerate(path):
