@@ -243,7 +243,9 @@ def _summary(
 ) -> Summary:
     """The summary; figures of the pruned forest come from evaluating it."""
     problem: PruningProblem = work.path.problem
-    chosen = None
+    chosen = dearer = None
+    if row is not None and row > 0:
+        dearer = ForestFigures.of(work.path[row - 1], None)
     if row is not None:
         chosen = ForestFigures.of(work.path[row], work.evaluate(pruned, args.evaluation_cost))
     return Summary(
@@ -262,6 +264,7 @@ def _summary(
         budget=getattr(args, "budget", None),
         lam=getattr(args, "lam", None),
         chosen_lam=None if row is None else float(work.path.lam[row]),
+        next_dearer=dearer,
         written=tuple(str(file) for file in written),
         ignored=work.data.ignored,
     )

@@ -56,6 +56,8 @@ class Summary:
         number of optimal prunings on the path.
     budget, lam
         what was asked for, one of them; and lambda of the breakpoint that was taken, `chosen_lam`.
+    next_dearer
+        the next breakpoint that costs more than the one taken; None where there is none.
     written
         the files written.
     ignored
@@ -77,6 +79,7 @@ class Summary:
     budget: float | None = None
     lam: float | None = None
     chosen_lam: float | None = None
+    next_dearer: ForestFigures | None = None
     written: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
@@ -100,6 +103,11 @@ class Summary:
         if self.chosen_lam is not None:
             rule = "the least error on the path within the budget" if self.budget is not None else "the optimum for this lambda"
             lines.append(f"taken          {rule}; breakpoint at lambda = {self.chosen_lam:.6g}")
+        if self.next_dearer is not None:
+            error = self._error(self.next_dearer.sample_error)
+            lines.append(
+                f"next dearer    cost {self.next_dearer.cost:.4g}, trees' error {error}: no optimal pruning costs in between"
+            )
         if self.ignored:
             lines.append(f"not used       columns {', '.join(self.ignored[:6])}{', ...' if len(self.ignored) > 6 else ''}")
         lines += [f"written        {file}" for file in self.written]

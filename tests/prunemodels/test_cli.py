@@ -215,6 +215,20 @@ def test_error_samples_weights_and_evaluation_cost(case: Case, capsys: pytest.Ca
         assert told["unpruned"]["sample_error"] == pytest.approx(pm.Pruning.unpruned(problem).error)
 
 
+def test_the_next_dearer_pruning_is_named(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    """A budget inside a long hull edge leaves money unspent: the summary says what the next breakpoint would cost."""
+    path = pm.pruning_path(pm.problem_from_forest(case.forest, case.X, costs=pd.read_csv("costs.csv")))
+    row = path.row_at_cost(5)
+    assert row > 0
+    assert main(case.prune("--json")) == 0
+    told = json.loads(capsys.readouterr().out)["next_dearer"]
+    assert told["cost"] == pytest.approx(path.cost[row - 1])
+    assert told["cost"] > 5
+    assert told["sample_error"] == pytest.approx(path.error[row - 1])
+    assert main(case.prune("--force")) == 0
+    assert f"next dearer    cost {path.cost[row - 1]:.4g}, trees' error" in capsys.readouterr().out
+
+
 def test_a_regression_forest(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     """Errors of a regressor are mean squared errors, named so on the screen."""
     X, y = load_diabetes(return_X_y=True, as_frame=True)
