@@ -105,9 +105,7 @@ class Summary:
             lines.append(f"taken          {rule}; breakpoint at lambda = {self.chosen_lam:.6g}")
         if self.next_dearer is not None:
             error = self._error(self.next_dearer.sample_error)
-            lines.append(
-                f"next dearer    cost {self.next_dearer.cost:.4g}, trees' error {error}: no optimal pruning costs in between"
-            )
+            lines.append(f"next dearer    cost {self.next_dearer.cost:.4g}, trees' error {error}; no breakpoint in between")
         if self.ignored:
             lines.append(f"not used       columns {', '.join(self.ignored[:6])}{', ...' if len(self.ignored) > 6 else ''}")
         lines += [f"written        {file}" for file in self.written]
