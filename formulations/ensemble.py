@@ -124,6 +124,17 @@ class Ensemble:
         """int64, shape (T,): the root of each tree."""
         return self.tree_start[:-1]
 
+    def nodes_of(self, t: int) -> slice:
+        """The nodes of tree t, for indexing arrays over all nodes."""
+        return slice(int(self.tree_start[t]), int(self.tree_start[t + 1]))
+
+    def gains(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
+        """error_h - error_left - error_right at splits, 0 at leaves; shape (n,)."""
+        gain = np.zeros(self.n_nodes)
+        split = np.flatnonzero(self.is_split)
+        gain[split] = error[split] - error[self.left[split]] - error[self.right[split]]
+        return gain
+
     def __repr__(self) -> str:
         return f"Ensemble({self.n_trees} trees, {self.n_splits} splits, {self.n_features} features, {self.task})"
 

@@ -133,14 +133,6 @@ def _total(gain: NDArray[np.int64]) -> int:
     return int(np.abs(gain).sum())
 
 
-def _gain_of(ensemble: Ensemble, e: NDArray[np.float64]) -> NDArray[np.float64]:
-    """g_h = e_h - e_left - e_right at splits, 0 at leaves."""
-    gain = np.zeros(ensemble.n_nodes)
-    split = np.flatnonzero(ensemble.is_split)
-    gain[split] = e[split] - e[ensemble.left[split]] - e[ensemble.right[split]]
-    return gain
-
-
 def _exact_gains(ensemble: Ensemble, errors: NodeErrors) -> _Gains | None:
     """Whole-number errors, and trees whose weights have a small common multiple; else None."""
     factors: list[Fraction] = []
@@ -157,7 +149,7 @@ def _exact_gains(ensemble: Ensemble, errors: NodeErrors) -> _Gains | None:
     gain = np.zeros(ensemble.n_nodes, dtype=np.int64)
     for k, c in enumerate(errors.components):
         multiple = np.array(multiples[k * ensemble.n_trees : (k + 1) * ensemble.n_trees], dtype=np.int64)
-        gain += _gain_of(ensemble, c.e).astype(np.int64) * multiple[ensemble.tree_of]
+        gain += ensemble.gains(c.e).astype(np.int64) * multiple[ensemble.tree_of]
     common = int(np.gcd.reduce(gain)) or 1
     return _Gains(gain // common, unit * common, 0.0)
 
@@ -165,7 +157,7 @@ def _exact_gains(ensemble: Ensemble, errors: NodeErrors) -> _Gains | None:
 def _rounded_gains(ensemble: Ensemble, errors: NodeErrors, bits: int) -> _Gains:
     """Gains on the finest binary grid on which their sum has the given number of bits."""
     e = errors.per_node(ensemble)
-    gain = _gain_of(ensemble, e)
+    gain = ensemble.gains(e)
     total = float(np.abs(gain).sum()) or 1.0
     exponent = bits - 1 - math.frexp(total)[1]
     scaled = np.ldexp(gain, exponent)
@@ -179,22 +171,16 @@ def _evaluation_prices(
     ensemble: Ensemble, evaluation: NDArray[np.int64], weight: NDArray[np.int64], routing: Routing
 ) -> NDArray[np.int64]:
     """a_f |S_h| of every split, in integers."""
-    price = np.zeros(ensemble.n_nodes, dtype=np.int64)
     if not evaluation.any():
-        return price
-    for t in range(ensemble.n_trees):
-        nodes = slice(int(ensemble.tree_start[t]), int(ensemble.tree_start[t + 1]))
-        sums = np.concatenate([[0], np.cumsum(weight[routing.order[t]])])
-        size = sums[routing.stop[nodes]] - sums[routing.start[nodes]]
-        feature = ensemble.feature[nodes]
-        price[nodes] = np.where(feature >= 0, evaluation[feature] * size, 0)
-    return price
+        return np.zeros(ensemble.n_nodes, dtype=np.int64)
+    price = evaluation[ensemble.feature] * routing.node_sums(ensemble, weight)
+    return np.where(ensemble.is_split, price, 0)
 
 
-def _dearest(price: list[int], evaluation: list[int], weight: list[int], ensemble: Ensemble) -> int:
+def _dearest(price: list[int], evaluation: list[int], total_weight: int, ensemble: Ensemble) -> int:
     """An upper bound of (2) over all prunings, in Python's unbounded integers: every row buys all and walks to the bottom."""
     depth = int(ensemble.depth.max(initial=0)) * ensemble.n_trees
-    return sum(weight) * (sum(price) + max(evaluation, default=0) * depth)
+    return total_weight * (sum(price) + max(evaluation, default=0) * depth)
 
 
 def _exact_prices(
@@ -215,7 +201,7 @@ def _exact_prices(
     eval_price = [int(a / price_unit) for a in evaluation]
     whole = [int(weight_of[float(v)] / weight_unit) for v in values]
     total_weight = sum(w * int(c) for w, c in zip(whole, counts, strict=True))
-    total = _dearest(price, eval_price, [total_weight], ensemble)
+    total = _dearest(price, eval_price, total_weight, ensemble)
     if total.bit_length() > GRID_BITS:
         return None
     weight = np.array(whole, dtype=np.int64)[np.searchsorted(values, weights)]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
-from formulations.routing import Routing
+from formulations.routing import Routing, range_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def errors_on_sample(
     e = np.zeros(ensemble.n_nodes)
     totals = np.zeros(ensemble.n_trees)
     for t in range(ensemble.n_trees):
-        nodes = slice(int(ensemble.tree_start[t]), int(ensemble.tree_start[t + 1]))
+        nodes = ensemble.nodes_of(t)
         order = routing.order[t]
         w = (weights if weights.ndim == 1 else weights[t])[order]
         start, stop = routing.start[nodes], routing.stop[nodes]
@@ -124,13 +124,6 @@ def errors_on_sample(
     return ErrorComponent(e, totals, source=source)
 
 
-def _range_sums(a: NDArray[np.float64], start: NDArray[np.int32], stop: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Sum of a over each range [start, stop)."""
-    sums = np.concatenate([[0.0], np.cumsum(a)])
-    between: NDArray[np.float64] = sums[stop] - sums[start]
-    return between
-
-
 def _misclassified(
     value: NDArray[np.float64],
     y: NDArray[np.int64],
@@ -140,10 +133,10 @@ def _misclassified(
 ) -> NDArray[np.float64]:
     """Weight of each node's examples that are not of the class it predicts (the first of the largest fractions)."""
     predicted = value.argmax(axis=1)
-    wrong = _range_sums(w, start, stop)
+    wrong = range_sums(w, start, stop)
     for k in np.unique(predicted):
         mine = predicted == k
-        wrong[mine] -= _range_sums(w * (y == k), start[mine], stop[mine])
+        wrong[mine] -= range_sums(w * (y == k), start[mine], stop[mine])
     return np.maximum(wrong, 0.0)
 
 
@@ -158,5 +151,5 @@ def _squared_residuals(
     centre = np.average(y, weights=w) if w.sum() > 0 else 0.0
     y = y - centre
     v = value - centre
-    s0, s1, s2 = (_range_sums(w * y**k, start, stop) for k in range(3))
+    s0, s1, s2 = (range_sums(w * y**k, start, stop) for k in range(3))
     return np.maximum(s2 - 2 * v * s1 + v**2 * s0, 0.0)

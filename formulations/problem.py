@@ -22,7 +22,7 @@ from formulations.ensemble import Ensemble
 from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.integers import Integers, to_integers
 from formulations.node_errors import NodeErrors
-from formulations.routing import Routing, as_rows, route
+from formulations.routing import Amount, Routing, as_rows, route
 from formulations.usage import Charges, UsageArcs, charges_of, count_arcs, usage_arcs
 
 MOST_PURCHASES = 2**31 - 1
@@ -120,10 +120,7 @@ class PruningProblem:
     @cached_property
     def gain(self) -> NDArray[np.float64]:
         """g_h = error_h - error_left - error_right at splits, 0 at leaves; may be negative. Shape (n,)."""
-        e, split = self.node_error, np.flatnonzero(self.ensemble.is_split)
-        gain = np.zeros_like(e)
-        gain[split] = e[split] - e[self.ensemble.left[split]] - e[self.ensemble.right[split]]
-        return gain
+        return self.ensemble.gains(self.node_error)
 
     @cached_property
     def splits(self) -> NDArray[np.int32]:
@@ -158,12 +155,7 @@ class PruningProblem:
     @cached_property
     def node_weight(self) -> NDArray[np.float64]:
         """|S_h| of every node: the weight of the examples that reach it. Shape (n,)."""
-        size = np.empty(self.ensemble.n_nodes)
-        for t in range(self.ensemble.n_trees):
-            nodes = slice(int(self.ensemble.tree_start[t]), int(self.ensemble.tree_start[t + 1]))
-            sums = np.concatenate([[0.0], np.cumsum(self.weights[self.routing.order[t]])])
-            size[nodes] = sums[self.routing.stop[nodes]] - sums[self.routing.start[nodes]]
-        return size
+        return self.routing.node_sums(self.ensemble, self.weights)
 
     @cached_property
     def evaluation_price(self) -> NDArray[np.float64]:
@@ -186,21 +178,17 @@ class PruningProblem:
 
     def purchase_price(self) -> NDArray[np.int64]:
         """Integer price of every purchase, in the numbering of `UsageArcs`. Shape (M N + M,)."""
-        once = self.costs.paid_once
-        price = np.zeros(self.n_purchases, dtype=np.int64)
-        per_row = np.where(once, 0, self.integers.price)
-        price[: -self.costs.n_items] = np.outer(per_row, self.integers.weight).ravel()
-        price[-self.costs.n_items :] = np.where(once, self.integers.price * self.integers.weight.sum(), 0)
-        return price
+        ints = self.integers
+        return self._by_purchase(ints.price, ints.weight, ints.price * ints.weight.sum())
 
     def real_purchase_price(self) -> NDArray[np.float64]:
         """What each purchase adds to the cost, c_m omega_i / N, or c_m if paid once for all; numbered as in `UsageArcs`."""
+        return self._by_purchase(self.costs.price / self.total_weight, self.weights, self.costs.price)
+
+    def _by_purchase(self, per_row: NDArray[Amount], weight: NDArray[Amount], for_all: NDArray[Amount]) -> NDArray[Amount]:
+        """Prices in the numbering of `UsageArcs`: items paid by each row, times its weight; then those paid once for all."""
         once = self.costs.paid_once
-        price = np.zeros(self.n_purchases)
-        per_row = np.where(once, 0.0, self.costs.price / self.total_weight)
-        price[: -self.costs.n_items] = np.outer(per_row, self.weights).ravel()
-        price[-self.costs.n_items :] = np.where(once, self.costs.price, 0.0)
-        return price
+        return np.concatenate([np.outer(np.where(once, 0, per_row), weight).ravel(), np.where(once, for_all, 0)])
 
     def __repr__(self) -> str:
         return f"PruningProblem({self.ensemble!r}, {self.n_rows:,} cost rows, {self.n_usage_arcs:,} usage arcs)"

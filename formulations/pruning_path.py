@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numba import njit
@@ -27,11 +27,10 @@ from formulations.cost_items import exact
 from formulations.errors import InvalidInputError
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
+from formulations.routing import Amount
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Amount = TypeVar("Amount", np.int64, np.float64)
 
 NEVER = -1
 """Level of a split that no lambda >= 0 keeps, with ties="largest" (with "smallest" it is 0)."""

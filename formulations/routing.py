@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
+
+Amount = TypeVar("Amount", np.int64, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +46,25 @@ class Routing:
         """N, the number of rows that were routed."""
         return int(self.order.shape[1])
 
+    def node_sums(self, ensemble: Ensemble, amounts: NDArray[Amount]) -> NDArray[Amount]:
+        """Sum of the amounts of the rows that reach each node, shape (n,); amounts by row, or by tree and row."""
+        sums = np.empty(ensemble.n_nodes, dtype=amounts.dtype)
+        for t in range(ensemble.n_trees):
+            nodes = ensemble.nodes_of(t)
+            by_row = (amounts if amounts.ndim == 1 else amounts[t])[self.order[t]]
+            sums[nodes] = range_sums(by_row, self.start[nodes], self.stop[nodes])
+        return sums
+
     def counts(self) -> NDArray[np.int64]:
         """Number of rows that reach each node, shape (n,)."""
         return self.stop.astype(np.int64) - self.start
+
+
+def range_sums(amounts: NDArray[Amount], start: NDArray[np.int32], stop: NDArray[np.int32]) -> NDArray[Amount]:
+    """Sum of the amounts over each range [start, stop)."""
+    sums = np.concatenate([np.zeros(1, dtype=amounts.dtype), np.cumsum(amounts)])
+    between: NDArray[Amount] = sums[stop] - sums[start]
+    return between
 
 
 def as_rows(X: Any, n_features: int, name: str = "X") -> NDArray[np.float32]:
@@ -107,7 +125,7 @@ def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:
     rows.flags.writeable = False  # tables come read-only, arrays do not: one compiled kernel for both
 
     def route_tree(t: int) -> None:
-        nodes = slice(int(ensemble.tree_start[t]), int(ensemble.tree_start[t + 1]))
+        nodes = ensemble.nodes_of(t)
         _route_tree(
             rows,
             nodes.start,

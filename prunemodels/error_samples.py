@@ -161,7 +161,7 @@ def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
             raise UnsupportedModelError(
                 f"trees grown with criterion={view.estimator.criterion!r} store no squared residuals; give errors=InBag(X, y)"
             )
-        nodes = slice(int(ensemble.tree_start[t]), int(ensemble.tree_start[t + 1]))
+        nodes = ensemble.nodes_of(t)
         e[nodes], total[t] = np.maximum(wrong, 0.0), size[0]
     if is_classifier(forest) and np.array_equal(total, np.rint(total)):
         whole = np.rint(e)
@@ -260,10 +260,9 @@ def _class_weights(
 
 def _check_training_data(forest: Any, ensemble: Ensemble, routing: Routing, weights: NDArray[np.float64]) -> None:
     """The rows must put the weight on every node that it had when the trees were grown."""
+    on_nodes = routing.node_sums(ensemble, weights)
     for t, view in enumerate(tree_views(forest)):
-        nodes = slice(int(ensemble.tree_start[t]), int(ensemble.tree_start[t + 1]))
-        sums = np.concatenate([[0.0], np.cumsum(weights[t, routing.order[t]])])
-        given = sums[routing.stop[nodes]] - sums[routing.start[nodes]]
+        given = on_nodes[ensemble.nodes_of(t)]
         stored = view.estimator.tree_.weighted_n_node_samples
         wrong = np.flatnonzero(np.abs(given - stored) > 1e-6 * stored[0])
         if wrong.size:

@@ -42,9 +42,8 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
             "give the forest that the problem was built from"
         )
     pruned = _copy_without_trees(forest)
-    for t, view in enumerate(tree_views(pruned)):
-        nodes = slice(int(ours.tree_start[t]), int(ours.tree_start[t + 1]))
-        view.estimator.tree_ = _pruned_tree(forest, tree_views(forest)[t].estimator, pruning.is_leaf[nodes])
+    for t, view in enumerate(tree_views(pruned)):  # its estimators still hold the original trees
+        view.estimator.tree_ = _pruned_tree(forest, view.estimator, pruning.is_leaf[ours.nodes_of(t)])
     return pruned
 
 
