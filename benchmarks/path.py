@@ -31,7 +31,7 @@ import prunemodels as pm
 from formulations import Pruning
 from prunemodels.datasets import load_dataset, part_sizes
 from solvers.closure_cut import ClosureProblem, best_closure
-from solvers.numbering import compact
+from solvers.numbering import compact, local_forest
 
 T = TypeVar("T")
 
@@ -93,12 +93,10 @@ def plain_cut(problem: pm.PruningProblem, ratio_of: Pruning, lam_index: int, pat
     ratio = path.breakpoints[lam_index] / ints.lam_unit
     arcs, price = problem.usage_arcs(), problem.purchase_price()
     purchases, head = compact(arcs.head, np.empty(price.size, dtype=np.int32))
-    place = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
-    place[problem.splits] = np.arange(problem.splits.size, dtype=np.int32)
-    above = problem.ensemble.parent[problem.splits]
-    parent = np.where(above >= 0, place[above], np.int32(-1))
+    scratch = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
+    parent, tail = local_forest(problem.ensemble.parent, problem.splits, arcs.tail, scratch)
     profit = ints.gain[problem.splits] * ratio.denominator
-    closure = best_closure(ClosureProblem(profit, parent, place[arcs.tail], head, price[purchases] * ratio.numerator))
+    closure = best_closure(ClosureProblem(profit, parent, tail, head, price[purchases] * ratio.numerator))
     kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
     kept[problem.splits] = closure.keep
     assert np.array_equal(kept, ratio_of.kept), "the plain cut and the path disagree"

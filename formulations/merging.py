@@ -50,6 +50,11 @@ def merge_purchases(tail: NDArray[np.int32], head: NDArray[np.int32], price: NDA
     return Merged(representative, remaining, total)
 
 
+def starts_by_tail(tail: NDArray[np.int32], n_nodes: int) -> NDArray[np.int64]:
+    """Where each split's arcs begin, and the last end, among arcs that are grouped by tail: shape (n_nodes + 1,)."""
+    return np.concatenate([[0], np.cumsum(np.bincount(tail, minlength=n_nodes))]).astype(np.int64)
+
+
 @njit(cache=True)
 def split_loads(tail, load, representative, group_start, group_head, group_load, price, head):  # type: ignore[no-untyped-def]
     """Share the loads of merged purchases out among their members, user by user, each filled up to its price.

@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 
 from formulations.cost_items import exact
 from formulations.errors import SolverFailedError
-from formulations.merging import merge_purchases, split_loads
+from formulations.merging import merge_purchases, split_loads, starts_by_tail
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
 from formulations.solution import ItemLoads, Solution, StopReason
+from formulations.usage import UsageArcs
 from solvers.closure_cut import ClosureProblem, Ties, best_closure
-from solvers.numbering import compact
+from solvers.numbering import compact, local_forest
 from solvers.tree_closure import best_tree_closures, free_of_charge, without_prices
 
 TOTAL_BITS = 61
@@ -63,7 +64,7 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: float = math.inf
         error per unit of cost, >= 0. A float counts as the shortest decimal that denotes it; a fraction is taken exactly.
     time_limit
         seconds. It is looked at before the cut, which itself cannot be stopped: past it the answer is the best
-        pruning for free items' price, FEASIBLE, with the bound that the trees give separately.
+        pruning that is free of charge, FEASIBLE, with the bound that the trees give separately.
     ties
         which optimum where there are several: the one with the fewest splits or the one with the most.
 
@@ -82,12 +83,11 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: float = math.inf
     start = time.perf_counter()
     rate = exact(lam, "lam")
     scaled = _scale(problem, rate)
-    nodes = np.flatnonzero(without_prices(problem, ties)).astype(np.int32)
     arcs = problem.usage_arcs()
     load = np.zeros(arcs.tail.size, dtype=np.int64)
     stopped, kept, n_arcs = StopReason.TIME_LIMIT, free_of_charge(problem, ties), 0
     if time.perf_counter() - start <= time_limit:
-        kept, n_arcs = _cut(problem, scaled, nodes, ties, load)
+        kept, n_arcs = _cut(problem, scaled, arcs, ties, load)
         stopped = StopReason.CONVERGED
     certificate = ItemLoads(load, scaled.unit, scaled.lam)
     pruning = Pruning(problem, kept)
@@ -134,8 +134,7 @@ def _on_grid(problem: PruningProblem, lam: Fraction) -> Scaled:
     total = float(np.abs(problem.gain).sum()) or 1.0
     real = problem.real_purchase_price()
     # nothing dearer than all gains together is ever bought, so prices need not be larger than that
-    cheapest = min((x for x in (real[real > 0].min(initial=math.inf), _least(problem.evaluation_price)) if x), default=1.0)
-    rate = min(rate, 2.0 * total / cheapest)
+    rate = min(rate, 2.0 * total / min(_least(real), _least(problem.evaluation_price)))
     price = np.minimum(rate * real, total)
     profit = np.maximum(problem.gain - rate * problem.evaluation_price, -2.0 * total)
     largest = max(float(np.abs(profit).sum()), float(price.sum()), total)
@@ -156,36 +155,29 @@ def _least(price: NDArray[np.float64]) -> float:
 
 
 def _cut(
-    problem: PruningProblem, scaled: Scaled, nodes: NDArray[np.int32], ties: Ties, load: NDArray[np.int64]
+    problem: PruningProblem, scaled: Scaled, arcs: UsageArcs, ties: Ties, load: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], int]:
-    """Solve (1) on the given splits, closed under parents; write the loads of all usage arcs in canonical order."""
-    usage = problem.usage_arcs(nodes)
-    priced = scaled.price[usage.head] > 0
-    tail, global_head = usage.tail[priced], usage.head[priced]
-    purchases, head = compact(global_head, np.empty(problem.n_purchases, dtype=np.int32))
-    merged = merge_purchases(tail, head, scaled.price[purchases])
-    place = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
-    place[nodes] = np.arange(nodes.size, dtype=np.int32)
-    above = problem.ensemble.parent[nodes]
-    parent = np.where(above >= 0, place[above], np.int32(-1))
+    """Solve (1) on the splits that are optimal for free items; write the loads of all usage arcs in canonical order.
+
+    No other split is kept at any lambda, and their trees' parts below are worth nothing, so they need no loads either.
+    """
+    wanted, n_nodes = without_prices(problem, ties), problem.ensemble.n_nodes
+    nodes = np.flatnonzero(wanted).astype(np.int32)
+    mine = np.flatnonzero(wanted[arcs.tail] & (scaled.price[arcs.head] > 0))
+    tail = arcs.tail[mine]
+    purchases, head = compact(arcs.head[mine], np.empty(problem.n_purchases, dtype=np.int32))
+    price = scaled.price[purchases]
+    merged = merge_purchases(tail, head, price)
     group_tail, group_head = tail[merged.arc], head[merged.arc]
-    instance = ClosureProblem(scaled.profit[nodes], parent, place[group_tail], group_head, merged.price)
-    closure = best_closure(instance, ties=ties)
-    start = np.zeros(problem.ensemble.n_nodes + 1, dtype=np.int64)
-    start[1:] = np.cumsum(np.bincount(group_tail, minlength=problem.ensemble.n_nodes))
-    mine = np.zeros(tail.size, dtype=np.int64)
-    split_loads(tail, mine, merged.representative, start, group_head, closure.loads(), scaled.price[purchases], head)
-    load[np.flatnonzero(_belongs(problem, nodes))[priced]] = mine
-    kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
+    parent, place = local_forest(problem.ensemble.parent, nodes, group_tail, np.full(n_nodes, -1, dtype=np.int32))
+    closure = best_closure(ClosureProblem(scaled.profit[nodes], parent, place, group_head, merged.price), ties=ties)
+    part = np.zeros(tail.size, dtype=np.int64)
+    start = starts_by_tail(group_tail, n_nodes)
+    split_loads(tail, part, merged.representative, start, group_head, closure.loads(), price, head)
+    load[mine] = part
+    kept = np.zeros(n_nodes, dtype=bool)
     kept[nodes] = closure.keep
     return kept, closure.n_arcs
-
-
-def _belongs(problem: PruningProblem, nodes: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which usage arcs, in canonical order, leave the given splits."""
-    wanted = np.zeros(problem.ensemble.n_nodes, dtype=bool)
-    wanted[nodes] = True
-    return np.repeat(wanted, problem.arcs_per_node)
 
 
 def _bound(

@@ -17,6 +17,21 @@ def compact(ids: NDArray[np.int32], scratch: NDArray[np.int32]) -> tuple[NDArray
     return occurring, place
 
 
+def local_forest(
+    parent: NDArray[np.int32], nodes: NDArray[np.int32], tail: NDArray[np.int32], scratch: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Parents of some nodes, -1 where the parent is none of them, and tails of their arcs, as places among the nodes.
+
+    `scratch` has room for every node and is -1 throughout, before and after.
+    """
+    scratch[nodes] = np.arange(nodes.size, dtype=np.int32)
+    above = parent[nodes]
+    local_parent = np.where(above >= 0, scratch[above], np.int32(-1))
+    local_tail = scratch[tail]
+    scratch[nodes] = -1
+    return local_parent, local_tail
+
+
 @njit(cache=True)
 def _number(ids, scratch):  # type: ignore[no-untyped-def]
     place = np.empty(ids.shape[0], dtype=np.int32)

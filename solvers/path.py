@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
-from formulations.merging import merge_purchases, split_loads
+from formulations.merging import merge_purchases, split_loads, starts_by_tail
 from formulations.problem import PruningProblem
 from formulations.pruning_path import NEVER, PathCertificate, PruningPath
 from solvers.closure_cut import ClosureProblem, Ties, best_closure
-from solvers.numbering import compact
+from solvers.numbering import compact, local_forest
 from solvers.progress import Progress
 from solvers.tree_closure import free_of_charge, without_prices
 
@@ -96,11 +96,7 @@ class _Decomposition:
 
     def _instance(self, part: Part, purchases: NDArray[np.int32], head: NDArray[np.int32]) -> tuple[ClosureProblem, Fraction]:
         """The part at lambda* (1), in integers: gains times the denominator, prices times the numerator."""
-        self._place[part.nodes] = np.arange(part.nodes.size, dtype=np.int32)
-        above = self.problem.ensemble.parent[part.nodes]
-        parent = np.where(above >= 0, self._place[above], np.int32(-1))
-        tail = self._place[part.tail]
-        self._place[part.nodes] = -1
+        parent, tail = local_forest(self.problem.ensemble.parent, part.nodes, part.tail, self._place)
         ints = self.problem.integers
         price, evaluation, gain = self.price[purchases], ints.evaluation[part.nodes], ints.gain[part.nodes]
         ratio = Fraction(int(gain.sum()), int(price.sum()) + int(evaluation.sum()))
@@ -131,28 +127,22 @@ class _Decomposition:
             )
         )
         order = np.argsort(tail, kind="stable")
-        start = np.zeros(self.problem.ensemble.n_nodes + 1, dtype=np.int64)
-        start[1:] = np.cumsum(np.bincount(tail, minlength=self.problem.ensemble.n_nodes))
+        start = starts_by_tail(tail, self.problem.ensemble.n_nodes)
         arcs = self.problem.usage_arcs()
         load = np.zeros(arcs.tail.size, dtype=np.int64)
-        room = self._room()
+        room = self._room(representative)
         split_loads(arcs.tail, load, representative, start, head[order], flow[order].astype(np.int64), room, arcs.head)
         return PathCertificate(load, tuple(r.denominator for r in ratios))
 
-    def _room(self) -> NDArray[np.int64]:
+    def _room(self, representative: NDArray[np.int32]) -> NDArray[np.int64]:
         """What each purchase can bear: its own price at the breakpoint where it is first paid."""
         room = self.problem.purchase_price()
         numerator = np.zeros(self.problem.ensemble.n_nodes, dtype=np.int64)
         for ratio, nodes in self.found:
             numerator[nodes] = ratio.numerator
-        assert self.loads is not None
-        assert self.merged_into is not None
         at = np.zeros(room.size, dtype=np.int64)
-        for part, _ in self.loads:
+        for part, _ in self.loads or []:
             at[part.head] = numerator[part.tail]
-        representative = self.merged_into
-        while (representative[representative] != representative).any():
-            representative = representative[representative]
         return room * at[representative]
 
 

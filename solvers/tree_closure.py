@@ -7,8 +7,6 @@ A split is kept where its parent is and v_h > 0 (the smallest best closure) or v
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -49,11 +47,6 @@ def free_of_charge(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
     own[charged[reached]] = True
     allowed = problem.ensemble.is_split & ~own
     return best_tree_closures(problem.ensemble, problem.integers.gain, allowed, ties)[0]
-
-
-def lam_in_integers(problem: PruningProblem, lam: Fraction) -> Fraction:
-    """Lambda as integer gains for one integer price."""
-    return lam / problem.integers.lam_unit
 
 
 @njit(cache=True)
