@@ -23,7 +23,7 @@ from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.integers import Integers, to_integers
 from formulations.node_errors import NodeErrors
 from formulations.routing import Amount, Routing, as_rows, route
-from formulations.usage import Charges, UsageArcs, charges_of, count_arcs, usage_arcs
+from formulations.usage import Charges, UsageArcs, charges_of, count_arcs, highest_user, usage_arcs
 
 MOST_PURCHASES = 2**31 - 1
 """Largest number of pairs of item and row that an instance may have."""
@@ -175,6 +175,10 @@ class PruningProblem:
             self.costs.paid_once,
             self.splits if nodes is None else nodes,
         )
+
+    def highest_user(self, nodes: NDArray[np.int32], level: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The highest level of the given splits that need a purchase, -1 where none does; numbered as in `UsageArcs`."""
+        return highest_user(self.charges, self.routing, self.ensemble.tree_of, self.costs.paid_once, nodes, level)
 
     def purchase_price(self) -> NDArray[np.int64]:
         """Integer price of every purchase, in the numbering of `UsageArcs`. Shape (M N + M,)."""

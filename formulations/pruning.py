@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
@@ -72,32 +71,21 @@ class Pruning:
         return ~self.kept & (self.kept[parent] | (parent < 0))
 
     @cached_property
+    def _paid(self) -> NDArray[np.bool_]:
+        """Which purchases the kept splits need, in the numbering of `formulations.usage`."""
+        nodes = np.flatnonzero(self.kept).astype(np.int32)
+        return self.problem.highest_user(nodes, self.kept.astype(np.int32)) > 0
+
+    @property
     def bought(self) -> NDArray[np.bool_]:
         """w_{m,i}: bool, shape (M, N): example i pays item m. Items without a price, or paid once, are left out."""
-        p = self.problem
-        bought = np.zeros((p.costs.n_items, p.n_rows), dtype=np.bool_)
-        _mark(
-            np.flatnonzero(self.kept).astype(np.int32),
-            p.charges.start,
-            p.charges.item,
-            p.costs.paid_once,
-            p.ensemble.tree_of,
-            p.routing.order,
-            p.routing.start,
-            p.routing.stop,
-            bought,
-        )
-        return bought
+        n_items = self.problem.costs.n_items
+        return self._paid[:-n_items].reshape(n_items, -1)
 
-    @cached_property
+    @property
     def bought_once(self) -> NDArray[np.bool_]:
         """bool, shape (M,): items paid once for all examples that the pruned forest needs."""
-        p = self.problem
-        nodes = np.repeat(np.arange(p.ensemble.n_nodes), np.diff(p.charges.start))
-        used = np.zeros(p.costs.n_items, dtype=bool)
-        used[p.charges.item[self.kept[nodes]]] = True
-        used &= p.costs.paid_once
-        return used
+        return self._paid[-self.problem.costs.n_items :]
 
     @property
     def n_splits(self) -> int:
@@ -150,14 +138,3 @@ class Pruning:
 
     def __repr__(self) -> str:
         return f"Pruning(cost={self.cost:.6g}, error={self.error:.6g}, {self.n_splits} splits)"
-
-
-@njit(cache=True)
-def _mark(nodes, charge_start, charge_item, paid_once, tree_of, order, start, stop, bought):  # type: ignore[no-untyped-def]
-    """Set bought[m, i] for every kept node's charges."""
-    for h in nodes:
-        for j in range(charge_start[h], charge_start[h + 1]):
-            m = charge_item[j]
-            if not paid_once[m]:
-                for p in range(start[h], stop[h]):
-                    bought[m, order[tree_of[h], p]] = True

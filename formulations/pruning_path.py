@@ -20,7 +20,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from formulations.cost_items import exact
@@ -102,19 +101,7 @@ class PruningPath:
     def _purchase_level(self) -> NDArray[np.int32]:
         """The highest level of any split that needs the purchase, for every purchase; NEVER where there is none."""
         p = self.problem
-        level: NDArray[np.int32] = _purchase_levels(
-            p.splits,
-            self.level,
-            p.charges.start,
-            p.charges.item,
-            p.costs.paid_once,
-            p.ensemble.tree_of,
-            p.routing.order,
-            p.routing.start,
-            p.routing.stop,
-            np.full(p.n_purchases, NEVER, dtype=np.int32),
-        )
-        return level
+        return p.highest_user(p.splits, self.level)
 
     @cached_property
     def integer_cost(self) -> tuple[int, ...]:
@@ -242,23 +229,3 @@ class PruningPath:
             f"PruningPath({len(self.breakpoints)} breakpoints, cost {self.cost[-1]:.4g} to {self.cost[0]:.4g}, "
             f"error {self.error[0]:.4g} to {self.error[-1]:.4g})"
         )
-
-
-@njit(cache=True)
-def _purchase_levels(  # type: ignore[no-untyped-def]
-    nodes, level, charge_start, charge_item, paid_once, tree_of, order, start, stop, purchase
-):
-    """The highest level of any split that needs the purchase."""
-    n_rows = order.shape[1]
-    n_items = paid_once.shape[0]
-    for h in nodes:
-        for j in range(charge_start[h], charge_start[h + 1]):
-            m = charge_item[j]
-            if paid_once[m]:
-                k = n_items * n_rows + m
-                purchase[k] = max(purchase[k], level[h])
-            else:
-                for p in range(start[h], stop[h]):
-                    k = m * n_rows + order[tree_of[h], p]
-                    purchase[k] = max(purchase[k], level[h])
-    return purchase

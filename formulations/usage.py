@@ -84,6 +84,24 @@ def usage_arcs(
     return UsageArcs(tail, head)
 
 
+def highest_user(
+    charges: Charges,
+    routing: Routing,
+    tree_of: NDArray[np.int32],
+    paid_once: NDArray[np.bool_],
+    nodes: NDArray[np.int32],
+    level: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """The highest level of any of the given nodes that need a purchase, for every purchase; -1 where none does.
+
+    Purchases are numbered as in `UsageArcs`; no arcs are stored.
+    """
+    n_items, n_rows = paid_once.shape[0], routing.n_rows
+    highest = np.full(n_items * (n_rows + 1), -1, dtype=np.int32)
+    _raise(nodes, level, charges.start, charges.item, paid_once, tree_of, routing.order, routing.start, routing.stop, highest)
+    return highest
+
+
 @njit(cache=True)
 def _charges(feature, parent, needs_start, needs_item, needed, priced, start, item):  # type: ignore[no-untyped-def]
     """Climb from every split and keep the items that no strict ancestor needs."""
@@ -124,3 +142,21 @@ def _expand(  # type: ignore[no-untyped-def]
                     tail[k] = h
                     head[k] = m * n_rows + order[t, p]
                     k += 1
+
+
+@njit(cache=True)
+def _raise(  # type: ignore[no-untyped-def]
+    nodes, level, charge_start, charge_item, paid_once, tree_of, order, start, stop, highest
+):
+    n_rows = order.shape[1]
+    n_items = paid_once.shape[0]
+    for h in nodes:
+        for j in range(charge_start[h], charge_start[h + 1]):
+            m = charge_item[j]
+            if paid_once[m]:
+                k = n_items * n_rows + m
+                highest[k] = max(highest[k], level[h])
+            else:
+                for p in range(start[h], stop[h]):
+                    k = m * n_rows + order[tree_of[h], p]
+                    highest[k] = max(highest[k], level[h])
