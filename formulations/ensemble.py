@@ -8,7 +8,7 @@ relies on that and none needs recursion.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -127,6 +127,29 @@ class Ensemble:
     def nodes_of(self, t: int) -> slice:
         """The nodes of tree t, for indexing arrays over all nodes."""
         return slice(int(self.tree_start[t]), int(self.tree_start[t + 1]))
+
+    def only_tree(self, t: int) -> Ensemble:
+        """The ensemble that consists of tree t.
+
+        Raises
+        ------
+        InvalidInputError
+            if there is no tree t.
+        """
+        if not 0 <= t < self.n_trees:
+            raise InvalidInputError(f"ensemble: there is no tree {t}; it has the trees 0 to {self.n_trees - 1}")
+        nodes = self.nodes_of(t)
+        below = self.left[nodes] >= 0
+        return replace(
+            self,
+            tree_start=np.array([0, nodes.stop - nodes.start]),
+            left=np.where(below, self.left[nodes] - nodes.start, -1).astype(np.int32),
+            right=np.where(below, self.right[nodes] - nodes.start, -1).astype(np.int32),
+            feature=self.feature[nodes],
+            threshold=self.threshold[nodes],
+            missing_left=self.missing_left[nodes],
+            value=self.value[nodes],
+        )
 
     def gains(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
         """error_h - error_left - error_right at splits, 0 at leaves; shape (n,)."""

@@ -9,7 +9,7 @@ blend of in-bag and other data has several, their shares sum to 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -77,6 +77,11 @@ class NodeErrors:
             scale = float(c.share) / (ensemble.n_trees * c.weight)
             total += c.e * scale[ensemble.tree_of]
         return total
+
+    def only_tree(self, ensemble: Ensemble, t: int) -> NodeErrors:
+        """The errors of tree t's nodes."""
+        nodes = ensemble.nodes_of(t)
+        return NodeErrors(tuple(replace(c, e=c.e[nodes], weight=c.weight[t : t + 1]) for c in self.components))
 
     def of_all_roots(self, ensemble: Ensemble) -> Fraction:
         """The error of the forest of single leaves as a fraction, floats taken at their word."""

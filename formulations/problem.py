@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -112,6 +113,22 @@ class PruningProblem:
         charges = charges_of(ensemble, costs)
         return cls(ensemble, errors, costs, X, rows, omega[rows], evaluation, routing, charges, integers)
 
+    def only_tree(self, t: int) -> PruningProblem:
+        """The instance of one tree alone: its errors count in full, its users pay for themselves.
+
+        Raises
+        ------
+        InvalidInputError
+            if there is no tree t.
+        """
+        ensemble = self.ensemble.only_tree(t)
+        weight = np.zeros(n_examples(self.X))
+        weight[self.rows] = self.weights
+        errors = self.errors.only_tree(self.ensemble, t)
+        return PruningProblem.build(
+            ensemble, errors, self.X, self.costs, sample_weight=weight, evaluation_cost=list(self.evaluation)
+        )
+
     @cached_property
     def node_error(self) -> NDArray[np.float64]:
         """error_h of every node, shape (n,), in the units of (OBJ)."""
@@ -196,6 +213,11 @@ class PruningProblem:
 
     def __repr__(self) -> str:
         return f"PruningProblem({self.ensemble!r}, {self.n_rows:,} cost rows, {self.n_usage_arcs:,} usage arcs)"
+
+
+def n_examples(X: Any) -> int:
+    """Rows of a table, an array or a sparse matrix."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _check_size(costs: CostItems, n_rows: int) -> None:

@@ -1,0 +1,22 @@
+"""The formulations as Pyomo models, each beside its mathematics.
+
+>>> from formulations.models import BUILDERS, read                           # doctest: +SKIP
+>>> model = BUILDERS["IP3"].build(problem, lam=0.01, relax=True)         # doctest: +SKIP
+>>> pyo.SolverFactory("highs").solve(model); read(model)                     # doctest: +SKIP
+"""
+
+from formulations.models import budgeted, closure, naive, single_tree, unimodular
+from formulations.models.reading import read, read_point
+from formulations.models.standard_form import standard_form
+
+BUILDERS = {
+    "IP0": single_tree.build_ip0,
+    "IP1": naive.build,
+    "IP2": single_tree.build_ip2,
+    "IP3": unimodular.build,
+    "LP1": budgeted.build,
+    "closure": closure.build,
+}
+"""Pyomo models by the papers' names; the same names as in `formulations.matrix.MATRICES`."""
+
+__all__ = ["BUILDERS", "read", "read_point", "standard_form"]

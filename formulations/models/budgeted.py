@@ -1,0 +1,37 @@
+"""LP1 of NWS15: the least error within a budget.
+
+    minimise error      s.t.  the rows of IP3,   cost <= B                                                                  (1)
+
+The budget row destroys total unimodularity: the relaxation's optimum is a mixture of two prunings unless one of them
+costs exactly B, and its value is the lower convex hull of all prunings (cost, error) at B. The dual of (1) is -lambda there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyomo.environ as pyo
+
+from formulations.cost_items import Price, exact
+from formulations.models.unimodular import constraints
+from formulations.problem import PruningProblem
+
+
+def build(problem: PruningProblem, *, budget: Price, relax: bool = False, merge: bool = False) -> pyo.ConcreteModel:
+    """(LP1); with ``relax=False`` the 0-1 problem, a precedence-constrained knapsack.
+
+    Parameters
+    ----------
+    budget
+        B >= 0: the largest cost of an average example, in the unit of the prices, evaluation included.
+    relax
+        the linear relaxation, which is what the paper calls (LP1).
+    merge
+        one variable for purchases with the same usage, exactly; see `formulations.columns`.
+    """
+    m: Any = constraints(problem, "LP1", relax=relax, merge=merge)
+    limit = float(exact(budget, "budget"))
+    m.limit = pyo.Param(initialize=limit, mutable=True, domain=pyo.NonNegativeReals, doc="B")
+    m.budget = pyo.Constraint(expr=m.cost <= m.limit, doc="(1)")
+    m.objective = pyo.Objective(expr=m.error, sense=pyo.minimize)
+    return m
