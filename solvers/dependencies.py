@@ -1,0 +1,40 @@
+"""The native solvers whose versions must fit together.
+
+highspy and ortools both bring a ``libhighs.so.1``. From highspy 1.15 on the second one of them to be imported fails, and Pyomo
+then says that HiGHS is not available; 1.14 returned wrong optima of integer programs. Installing another package later can
+leave such a pair behind, so the versions are looked up, without importing anything.
+"""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+NEEDED = {"highspy": "1.13", "ortools": "9.15"}
+"""Version prefixes."""
+
+
+def check_versions() -> None:
+    """Refuse versions of highspy and ortools that are wrong together.
+
+    Raises
+    ------
+    ImportError
+        naming the version that is installed, the one that is needed, why, and the command that installs it.
+    """
+    for package, needed in NEEDED.items():
+        try:
+            installed = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            raise ImportError(f"{package} {needed} is needed and not installed; {_remedy()}") from None
+        if installed != needed and not installed.startswith(needed + "."):
+            raise ImportError(
+                f"{package} {installed} is installed, {package} {needed} is needed: highspy and ortools both bring a "
+                "libhighs.so.1, from highspy 1.15 on the second of them to be imported fails and Pyomo reports HiGHS as not "
+                "available, and "
+                f"highspy 1.14 returned wrong optima of integer programs; {_remedy()}"
+            )
+
+
+def _remedy() -> str:
+    pins = " ".join(f"'{package}=={version}.*'" for package, version in NEEDED.items())
+    return f"mend it with: python -m pip install {pins}"
