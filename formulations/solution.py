@@ -106,10 +106,15 @@ class Solution:
 
     @property
     def status(self) -> Status:
-        """OPTIMAL where the relative gap is at most `tolerance`, else FEASIBLE, or UNKNOWN without a pruning."""
+        """OPTIMAL where the relative gap is at most `tolerance`, else FEASIBLE, or UNKNOWN without a pruning.
+
+        Where next to nothing can be gained the relative gap says nothing: a gap of at most `tolerance` / 100 of the all-roots
+        forest's value is OPTIMAL too.
+        """
         if self.pruning is None:
             return Status.UNKNOWN
-        return Status.OPTIMAL if self.relative_gap <= self.tolerance else Status.FEASIBLE
+        small = self.gap <= self.tolerance / 100 * Pruning.all_roots(self.problem).error
+        return Status.OPTIMAL if small or self.relative_gap <= self.tolerance else Status.FEASIBLE
 
     def __repr__(self) -> str:
         return f"Solution({self.status}, value={self.value:.9g}, bound={self.bound:.9g}, {self.pruning!r})"

@@ -1,16 +1,60 @@
 """Engines: every one minimises (OBJ) of `formulations.problem`, with the signature of `formulations.solution.Solver`.
 
-A new engine is one file and one line in `SOLVERS`; the conformance suite then tests it.
+A new engine is one file and one line in a registry; the conformance suite then tests it. ``ip1``, ``ip3`` and ``closure`` are the
+formulations of `formulations.models`; ``pyomo`` solves them through Pyomo, the others as arrays.
 """
+
+# ruff: noqa: E402 (no engine may be imported before the check)
+from solvers.dependencies import check_versions
+
+check_versions()
+
+from functools import partial
 
 from formulations.solution import Solver
 from solvers.brute_force import brute_force
+from solvers.integer_program import integer_program
+from solvers.linear_program import linear_program
 from solvers.min_cut import min_cut
 from solvers.path import pruning_path
+from solvers.relaxation import Relaxation, solve_relaxation
+from solvers.through_pyomo import pyomo_highs, solve_model
 
-SOLVERS: dict[str, Solver] = {
+EXACT_SOLVERS: dict[str, Solver] = {
     "min_cut": min_cut,
     "brute_force": brute_force,
+    "highs_ip1": partial(integer_program, formulation="IP1"),
+    "highs_ip3": partial(linear_program, formulation="IP3"),
+    "highs_closure": partial(linear_program, formulation="closure"),
+    "glop_ip3": partial(linear_program, formulation="IP3", engine="glop"),
+    "glop_closure": partial(linear_program, formulation="closure", engine="glop"),
+    "pyomo_ip1": partial(pyomo_highs, formulation="IP1", relax=False),
+    "pyomo_ip3": partial(pyomo_highs, formulation="IP3"),
+    "pyomo_closure": partial(pyomo_highs, formulation="closure"),
 }
+"""Those that find and prove the optimum, in integers or within their stated tolerance."""
 
-__all__ = ["SOLVERS", "brute_force", "min_cut", "pruning_path"]
+BOUNDING_SOLVERS: dict[str, Solver] = {
+    "highs_ip1_relaxed": partial(linear_program, formulation="IP1"),
+    "highs_ipm_closure": partial(linear_program, formulation="closure", engine="highs_ipm", tolerance=1e-6),
+    "pdlp_ip3": partial(linear_program, formulation="IP3", engine="pdlp", tolerance=1e-6),
+    "pdlp_closure": partial(linear_program, formulation="closure", engine="pdlp", tolerance=1e-6),
+}
+"""Those that give a pruning and a true bound, with a gap or none."""
+
+SOLVERS: dict[str, Solver] = EXACT_SOLVERS | BOUNDING_SOLVERS
+
+__all__ = [
+    "BOUNDING_SOLVERS",
+    "EXACT_SOLVERS",
+    "SOLVERS",
+    "Relaxation",
+    "brute_force",
+    "integer_program",
+    "linear_program",
+    "min_cut",
+    "pruning_path",
+    "pyomo_highs",
+    "solve_model",
+    "solve_relaxation",
+]

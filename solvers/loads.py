@@ -38,8 +38,8 @@ def loads_from_duals(problem: PruningProblem, scaled: Scaled, columns: PurchaseC
         charge nodes below the split that needs the item; their charges are gathered there, which makes (1) no weaker.
     """
     user, column, amount = _gathered(columns, np.maximum(dual, 0.0), problem.ensemble.n_nodes)
-    largest = float(scaled.price.max(initial=0)) * 2.0
-    whole = np.minimum(np.floor(amount / float(scaled.unit)), largest).astype(np.int64)
+    most = float(scaled.price.sum())  # of one row; merged purchases add up
+    whole = np.minimum(np.floor(amount / float(scaled.unit)), most).astype(np.int64)
     arcs = problem.usage_arcs()
     load = np.zeros(arcs.tail.size, dtype=np.int64)
     if load.size:

@@ -75,6 +75,16 @@ def largest_below(number: Fraction, largest_denominator: int) -> Fraction:
     return Fraction(p * inverse - 1, q * inverse)
 
 
+def useful_rate(problem: PruningProblem, lam: Fraction) -> Fraction:
+    """Lambda, or where it is larger one beyond which nothing changes: there nothing that has a price is ever bought.
+
+    Floating-point engines are run at this, so that huge coefficients do not drown the errors.
+    """
+    total = float(np.abs(problem.gain).sum()) or 1.0
+    least = min(_least(problem.real_purchase_price()), _least(problem.evaluation_price))
+    return min(lam, Fraction(2.0 * total / least)) if least < math.inf else lam
+
+
 def _on_grid(problem: PruningProblem, lam: Fraction) -> Scaled:
     """Profits rounded to the nearest grid point, prices down, so that no load ever exceeds a real price."""
     rate = float(lam)

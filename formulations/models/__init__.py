@@ -1,15 +1,18 @@
 """The formulations as Pyomo models, each beside its mathematics.
 
->>> from formulations.models import BUILDERS, read                           # doctest: +SKIP
->>> model = BUILDERS["IP3"].build(problem, lam=0.01, relax=True)         # doctest: +SKIP
+>>> from formulations.models import FORMULATIONS, read                           # doctest: +SKIP
+>>> model = FORMULATIONS["IP3"].build(problem, lam=0.01, relax=True)         # doctest: +SKIP
 >>> pyo.SolverFactory("highs").solve(model); read(model)                     # doctest: +SKIP
 """
+
+from collections.abc import Callable
+from typing import Any
 
 from formulations.models import budgeted, closure, naive, single_tree, unimodular
 from formulations.models.reading import read, read_point
 from formulations.models.standard_form import standard_form
 
-BUILDERS = {
+FORMULATIONS: dict[str, Callable[..., Any]] = {
     "IP0": single_tree.build_ip0,
     "IP1": naive.build,
     "IP2": single_tree.build_ip2,
@@ -19,4 +22,4 @@ BUILDERS = {
 }
 """Pyomo models by the papers' names; the same names as in `formulations.matrix.MATRICES`."""
 
-__all__ = ["BUILDERS", "read", "read_point", "standard_form"]
+__all__ = ["FORMULATIONS", "read", "read_point", "standard_form"]

@@ -127,14 +127,14 @@ def test_rounding_is_bounded_for_real_numbers_everywhere(seed, real_errors, real
     sample = rng.uniform(0.5, 20, 3) if real_errors else np.array([7.0, 11.0, 13.0])
     n = int(rng.integers(2, 30))
     prices = np.exp(rng.uniform(-3, 3, 3)) if real_prices else rng.choice([0, 1, 7.27], 3)
-    problem = PruningProblem.build(
-        ensemble,
-        NodeErrors((ErrorComponent(e, sample),)),
-        rng.integers(0, 5, (n, 3)),
-        CostItems.plain(prices),
-        sample_weight=np.exp(rng.uniform(-6, 3, n)) if real_weights else None,
-        evaluation_cost=float(rng.random()) if real_prices else 0.5,
-    )
+    rows, weights = rng.integers(0, 5, (n, 3)), np.exp(rng.uniform(-6, 3, n)) if real_weights else None
+    evaluation = float(rng.random()) if real_prices else 0.5
+    errors, costs = NodeErrors((ErrorComponent(e, sample),)), CostItems.plain(prices)
+    try:
+        problem = PruningProblem.build(ensemble, errors, rows, costs, sample_weight=weights, evaluation_cost=evaluation)
+    except CapacityOverflowError:  # refused, not rounded to nothing: an evaluation price of .0006 beside 36, seed 1735
+        assert min(*prices, evaluation) < 1e-4 * (sum(prices) + evaluation)
+        return
     check(problem, rng)
 
 

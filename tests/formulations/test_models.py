@@ -12,12 +12,12 @@ import pytest
 
 from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
 from formulations.matrix import MATRICES
-from formulations.models import BUILDERS, read, read_point, standard_form
+from formulations.models import FORMULATIONS, read, read_point, standard_form
 from formulations.papers import two_trees
 from solvers.brute_force import all_prunings
 from tests.instances import random_problem
 
-ALL = list(BUILDERS)
+ALL = list(FORMULATIONS)
 WITH_W = [name for name in ALL if name != "IP0"]
 
 
@@ -61,7 +61,7 @@ def feasible(model: Any) -> bool:
 
 def rows_of(problem: PruningProblem, nodes: range) -> set[frozenset[str]]:
     """The equations of IP3 that are about the given nodes (the papers' numbers), each as the names of its ones."""
-    program = standard_form(BUILDERS["IP3"](problem, lam=0.1))
+    program = standard_form(FORMULATIONS["IP3"](problem, lam=0.1))
     named = [f"z{k + 1}" for k in range(12)]
     named += [f"w{m + 1},{i + 1}" for _, m, i in (block for block in _keys(program.columns, "w_t"))]
     found = set()
@@ -105,7 +105,7 @@ def test_tree_2_is_the_papers_matrix() -> None:
 
 def test_ip1_of_tree_1_is_the_papers_list() -> None:
     """NWS15 section 4 on tree 1: w11 >= z4, w11 >= z3, w21 >= z4 beside the three leaf rows."""
-    model: Any = BUILDERS["IP1"](two_trees().only_tree(0), lam=0.1, relax=True)
+    model: Any = FORMULATIONS["IP1"](two_trees().only_tree(0), lam=0.1, relax=True)
     assert [(h + 1, m + 1, i + 1) for h, m, i in model.MET] == [(3, 1, 1), (4, 1, 1), (4, 2, 1)]
     assert sorted(h + 1 for h in model.LEAVES) == [2, 4, 5]
 
@@ -113,13 +113,13 @@ def test_ip1_of_tree_1_is_the_papers_list() -> None:
 def test_the_papers_fractional_vertex_is_feasible_in_ip1_only() -> None:
     """Z = (0, 1, .5, .5, .5), w = (.5, .5) satisfies IP1's relaxation of tree 1; in IP3 no w makes it feasible."""
     tree = two_trees().only_tree(0)
-    naive: Any = BUILDERS["IP1"](tree, lam=0.1, relax=True)
+    naive: Any = FORMULATIONS["IP1"](tree, lam=0.1, relax=True)
     for h, value in enumerate((0, 1, 0.5, 0.5, 0.5)):
         naive.z[h].value = value
     for key in naive.w:
         naive.w[key].value = 0.5
     assert feasible(naive)
-    exact: Any = BUILDERS["IP2"](tree, lam=0.1, relax=True)
+    exact: Any = FORMULATIONS["IP2"](tree, lam=0.1, relax=True)
     for h in naive.z:
         exact.z[h].value = naive.z[h].value
     for key in exact.w:
@@ -135,7 +135,7 @@ def test_both_encodings_are_the_same_program(name: str, seed: int) -> None:
     if not takes(name, problem):
         problem = two_trees().only_tree(seed % 2)
     for merge, relax in itertools.product((False, True), repeat=2):
-        written = standard_form(BUILDERS[name](problem, relax=relax, **options(name, merge=merge)))
+        written = standard_form(FORMULATIONS[name](problem, relax=relax, **options(name, merge=merge)))
         direct = MATRICES[name](problem, relax=relax, **options(name, merge=merge))
         assert list(written.columns) == list(direct.columns)
         assert list(written.rows) == list(direct.rows)
@@ -152,7 +152,7 @@ def test_every_pruning_is_a_feasible_point_at_its_value(name: str, seed: int) ->
     problem = random_problem(seed)
     if not takes(name, problem):
         problem = two_trees().only_tree(seed % 2)
-    model: Any = BUILDERS[name](problem, **options(name, budget=math.pi * 100))
+    model: Any = FORMULATIONS[name](problem, **options(name, budget=math.pi * 100))
     rng = np.random.default_rng(seed)
     every = all_prunings(problem).kept
     for kept in every[rng.choice(len(every), min(len(every), 8), replace=False)]:
@@ -184,11 +184,11 @@ def test_every_feasible_point_is_a_pruning(seed: int) -> None:
 def test_lambda_and_budget_are_parameters() -> None:
     """A built model takes another lambda, or another budget, without being built again."""
     problem = two_trees()
-    model: Any = BUILDERS["IP3"](problem, lam=0.1)
+    model: Any = FORMULATIONS["IP3"](problem, lam=0.1)
     set_point(model, Pruning.unpruned(problem))
     model.lam = 0.5
     assert pyo.value(model.objective) == pytest.approx(Pruning.unpruned(problem).value(0.5))
-    bounded: Any = BUILDERS["LP1"](problem, budget=3)
+    bounded: Any = FORMULATIONS["LP1"](problem, budget=3)
     set_point(bounded, Pruning.unpruned(problem))
     assert feasible(bounded)
     bounded.limit = 2.5
@@ -197,7 +197,7 @@ def test_lambda_and_budget_are_parameters() -> None:
 
 def test_a_fractional_point_is_refused_by_name() -> None:
     """`read` names the most fractional variable; `read_point` gives the point all the same."""
-    model: Any = BUILDERS["closure"](two_trees().only_tree(0), lam=0.1, relax=True)
+    model: Any = FORMULATIONS["closure"](two_trees().only_tree(0), lam=0.1, relax=True)
     for part, value in ((model.y[0], 1.0), (model.y[2], 0.25), (model.w[0, 0], 1.0), (model.w[1, 0], 0.25)):
         part.value = value
     with pytest.raises(InvalidInputError, match=r"y\[2\] is 0.25: the point is not integral"):
@@ -216,13 +216,13 @@ def test_a_fractional_point_is_refused_by_name() -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_an_unsolved_model_is_refused(name: str) -> None:
     """Reading before solving says so, and names a variable without a value."""
-    model = BUILDERS[name](two_trees().only_tree(0), **options(name))
+    model = FORMULATIONS[name](two_trees().only_tree(0), **options(name))
     for reader in (read, read_point):
         with pytest.raises(InvalidInputError, match=r"\[0\] has no value: solve the model first"):
             reader(model)
 
 
-@pytest.mark.parametrize("build", [BUILDERS["IP2"], MATRICES["IP2"]])
+@pytest.mark.parametrize("build", [FORMULATIONS["IP2"], MATRICES["IP2"]])
 def test_ip2_is_for_one_tree(build: Any) -> None:
     """IP2 refuses forests, and an item paid once for all that several splits ask for: there w^t = w does not hold."""
     with pytest.raises(InvalidInputError, match="the forest has 2 trees; use IP3"):
@@ -235,7 +235,7 @@ def test_ip2_is_for_one_tree(build: Any) -> None:
 
 
 @pytest.mark.parametrize("name", WITH_W)
-@pytest.mark.parametrize("build", [BUILDERS, MATRICES])
+@pytest.mark.parametrize("build", [FORMULATIONS, MATRICES])
 def test_negative_numbers_are_refused(name: str, build: Any) -> None:
     """A negative lambda, and a negative budget, are refused by name."""
     word = "budget" if name == "LP1" else "lam"
@@ -246,7 +246,7 @@ def test_negative_numbers_are_refused(name: str, build: Any) -> None:
 def test_models_say_what_they_are() -> None:
     """Every set, variable and row of every model is documented, and named as in the papers."""
     for name in ALL:
-        model = BUILDERS[name](two_trees().only_tree(0), **options(name))
+        model = FORMULATIONS[name](two_trees().only_tree(0), **options(name))
         for component in model.component_objects((pyo.Var, pyo.Constraint, pyo.Set)):
             if "_index" not in component.name and "index_set" not in component.name:
                 assert component.doc or component.name == "PURCHASES", (name, component.name)

@@ -1,0 +1,154 @@
+"""One suite for all engines and formulations: the same optimum, true bounds, proofs that a stranger accepts.
+
+A new engine joins by its line in `solvers.EXACT_SOLVERS` or `solvers.BOUNDING_SOLVERS`, a new instance by its line in
+`cases.CASES`.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, partial
+
+import numpy as np
+import pytest
+
+from formulations import InvalidInputError, PruningProblem, Solver, Status, StopReason
+from formulations.matrix import MATRICES
+from proofs_checks import check_solution
+from solvers import BOUNDING_SOLVERS, EXACT_SOLVERS, SOLVERS, brute_force, linear_program, min_cut, pyomo_highs
+from solvers.brute_force import LIMIT, count_prunings
+from solvers.linear_engines import LINEAR_ENGINES
+from tests.solvers.cases import CASES, OPTIMA, instance, lambdas
+
+FEW = 20_000
+"""Prunings that brute force lists quickly."""
+
+CHECKED = 4_000
+"""Usage arcs up to which the checker, which counts in fractions, is asked."""
+
+ENGINES: dict[str, Solver] = SOLVERS | {
+    f"{engine} on {formulation}": partial(linear_program, formulation=formulation, engine=engine, merge=False, tolerance=1e-6)
+    for engine in LINEAR_ENGINES
+    for formulation in ("IP1", "IP3", "closure")
+}
+"""All that is registered, and every engine for linear programs on every formulation, purchases not merged."""
+
+
+@cache
+def optimum(name: str, lam: float) -> float:
+    """The optimal value by listing all prunings; where there are too many, by the cut, once its proof is checked."""
+    problem = instance(name)
+    if count_prunings(problem.ensemble) <= FEW:
+        return brute_force(problem, lam).value
+    found = min_cut(problem, lam)
+    assert check_solution(problem, found).holds
+    assert found.relative_gap <= 1e-9
+    return found.value
+
+
+def attainable(problem: PruningProblem, bound: float) -> float:
+    """What a relative gap is relative to."""
+    return max(float(problem.node_error[problem.ensemble.roots].sum()) - bound, 1e-6)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", CASES)
+def test_engines_agree(name: str, engine: str) -> None:
+    """Values are attained, bounds are true, exact engines meet the optimum, and every certificate is accepted."""
+    problem = instance(name)
+    if engine == "brute_force" and count_prunings(problem.ensemble) > FEW:
+        if count_prunings(problem.ensemble) > LIMIT:
+            with pytest.raises(InvalidInputError, match="brute force: the forest has"):
+                brute_force(problem, 0.1)
+        return
+    for lam in lambdas(name):
+        best, found = optimum(name, lam), ENGINES[engine](problem, lam)
+        precision = 1e-12 * max(1.0, best)
+        assert found.pruning is not None
+        assert found.pruning.value(lam) == found.value
+        assert found.value >= best - precision
+        assert found.bound <= best + precision
+        assert found.bound <= found.value
+        if found.status is Status.OPTIMAL:
+            assert found.value - best <= 1e-6 * attainable(problem, found.bound)
+        if engine in EXACT_SOLVERS:
+            assert found.stopped is StopReason.CONVERGED
+            assert found.status is Status.OPTIMAL, (lam, found)
+            assert found.value == pytest.approx(best, rel=1e-9, abs=1e-12)
+        if found.certificate is not None and problem.n_usage_arcs <= CHECKED:
+            verdict = check_solution(problem, found)
+            assert verdict.holds, (lam, verdict)
+
+
+@pytest.mark.parametrize(("name", "lam"), OPTIMA)
+def test_hand_worked_optima(name: str, lam: float) -> None:
+    """The optimum that all engines are compared with is the one worked out by hand."""
+    assert lam in lambdas(name)
+    assert optimum(name, lam) == pytest.approx(OPTIMA[name, lam], rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_ip2_is_ip3_of_one_tree(seed: int) -> None:
+    """On single trees, IP2 gives the same optimum, by every engine, merged or not, as arrays and through Pyomo."""
+    names = [n for n in CASES if n.startswith(("papers, tree", "stump", "ladder"))]
+    name = names[seed % len(names)]
+    problem = instance(name)
+    for lam in lambdas(name):
+        for engine in LINEAR_ENGINES:
+            found = linear_program(problem, lam, formulation="IP2", engine=engine, merge=bool(seed % 2))
+            assert found.status is Status.OPTIMAL
+            assert found.value == pytest.approx(optimum(name, lam), rel=1e-12)
+        for relax in (False, True):
+            through = pyomo_highs(problem, lam, formulation="IP2", relax=relax, merge=bool(seed % 2))
+            assert through.status is Status.OPTIMAL
+            assert through.value == pytest.approx(optimum(name, lam), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ip0_prunes_for_the_error_alone(name: str) -> None:
+    """IP0's relaxation is integral, and its optimum is that of lambda = 0."""
+    from solvers import solve_relaxation
+
+    problem = instance(name)
+    found = solve_relaxation(problem, formulation="IP0")
+    assert found.integral
+    assert found.objective == pytest.approx(min_cut(problem, 0).value, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_time_gives_a_pruning_and_a_true_bound(engine: str) -> None:
+    """Without any time every engine that takes long returns what it has: a pruning, and a bound that holds."""
+    problem = instance("iris")
+    if engine == "brute_force":
+        pytest.skip("brute force refuses what would take long")
+    lam = lambdas("iris")[1]
+    found = ENGINES[engine](problem, lam, time_limit=0.0)
+    assert found.pruning is not None
+    assert found.bound <= optimum("iris", lam) + 1e-12 <= found.value + 2e-12
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("lam", [-0.1, math.nan, math.inf])
+def test_impossible_lambdas_are_refused(engine: str, lam: float) -> None:
+    """Every engine refuses a lambda that is negative or no number, by name."""
+    with pytest.raises(InvalidInputError, match="lam is"):
+        ENGINES[engine](instance("papers"), lam)
+
+
+def test_registries_are_disjoint() -> None:
+    """An engine is exact or it is not."""
+    assert not set(EXACT_SOLVERS) & set(BOUNDING_SOLVERS)
+    assert set(SOLVERS) == set(EXACT_SOLVERS) | set(BOUNDING_SOLVERS)
+    assert {name.rpartition("_")[2] for name in EXACT_SOLVERS} >= {"ip1", "ip3", "closure"}
+    assert set(MATRICES) == {"IP0", "IP1", "IP2", "IP3", "LP1", "closure"}
+
+
+def test_the_naive_relaxation_loses() -> None:
+    """On a real forest IP1's relaxation is fractional and its bound below the optimum, where IP3's meets it."""
+    problem, lam = instance("iris"), lambdas("iris")[2]
+    naive = SOLVERS["highs_ip1_relaxed"](problem, lam)
+    assert naive.stats["integral"] == 0.0
+    assert naive.bound < optimum("iris", lam) - 1e-3 * attainable(problem, naive.bound)
+    assert naive.status is Status.FEASIBLE
+    assert SOLVERS["highs_ip3"](problem, lam).bound == pytest.approx(optimum("iris", lam), rel=1e-12)
+    assert np.isfinite(naive.gap)
