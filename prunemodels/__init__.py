@@ -33,16 +33,29 @@ if TYPE_CHECKING:
         StopReason,
         UnsupportedModelError,
     )
+    from formulations.models import FORMULATIONS, read, read_point
+    from formulations.sizes import size_report
+    from prunemodels.comparison import compare
     from prunemodels.error_samples import Blend, Given, InBag, OutOfBag
     from prunemodels.evaluation import Evaluation, evaluate
     from prunemodels.forests import read_forest
     from prunemodels.problems import problem_from_forest
     from prunemodels.surgery import apply_pruning
-    from solvers import SOLVERS, min_cut, pruning_path
+    from solvers import (
+        SOLVERS,
+        integer_program,
+        linear_program,
+        min_cut,
+        pruning_path,
+        solve_model,
+        solve_relaxation,
+    )
+    from solvers.program_files import write_program
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "FORMULATIONS",
     "SOLVERS",
     "Blend",
     "BrokenFileError",
@@ -66,11 +79,20 @@ __all__ = [
     "StopReason",
     "UnsupportedModelError",
     "apply_pruning",
+    "compare",
     "evaluate",
+    "integer_program",
+    "linear_program",
     "min_cut",
     "problem_from_forest",
     "pruning_path",
+    "read",
     "read_forest",
+    "read_point",
+    "size_report",
+    "solve_model",
+    "solve_relaxation",
+    "write_program",
 ]
 
 _HOMES = {
@@ -92,12 +114,24 @@ _HOMES = {
         "StopReason",
         "UnsupportedModelError",
     ],
+    "prunemodels.comparison": ["compare"],
     "prunemodels.error_samples": ["Blend", "Given", "InBag", "OutOfBag"],
     "prunemodels.evaluation": ["Evaluation", "evaluate"],
     "prunemodels.forests": ["read_forest"],
     "prunemodels.problems": ["problem_from_forest"],
     "prunemodels.surgery": ["apply_pruning"],
-    "solvers": ["SOLVERS", "min_cut", "pruning_path"],
+    "formulations.models": ["FORMULATIONS", "read", "read_point"],
+    "formulations.sizes": ["size_report"],
+    "solvers": [
+        "SOLVERS",
+        "integer_program",
+        "linear_program",
+        "min_cut",
+        "pruning_path",
+        "solve_model",
+        "solve_relaxation",
+    ],
+    "solvers.program_files": ["write_program"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

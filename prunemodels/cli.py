@@ -1,4 +1,4 @@
-"""The command line: ``prunemodels demo``, ``path`` and ``prune``.
+"""The command line: ``prunemodels demo``, ``path``, ``prune``, ``compare`` and ``export``.
 
 This module only parses; what a command needs is imported when it runs, so help and usage errors come at once.
 Exit status: 0, 2 for bad input, 130 after Ctrl-C.
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 ERRORS = ("in-bag", "out-of-bag", "given", "blend")
+FORMULATIONS = ("IP0", "IP1", "IP2", "IP3", "LP1", "closure")
 
 
 class Result(Protocol):
@@ -79,6 +80,8 @@ def parser() -> argparse.ArgumentParser:
     prune.add_argument("--out", required=True, metavar="FILE", help="the pruned forest: .skops or .joblib")
     prune.add_argument("--path-csv", metavar="FILE.csv", help="also write the whole path")
     _add_outputs(prune, _run_prune)
+    _add_compare(commands.add_parser("compare", help="run several solvers on one problem: value, bound, time and memory of each"))
+    _add_export(commands.add_parser("export", help="write the problem as a linear or integer program, for other solvers"))
     return top
 
 
@@ -134,6 +137,29 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
     _add_manners(command, _run_demo)
 
 
+def _add_compare(command: argparse.ArgumentParser) -> None:
+    _add_inputs(command)
+    add = command.add_argument
+    add("--lam", type=nonnegative, required=True, metavar="L", help="error worth one unit of cost")
+    add("--solvers", type=names, metavar="A,B,...", help="which solvers, in that order (default: all)")
+    add("--time-limit", type=seconds, default=math.inf, metavar="S", help="seconds for each solver (default: no limit)")
+    add("--out", metavar="FILE.csv", help="also write the table, with all digits")
+    _add_manners(command, _run_compare)
+
+
+def _add_export(command: argparse.ArgumentParser) -> None:
+    _add_inputs(command)
+    add = command.add_argument
+    goal = command.add_mutually_exclusive_group()
+    goal.add_argument("--lam", type=nonnegative, metavar="L", help="error worth one unit of cost; for IP1, IP2, IP3 and closure")
+    goal.add_argument("--budget", type=nonnegative, metavar="B", help="largest mean cost of a prediction; for LP1")
+    add("--formulation", choices=FORMULATIONS, help="of the papers (default: IP3 with --lam, LP1 with --budget)")
+    add("--relax", action="store_true", help="the linear relaxation, not the integer program")
+    add("--merge", action="store_true", help="one variable for purchases with the same usage: smaller, same optimum; not for IP0")
+    add("--out", required=True, metavar="FILE", help="the program: .lp or .mps, or either with .gz")
+    _add_manners(command, _run_export)
+
+
 def _add_manners(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
     command.add_argument("--force", action="store_true", help="replace output files that exist")
     command.add_argument("--json", action="store_true", help="print the summary as JSON, and nothing else")
@@ -153,6 +179,18 @@ def _run_prune(args: argparse.Namespace) -> Result:
     return prune_command(args)
 
 
+def _run_compare(args: argparse.Namespace) -> Result:
+    from prunemodels.model_commands import compare_command
+
+    return compare_command(args)
+
+
+def _run_export(args: argparse.Namespace) -> Result:
+    from prunemodels.model_commands import export_command
+
+    return export_command(args)
+
+
 def _run_demo(args: argparse.Namespace) -> Result:
     from prunemodels.demo import demo_command
 
@@ -165,6 +203,19 @@ def nonnegative(text: str) -> float:
     if not 0 <= number < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is no price or budget; give a finite number >= 0")
     return number
+
+
+def seconds(text: str) -> float:
+    """A number >= 0."""
+    number = _number(text)
+    if not number >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; give seconds >= 0")
+    return number
+
+
+def names(text: str) -> list[str]:
+    """Names between commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def share(text: str) -> float:

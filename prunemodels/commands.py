@@ -180,8 +180,8 @@ class Work:
         return evaluate(forest, self.data.X, self.data.y, costs=self.costs, evaluation_cost=evaluation_cost)
 
 
-def compute(args: argparse.Namespace) -> Work:
-    """Read everything that the arguments name, and compute the path."""
+def read_problem(args: argparse.Namespace) -> tuple[Any, Examples, CostItems, PruningProblem]:
+    """Read everything that the arguments name: the forest, the cost sample, the prices, and the instance that they make."""
     with named("FOREST"):
         forest = load_forest(args.forest, trust_pickle=args.trust_pickle)
         ensemble = read_forest(forest)
@@ -195,6 +195,12 @@ def compute(args: argparse.Namespace) -> Work:
         sample_weight=data.weights,
         evaluation_cost=args.evaluation_cost,
     )
+    return forest, data, costs, problem
+
+
+def compute(args: argparse.Namespace) -> Work:
+    """Read the instance, and compute its path."""
+    forest, data, costs, problem = read_problem(args)
     return Work(forest, data, costs, pruning_path(problem, progress=not args.quiet))
 
 
