@@ -1,4 +1,4 @@
-"""The README says what happens."""
+"""The README and the documentation say what happens."""
 
 from __future__ import annotations
 
@@ -7,21 +7,30 @@ import io
 import re
 from pathlib import Path
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-OUTPUT = re.findall(r"```python\n.*?```\n\n```\n(.*?)```", README, re.DOTALL)
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]
 
 
-def test_first_example_prints_what_is_shown() -> None:
-    """The README's first example runs as it stands and prints exactly the lines below it."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(BLOCKS[0], "README.md", "exec"), {})
-    assert printed.getvalue() == OUTPUT[0]
+def blocks(page: str) -> list[tuple[str, str | None]]:
+    """The Python blocks of a page, each with the output that is shown right below it."""
+    found = re.findall(r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?", (ROOT / page).read_text(), re.DOTALL)
+    return [(code, shown or None) for code, shown in found]
 
 
-def test_other_examples_run() -> None:
-    """Every other block of the README runs after the first one's imports."""
-    assert len(BLOCKS) > 1
-    for block in BLOCKS[1:]:
-        exec(compile(block, "README.md", "exec"), {"pm": __import__("prunemodels")})
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_print_what_is_shown(page: str) -> None:
+    """Every example runs as it stands, given `pm`, and prints exactly the lines below it, where there are any."""
+    for code, shown in blocks(page):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, page, "exec"), {"pm": __import__("prunemodels")})
+        assert shown is None or printed.getvalue() == shown
+
+
+def test_pages_have_examples() -> None:
+    """The README has several examples, the first with its output, and so has the page on formulations."""
+    assert len(blocks("README.md")) > 1
+    assert blocks("README.md")[0][1]
+    assert all(shown for _, shown in blocks("docs/formulations.md"))
