@@ -19,7 +19,7 @@ def test_the_best_level_set_is_found(seed: int) -> None:
     problem = random_problem(seed, rounded=bool(seed % 2))
     rng = np.random.default_rng(seed)
     parent, splits = problem.ensemble.parent, problem.splits
-    for lam in (0.0, 0.1, 0.7):
+    for lam in (0.0, 0.001, 0.005, 0.02, 0.1):
         y = rng.choice([0.0, 0.2, 0.5, 0.5, 0.9, 1.0, -0.1, 1.1], problem.ensemble.n_nodes)
         falling = y.copy()
         for h in range(len(parent)):
