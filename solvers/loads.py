@@ -38,8 +38,9 @@ def loads_from_duals(problem: PruningProblem, scaled: Scaled, columns: PurchaseC
         charge nodes below the split that needs the item; their charges are gathered there, which makes (1) no weaker.
     """
     user, column, amount = _gathered(columns, np.maximum(dual, 0.0), problem.ensemble.n_nodes)
-    most = float(scaled.price.sum())  # of one row; merged purchases add up
-    whole = np.minimum(np.floor(amount / float(scaled.unit)), most).astype(np.int64)
+    unit = float(scaled.unit)
+    most = float(scaled.price.sum()) * unit  # of one row; merged purchases add up
+    whole = np.floor(np.minimum(amount, most) / unit).astype(np.int64)
     arcs = problem.usage_arcs()
     load = np.zeros(arcs.tail.size, dtype=np.int64)
     if load.size:
