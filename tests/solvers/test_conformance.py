@@ -15,7 +15,16 @@ import pytest
 from formulations import InvalidInputError, PruningProblem, Solver, Status, StopReason
 from formulations.matrix import MATRICES
 from proofs_checks import check_solution
-from solvers import BOUNDING_SOLVERS, EXACT_SOLVERS, SOLVERS, brute_force, linear_program, min_cut, pyomo_highs
+from solvers import (
+    BOUNDING_SOLVERS,
+    EXACT_SOLVERS,
+    SOLVERS,
+    brute_force,
+    linear_program,
+    min_cut,
+    pyomo_highs,
+    solve_relaxation,
+)
 from solvers.brute_force import LIMIT, count_prunings
 from solvers.linear_engines import LINEAR_ENGINES
 from tests.solvers.cases import CASES, OPTIMA, instance, lambdas
@@ -107,8 +116,6 @@ def test_ip2_is_ip3_of_one_tree(seed: int) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_ip0_prunes_for_the_error_alone(name: str) -> None:
     """IP0's relaxation is integral, and its optimum is that of lambda = 0."""
-    from solvers import solve_relaxation
-
     problem = instance(name)
     found = solve_relaxation(problem, formulation="IP0")
     assert found.integral
@@ -150,5 +157,6 @@ def test_the_naive_relaxation_loses() -> None:
     assert naive.stats["integral"] == 0.0
     assert naive.bound < optimum("iris", lam) - 1e-3 * attainable(problem, naive.bound)
     assert naive.status is Status.FEASIBLE
+    assert naive.bound == pytest.approx(solve_relaxation(problem, lam, formulation="IP1").objective, rel=1e-9)
     assert SOLVERS["highs_ip3"](problem, lam).bound == pytest.approx(optimum("iris", lam), rel=1e-12)
     assert np.isfinite(naive.gap)
