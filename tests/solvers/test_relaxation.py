@@ -137,6 +137,15 @@ def test_pyomo_duals_come_back_by_component() -> None:
     assert solve_model(model)[1].objective == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("name", ["IP1", "IP3", "closure"])
+def test_branch_and_bound_reports_its_bound_in_the_objectives_unit(name: str) -> None:
+    """The bound of a Pyomo integer program is that of the model as written, not of the scaled one: it meets the optimum."""
+    problem = instance("iris")
+    _, answer = solve_model(FORMULATIONS[name](problem, lam=0.05))
+    assert answer.bound <= answer.objective
+    assert answer.bound == pytest.approx(answer.objective, rel=1e-6)
+
+
 def test_an_infeasible_model_is_reported() -> None:
     """A model made infeasible by hand raises, naming the model and HiGHS' verdict; it keeps its own objective."""
     model: Any = FORMULATIONS["IP3"](two_trees(), lam=0.1)
