@@ -29,6 +29,8 @@ types: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.path
+	$(BIN)/python -m benchmarks.naive
+	$(BIN)/python -m benchmarks.engines
 
 clean:
 	rm -rf $(VENV) demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

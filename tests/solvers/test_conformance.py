@@ -12,7 +12,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from formulations import InvalidInputError, PruningProblem, Solver, Status, StopReason
+from formulations import CostItems, InvalidInputError, PruningProblem, Solver, Status, StopReason
 from formulations.matrix import MATRICES
 from proofs_checks import check_solution
 from solvers import (
@@ -27,6 +27,7 @@ from solvers import (
 )
 from solvers.brute_force import LIMIT, count_prunings
 from solvers.linear_engines import LINEAR_ENGINES
+from tests.instances import Node, ensemble_of, plain_errors
 from tests.solvers.cases import CASES, OPTIMA, instance, lambdas
 
 FEW = 20_000
@@ -140,6 +141,15 @@ def test_impossible_lambdas_are_refused(engine: str, lam: float) -> None:
     """Every engine refuses a lambda that is negative or no number, by name."""
     with pytest.raises(InvalidInputError, match="lam is"):
         ENGINES[engine](instance("papers"), lam)
+
+
+def test_brute_force_refuses_forests_beyond_any_float() -> None:
+    """2,000 stumps have 2^2000 prunings, more than a float can say; the refusal says it all the same."""
+    tree = Node(2, 0, 0.5, Node(1), Node(0))
+    ensemble, error = ensemble_of([tree] * 2000, 1)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 2.0), np.zeros((1, 1)), CostItems.plain([1]))
+    with pytest.raises(InvalidInputError, match=r"the forest has 1\.15e\+602 prunings, at most 1,000,000"):
+        brute_force(problem, 0.1)
 
 
 def test_registries_are_disjoint() -> None:

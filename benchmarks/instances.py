@@ -1,0 +1,120 @@
+"""Seeded instances for the benchmarks, and the lambdas at which they are solved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine, make_classification
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import prunemodels as pm
+from prunemodels.datasets import data_folder, load_dataset
+
+SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Lambdas are taken where the path costs these shares of the unpruned forest's cost."""
+
+SHIPPED = {
+    "iris": load_iris,
+    "wine": load_wine,
+    "breast_cancer": load_breast_cancer,
+    "digits": load_digits,
+    "diabetes": load_diabetes,
+}
+"""Data that scikit-learn ships."""
+
+REAL = {
+    "sonar": None,
+    "heart_statlog": None,
+    "heart_cleveland": "heart",
+    "hepatitis": "hepatitis",
+    "bupa": "bupa",
+    "pima": "pima",
+    "ann_thyroid": "ann_thyroid",
+}
+"""Data in the folder PRUNEMODELS_DATA, and the file of their prices there; None: every feature costs 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A problem with the name and the group under which it is reported."""
+
+    name: str
+    group: str
+    problem: pm.PruningProblem
+
+
+def middles(path: pm.PruningPath, shares: Sequence[float] = SHARES) -> list[Fraction]:
+    """For each share the middle between two breakpoints, whose optimum costs at most that share of the unpruned cost.
+
+    Where the path jumps to nothing the last interval between breakpoints is taken. Empty for a path of one breakpoint.
+    """
+    if len(path) < 2:
+        return []
+    rows = [min(path.row_at_cost(share * float(path.cost[0])), len(path) - 2) for share in shares]
+    return [(path.breakpoints[k] + path.breakpoints[k + 1]) / 2 for k in rows]
+
+
+def grown(
+    X: Any, y: NDArray[Any], *, trees: int, rows: int, depth: int | None = None, costs: Any = 1, regression: bool = False
+) -> pm.PruningProblem:
+    """Grow a forest on the first half of shuffled examples; the cost sample is the next `rows` of them."""
+    order = np.random.default_rng(0).permutation(len(y))
+    half = len(y) // 2
+    kind = RandomForestRegressor if regression else RandomForestClassifier
+    forest = kind(trees, max_depth=depth, random_state=0)
+    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X).rename(columns=str)
+    forest.fit(table.iloc[order[:half]], y[order[:half]])
+    return pm.problem_from_forest(forest, table.iloc[order[half : half + rows]], costs=costs)
+
+
+def random_instances(*, quick: bool = False) -> Iterator[Instance]:
+    """Forests on random data: trees, depths and cost rows, with equal and with real-valued prices."""
+    sizes = [(t, depth, rows) for t in (1, 2, 5, 10) for depth in (3, 8) for rows in (30, 200)]
+    for t, depth, rows in [(1, 3, 20), (3, 4, 30)] if quick else sizes:
+        seed = 100 * t + 10 * depth + rows
+        X, y = make_classification(600, 12, n_informative=6, n_redundant=3, flip_y=0.1, random_state=seed)
+        real = np.random.default_rng(seed).lognormal(size=12).round(2).clip(0.01)
+        for prices, costs in (("equal", 1), ("real", real)):
+            problem = grown(X, y, trees=t, rows=rows, depth=depth, costs=costs)
+            yield Instance(f"random, T = {t}, depth {depth}, {rows} rows, {prices} prices", "random", problem)
+
+
+def shipped_instances(*, quick: bool = False) -> Iterator[Instance]:
+    """Forests of 5 and 15 trees on data that scikit-learn ships, at most 80 cost rows, equal prices."""
+    for name in ("iris",) if quick else SHIPPED:
+        for trees in (3,) if quick else (5, 15):
+            yield Instance(f"{name}, T = {trees}", "scikit-learn's", shipped(name, trees=trees, rows=30 if quick else 80))
+
+
+def shipped(name: str, *, trees: int, rows: int) -> pm.PruningProblem:
+    """An instance on data that scikit-learn ships."""
+    X, y = SHIPPED[name](return_X_y=True)
+    return grown(X, y, trees=trees, rows=rows, regression=name == "diabetes")
+
+
+def real_instances(*, quick: bool = False) -> Iterator[Instance]:
+    """Forests of 10 trees on UCI data, at most 100 cost rows, with real prices where there are some.
+
+    Raises
+    ------
+    BrokenFileError
+        where a data set is absent.
+    """
+    for name in ("sonar",) if quick else REAL:
+        data, file = load_dataset(name), REAL[name]
+        costs = 1 if file is None else prices(file)
+        problem = grown(data.X, data.y, trees=2 if quick else 10, rows=20 if quick else 100, costs=costs)
+        yield Instance(f"{name}, {'equal' if file is None else 'real'} prices", "UCI", problem)
+
+
+def prices(file: str) -> pd.DataFrame:
+    """Real prices; thyroid's FTI is computed from two other tests and costs nothing of its own."""
+    table = pd.read_csv(data_folder() / "costs" / f"{file}.csv")
+    table["needs"] = np.where(table["feature"] == "FTI", "TT4;T4U", "")
+    return table

@@ -1,0 +1,85 @@
+"""What the benchmarks' tables claim beyond seconds, on tiny instances."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import prunemodels as pm
+from benchmarks import engines, instances, naive
+from prunemodels.datasets import FOLDER_VARIABLE
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[naive.Pair]:
+    """The quick run on random data and on what scikit-learn ships."""
+    quick = [*instances.random_instances(quick=True), *instances.shipped_instances(quick=True)]
+    return list(naive.pairs_of(quick, limit=60.0))
+
+
+def test_ip3_is_never_fractional_and_never_off(pairs: list[naive.Pair]) -> None:
+    """A vertex of IP3's relaxation is integral and worth the optimum that the exact path knows."""
+    assert len(pairs) >= 10
+    assert not any(p.ip3_fractional for p in pairs)
+    assert max(abs(p.ip3_gap) for p in pairs) < 1e-9
+
+
+def test_ip1_is_a_bound_and_a_weak_one(pairs: list[naive.Pair]) -> None:
+    """IP1's relaxation never exceeds the optimum, is below it nearly always, and is fractional wherever it is below."""
+    assert min(p.ip1_gap for p in pairs) > -1e-9
+    assert sum(p.no_integral_optimum for p in pairs) >= 0.8 * len(pairs)
+    assert all(p.ip1_fractional for p in pairs if p.no_integral_optimum)
+
+
+def test_branch_and_bound_closes_ip1_at_the_middle_lambda(pairs: list[naive.Pair]) -> None:
+    """Tiny instances are closed, one lambda each, with more simplex iterations than IP3's relaxation takes."""
+    tried = [p for p in pairs if not math.isnan(p.mip_seconds)]
+    assert len(tried) == len({p.instance for p in pairs})
+    assert all(p.mip_closed == 1 and p.mip_gap < 1e-6 for p in tried)
+    assert sum(p.mip_iterations for p in tried) > sum(p.ip3_iterations for p in tried)
+
+
+def test_the_tables_have_a_cell_for_everything(pairs: list[naive.Pair]) -> None:
+    """Each group is a column, each growing instance a line, and what was not closed is told with its gap."""
+    told = naive.table(pairs, 60.0).splitlines()
+    assert told[0] == "| | random | scikit-learn's |"
+    assert len(told) == 2 + len(naive.LINES)
+    assert {line.count("|") for line in told} == {4}
+    larger = list(naive.pairs_of(naive.growing("rows", quick=True)[:1], limit=0.0, only_middle=True))
+    assert larger[0].mip_closed == 0
+    assert f"gap {larger[0].mip_gap:.2g}" in naive.growth_table(larger)
+
+
+def test_lambdas_lie_strictly_between_breakpoints() -> None:
+    """At every share the pruning is the only one that the path has for a neighbourhood of lambda."""
+    problem = instances.shipped("iris", trees=3, rows=30)
+    path = pm.pruning_path(problem)
+    for share, lam in zip(instances.SHARES, instances.middles(path), strict=True):
+        assert path.breakpoints[path.row_at_lam(lam)] < lam < path.breakpoints[path.row_at_lam(lam) + 1]
+        if path.row_at_lam(lam) < len(path) - 2:
+            assert path.at_lam(lam).cost <= share * path.cost[0]
+
+
+def test_absent_data_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without the data folder the real instances are refused with where to get them, which the run reports as skipped."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    with pytest.raises(pm.BrokenFileError, match=r"sonar\.csv\.gz"):
+        next(instances.real_instances())
+
+
+def test_engines_agree_and_leave_when_they_fail() -> None:
+    """On tiny instances every engine finds the optimum or says its gap, none claims too much, and who refuses is left out."""
+    _, forest, X = engines.grown_forest(quick=True, trees=None)
+    names = ["min_cut", "brute_force", "highs_ip1", "highs_ip3", "glop_closure", "highs_ip1_relaxed"]
+    small, larger = engines.run(forest, X, [10, 20], 60.0, engines=names, isolate=False)
+    assert list(small["answers"].index) == names
+    assert list(larger["answers"].index) == [n for n in names if n != "brute_force"]
+    for name in ("min_cut", "highs_ip1", "highs_ip3", "glop_closure"):
+        assert small["answers"].loc[name, "status"] == "optimal"
+        assert abs(small["answers"].loc[name, "above_optimum"]) < 1e-6
+    assert not any(note.startswith("wrong bound") for note in small["answers"]["note"])
+    told = engines.table([small, larger]).splitlines()
+    assert {line.count("|") for line in told} == {4}
+    assert engines.notes([small, larger])[0].startswith("brute_force, 10 rows: ")
