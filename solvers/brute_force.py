@@ -63,7 +63,9 @@ def all_prunings(problem: PruningProblem) -> AllPrunings:
     ensemble = problem.ensemble
     total = count_prunings(ensemble)
     if total > LIMIT:
-        raise InvalidInputError(f"brute force: the forest has {Decimal(total):.3g} prunings, at most {LIMIT:,} can be listed; use min_cut")
+        raise InvalidInputError(
+            f"brute force: the forest has {Decimal(total):.3g} prunings, at most {LIMIT:,} can be listed; use min_cut"
+        )
     kept = np.zeros((1, ensemble.n_nodes), dtype=bool)
     for root in ensemble.roots:
         mine = list(_closures(ensemble, int(root)))
