@@ -101,7 +101,8 @@ class Pruning:
     def feature_cost(self) -> float:
         """(1/N) sum_m c_m sum_i omega_i w_{m,i}, items paid once at full price: per example, in the unit of the prices."""
         p = self.problem
-        items = p.costs.price * (self.bought @ p.weights) / p.total_weight
+        paid = np.array([p.weights[row].sum() for row in self.bought])  # not bought @ weights: that makes floats of it all
+        items = p.costs.price * paid / p.total_weight
         return float(items.sum() + p.costs.price[self.bought_once].sum())
 
     @cached_property

@@ -51,7 +51,59 @@ class ItemLoads:
     lam: Fraction
 
 
-Certificate = ItemLoads
+@dataclass(frozen=True, eq=False)
+class FixingStage:
+    """Splits that were decided by reduced costs.
+
+    The price of every purchase that no split fixed in before has paid is shared among the open splits that need it in proportion
+    to exp(score). Under these shares the best closure with one of `fixed_in` forced out, or one of `fixed_out` forced in, is
+    worse than the solution's pruning.
+
+    Parameters
+    ----------
+    nodes, score
+        int32 and float32, shape (k,): the splits that bear prices, and their scores.
+    fixed_in, fixed_out
+        int32: the splits that are decided here.
+    iteration
+        when; for warm starts.
+    """
+
+    nodes: NDArray[np.int32]
+    score: NDArray[np.float32]
+    fixed_in: NDArray[np.int32]
+    fixed_out: NDArray[np.int32]
+    iteration: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class SharedPrices:
+    """Scores, what they decide, and a flow on what is left.
+
+    Parameters
+    ----------
+    stages
+        in their order.
+    nodes, score
+        int32 and float32, shape (k,): what is left, and its scores: the bound of a run that stopped before its core was cut.
+    load
+        int64: the flow on the usage arcs of `nodes`, canonical order, in `unit`; None where the core was not cut.
+    unit, lam
+        as in `ItemLoads`.
+    iteration
+        how many there were; for warm starts.
+    """
+
+    stages: tuple[FixingStage, ...]
+    nodes: NDArray[np.int32]
+    score: NDArray[np.float32]
+    load: NDArray[np.int64] | None
+    unit: Fraction
+    lam: Fraction
+    iteration: int = 0
+
+
+Certificate = ItemLoads | SharedPrices
 
 
 @dataclass(frozen=True, eq=False)

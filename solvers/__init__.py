@@ -18,10 +18,12 @@ from solvers.linear_program import linear_program
 from solvers.min_cut import min_cut
 from solvers.path import pruning_path
 from solvers.relaxation import Relaxation, solve_relaxation
+from solvers.shared_prices import price_sharing
 from solvers.through_pyomo import pyomo_highs, solve_model
 
 EXACT_SOLVERS: dict[str, Solver] = {
     "min_cut": min_cut,
+    "price_sharing": price_sharing,
     "brute_force": brute_force,
     "highs_ip1": partial(integer_program, formulation="IP1"),
     "highs_ip3": partial(linear_program, formulation="IP3"),
@@ -53,6 +55,7 @@ __all__ = [
     "integer_program",
     "linear_program",
     "min_cut",
+    "price_sharing",
     "pruning_path",
     "pyomo_highs",
     "solve_model",

@@ -10,6 +10,7 @@ the prices.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,25 @@ from formulations.pruning import Pruning
 from formulations.solution import ItemLoads
 from solvers.scaling import Scaled
 from solvers.tree_closure import best_tree_closures
+
+
+class InIntegers(Protocol):
+    """(OBJ) at `lam` in integers worth `unit` each; `slack` is what rounding may hide."""
+
+    @property
+    def unit(self) -> Fraction:
+        """Of (OBJ)."""
+        ...
+
+    @property
+    def lam(self) -> Fraction:
+        """What the integers stand for."""
+        ...
+
+    @property
+    def slack(self) -> float:
+        """In (OBJ)."""
+        ...
 
 
 def loads_from_duals(problem: PruningProblem, scaled: Scaled, columns: PurchaseColumns, dual: NDArray[np.float64]) -> ItemLoads:
@@ -62,11 +82,22 @@ def proven_bound(problem: PruningProblem, scaled: Scaled, loads: ItemLoads, prun
     SolverFailedError
         if the loads prove, in exact arithmetic, a bound above the pruning's value: a defect.
     """
-    value = pruning.value(float(lam))
     charged = scaled.profit.copy()
     np.subtract.at(charged, problem.usage_arcs().tail, loads.load)
     _, best = best_tree_closures(problem.ensemble, charged, problem.ensemble.is_split, "smallest")
-    if scaled.exact:
+    return bound_of_closure(problem, scaled, best, pruning, lam)
+
+
+def bound_of_closure(problem: PruningProblem, scaled: InIntegers, best: int, pruning: Pruning, lam: Fraction) -> float:
+    """The bound of (OBJ) at lambda that follows where no closure is worth more than `best` in integers.
+
+    Raises
+    ------
+    SolverFailedError
+        if `pruning` is worth more, in exact arithmetic: a defect.
+    """
+    value = pruning.value(float(lam))
+    if scaled.slack == 0.0:
         gained = pruning.integer_gain * problem.integers.gain_unit - scaled.lam * pruning.exact_cost
         gap = best * scaled.unit - gained
         if gap < 0:

@@ -50,15 +50,21 @@ def scale(problem: PruningProblem, lam: Fraction) -> Scaled:
     ints = problem.integers
     if not ints.exact:
         return _on_grid(problem, lam)
+    ratio = fitting_ratio(problem, lam)
+    p, q = ratio.numerator, ratio.denominator
+    price = problem.purchase_price()
+    return Scaled(ints.gain * q - ints.evaluation * p, price * p, ratio * ints.lam_unit, ints.gain_unit / q, 0.0)
+
+
+def fitting_ratio(problem: PruningProblem, lam: Fraction) -> Fraction:
+    """The largest ratio of prices to gains, up to lambda, for which profits and prices of an exact instance fit 61 bits."""
+    ints = problem.integers
     total_gain = int(np.abs(ints.gain).sum())
     dearest = int(ints.price.sum()) * int(ints.weight.sum()) + int(ints.evaluation.sum())
     # beyond this every priced purchase costs more than all gains together: no larger lambda changes anything
     ratio = min(lam / ints.lam_unit, Fraction(total_gain + 1))
     room = (1 << TOTAL_BITS) // (total_gain + math.ceil(ratio + 1) * dearest + 1)
-    ratio = largest_below(ratio, max(1, room))
-    p, q = ratio.numerator, ratio.denominator
-    price = problem.purchase_price()
-    return Scaled(ints.gain * q - ints.evaluation * p, price * p, ratio * ints.lam_unit, ints.gain_unit / q, 0.0)
+    return largest_below(ratio, max(1, room))
 
 
 def largest_below(number: Fraction, largest_denominator: int) -> Fraction:

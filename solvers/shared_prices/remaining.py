@@ -1,0 +1,102 @@
+"""What is left to decide of an instance: open splits, and purchases that nobody has paid.
+
+A split that is fixed in stays, with all its purchases; one that is fixed out goes, with all below it. What remains is a maximum
+closure again,
+
+    maximise  sum over open h of profit_h y_h - sum over unpaid j of price_j w_j,    y_h <= y_parent(h),  y_u <= w_j     (1)
+
+in the integers of `solvers.shared_prices.whole`, plus `base`: what the fixed splits earn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from solvers.shared_prices.slices import Slices, slices_of
+from solvers.shared_prices.whole import Whole, price_of
+
+
+@dataclass(frozen=True, eq=False)
+class Remaining:
+    """(1): k open splits, numbered from 0, parents before children.
+
+    Parameters
+    ----------
+    nodes
+        int32, shape (k,): the splits.
+    parent
+        int32, shape (k,): places of the parents among the open splits, -1 where they are not.
+    profit
+        int64, shape (k,).
+    slices
+        what they need.
+    paid
+        bool, shape (M (N + 1),): purchases that a fixed split has paid, numbered as in `formulations.usage`; None: none.
+    base
+        integer value of the splits that are fixed in.
+    """
+
+    whole: Whole
+    nodes: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    profit: NDArray[np.int64]
+    slices: Slices
+    paid: NDArray[np.bool_] | None
+    base: int
+
+    @property
+    def usage(self) -> tuple[Any, ...]:
+        """What the compiled passes over the slices take first."""
+        problem, s = self.whole.problem, self.slices
+        routing, once = problem.routing, problem.costs.paid_once
+        return (s.item, s.split, self.nodes, problem.ensemble.tree_of, routing.start, routing.stop, routing.order, once)
+
+    def fixed(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> Remaining:
+        """What remains after open splits were fixed in or out; bool, shape (k,). `paid` is handed on, not copied."""
+        paid, base = self.paid, self.base
+        if kept.any():
+            if paid is None:
+                paid = np.zeros(self.whole.problem.n_purchases, dtype=bool)
+            base += int(self.profit[kept].sum()) - int(_pay(*self.usage, kept, paid, *self.whole.arrays))  # type: ignore[call-arg]
+        stays = ~(kept | out)
+        return _opened(self.whole, self.nodes[stays], self.profit[stays], paid, base)
+
+
+def all_open(whole: Whole, profit: NDArray[np.int64], is_open: NDArray[np.bool_]) -> Remaining:
+    """(1) before anything is fixed; open splits are closed under parents. int64 and bool, shape (n,)."""
+    nodes = np.flatnonzero(is_open).astype(np.int32)
+    return _opened(whole, nodes, profit[nodes], None, 0)
+
+
+def _opened(
+    whole: Whole, nodes: NDArray[np.int32], profit: NDArray[np.int64], paid: NDArray[np.bool_] | None, base: int
+) -> Remaining:
+    ensemble = whole.problem.ensemble
+    place = np.full(ensemble.n_nodes + 1, -1, dtype=np.int32)  # the last is for "no parent"
+    place[nodes] = np.arange(nodes.size, dtype=np.int32)
+    return Remaining(whole, nodes, place[ensemble.parent[nodes]], profit, slices_of(whole.problem, nodes), paid, base)
+
+
+@njit(cache=True, nogil=True)
+def _pay(  # type: ignore[no-untyped-def]
+    item, split, nodes, tree_of, start, stop, order, once, kept, paid, item_price, weight, once_price, grid
+):
+    """Mark what some open splits need as paid; the sum of the prices that are new."""
+    n_rows = order.shape[1]
+    total = np.int64(0)
+    for k in range(item.shape[0]):
+        if not kept[split[k]]:
+            continue
+        h = nodes[split[k]]
+        single = once[item[k]]
+        for p in range(start[h], start[h] + 1 if single else stop[h]):
+            j = once.shape[0] * n_rows + item[k] if single else item[k] * n_rows + order[tree_of[h], p]
+            if not paid[j]:
+                paid[j] = True
+                total += price_of(j, n_rows, item_price, weight, once_price, grid)
+    return total

@@ -1,0 +1,120 @@
+"""One run of price sharing: rounds, checks, what they decide, and the cut that ends it.
+
+(1) to (3) are those of `solvers.shared_prices.solve`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.solution import FixingStage
+from solvers.closure_cut import Ties
+from solvers.shared_prices.checkpoint import Scores
+from solvers.shared_prices.core import solve_core
+from solvers.shared_prices.levels import best_level
+from solvers.shared_prices.remaining import Remaining, all_open
+from solvers.shared_prices.shares import Sharing
+from solvers.shared_prices.trees import best_closures, forced
+from solvers.shared_prices.whole import Whole
+from solvers.tree_closure import without_prices
+
+WORTHWHILE = 0.05
+"""Least part of the open splits that is fixed at a time: every time is a stage of the proof."""
+
+
+class Run:
+    """One run: what is fixed, the best pruning so far, and the state of the remaining problem."""
+
+    def __init__(
+        self, whole: Whole, profit: NDArray[np.int64], ties: Ties, start: Scores | None, pool: ThreadPoolExecutor
+    ) -> None:
+        self.whole, self.ties, self.pool = whole, ties, pool
+        n = whole.problem.ensemble.n_nodes
+        self.fixed_in = np.zeros(n, dtype=bool)
+        self.stages: list[FixingStage] = []
+        self.core_load: NDArray[np.int64] | None = None
+        self.best_kept, self.best_value = np.zeros(n, dtype=bool), 0
+        self.k = 0 if start is None else start.iteration
+        self.since = 0
+        self._set(all_open(whole, profit, without_prices(whole.problem, ties)))
+        self.bound = int(np.maximum(self.left.profit, 0).sum())
+        self.score = np.zeros(self.left.nodes.size) if start is None else start.score[self.left.nodes]
+        self.ybar = np.zeros(self.score.size, dtype=np.float32)
+        self.at_lowest = self.score.astype(np.float32)
+
+    def _set(self, left: Remaining) -> None:
+        self.left, self.sharing, self.lowest = left, Sharing(left, self.pool), math.inf
+
+    @property
+    def n_arcs(self) -> int:
+        """Usage arcs of what remains."""
+        return self.left.slices.n_arcs
+
+    def round(self) -> None:
+        """One round of (1) to (3)."""
+        self.k += 1
+        self.since += 1
+        keep = np.zeros(self.score.size, dtype=bool)
+        worth = self.sharing.charges(self.score)
+        np.subtract(self.left.profit, worth, out=worth)
+        value = best_closures(self.left, worth, keep)
+        if value < self.lowest:
+            self.lowest, self.at_lowest = value, self.score.astype(np.float32)
+        self.score[keep] += 15.0 / (self.k + 5)
+        self.ybar += np.float32(2.0 / (self.since + 1)) * (keep - self.ybar)
+
+    def check(self) -> None:
+        """Value, rigorous bound, and fixing."""
+        keep, value = best_level(self.left, self.ybar)
+        if self.left.base + value > self.best_value:
+            self.best_value = self.left.base + value
+            self.best_kept = self.fixed_in.copy()
+            self.best_kept[self.left.nodes[keep]] = True
+        ends = forced(self.left, self.sharing.whole_charges(self.at_lowest.astype(np.float64)))
+        self.bound = min(self.bound, self.left.base + ends.best)
+        # strictly past the value, by more than another rounding of the same shares could move it
+        goal = self.best_value - self.left.base - max(1, (self.left.base + ends.best) >> 40)
+        kept, out = ends.pruned < goal, ends.kept < goal
+        if (kept | out).mean() >= WORTHWHILE:
+            self._fix(kept, out)
+
+    def _fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
+        """Decide some splits; scores and average go on with the rest."""
+        nodes, stays = self.left.nodes, ~(kept | out)
+        self.stages.append(FixingStage(nodes, self.at_lowest, nodes[kept], nodes[out], self.k))
+        self.fixed_in[nodes[kept]] = True
+        self._set(self.left.fixed(kept, out))
+        self.score, self.ybar, self.at_lowest = self.score[stays], self.ybar[stays], self.at_lowest[stays]
+
+    def finish(self) -> int:
+        """Cut the core: now the best pruning is optimal for the integers. Arcs of its network."""
+        core = solve_core(self.left, self.ties)
+        self.best_kept = self.fixed_in.copy()
+        self.best_kept[self.left.nodes[core.keep]] = True
+        self.best_value = self.bound = self.left.base + core.value
+        self.core_load = core.load
+        return core.n_arcs
+
+    def scores(self) -> Scores:
+        """The state, for a checkpoint or for another lambda."""
+        return Scores(scores_after(self.stages, self.left.nodes, self.score, self.fixed_in.size, self.k), self.k)
+
+
+def scores_after(
+    stages: Sequence[FixingStage], nodes: NDArray[np.int32], score: NDArray[Any], n_nodes: int, iteration: int
+) -> NDArray[np.float64]:
+    """Scores of all nodes as they would be had nothing been fixed: what is fixed in would have gone on being kept."""
+    steps = np.concatenate([[0.0], np.cumsum(15.0 / (np.arange(1, iteration + 1) + 5))])
+    everywhere = np.zeros(n_nodes)
+    for stage in stages:
+        everywhere[stage.nodes] = stage.score
+        everywhere[stage.fixed_in] += steps[iteration] - steps[min(stage.iteration, iteration)]
+    # a split that is decided is in no later stage
+    everywhere[nodes] = score
+    return everywhere

@@ -1,0 +1,203 @@
+"""Price sharing: entropic dual averaging on one score a split, then fixing, then an exact cut of what is left.
+
+    share out by the scores                          `shares`, (1) there: every state is dual feasible
+    keep_h   = h is in the best closure of its tree at profit - charge                        bound = sum of their values  (1)
+    s_h     += gamma_k keep_h,                       gamma_k = 15 / (k + 5)                                               (2)
+    ybar_h  += 2 / (k + 1) (keep_h - ybar_h)         level sets of the mean are the prunings tried                        (3)
+
+Every `CHECK` rounds the bound is computed again in integers, rounded so that it is true whatever floating point did, and every
+split whose forcing in (or out) brings it strictly below the value at hand is fixed out (or in). What is left shrinks by orders
+of magnitude, and an exact cut of it ends the proof. The dual state is one number a split, whatever the number of rows; the
+scores of one lambda start the next, and are a complete checkpoint.
+
+(2) and (3) are ours: multiplicative weights (dual averaging with the entropy of each purchase's shares), in the place of the
+additive subgradient steps of BP16's Algorithm 1.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from formulations.cost_items import exact
+from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
+from formulations.solution import SharedPrices, Solution, StopReason
+from solvers.closure_cut import Ties
+from solvers.loads import bound_of_closure
+from solvers.progress import Progress
+from solvers.shared_prices.checkpoint import Scores, fingerprint, load, save
+from solvers.shared_prices.run import Run, scores_after
+from solvers.shared_prices.whole import whole
+
+CHECK = 10
+"""Rounds between two checks of value, bound and what can be fixed; a check costs about two rounds."""
+
+SMALL_CORE = 100_000
+"""Usage arcs of a core that is cut at once: a cut of so many costs about as much as ten more rounds."""
+
+SHRINKING = 0.9
+"""A core that a check leaves larger than this part of what it was is cut: more rounds would cost more than they save."""
+
+EARLIEST = 40
+"""No core larger than `SMALL_CORE` is cut before this round."""
+
+
+WARM = 5
+"""Rounds that a warm start counts as made."""
+
+
+def price_sharing(
+    problem: PruningProblem,
+    lam: float,
+    *,
+    time_limit: float = math.inf,
+    gap: float = 0.0,
+    ties: Ties = "smallest",
+    start: Scores | None = None,
+    checkpoint: str | Path | None = None,
+    rounds: int = 100_000,
+    small_core: int = SMALL_CORE,
+    progress: bool = False,
+) -> Solution:
+    """The optimal pruning for one lambda without a network of all usage arcs.
+
+    Parameters
+    ----------
+    lam
+        error per unit of cost, >= 0.
+    time_limit
+        seconds. Past it the best pruning so far, with the bound so far; looked at after every round.
+    gap
+        relative gap at which to stop; 0 (default): the exact optimum, by fixing and an exact cut of what is left.
+    ties
+        which optimum, where there are several: the one with the fewest splits or the one with the most. With a gap, any.
+    start
+        scores of another lambda, see `final_scores`, or of an earlier run.
+    checkpoint
+        a file to keep the scores in. An interrupted or killed run goes on from it; it is left there at the end.
+    rounds
+        at most so many; then as for the time limit.
+    small_core
+        usage arcs up to which what is left is cut at once; 0: only what rounds do not make smaller any more.
+    progress
+        a bar on stderr.
+
+    Returns
+    -------
+    Solution
+        gap 0 where the instance is exact in integers, as of `min_cut`. Certificate: `SharedPrices`. ``stats``: rounds, seconds,
+        splits and usage arcs of the core.
+
+    Raises
+    ------
+    InvalidInputError
+        for a negative lambda or gap, and a checkpoint of another instance.
+    BrokenFileError
+        for a checkpoint that cannot be read or written.
+    InterruptedSolveError
+        on Ctrl-C; the checkpoint, if any, is whole.
+    """
+    started = time.perf_counter()
+    rate = exact(lam, "lam")
+    if not gap >= 0:
+        raise InvalidInputError(f"gap is {gap!r}; give a relative gap >= 0")
+    file, instance = None, ""
+    if checkpoint is not None:
+        file, instance = Path(checkpoint), fingerprint(problem)
+        start = load(file, instance) or start
+    with ThreadPoolExecutor(1) as pool:
+        run = Run(*whole(problem, rate), ties, start, pool)
+        try:
+            stopped, core_arcs = _drive(run, started, time_limit, gap, rounds, small_core, file, instance, progress=progress)
+        except KeyboardInterrupt as stop:
+            raise InterruptedSolveError(
+                "interrupted while sharing prices" + ("" if file is None else f"; {file} holds the scores to go on from")
+            ) from stop
+    return _solution(run, lam, gap, stopped, core_arcs, started)
+
+
+def final_scores(solution: Solution, iteration: int = WARM) -> Scores:
+    """The scores that a solution of `price_sharing` ended with: where a neighbouring lambda may start.
+
+    Parameters
+    ----------
+    iteration
+        from which the step size goes on, see (2): small enough to move, large enough not to forget.
+
+    Raises
+    ------
+    InvalidInputError
+        for a solution of another engine.
+    """
+    proof = solution.certificate
+    if not isinstance(proof, SharedPrices):
+        raise InvalidInputError("the solution carries no scores; give one of price_sharing")
+    n_nodes = solution.problem.ensemble.n_nodes
+    return Scores(scores_after(proof.stages, proof.nodes, proof.score, n_nodes, proof.iteration), iteration)
+
+
+def _drive(
+    run: Run,
+    started: float,
+    time_limit: float,
+    gap: float,
+    rounds: int,
+    small_core: int,
+    file: Path | None,
+    instance: str,
+    *,
+    progress: bool,
+) -> tuple[StopReason, int]:
+    """Rounds and checks until the goal; why it stopped, and the arcs of the core's network."""
+    total = run.left.nodes.size
+    with Progress("price sharing", total, shown=progress) as bar:
+        arcs = run.n_arcs
+        while True:
+            if gap == 0.0 and _ready(run, arcs, small_core):
+                return StopReason.CONVERGED, run.finish()
+            for _ in range(CHECK):
+                if time.perf_counter() - started > time_limit:
+                    return StopReason.TIME_LIMIT, 0
+                if run.k >= rounds:
+                    return StopReason.ITERATION_LIMIT, 0
+                run.round()
+            arcs, before = run.n_arcs, run.left.nodes.size
+            run.check()
+            bar.advance(before - run.left.nodes.size)
+            if file is not None:
+                save(run.scores(), file, instance)
+            if gap > 0.0 and run.bound - run.best_value <= gap * run.bound:
+                return StopReason.CONVERGED, 0
+
+
+def _ready(run: Run, arcs_before: int, small_core: int) -> bool:
+    """Whether the core is to be cut now."""
+    if run.n_arcs <= small_core:
+        return True
+    return run.since >= EARLIEST and run.n_arcs > SHRINKING * arcs_before
+
+
+def _solution(run: Run, lam: float, gap: float, stopped: StopReason, core_arcs: int, started: float) -> Solution:
+    """What was found, with the proof."""
+    integers, problem = run.whole, run.whole.problem
+    pruning = Pruning(problem, run.best_kept)
+    rate = exact(lam, "lam")
+    bound = bound_of_closure(problem, integers, run.bound, pruning, rate)
+    certificate = SharedPrices(
+        tuple(run.stages), run.left.nodes, run.at_lowest, run.core_load, integers.unit, integers.lam, run.k
+    )
+    stats = {
+        "seconds": time.perf_counter() - started,
+        "iterations": float(run.k),
+        "core_splits": float(run.left.nodes.size),
+        "core_usage_arcs": float(run.n_arcs),
+        "arcs": float(core_arcs),
+        "usage_arcs": float(problem.n_usage_arcs),
+    }
+    exactly = integers.slack == 0.0 and integers.lam == rate
+    tolerance = max(gap, 0.0 if exactly else 1e-9)
+    return Solution(problem, lam, pruning, pruning.value(float(lam)), bound, stopped, tolerance, certificate, stats)

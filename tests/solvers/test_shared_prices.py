@@ -1,0 +1,303 @@
+"""Price sharing: exact, with a proof that a stranger accepts, whatever floating point does, and resumable."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations import (
+    BrokenFileError,
+    InterruptedSolveError,
+    InvalidInputError,
+    PruningProblem,
+    Solution,
+    Status,
+    StopReason,
+)
+from formulations.solution import SharedPrices
+from proofs_checks import check_solution
+from solvers import brute_force, min_cut
+from solvers.shared_prices import Scores, final_scores, price_sharing
+from solvers.shared_prices.checkpoint import fingerprint, load, save
+from solvers.shared_prices.remaining import all_open
+from solvers.shared_prices.run import Run
+from solvers.shared_prices.shares import Sharing
+from solvers.shared_prices.trees import best_closures, forced
+from solvers.shared_prices.whole import whole
+from tests.instances import random_problem
+from tests.solvers.cases import instance, lambdas
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LAMBDAS = (0, 0.003, 0.02, 0.1, 1e300)
+
+
+def proof(solution: Solution) -> SharedPrices:
+    """The certificate, of the kind that this engine gives."""
+    assert isinstance(solution.certificate, SharedPrices)
+    return solution.certificate
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_rounds_and_fixing_find_the_optimum(seed: int) -> None:
+    """Without a cut of everything at once, both extreme optima are those of the cut, and the checker accepts each stage."""
+    problem = random_problem(seed, rounded=seed % 3 == 0)
+    for lam in LAMBDAS:
+        for ties in ("smallest", "largest"):
+            found = price_sharing(problem, lam, ties=ties, small_core=0)  # type: ignore[arg-type]
+            best = min_cut(problem, lam, ties=ties)  # type: ignore[arg-type]
+            assert found.status is Status.OPTIMAL
+            assert found.value == pytest.approx(brute_force(problem, lam).value, rel=1e-12, abs=1e-12)
+            if problem.integers.exact:
+                np.testing.assert_array_equal(found.pruning.kept, best.pruning.kept)  # type: ignore[union-attr]
+            assert check_solution(problem, found).holds, check_solution(problem, found)
+
+
+@pytest.mark.parametrize("name", ["sonar", "iris", "digits", "breast cancer, licence", "iris, weights", "wine, evaluation"])
+def test_real_forests_are_decided_in_stages(name: str) -> None:
+    """On real forests most splits are fixed, in stages that are proven, and little or nothing is left for the cut."""
+    problem = instance(name)
+    for lam in lambdas(name)[1:]:
+        found = price_sharing(problem, lam, small_core=0)
+        assert found.value == min_cut(problem, lam).value
+        assert proof(found).stages
+        assert found.stats["core_splits"] < problem.ensemble.n_splits / 2
+        assert check_solution(problem, found).holds
+
+
+@pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-6])
+def test_a_gap_is_enough_if_it_is_asked_for(gap: float) -> None:
+    """With a gap the run stops at it, the bound is proven by the scores alone, and OPTIMAL means within that gap."""
+    problem, lam = instance("digits"), lambdas("digits")[2]
+    found = price_sharing(problem, lam, gap=gap)
+    assert found.relative_gap <= gap
+    assert found.status is Status.OPTIMAL
+    assert proof(found).load is None
+    assert check_solution(problem, found).holds
+    assert found.bound <= min_cut(problem, lam).value + 1e-12 <= found.value + 2e-12
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 9])
+def test_a_run_cut_short_gives_a_true_bound(rounds: int) -> None:
+    """After few rounds, or none, value and bound are true, and say why it stopped."""
+    problem, lam = instance("digits"), lambdas("digits")[2]
+    found = price_sharing(problem, lam, rounds=rounds, small_core=0)
+    best = min_cut(problem, lam).value
+    assert found.stopped is StopReason.ITERATION_LIMIT
+    assert found.bound <= best + 1e-12 <= found.value + 2e-12
+    assert check_solution(problem, found).holds
+    late = price_sharing(problem, lam, time_limit=0.0, small_core=0)
+    assert late.stopped is StopReason.TIME_LIMIT
+    assert late.bound <= best + 1e-12 <= late.value + 2e-12
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whole_charges_never_exceed_the_prices(seed: int) -> None:
+    """The integers charged are at most the exact shares of the scores, recomputed in fractions, for wild scores too."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    prices, profit = whole(problem, Fraction(1, 7))
+    left = all_open(prices, profit, problem.ensemble.is_split)
+    arcs = problem.usage_arcs()
+    price = prices.of(np.arange(problem.n_purchases, dtype=np.int32))
+    with ThreadPoolExecutor(1) as pool:
+        for spread in (0.0, 1.0, 30.0, 800.0):
+            score = rng.standard_normal(left.nodes.size) * spread
+            charged = Sharing(left, pool).whole_charges(score)
+            weight = {int(h): Fraction(math.exp(s - score.max())) for h, s in zip(left.nodes, score, strict=True)}
+            total = np.zeros(problem.n_purchases, dtype=object)
+            for h, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True):
+                total[j] += weight[h]
+            for k, h in enumerate(left.nodes.tolist()):
+                mine = arcs.head[arcs.tail == h].tolist()
+                share = sum((int(price[j]) * weight[h] / total[j] for j in mine if total[j]), Fraction(0))
+                # exp itself is off by a unit in the last place
+                assert 0 <= charged[k] <= share * (1 + Fraction(1, 2**50))
+                assert spread > 100 or charged[k] >= share * (1 - Fraction(1, 2**40)) - 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_forcing_is_what_it_says(seed: int) -> None:
+    """The best with a split forced in, or out, is the best of all closures of the trees with it, or without it."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    prices, profit = whole(problem, Fraction(1, 7))
+    left = all_open(prices, rng.integers(-9, 10, profit.size), problem.ensemble.is_split)
+    ends = forced(left, np.zeros(left.nodes.size, dtype=np.int64))
+    k = left.nodes.size
+    closures = [np.zeros(k, dtype=bool)]
+    for h in range(k):  # every closure, by adding splits parents first
+        fits = [c for c in closures if left.parent[h] < 0 or c[left.parent[h]]]
+        closures += [np.append(c[:h], [True] + [False] * (k - h - 1)) for c in fits]
+    worth = [(c, int(left.profit[c].sum())) for c in closures]
+    assert ends.best == max(w for _, w in worth)
+    for h in range(k):
+        assert ends.kept[h] == max(w for c, w in worth if c[h])
+        assert ends.pruned[h] == max(w for c, w in worth if not c[h])
+    keep = np.zeros(k, dtype=bool)
+    assert best_closures(left, left.profit.astype(np.float64), keep) == ends.best
+    assert int(left.profit[keep].sum()) == ends.best
+
+
+def digits_problem() -> PruningProblem:
+    """Ten trees, some 60,000 usage arcs."""
+    X, y = load_digits(return_X_y=True)
+    forest = RandomForestClassifier(10, random_state=0).fit(X[:900], y[:900])
+    return pm.problem_from_forest(forest, X[900:1500], costs=1.0)
+
+
+def test_a_bound_in_single_precision_would_cheat() -> None:
+    """There are lambdas where the same bound in float32 lies above the optimum; the integers' never does."""
+    problem = digits_problem()
+    cheats = 0
+    path = pm.pruning_path(problem)
+    with ThreadPoolExecutor(1) as pool:
+        for lam in (float(lam) for lam in path.lam[5 : len(path) : max(1, len(path) // 12)]):
+            best = min_cut(problem, lam)
+            prices, profit = whole(problem, Fraction(repr(lam)))
+            run = Run(prices, profit, "smallest", None, pool)
+            left = run.left
+            for _ in range(60):
+                run.round()
+            gained = Fraction(best.pruning.integer_gain) * problem.integers.gain_unit  # type: ignore[union-attr]
+            worth = (gained - prices.lam * best.pruning.exact_cost) / prices.unit  # type: ignore[union-attr]
+            charge = run.sharing.charges(run.at_lowest.astype(np.float64)).astype(np.float32)
+            value = (left.profit.astype(np.float32) - charge).astype(np.float32)
+            for h in range(value.size - 1, -1, -1):
+                if value[h] > 0 and left.parent[h] >= 0:
+                    value[left.parent[h]] += value[h]
+            single = np.float32(0)
+            for v in value[(left.parent < 0) & (value > 0)]:
+                single += v
+            cheats += Fraction(float(single)) < worth
+            ends = forced(left, run.sharing.whole_charges(run.at_lowest.astype(np.float64)))
+            assert ends.best >= worth
+    assert cheats > 0
+
+
+def test_a_tampered_proof_is_refuted() -> None:
+    """Splits fixed the wrong way, loads above a price, scores for decided splits: each is named."""
+    problem, lam = instance("iris"), lambdas("iris")[2]
+    found = price_sharing(problem, lam, small_core=0)
+    shares = proof(found)
+    assert check_solution(problem, found).holds
+    stage = shares.stages[0]
+
+    def refuted(tampered: SharedPrices) -> str:
+        verdict = check_solution(problem, replace(found, certificate=tampered))
+        assert verdict.holds is False
+        return str(verdict.certificate)
+
+    wrong = replace(stage, fixed_in=stage.fixed_out, fixed_out=stage.fixed_in)
+    assert "is fixed" in refuted(replace(shares, stages=(wrong, *shares.stages[1:])))
+    assert "has a score" in refuted(replace(shares, stages=(*shares.stages, stage)))
+    assert "made for lambda" in refuted(replace(shares, lam=shares.lam * 2))
+    cut = price_sharing(problem, lam)
+    dearer = replace(proof(cut), load=proof(cut).load + 2**60)  # type: ignore[operator]
+    assert "more than its price" in refuted(dearer)
+    assert "is negative" in refuted(replace(proof(cut), load=proof(cut).load - 2**60))  # type: ignore[operator]
+    assert "loads for" in refuted(replace(proof(cut), load=np.zeros(3, dtype=np.int64)))
+
+
+def test_a_warm_start_finds_the_same_optimum() -> None:
+    """Started from a neighbouring lambda's scores the answer is the same, proven, after no more rounds."""
+    problem = digits_problem()
+    path = pm.pruning_path(problem)
+    chosen = [float(lam) for lam in path.lam[10 : len(path) : max(1, len(path) // 5)]]
+    start, cold_rounds, warm_rounds = None, 0.0, 0.0
+    for lam in chosen:
+        cold, warm = price_sharing(problem, lam, small_core=0), price_sharing(problem, lam, start=start, small_core=0)
+        np.testing.assert_array_equal(cold.pruning.kept, warm.pruning.kept)  # type: ignore[union-attr]
+        cold_rounds += cold.stats["iterations"]
+        warm_rounds += warm.stats["iterations"] - (0 if start is None else start.iteration)
+        start = final_scores(warm)
+    assert warm_rounds <= 1.25 * cold_rounds
+    with pytest.raises(InvalidInputError, match="carries no scores"):
+        final_scores(min_cut(problem, 0.1))
+
+
+def test_a_checkpoint_is_read_back(tmp_path: Path) -> None:
+    """Scores come back as they were written; another instance's are refused, and a broken file is named."""
+    problem, file = instance("iris"), tmp_path / "run.scores"
+    scores = Scores(np.random.default_rng(0).standard_normal(problem.ensemble.n_nodes), 17)
+    save(scores, file, fingerprint(problem))
+    back = load(file, fingerprint(problem))
+    assert back is not None
+    assert back.iteration == 17
+    np.testing.assert_array_equal(back.score, scores.score)
+    assert [p.name for p in tmp_path.iterdir()] == ["run.scores"]
+    with pytest.raises(InvalidInputError, match="belongs to another instance"):
+        price_sharing(instance("digits"), 0.01, checkpoint=file)
+    file.write_bytes(b"half a file")
+    with pytest.raises(BrokenFileError, match=r"run\.scores holds no scores"):
+        price_sharing(problem, 0.01, checkpoint=file)
+    with pytest.raises(BrokenFileError, match="cannot write"):
+        save(scores, tmp_path / "no such folder" / "x", "")
+
+
+KILLED = """
+import sys, numpy as np
+from tests.solvers.test_shared_prices import digits_problem
+import solvers.shared_prices.solve as engine
+problem = digits_problem()
+engine._ready = lambda *_: False  # never done
+print("ready", flush=True)
+engine.price_sharing(problem, 0.002, checkpoint=sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_goes_on(tmp_path: Path, how: signal.Signals) -> None:
+    """Killed at any moment the checkpoint is whole, nothing else stays, and the next run starts from it and finds the optimum."""
+    file = tmp_path / "run.scores"
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(file)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        for _ in range(600):
+            time.sleep(0.05)
+            if file.exists():
+                break
+        process.send_signal(how)
+        _, err = process.communicate(timeout=60)
+    if how is signal.SIGINT:
+        assert "holds the scores to go on from" in err
+    stays = {p for p in os.listdir(tmp_path) if not p.endswith(".partial")}
+    assert stays == {"run.scores"}
+    problem = digits_problem()
+    before = load(file, fingerprint(problem))
+    assert before is not None
+    assert before.iteration >= 10
+    found = price_sharing(problem, 0.002, checkpoint=file, small_core=0)
+    assert found.stats["iterations"] > before.iteration
+    np.testing.assert_array_equal(found.pruning.kept, min_cut(problem, 0.002).pruning.kept)  # type: ignore[union-attr]
+
+
+def test_ctrl_c_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in a round ends the run with the package's own exception."""
+
+    def stop(run: Run) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "round", stop)
+    with pytest.raises(InterruptedSolveError, match="interrupted while sharing prices"):
+        price_sharing(instance("iris"), 0.05, small_core=0)
+
+
+def test_a_negative_gap_is_refused() -> None:
+    """A gap below 0, or none, is named."""
+    for gap in (-0.1, math.nan):
+        with pytest.raises(InvalidInputError, match=f"gap is {gap}"):
+            price_sharing(instance("iris"), 0.05, gap=gap)
