@@ -1,0 +1,117 @@
+"""IP3's relaxation at one lambda, split into trees and what couples them (NWS15 LP2).
+
+    minimise  sum_t c_t theta^t + sum_j p_j w_j      theta^t in P^t,      y_u - w_j <= 0   for every row (u, j)              (1)
+
+y_u = w^t_j of NWS15: how far split u is kept, u being the split of its tree that charges purchase j. p_j is lambda times the
+price of the purchase; c_t has the errors of the leaves and the charges that no other split shares:
+
+    stop_h = error_h,      own_h = lambda * evaluation price + sum of p_j over the purchases that only h needs               (2)
+
+Charges q >= 0 on the rows, at most p_j together for each j, leave the trees to themselves, split u bearing
+own_u + sum_j q_{u,j}, and bound (1) from below by the sum of the trees' optima.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.columns import PurchaseColumns, usage_columns
+from formulations.problem import PruningProblem
+from formulations.solution import ItemLoads
+from solvers.loads import loads_from_duals
+from solvers.scaling import Scaled
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """(1), its k coupling rows and J purchases.
+
+    Parameters
+    ----------
+    columns
+        purchases and usage arcs, merged or not.
+    arc
+        int64, shape (k,): the usage arc that each row stands for.
+    node, purchase
+        int32, shape (k,): u and j; rows are sorted by u.
+    price
+        float64, shape (J,): p_j, in (OBJ).
+    stop, own
+        float64, shape (n,): (2).
+    """
+
+    problem: PruningProblem
+    lam: float
+    columns: PurchaseColumns
+    arc: NDArray[np.int64]
+    node: NDArray[np.int32]
+    purchase: NDArray[np.int32]
+    price: NDArray[np.float64]
+    stop: NDArray[np.float64]
+    own: NDArray[np.float64]
+
+    @classmethod
+    def build(cls, problem: PruningProblem, lam: float, *, merge: bool = True) -> Coupling:
+        """(1); with `merge`, purchases with the same users are one, and those with a single user go into (2)."""
+        columns = usage_columns(problem, merge=merge)
+        price = lam * columns.price
+        users = np.bincount(columns.column, minlength=columns.n_columns)
+        priced = price[columns.column] > 0
+        alone = priced & (users[columns.column] == 1) if merge else np.zeros(priced.size, dtype=bool)
+        own = lam * problem.evaluation_price
+        np.add.at(own, columns.node[alone], price[columns.column[alone]])
+        arc = np.flatnonzero(priced & ~alone)
+        return cls(problem, lam, columns, arc, columns.node[arc], columns.column[arc], price, problem.node_error, own)
+
+    @property
+    def n_rows(self) -> int:
+        """The number k of coupling rows."""
+        return int(self.arc.size)
+
+    @property
+    def reference(self) -> float:
+        """The value of the all-roots forest."""
+        return float(self.stop[self.problem.ensemble.roots].sum())
+
+    def by_purchase(self, amount: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums of the rows' amounts over each purchase, shape (J,)."""
+        return np.bincount(self.purchase, amount, minlength=self.price.size).astype(np.float64, copy=False)
+
+    def by_node(self, amount: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums of the rows' amounts over each split, shape (n,)."""
+        return np.bincount(self.node, amount, minlength=self.stop.size).astype(np.float64, copy=False)
+
+    def within_prices(self, charge: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Charges cut down, purchase by purchase and in proportion, to what it costs; none below 0."""
+        q = np.maximum(charge, 0.0)
+        total = self.by_purchase(q)
+        over = total > self.price
+        if not over.any():
+            return q
+        factor = np.ones_like(total)
+        factor[over] = self.price[over] / total[over]
+        return q * factor[self.purchase]
+
+    def tree_costs(self, kept: NDArray[np.bool_], charge: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """c_t theta^t, with the charges of the kept splits if given, of each tree of a pruning; shape (T,)."""
+        parent = self.problem.ensemble.parent
+        leaf = ~kept & (kept[parent] | (parent < 0))
+        bears = self.own if charge is None else self.own + self.by_node(charge)
+        return np.add.reduceat(np.where(leaf, self.stop, 0.0) + np.where(kept, bears, 0.0), self.problem.ensemble.roots)
+
+    def loads(self, charge: NDArray[np.float64], scaled: Scaled) -> ItemLoads:
+        """Charges as a certificate; who needs a purchase alone bears all of it.
+
+        The integers of `scaled` may hold lower prices (beyond every gain, or at a lambda a little below): charges are cut in
+        proportion.
+        """
+        of = self.columns.of_purchase
+        whole = np.bincount(of[of >= 0], scaled.price[of >= 0] * float(scaled.unit), minlength=self.price.size).astype(np.float64)
+        total = self.by_purchase(charge)
+        factor = np.divide(whole, total, out=np.ones_like(whole), where=total > whole)
+        amount = self.price[self.columns.column].copy()
+        amount[self.arc] = charge * factor[self.purchase]
+        return loads_from_duals(self.problem, scaled, self.columns, amount)

@@ -1,0 +1,38 @@
+"""The best pruning of the whole forest met so far."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
+from solvers.level_sets import best_level_set
+
+
+class Incumbent:
+    """Keeps the best of all prunings that it is offered; its value is (OBJ) at `lam`, computed from the problem."""
+
+    def __init__(self, first: Pruning, lam: float) -> None:
+        self.pruning, self.lam = first, lam
+        self.value = first.value(lam)
+
+    @property
+    def problem(self) -> PruningProblem:
+        """What is pruned."""
+        return self.pruning.problem
+
+    def offer(self, kept: NDArray[np.bool_]) -> float:
+        """A pruning; returns the best value so far."""
+        self._take(Pruning(self.problem, kept))
+        return self.value
+
+    def offer_levels(self, y: NDArray[np.float64]) -> float:
+        """The best level set of how far each split is kept, shape (n,); returns the best value so far."""
+        self._take(best_level_set(self.problem, y, self.lam))
+        return self.value
+
+    def _take(self, pruning: Pruning) -> None:
+        value = pruning.value(self.lam)
+        if value < self.value:
+            self.pruning, self.value = pruning, value

@@ -1,0 +1,101 @@
+"""HiGHS held open: a linear program that grows, solved again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from formulations.errors import SolverFailedError
+from solvers.linear_engines.native_call import interruptible
+from solvers.linear_engines.scaling import scaled, unscaled
+
+TOLERANCE = 1e-9
+"""Feasibility of rows and reduced costs, in the scaled objective."""
+
+
+class GrowingProgram:
+    """Rows with sides, and columns >= lower that are added block by block; costs are handed over times 2^k.
+
+    After every solve: `value`, `x`, `row_dual` (d value / d side), all in the unscaled objective; `iterations` of the simplex.
+    """
+
+    def __init__(self, lower: NDArray[np.float64], upper: NDArray[np.float64], k: int, *, presolve: bool) -> None:
+        import highspy
+
+        self._highs: Any = highspy.Highs()
+        self._highs.silent()
+        self._highs.HandleUserInterrupt = True
+        self._k = k
+        options = {"presolve": "choose" if presolve else "off", "solver": "simplex"}
+        for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+            self._highs.setOptionValue(name, TOLERANCE)
+        for name, value in options.items():
+            self._highs.setOptionValue(name, value)
+        n, none = lower.size, np.zeros(0, dtype=np.int32)
+        self._checked(self._highs.addRows(n, lower, upper, 0, np.zeros(n, dtype=np.int32), none, np.zeros(0)), "rows")
+        self.iterations = 0.0
+        self.value = 0.0
+        self.x = np.zeros(0)
+        self.row_dual = np.zeros(n)
+
+    def add(self, cost: NDArray[np.float64], matrix: sparse.csc_array, lower: NDArray[np.float64] | None = None) -> None:
+        """Columns x >= lower (default 0) with their costs; a basis stays what it was, new columns at their lower bounds."""
+        n = cost.size
+        if n == 0:
+            return
+        floor = np.zeros(n) if lower is None else lower
+        starts, rows = matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32)
+        entries = matrix.data.astype(np.float64)
+        top = np.full(n, np.inf)
+        self._checked(self._highs.addCols(n, scaled(cost, self._k), floor, top, entries.size, starts, rows, entries), "columns")
+
+    def forget(self) -> None:
+        """Drop the basis: the next solve is a cold one."""
+        self._highs.clearSolver()
+
+    def solve(self, time_limit: float) -> bool:
+        """Whether an optimum was found within the time.
+
+        Raises
+        ------
+        SolverFailedError
+            if HiGHS ends otherwise.
+        InterruptedSolveError
+            if Ctrl-C arrived meanwhile.
+        """
+        import highspy
+
+        # HiGHS' clock runs on from solve to solve
+        self._highs.setOptionValue("time_limit", self._highs.getRunTime() + time_limit)
+
+        def run() -> None:
+            self._highs.run()
+            # the workers of this thread must not outlive it, as in highspy's own threaded solve
+            highspy.Highs.resetGlobalScheduler(False)
+
+        interruptible(run, self._highs.cancelSolve, "HiGHS")
+        state, info = self._highs.getModelStatus(), self._highs.getInfo()
+        self.iterations += max(0, int(info.simplex_iteration_count))
+        if state == highspy.HighsModelStatus.kTimeLimit:
+            return False
+        if state != highspy.HighsModelStatus.kOptimal:
+            raise SolverFailedError(
+                f"HiGHS ended a restricted master with the status {self._highs.modelStatusToString(state)!r}; "
+                "restricted masters are feasible and bounded, so check prices and errors"
+            )
+        point = self._highs.getSolution()
+        self.x = np.array(point.col_value, dtype=np.float64)
+        self.row_dual = unscaled(np.array(point.row_dual, dtype=np.float64), self._k)
+        self.value = float(np.ldexp(info.objective_function_value, -self._k))
+        return True
+
+    def _checked(self, status: Any, what: str) -> None:
+        import highspy
+
+        if status == highspy.HighsStatus.kError:
+            raise SolverFailedError(
+                f"HiGHS refuses the {what} of a restricted master: numbers must be finite, starts within 32 bits"
+            )

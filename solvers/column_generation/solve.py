@@ -1,0 +1,203 @@
+"""Dantzig-Wolfe decomposition of IP3's relaxation (NWS15 section 5), from an instance to a proven pruning.
+
+Columns are prunings of single trees, the coupling rows y_u <= w_j stay in the master (LP3, LP4). The relaxation is integral, so
+the best level set of the master's mixture of columns is an optimal pruning at the end, and the charges of the best bound, rounded
+to whole loads, are the certificate.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+
+import numpy as np
+import pandas as pd
+
+from formulations.cost_items import exact
+from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
+from formulations.solution import Solution
+from solvers.column_generation.coupling import Coupling
+from solvers.column_generation.full_master import FullMaster
+from solvers.column_generation.incumbent import Incumbent
+from solvers.column_generation.loop import Round, generate_columns
+from solvers.column_generation.master import AggregatedMaster
+from solvers.column_generation.pricing import How, TreePricing, columns_of
+from solvers.column_generation.scheme import STABILISED, Scheme
+from solvers.column_generation.start import Start, share_prices
+from solvers.loads import proven_bound
+from solvers.scaling import scale, useful_rate
+from solvers.tree_closure import free_of_charge
+
+PROVEN = 1e-6
+"""Relative gap up to which a solution counts as optimal, or the gap that was asked for where that is larger."""
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """A solution and how it came about.
+
+    Parameters
+    ----------
+    solution
+        with `ItemLoads` as certificate.
+    history
+        one line a round: the fields of `solvers.column_generation.loop.Round`. In (OBJ): `value` of the restricted master's
+        program, `upper` of the best solution, `bound` the best so far, `round_bound` of the round; `gap` is relative.
+    """
+
+    solution: Solution
+    history: pd.DataFrame
+
+
+def dantzig_wolfe(
+    problem: PruningProblem,
+    lam: float,
+    *,
+    time_limit: float = math.inf,
+    gap: float = 1e-9,
+    rounds: float = math.inf,
+    pricing: How = "tree pass",
+    scheme: Scheme = STABILISED,
+) -> Solution:
+    """The optimum by Dantzig-Wolfe decomposition: `decompose` without the history. Parameters and errors as there."""
+    return decompose(problem, lam, time_limit=time_limit, gap=gap, rounds=rounds, pricing=pricing, scheme=scheme).solution
+
+
+def decompose(
+    problem: PruningProblem,
+    lam: float,
+    *,
+    time_limit: float = math.inf,
+    gap: float = 1e-9,
+    rounds: float = math.inf,
+    pricing: How = "tree pass",
+    scheme: Scheme = STABILISED,
+    progress: Callable[[Round], None] | None = None,
+) -> Decomposition:
+    """Dantzig-Wolfe decomposition of IP3's relaxation.
+
+    Parameters
+    ----------
+    lam
+        error per unit of cost, >= 0.
+    time_limit
+        seconds, start included; past it the best pruning and the best bound so far.
+    gap
+        relative gap to stop at. The status is OPTIMAL up to the larger of it and 1e-6.
+    rounds
+        most solves of the master.
+    pricing
+        "tree pass", or "shortest paths" through OR-Tools.
+    scheme
+        `STABILISED`, `PLAIN`, or one's own.
+    progress
+        called after every round.
+
+    Raises
+    ------
+    InvalidInputError
+        for numbers out of range and arrays of the wrong size.
+    SolverFailedError
+        if HiGHS fails, or a column comes back.
+    InterruptedSolveError
+        if Ctrl-C arrived meanwhile.
+    """
+    rate = exact(lam, "lam")
+    for name, number in (("time_limit", time_limit), ("gap", gap), ("rounds", rounds)):
+        if not number >= 0:
+            raise InvalidInputError(f"{name} is {number!r}; it must be 0 or more")
+    try:
+        run = _Run(problem, float(useful_rate(problem, rate)), scheme, pricing)
+        return run.solve(lam, time_limit, gap, rounds, progress)
+    except InterruptedSolveError:
+        raise
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError("interrupted during Dantzig-Wolfe decomposition; nothing was changed") from stop
+
+
+class _Run:
+    """One decomposition: its parts, put together."""
+
+    def __init__(self, problem: PruningProblem, rate: float, scheme: Scheme, pricing: How) -> None:
+        self.began = time.perf_counter()
+        self.problem, self.scheme = problem, scheme
+        self.coupling = Coupling.build(problem, rate, merge=scheme.merge)
+        self.incumbent = Incumbent(Pruning(problem, free_of_charge(problem, "smallest")), rate)
+        self.pricing = TreePricing(self.coupling, pricing, self.incumbent if scheme.look else None)
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    def solve(
+        self, lam: float, time_limit: float, gap: float, rounds: float, progress: Callable[[Round], None] | None
+    ) -> Decomposition:
+        """Start, generate columns, prove."""
+        start = self.start(gap, time_limit)
+        start_seconds = self.seconds
+        master = self.master(start)
+        master.add(start.columns)
+        found = generate_columns(
+            master,
+            self.pricing,
+            reference=self.coupling.reference,
+            gap=gap,
+            tolerance=master.tolerance,
+            time_limit=time_limit - start_seconds,
+            rounds=rounds,
+            smoothing=self.scheme.smoothing,
+            best=None if start.charge is None else (start.charge, start.bound),
+            known=start.columns,
+            progress=progress,
+        )
+        if master.y is not None:
+            self.incumbent.offer_levels(master.y)
+        history = pd.DataFrame([asdict(r) for r in found.rounds], columns=[f.name for f in fields(Round)])
+        pruning, rate = self.incumbent.pruning, exact(lam, "lam")
+        scaled = scale(self.problem, rate).refined()
+        loads = self.coupling.loads(np.zeros(self.coupling.n_rows) if found.charge is None else found.charge, scaled)
+        bound = proven_bound(self.problem, scaled, loads, pruning, rate)
+        stats = {
+            "seconds": self.seconds,
+            "start_seconds": start_seconds,
+            "start_rounds": float(start.rounds),
+            "master_seconds": float(history["master_seconds"].sum()),
+            "pricing_seconds": float(history["pricing_seconds"].sum()),
+            "rounds": float(len(found.rounds)),
+            "columns": float(master.n_columns),
+            "rows": float(master.n_rows),
+            "coupling_rows": float(self.coupling.n_rows),
+            "iterations": master.iterations,
+        }
+        value = pruning.value(float(lam))
+        solution = Solution(self.problem, lam, pruning, value, bound, found.stopped, max(gap, PROVEN), loads, stats)
+        return Decomposition(solution, history)
+
+    def master(self, start: Start) -> AggregatedMaster | FullMaster:
+        """The restricted master, without columns."""
+        if self.scheme.aggregate:
+            return AggregatedMaster(self.coupling, self.incumbent, start.charge)
+        return FullMaster(self.coupling, self.incumbent if self.scheme.look else None, cold=self.scheme.cold)
+
+    def start(self, gap: float, time_limit: float) -> Start:
+        """Charges, their bound and the first columns."""
+        given = self.scheme.start_duals
+        if given is not None:
+            charge = np.asarray(given, dtype=np.float64)
+            arcs = self.coupling.columns.node.size
+            if charge.shape != (arcs,) or not np.isfinite(charge).all():
+                raise InvalidInputError(
+                    f"start_duals has shape {charge.shape}; give one finite number a usage arc, {arcs} in all"
+                )
+            found = self.pricing.price(charge[self.coupling.arc])
+            columns = {c.key: c for c in [*columns_of(self.coupling, self.incumbent.pruning.kept), *found.columns]}
+            return Start(found.charge, found.bound, list(columns.values()), 0)
+        if self.scheme.start:
+            return share_prices(self.coupling, self.incumbent, rounds=self.scheme.start, gap=gap, time_limit=time_limit)
+        whole = self.problem.ensemble.is_split
+        both = [*columns_of(self.coupling, np.zeros_like(whole)), *columns_of(self.coupling, whole)]
+        return Start(None, -math.inf, list({c.key: c for c in both}.values()), 0)

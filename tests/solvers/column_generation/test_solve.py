@@ -1,0 +1,195 @@
+"""The decomposition from end to end: optima, bounds in every round, histories, limits, Ctrl-C."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formulations import InterruptedSolveError, InvalidInputError, Status, StopReason
+from formulations.columns import usage_columns
+from formulations.papers import two_trees
+from proofs_checks import check_solution
+from solvers import brute_force, min_cut
+from solvers.column_generation import PLAIN, STABILISED, Scheme, dantzig_wolfe, decompose
+from solvers.column_generation.loop import relative_gap
+from solvers.column_generation.pricing import TreePricing
+from tests.instances import random_problem
+from tests.solvers.cases import instance, lambdas
+
+ROOT = Path(__file__).resolve().parents[3]
+SCHEMES = {
+    "plain": PLAIN,
+    "plain, cold": Scheme(smoothing=0.0, start=0, aggregate=False, merge=False, look=False, cold=True),
+    "stabilised": STABILISED,
+    "no start": Scheme(start=0),
+    "short start": Scheme(start=2, smoothing=0.8),
+    "full master": Scheme(aggregate=False),
+    "not merged": Scheme(merge=False),
+}
+REAL = ("iris", "breast cancer, discounts", "breast cancer, licence", "wine, evaluation", "diabetes")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("block", range(4))
+def test_the_optimum_is_found_and_proven(block: int, scheme: str) -> None:
+    """On random instances, with everything that can occur, every scheme has brute force's value and a bound that meets it."""
+    for seed in range(block, 40, 4):
+        problem = random_problem(seed, rounded=seed % 5 == 0)
+        for lam in (0, 0.003, 0.1, 1 / 3, 1e300):
+            best, found = brute_force(problem, lam).value, dantzig_wolfe(problem, lam, scheme=SCHEMES[scheme])
+            assert found.status is Status.OPTIMAL, (seed, lam, found)
+            assert found.stopped is StopReason.CONVERGED
+            assert found.value == pytest.approx(best, rel=1e-9, abs=1e-12)
+            assert found.bound <= best * (1 + 1e-12)
+            assert check_solution(problem, found).holds
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_bounds_hold_in_every_round(name: str) -> None:
+    """No round's bound passes the optimum, the best never falls, upper values never rise, and gaps are what they say."""
+    problem = instance(name)
+    for lam, (label, scheme) in itertools.product(lambdas(name), SCHEMES.items()):
+        best, found = min_cut(problem, lam).value, decompose(problem, lam, scheme=scheme)
+        h, solution = found.history, found.solution
+        slack = 1e-10 * max(best, 1e-3)
+        assert len(h) == solution.stats["rounds"] >= 1
+        assert (h["round_bound"] <= best + slack).all(), (lam, label)
+        assert (h["bound"].diff().dropna() >= 0).all()
+        assert (h["upper"].diff().dropna() <= 0).all()
+        assert (h["upper"] >= best - slack).all()
+        assert (h["bound"] >= h["round_bound"]).all()
+        assert (h["columns"].diff().dropna() == h["added"][:-1].to_numpy()).all()
+        assert (h["master_seconds"] + h["pricing_seconds"]).sum() <= h["seconds"].iloc[-1]
+        reference = float(problem.node_error[problem.ensemble.roots].sum())
+        assert h["gap"].tolist() == [relative_gap(u, b, reference) for u, b in zip(h["upper"], h["bound"], strict=True)]
+        assert solution.value == pytest.approx(best, rel=1e-9)
+        assert solution.relative_gap <= 1e-7
+
+
+def test_plain_values_fall_and_stay_above_the_optimum() -> None:
+    """The plain master's value never rises; both schemes end at the same value; the plain one has a row for each usage."""
+    problem, lam = instance("breast cancer, discounts"), lambdas("breast cancer, discounts")[2]
+    plain, ours = decompose(problem, lam, scheme=PLAIN), decompose(problem, lam)
+    assert (plain.history["value"].diff().dropna() <= 1e-12).all()
+    assert len(plain.history) > 2
+    assert plain.solution.value == pytest.approx(ours.solution.value, rel=1e-12)
+    assert plain.solution.stats["rows"] == problem.n_usage_arcs > ours.solution.stats["coupling_rows"]
+    assert ours.solution.stats["rows"] < ours.solution.stats["coupling_rows"]
+
+
+def test_the_proof_survives_prices_beyond_every_gain() -> None:
+    """At a huge lambda the exact integers' prices are lower than those that were solved for; charges are cut in proportion."""
+    for scheme in SCHEMES.values():
+        found = dantzig_wolfe(two_trees(), 1e300, scheme=scheme)
+        assert found.bound == found.value == 1.0
+
+
+def test_the_two_pricings_agree() -> None:
+    """Shortest paths and the pass over the tree give the same bounds, hence the same solution."""
+    problem, lam = instance("iris"), lambdas("iris")[2]
+    a, b = (decompose(problem, lam, pricing=how, scheme=Scheme(start=0)) for how in ("tree pass", "shortest paths"))  # type: ignore[arg-type]
+    assert a.solution.value == pytest.approx(b.solution.value, rel=1e-12)
+    assert a.history["round_bound"][0] == pytest.approx(b.history["round_bound"][0], rel=1e-9)
+    assert b.solution.status is Status.OPTIMAL
+
+
+def test_charges_to_start_from() -> None:
+    """An optimal flow's loads prove the optimum at once; too large ones are cut to the prices; a wrong shape is refused."""
+    problem, lam = instance("iris"), lambdas("iris")[2]
+    arcs = usage_columns(problem, merge=True)
+    proof = min_cut(problem, lam).certificate
+    assert proof is not None
+    load, usage = proof.load * float(proof.unit), problem.usage_arcs()  # type: ignore[union-attr]
+    key = usage.tail.astype(np.int64) * arcs.n_columns + arcs.of_purchase[usage.head]
+    own = arcs.node.astype(np.int64) * arcs.n_columns + arcs.column
+    duals = np.array([load[key == k].sum() for k in own])
+    found = decompose(problem, lam, scheme=Scheme(start_duals=duals))
+    assert found.history["bound"][0] == pytest.approx(min_cut(problem, lam).value, rel=1e-9)
+    assert found.solution.relative_gap <= 1e-9
+    wild = dantzig_wolfe(problem, lam, scheme=Scheme(start_duals=np.full(duals.size, 1e6)))
+    assert wild.status is Status.OPTIMAL
+    with pytest.raises(InvalidInputError, match=r"start_duals has shape \(3,\); give one finite number a usage arc"):
+        dantzig_wolfe(problem, lam, scheme=Scheme(start_duals=np.zeros(3)))
+
+
+def test_impossible_options_are_refused() -> None:
+    """Numbers out of range are named, and a master whose value is no upper bound is not asked for one."""
+    for options, words in [
+        ({"smoothing": 1.0}, "smoothing is 1.0"),
+        ({"smoothing": -0.1}, "smoothing is -0.1"),
+        ({"start": -1}, "start is -1"),
+        ({"look": False}, "no upper bound"),
+    ]:
+        with pytest.raises(InvalidInputError, match=words):
+            Scheme(**options)  # type: ignore[arg-type]
+    for options, words in [({"gap": -1.0}, "gap is -1.0"), ({"time_limit": math.nan}, "time_limit is nan")]:
+        with pytest.raises(InvalidInputError, match=words):
+            dantzig_wolfe(two_trees(), 0.1, **options)
+    with pytest.raises(InvalidInputError, match="pricing is 'guess'"):
+        dantzig_wolfe(two_trees(), 0.1, pricing="guess")  # type: ignore[arg-type]
+
+
+def test_limits_leave_a_true_bound() -> None:
+    """Without time, and after one round, there is a pruning and a bound that holds."""
+    problem, lam = instance("iris"), lambdas("iris")[2]
+    best = min_cut(problem, lam).value
+    for options, why in [({"time_limit": 0.0}, StopReason.TIME_LIMIT), ({"rounds": 1}, StopReason.ITERATION_LIMIT)]:
+        for scheme in (PLAIN, STABILISED, Scheme(start=1)):
+            found = decompose(problem, lam, scheme=scheme, **options)
+            assert found.solution.stopped is why or found.solution.relative_gap <= 1e-9
+            assert found.solution.bound <= best + 1e-12 <= found.solution.value + 2e-12
+            assert found.history.columns[0] == "value"
+
+
+def test_ctrl_c_between_solves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C outside of HiGHS arrives as the package's own exception."""
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TreePricing, "price", stopped)
+    with pytest.raises(InterruptedSolveError, match="during Dantzig-Wolfe"):
+        dantzig_wolfe(two_trees(), 0.1, scheme=PLAIN)
+
+
+INTERRUPTED = """
+import sys
+import prunemodels as pm
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from formulations import InterruptedSolveError
+from solvers.column_generation import PLAIN, dantzig_wolfe
+X, y = load_digits(return_X_y=True)
+problem = pm.problem_from_forest(RandomForestClassifier(8, random_state=0).fit(X[:900], y[:900]), X[900:], costs=1)
+print("go", flush=True)
+try:
+    dantzig_wolfe(problem, 1e-3, scheme=PLAIN)
+except InterruptedSolveError as stop:
+    print(stop)
+    sys.exit(7)
+"""
+
+
+def test_ctrl_c_ends_a_long_solve() -> None:
+    """Ctrl-C during a long decomposition ends the process within 8 s by InterruptedSolveError, with nothing on stderr."""
+    command = [sys.executable, "-c", INTERRUPTED]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "go\n"
+        time.sleep(1.5)
+        assert process.poll() is None, "ended too early to be interrupted"
+        process.send_signal(signal.SIGINT)
+        start = time.perf_counter()
+        out, err = process.communicate(timeout=60)
+    assert time.perf_counter() - start < 8
+    assert process.returncode == 7, err
+    assert "interrupted" in out
+    assert err == ""
