@@ -1,0 +1,271 @@
+"""BudgetPrune, Algorithm 1 of BP16: subgradient ascent in the dual values of the coupling rows.
+
+    1  beta <- start
+    2  y <- best closure of every tree, alone, charged beta;  w_j = 0 or 1 by the sign of mu_j      (1), (2) of `duals`
+    3  beta <- [beta + gamma d]_+,  d = y - w, the subgradient of L                                 (3), (4) of `duals`
+    4  go to 2 until the duality gap is small enough
+
+Every iterate gives a pruning, y, whose value is at least the optimum, and a bound, L(beta), which is at most the optimum; so do
+the level sets of averaged iterates. Best value and best bound are kept.
+
+The paper's: 1 to 4 from beta = 0. ``primal_dual(..., start="zeros", averaging=1, step="constant", merge=False)`` is Algorithm 1,
+which leaves gamma, and w where mu = 0, open. Ours: Polyak's step (`steps`), averaged directions (`duals`), level sets,
+a start from equal shares of the prices (zeros are far from optimal: trees are charged nothing), purchases with the same users
+merged, and prices cut to the sum of all gains, beyond which nothing is ever bought.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from formulations.columns import usage_columns
+from formulations.cost_items import exact
+from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
+from formulations.solution import Solution, StopReason
+from solvers.level_sets import best_level_set
+from solvers.loads import loads_from_duals, proven_bound
+from solvers.primal_dual.duals import Duals, Start, best_trees
+from solvers.primal_dual.steps import Rule, Step
+from solvers.scaling import scale, useful_rate
+from solvers.tree_closure import free_of_charge
+
+LEVEL_SETS_EVERY = 10
+"""Iterations between two looks at the level sets of the averaged iterates."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Checked options of `primal_dual`."""
+
+    gap: float
+    iterations: int
+    step: Rule
+    step_size: float | None
+    start: Start
+    averaging: float
+
+    def __post_init__(self) -> None:
+        if not self.gap >= 0:
+            raise InvalidInputError(f"gap is {self.gap}; give a relative gap >= 0")
+        if self.iterations < 0:
+            raise InvalidInputError(f"iterations is {self.iterations}; give a number >= 0")
+        if self.start not in get_args(Start):
+            raise InvalidInputError(f"start is {self.start!r}; there are {', '.join(get_args(Start))}")
+        if not 0 < self.averaging <= 1:
+            raise InvalidInputError(f"averaging is {self.averaging}; give the newest subgradient's weight, above 0, at most 1")
+
+
+def primal_dual(
+    problem: PruningProblem,
+    lam: float,
+    *,
+    time_limit: float = math.inf,
+    gap: float = 1e-3,
+    iterations: int = 1000,
+    step: Rule = "polyak",
+    step_size: float | None = None,
+    start: Start = "shares",
+    averaging: float = 0.3,
+    merge: bool = True,
+    progress: bool = False,
+) -> Solution:
+    """A pruning and a bound, ever closer, by subgradient steps: BudgetPrune of BP16.
+
+    Parameters
+    ----------
+    lam
+        error per unit of cost, >= 0.
+    time_limit
+        seconds, looked at before every iteration.
+    gap
+        relative gap, see `Solution.relative_gap`, at which to stop, and up to which the solution counts as optimal.
+    iterations
+        at most so many.
+    step
+        ``polyak``, ``constant`` or ``sqrt``: the rules of `solvers.primal_dual.steps`.
+    step_size
+        theta or c of the rule; default `solvers.primal_dual.steps.DEFAULT_SIZE`.
+    start
+        ``shares``: every price in equal shares to its users; ``zeros``: as in the paper.
+    averaging
+        weight of the newest subgradient in the direction; 1 is the subgradient itself, as in the paper.
+    merge
+        one dual value for purchases with the same users: the same optimum, on half of the arcs.
+    progress
+        show a progress bar on stderr.
+
+    Returns
+    -------
+    Solution
+        the bound is proven anew, in integers, from the best dual values. Certificate: `ItemLoads`.
+
+    Raises
+    ------
+    InvalidInputError
+        for a negative lambda and impossible options.
+    InterruptedSolveError
+        on Ctrl-C.
+    """
+    options = Options(gap, iterations, step, step_size, start, averaging)
+    return _run(problem, lam, options, time_limit, merge=merge, progress=progress)[0]
+
+
+def run_primal_dual(
+    problem: PruningProblem,
+    lam: float,
+    *,
+    time_limit: float = math.inf,
+    gap: float = 1e-3,
+    iterations: int = 1000,
+    step: Rule = "polyak",
+    step_size: float | None = None,
+    start: Start = "shares",
+    averaging: float = 0.3,
+    merge: bool = True,
+    progress: bool = False,
+) -> tuple[Solution, pd.DataFrame]:
+    """`primal_dual`, with what every iteration found.
+
+    Returns
+    -------
+    tuple
+        the solution, and a row for every iteration k = 1, 2, ...: ``value`` and ``bound``, best so far; their relative ``gap``;
+        ``iterate_value`` and ``iterate_bound``, of this iteration's y and beta alone; ``step``, gamma, 0 where no step was made;
+        ``step_size``, theta or c; ``seconds`` since the call. Bounds are as computed in floating point. Where lambda is so large
+        that a smaller one has the same optima, all are for that one (`solvers.scaling.useful_rate`).
+    """
+    options = Options(gap, iterations, step, step_size, start, averaging)
+    return _run(problem, lam, options, time_limit, merge=merge, progress=progress)
+
+
+class _Ascent:
+    """One run: the dual values, the averages, and the best of all."""
+
+    def __init__(self, problem: PruningProblem, rate: float, duals: Duals, options: Options, started: float) -> None:
+        self.problem, self.rate, self.duals, self.options = problem, rate, duals, options
+        self.started = started
+        self.step = Step(options.step, options.step_size, float(duals.price.mean()) if duals.price.size else 0.0)
+        self.profit = problem.gain - rate * problem.evaluation_price
+        self.roots = Pruning.all_roots(problem).error
+        n = problem.ensemble.n_nodes
+        self.keep = np.zeros(n, dtype=np.bool_)
+        self.y_mean = np.zeros(n)  # forgets; the direction's
+        self.y_sum = np.zeros(n)  # all iterates, weighted by k
+        self.best = free_of_charge(problem, "smallest")
+        self.value = Pruning(problem, self.best).value(rate)
+        self.bound = -math.inf
+        self.rows: list[tuple[float, ...]] = []
+
+    @property
+    def relative_gap(self) -> float:
+        """As in `Solution.relative_gap`."""
+        if self.value - self.bound <= 1e-12 * self.roots:
+            return 0.0
+        return (self.value - self.bound) / (self.roots - self.bound) if self.bound > -math.inf else math.inf
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gap is as asked for, a little to spare for what proving the bound in integers loses."""
+        return self.relative_gap <= self.options.gap * (1 - 1e-6)
+
+    def iterate(self, k: int) -> None:
+        """Steps 2 and 3."""
+        ensemble, duals = self.problem.ensemble, self.duals
+        best = best_trees(ensemble.left, ensemble.right, ensemble.parent, self.profit - duals.charge, self.keep)
+        weight = 1.0 if k == 1 else self.options.averaging
+        self.y_mean += weight * (self.keep - self.y_mean)
+        self.y_sum += k * self.keep
+        seen = duals.look(self.keep, self.y_mean, weight)
+        bound = self.roots - best + seen.negative
+        value = self.roots - float(self.profit[self.keep].sum()) + seen.paid
+        self._take_value(self.keep, value)
+        if k % LEVEL_SETS_EVERY == 0:
+            self.round(k)
+        rise = bound - self.bound
+        if rise > 0:
+            self.bound = bound
+            duals.remember()
+        self.step.saw(rise, self.value - self.bound)
+        gamma = 0.0 if self.converged else self.step.length(k, self.value - bound, seen.norm)
+        seconds = time.perf_counter() - self.started
+        self.rows.append((self.value, self.bound, self.relative_gap, value, bound, gamma, self.step.size, seconds))
+        if gamma > 0:
+            duals.move(gamma, self.y_mean)
+
+    def round(self, k: int) -> None:
+        """The best level sets of both averages."""
+        for y in (self.y_mean, self.y_sum * (2.0 / (k * (k + 1)))):
+            pruning = best_level_set(self.problem, y, self.rate)
+            self._take_value(pruning.kept, pruning.value(self.rate))
+
+    def _take_value(self, kept: NDArray[np.bool_], value: float) -> None:
+        if value < self.value:
+            self.best, self.value = kept.copy(), value
+
+    def history(self) -> pd.DataFrame:
+        """A row for each iteration."""
+        names = ["value", "bound", "gap", "iterate_value", "iterate_bound", "step", "step_size", "seconds"]
+        table = np.array(self.rows, dtype=np.float64).reshape(-1, len(names))
+        return pd.DataFrame(table, columns=names, index=pd.RangeIndex(1, len(table) + 1, name="iteration"))
+
+
+def _run(
+    problem: PruningProblem, lam: float, options: Options, time_limit: float, *, merge: bool, progress: bool
+) -> tuple[Solution, pd.DataFrame]:
+    started = time.perf_counter()
+    exact_rate = exact(lam, "lam")
+    rate = float(useful_rate(problem, exact_rate))
+    columns = usage_columns(problem, merge=merge)
+    # a purchase dearer than all gains together is never made
+    price = np.minimum(rate * columns.price, float(np.maximum(problem.gain, 0.0).sum()))
+    duals = Duals(columns, price, problem.ensemble.n_nodes, options.start)
+    ascent = _Ascent(problem, rate, duals, options, started)
+    try:
+        stopped = _iterate(ascent, started + time_limit, progress=progress)
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError(f"interrupted in iteration {len(ascent.rows) + 1}; nothing was changed") from stop
+    finally:
+        duals.close()
+    # at the lambda that was asked for: with a very large one only what is free can be kept
+    free = Pruning(problem, free_of_charge(problem, "smallest"))
+    pruning = min(Pruning(problem, ascent.best), free, key=lambda p: p.value(float(lam)))
+    scaled = scale(problem, exact_rate).refined()
+    loads = loads_from_duals(problem, scaled, columns, duals.best_within_prices())
+    bound = proven_bound(problem, scaled, loads, pruning, exact_rate)
+    stats = {
+        "seconds": time.perf_counter() - started,
+        "iterations": float(len(ascent.rows)),
+        "arcs": float(duals.node.size),
+        "usage_arcs": float(problem.n_usage_arcs),
+        "purchases": float(price.size),
+    }
+    value = pruning.value(float(lam))
+    return Solution(problem, lam, pruning, value, bound, stopped, options.gap, loads, stats), ascent.history()
+
+
+def _iterate(ascent: _Ascent, deadline: float, *, progress: bool) -> StopReason:
+    """Until the gap, the time or the iterations are reached, or there is nowhere to go."""
+    total = ascent.options.iterations
+    form = "{desc}: iteration {n:,} of {total:,}, {elapsed}{postfix}"
+    hidden = not progress
+    with tqdm(desc="primal-dual", total=total, bar_format=form, file=sys.stderr, leave=False, disable=hidden, delay=1) as bar:
+        for k in range(1, total + 1):
+            if time.perf_counter() >= deadline:
+                return StopReason.TIME_LIMIT
+            ascent.iterate(k)
+            bar.update()
+            bar.set_postfix_str(f"gap {ascent.relative_gap:.1e}", refresh=False)
+            if ascent.converged:
+                return StopReason.CONVERGED
+    return StopReason.ITERATION_LIMIT
