@@ -31,6 +31,9 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.path
 	$(BIN)/python -m benchmarks.naive
 	$(BIN)/python -m benchmarks.engines
+	$(BIN)/python -m benchmarks.price_sharing
+	$(BIN)/python -m benchmarks.dantzig_wolfe
+	$(BIN)/python -m benchmarks.primal_dual
 
 clean:
 	rm -rf $(VENV) demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

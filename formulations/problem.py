@@ -24,7 +24,7 @@ from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.integers import Integers, to_integers
 from formulations.node_errors import NodeErrors
 from formulations.routing import Amount, Routing, as_rows, route
-from formulations.usage import Charges, UsageArcs, charges_of, count_arcs, highest_user, usage_arcs
+from formulations.usage import Charges, Level, UsageArcs, charges_of, count_arcs, highest_user, usage_arcs
 
 MOST_PURCHASES = 2**31 - 1
 """Largest number of pairs of item and row that an instance may have."""
@@ -193,7 +193,7 @@ class PruningProblem:
             self.splits if nodes is None else nodes,
         )
 
-    def highest_user(self, nodes: NDArray[np.int32], level: NDArray[np.int32]) -> NDArray[np.int32]:
+    def highest_user(self, nodes: NDArray[np.int32], level: NDArray[Level]) -> NDArray[Level]:
         """The highest level of the given splits that need a purchase, -1 where none does; numbered as in `UsageArcs`."""
         return highest_user(self.charges, self.routing, self.ensemble.tree_of, self.costs.paid_once, nodes, level)
 

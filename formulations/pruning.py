@@ -74,7 +74,7 @@ class Pruning:
     def _paid(self) -> NDArray[np.bool_]:
         """Which purchases the kept splits need, in the numbering of `formulations.usage`."""
         nodes = np.flatnonzero(self.kept).astype(np.int32)
-        return self.problem.highest_user(nodes, self.kept.astype(np.int32)) > 0
+        return self.problem.highest_user(nodes, self.kept.astype(np.int8)) > 0
 
     @property
     def bought(self) -> NDArray[np.bool_]:

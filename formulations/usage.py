@@ -13,6 +13,7 @@ is paid once for all examples has one arc (h, m) for every h that charges it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numba import njit
@@ -21,6 +22,8 @@ from numpy.typing import NDArray
 from formulations.cost_items import CostItems
 from formulations.ensemble import Ensemble
 from formulations.routing import Routing
+
+Level = TypeVar("Level", np.int8, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +80,7 @@ def usage_arcs(
     nodes: NDArray[np.int32],
 ) -> UsageArcs:
     """The usage arcs of the given nodes, in canonical order."""
-    total = int(count_arcs(charges, routing, paid_once)[nodes].sum())
+    total = _count(nodes, charges.start, charges.item, paid_once, routing.start, routing.stop)
     tail = np.empty(total, dtype=np.int32)
     head = np.empty(total, dtype=np.int32)
     _expand(nodes, charges.start, charges.item, paid_once, tree_of, routing.order, routing.start, routing.stop, tail, head)
@@ -90,14 +93,14 @@ def highest_user(
     tree_of: NDArray[np.int32],
     paid_once: NDArray[np.bool_],
     nodes: NDArray[np.int32],
-    level: NDArray[np.int32],
-) -> NDArray[np.int32]:
+    level: NDArray[Level],
+) -> NDArray[Level]:
     """The highest level of any of the given nodes that need a purchase, for every purchase; -1 where none does.
 
     Purchases are numbered as in `UsageArcs`; no arcs are stored.
     """
     n_items, n_rows = paid_once.shape[0], routing.n_rows
-    highest = np.full(n_items * (n_rows + 1), -1, dtype=np.int32)
+    highest = np.full(n_items * (n_rows + 1), -1, dtype=level.dtype)
     _raise(nodes, level, charges.start, charges.item, paid_once, tree_of, routing.order, routing.start, routing.stop, highest)
     return highest
 
@@ -120,6 +123,16 @@ def _charges(feature, parent, needs_start, needs_item, needed, priced, start, it
                     k += 1
     start[feature.shape[0]] = k
     return k
+
+
+@njit(cache=True)
+def _count(nodes, charge_start, charge_item, paid_once, start, stop):  # type: ignore[no-untyped-def]
+    """Usage arcs of some nodes, without an array over all."""
+    total = 0
+    for h in nodes:
+        for j in range(charge_start[h], charge_start[h + 1]):
+            total += 1 if paid_once[charge_item[j]] else stop[h] - start[h]
+    return total
 
 
 @njit(cache=True)

@@ -1,7 +1,7 @@
 """Engines: every one minimises (OBJ) of `formulations.problem`, with the signature of `formulations.solution.Solver`.
 
-A new engine is one file and one line in a registry; the conformance suite then tests it. ``ip1``, ``ip3`` and ``closure`` are the
-formulations of `formulations.models`; ``pyomo`` solves them through Pyomo, the others as arrays.
+A new engine is one file and one line in a registry; the conformance suite then tests it. In their names ``ip1``, ``ip3`` and
+``closure`` are the formulations of `formulations.models`; ``pyomo`` solves them through Pyomo, the others as arrays.
 """
 
 # ruff: noqa: E402 (no engine may be imported before the check)
@@ -13,10 +13,12 @@ from functools import partial
 
 from formulations.solution import Solver
 from solvers.brute_force import brute_force
+from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.integer_program import integer_program
 from solvers.linear_program import linear_program
 from solvers.min_cut import min_cut
 from solvers.path import pruning_path
+from solvers.primal_dual import primal_dual
 from solvers.relaxation import Relaxation, solve_relaxation
 from solvers.shared_prices import price_sharing
 from solvers.through_pyomo import pyomo_highs, solve_model
@@ -24,6 +26,7 @@ from solvers.through_pyomo import pyomo_highs, solve_model
 EXACT_SOLVERS: dict[str, Solver] = {
     "min_cut": min_cut,
     "price_sharing": price_sharing,
+    "dantzig_wolfe": dantzig_wolfe,
     "brute_force": brute_force,
     "highs_ip1": partial(integer_program, formulation="IP1"),
     "highs_ip3": partial(linear_program, formulation="IP3"),
@@ -37,6 +40,8 @@ EXACT_SOLVERS: dict[str, Solver] = {
 """Those that find and prove the optimum, in integers or within their stated tolerance."""
 
 BOUNDING_SOLVERS: dict[str, Solver] = {
+    "primal_dual": primal_dual,
+    "dantzig_wolfe_plain": partial(dantzig_wolfe, scheme=PLAIN),
     "highs_ip1_relaxed": partial(linear_program, formulation="IP1"),
     "highs_ipm_closure": partial(linear_program, formulation="closure", engine="highs_ipm", tolerance=1e-6),
     "pdlp_ip3": partial(linear_program, formulation="IP3", engine="pdlp", tolerance=1e-6),
@@ -52,10 +57,12 @@ __all__ = [
     "SOLVERS",
     "Relaxation",
     "brute_force",
+    "dantzig_wolfe",
     "integer_program",
     "linear_program",
     "min_cut",
     "price_sharing",
+    "primal_dual",
     "pruning_path",
     "pyomo_highs",
     "solve_model",

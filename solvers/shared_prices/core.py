@@ -44,7 +44,7 @@ def solve_core(left: Remaining, ties: Ties) -> Core:
     load = np.zeros(arcs.tail.size, dtype=np.int64)
     mine = np.arange(arcs.tail.size) if left.paid is None else np.flatnonzero(~left.paid[arcs.head])
     tail = place[arcs.tail[mine]]
-    purchases, head = compact(arcs.head[mine], np.empty(problem.n_purchases, dtype=np.int32))
+    purchases, head = _numbered(arcs.head[mine], problem.n_purchases)
     price = left.whole.of(purchases)
     merged = merge_purchases(tail, head, price)
     group_tail, group_head = tail[merged.arc], head[merged.arc]
@@ -54,3 +54,11 @@ def solve_core(left: Remaining, ties: Ties) -> Core:
     split_loads(tail, part, merged.representative, start, group_head, closure.loads(), price, head)
     load[mine] = part
     return Core(closure.keep, closure.value, load, closure.n_arcs)
+
+
+def _numbered(ids: NDArray[np.int32], n_ids: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The ids that occur, and each one's place among them; a few by sorting, many by a table of all."""
+    if 2 * ids.size < n_ids:
+        occurring, place = np.unique(ids, return_inverse=True)
+        return occurring, place.astype(np.int32)
+    return compact(ids, np.empty(n_ids, dtype=np.int32))

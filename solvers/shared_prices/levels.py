@@ -13,7 +13,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from solvers.shared_prices.remaining import Remaining
-from solvers.shared_prices.whole import price_of
 
 THRESHOLDS = (0.8, 0.6, 0.5, 0.4, 0.2)
 
@@ -25,7 +24,9 @@ def best_level(left: Remaining, ybar: NDArray[np.float32]) -> tuple[NDArray[np.b
     for theta in THRESHOLDS:
         level[ybar >= theta] += 1
     _fall(left.parent, level)
-    earned = [int(left.profit[level == k].sum()) for k in range(top + 1)]
+    profit = left.profit
+    earned = [int(profit[level == k].sum()) for k in range(top + 1)]
+    del profit
     paid = _paid_at(left, level, top)
     values = [sum(earned[k:]) - sum(paid[k:]) for k in range(1, top + 1)]
     best = max(values, default=0)
@@ -38,13 +39,9 @@ def best_level(left: Remaining, ybar: NDArray[np.float32]) -> tuple[NDArray[np.b
 
 def _paid_at(left: Remaining, level: NDArray[np.int32], top: int) -> list[int]:
     """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0."""
-    problem = left.whole.problem
-    highest = np.zeros(problem.n_purchases, dtype=np.int8)
     total = np.zeros(top + 1, dtype=np.int64)
-    _raise(*left.usage, level, highest)  # type: ignore[call-arg]
-    if left.paid is not None:
-        highest[left.paid] = 0
-    _add_up(highest, problem.n_rows, *left.whole.arrays, total)
+    paid = np.zeros(0, dtype=bool) if left.paid is None else left.paid
+    _add_up(*left.usage, paid, *left.whole.arrays, level, total)  # type: ignore[call-arg]
     return [int(t) for t in total]
 
 
@@ -57,27 +54,35 @@ def _fall(parent, level):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _raise(item, split, nodes, tree_of, start, stop, order, once, level, highest):  # type: ignore[no-untyped-def]
-    """The highest level of the open splits that need a purchase."""
+def _add_up(  # type: ignore[no-untyped-def]
+    item, split, nodes, tree_of, start, stop, order, once, paid, item_price, row_weight, once_price, grid, level, total
+):
+    """Item by item the highest level that needs each purchase, and its price there; level 0 gathers what nobody needs."""
     n_rows = order.shape[1]
-    for k in range(item.shape[0]):
-        here = level[split[k]]
-        if here == 0:
-            continue
-        h = nodes[split[k]]
-        if once[item[k]]:
-            j = once.shape[0] * n_rows + item[k]
-            highest[j] = max(highest[j], here)
+    highest = np.empty(n_rows, dtype=np.int8)
+    begin = 0
+    while begin < item.shape[0]:
+        m = item[begin]
+        end = begin + 1
+        while end < item.shape[0] and item[end] == m:
+            end += 1
+        highest[:] = 0
+        for k in range(begin, end):
+            h = nodes[split[k]]
+            here = level[split[k]]
+            if once[m]:
+                highest[0] = max(highest[0], here)
+            elif here > 0:
+                for i in order[tree_of[h], start[h] : stop[h]]:
+                    highest[i] = max(highest[i], here)
+        if once[m]:
+            j = once.shape[0] * n_rows + m
+            if not (paid.shape[0] > 0 and paid[j]):
+                total[highest[0]] += once_price[m]
         else:
-            rows = order[tree_of[h]]
-            place = item[k] * n_rows
-            for p in range(start[h], stop[h]):
-                j = place + rows[p]
-                highest[j] = max(highest[j], here)
-
-
-@njit(cache=True, nogil=True)
-def _add_up(highest, n_rows, item_price, weight, once_price, grid, total):  # type: ignore[no-untyped-def]
-    for j in range(highest.shape[0]):
-        if highest[j] > 0:
-            total[highest[j]] += price_of(j, n_rows, item_price, weight, once_price, grid)
+            for i in range(n_rows):
+                j = m * n_rows + i
+                if not (paid.shape[0] > 0 and paid[j]):
+                    total[highest[i]] += item_price[m] * row_weight[i] if grid.shape[0] == 0 else grid[j]
+        begin = end
+    total[0] = 0

@@ -31,8 +31,6 @@ class Remaining:
         int32, shape (k,): the splits.
     parent
         int32, shape (k,): places of the parents among the open splits, -1 where they are not.
-    profit
-        int64, shape (k,).
     slices
         what they need.
     paid
@@ -44,10 +42,14 @@ class Remaining:
     whole: Whole
     nodes: NDArray[np.int32]
     parent: NDArray[np.int32]
-    profit: NDArray[np.int64]
     slices: Slices
     paid: NDArray[np.bool_] | None
     base: int
+
+    @property
+    def profit(self) -> NDArray[np.int64]:
+        """int64, shape (k,): made when asked for, so that it need not be held."""
+        return self.whole.profit(self.nodes)
 
     @property
     def usage(self) -> tuple[Any, ...]:
@@ -64,22 +66,20 @@ class Remaining:
                 paid = np.zeros(self.whole.problem.n_purchases, dtype=bool)
             base += int(self.profit[kept].sum()) - int(_pay(*self.usage, kept, paid, *self.whole.arrays))  # type: ignore[call-arg]
         stays = ~(kept | out)
-        return _opened(self.whole, self.nodes[stays], self.profit[stays], paid, base)
+        return _opened(self.whole, self.nodes[stays], paid, base)
 
 
-def all_open(whole: Whole, profit: NDArray[np.int64], is_open: NDArray[np.bool_]) -> Remaining:
-    """(1) before anything is fixed; open splits are closed under parents. int64 and bool, shape (n,)."""
+def all_open(whole: Whole, is_open: NDArray[np.bool_]) -> Remaining:
+    """(1) before anything is fixed; open splits are closed under parents. Bool, shape (n,)."""
     nodes = np.flatnonzero(is_open).astype(np.int32)
-    return _opened(whole, nodes, profit[nodes], None, 0)
+    return _opened(whole, nodes, None, 0)
 
 
-def _opened(
-    whole: Whole, nodes: NDArray[np.int32], profit: NDArray[np.int64], paid: NDArray[np.bool_] | None, base: int
-) -> Remaining:
+def _opened(whole: Whole, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None, base: int) -> Remaining:
     ensemble = whole.problem.ensemble
     place = np.full(ensemble.n_nodes + 1, -1, dtype=np.int32)  # the last is for "no parent"
     place[nodes] = np.arange(nodes.size, dtype=np.int32)
-    return Remaining(whole, nodes, place[ensemble.parent[nodes]], profit, slices_of(whole.problem, nodes), paid, base)
+    return Remaining(whole, nodes, place[ensemble.parent[nodes]], slices_of(whole.problem, nodes), paid, base)
 
 
 @njit(cache=True, nogil=True)

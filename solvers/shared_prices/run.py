@@ -31,9 +31,7 @@ WORTHWHILE = 0.05
 class Run:
     """One run: what is fixed, the best pruning so far, and the state of the remaining problem."""
 
-    def __init__(
-        self, whole: Whole, profit: NDArray[np.int64], ties: Ties, start: Scores | None, pool: ThreadPoolExecutor
-    ) -> None:
+    def __init__(self, whole: Whole, ties: Ties, start: Scores | None, pool: ThreadPoolExecutor) -> None:
         self.whole, self.ties, self.pool = whole, ties, pool
         n = whole.problem.ensemble.n_nodes
         self.fixed_in = np.zeros(n, dtype=bool)
@@ -42,11 +40,13 @@ class Run:
         self.best_kept, self.best_value = np.zeros(n, dtype=bool), 0
         self.k = 0 if start is None else start.iteration
         self.since = 0
-        self._set(all_open(whole, profit, without_prices(whole.problem, ties)))
+        self._set(all_open(whole, without_prices(whole.problem, ties)))
         self.bound = int(np.maximum(self.left.profit, 0).sum())
-        self.score = np.zeros(self.left.nodes.size) if start is None else start.score[self.left.nodes]
+        self.score = np.zeros(self.left.nodes.size, dtype=np.float32)
+        if start is not None:
+            self.score[:] = start.score[self.left.nodes]
         self.ybar = np.zeros(self.score.size, dtype=np.float32)
-        self.at_lowest = self.score.astype(np.float32)
+        self.at_lowest = self.score.copy()
 
     def _set(self, left: Remaining) -> None:
         self.left, self.sharing, self.lowest = left, Sharing(left, self.pool), math.inf
@@ -65,8 +65,8 @@ class Run:
         np.subtract(self.left.profit, worth, out=worth)
         value = best_closures(self.left, worth, keep)
         if value < self.lowest:
-            self.lowest, self.at_lowest = value, self.score.astype(np.float32)
-        self.score[keep] += 15.0 / (self.k + 5)
+            self.lowest, self.at_lowest = value, self.score.copy()
+        self.score[keep] += np.float32(15.0 / (self.k + 5))
         self.ybar += np.float32(2.0 / (self.since + 1)) * (keep - self.ybar)
 
     def check(self) -> None:
@@ -76,11 +76,12 @@ class Run:
             self.best_value = self.left.base + value
             self.best_kept = self.fixed_in.copy()
             self.best_kept[self.left.nodes[keep]] = True
-        ends = forced(self.left, self.sharing.whole_charges(self.at_lowest.astype(np.float64)))
+        ends = forced(self.left, self.sharing.whole_charges(self.at_lowest))
         self.bound = min(self.bound, self.left.base + ends.best)
         # strictly past the value, by more than another rounding of the same shares could move it
         goal = self.best_value - self.left.base - max(1, (self.left.base + ends.best) >> 40)
         kept, out = ends.pruned < goal, ends.kept < goal
+        del ends  # as large as all scores
         if (kept | out).mean() >= WORTHWHILE:
             self._fix(kept, out)
 

@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from formulations.cost_items import exact
@@ -36,15 +38,14 @@ from solvers.shared_prices.whole import whole
 CHECK = 10
 """Rounds between two checks of value, bound and what can be fixed; a check costs about two rounds."""
 
-SMALL_CORE = 100_000
+SMALL_CORE = 50_000
 """Usage arcs of a core that is cut at once: a cut of so many costs about as much as ten more rounds."""
 
 SHRINKING = 0.9
-"""A core that a check leaves larger than this part of what it was is cut: more rounds would cost more than they save."""
+"""A check that leaves at most this part of the usage arcs has made the core smaller."""
 
-EARLIEST = 40
-"""No core larger than `SMALL_CORE` is cut before this round."""
-
+PATIENCE = 200
+"""Rounds without a smaller core after which it is cut: they cost about as much as the cut."""
 
 WARM = 5
 """Rounds that a warm start counts as made."""
@@ -109,10 +110,16 @@ def price_sharing(
     if checkpoint is not None:
         file, instance = Path(checkpoint), fingerprint(problem)
         start = load(file, instance) or start
+    goal = _Goal(started + time_limit, gap, rounds, small_core)
     with ThreadPoolExecutor(1) as pool:
-        run = Run(*whole(problem, rate), ties, start, pool)
+        run = Run(whole(problem, rate), ties, start, pool)
+
+        def keep() -> None:
+            if file is not None:
+                save(run.scores(), file, instance)
+
         try:
-            stopped, core_arcs = _drive(run, started, time_limit, gap, rounds, small_core, file, instance, progress=progress)
+            stopped, core_arcs = _drive(run, goal, keep, progress=progress)
         except KeyboardInterrupt as stop:
             raise InterruptedSolveError(
                 "interrupted while sharing prices" + ("" if file is None else f"; {file} holds the scores to go on from")
@@ -140,45 +147,46 @@ def final_scores(solution: Solution, iteration: int = WARM) -> Scores:
     return Scores(scores_after(proof.stages, proof.nodes, proof.score, n_nodes, proof.iteration), iteration)
 
 
-def _drive(
-    run: Run,
-    started: float,
-    time_limit: float,
-    gap: float,
-    rounds: int,
-    small_core: int,
-    file: Path | None,
-    instance: str,
-    *,
-    progress: bool,
-) -> tuple[StopReason, int]:
-    """Rounds and checks until the goal; why it stopped, and the arcs of the core's network."""
-    total = run.left.nodes.size
-    with Progress("price sharing", total, shown=progress) as bar:
-        arcs = run.n_arcs
+@dataclass(frozen=True)
+class _Goal:
+    """When to stop."""
+
+    deadline: float
+    gap: float
+    rounds: int
+    small_core: int
+
+    def passed(self, k: int) -> StopReason | None:
+        """The limit that is reached before round k + 1."""
+        if time.perf_counter() > self.deadline:
+            return StopReason.TIME_LIMIT
+        return StopReason.ITERATION_LIMIT if k >= self.rounds else None
+
+
+def _drive(run: Run, goal: _Goal, keep: Callable[[], None], *, progress: bool) -> tuple[StopReason, int]:
+    """Rounds and checks until the goal; why it stopped, and the arcs of the core's network. `keep` is called after each check."""
+    still = 0
+    with Progress("price sharing", run.left.nodes.size, shown=progress) as bar:
         while True:
-            if gap == 0.0 and _ready(run, arcs, small_core):
+            if goal.gap == 0.0 and _ready(run, still, goal.small_core):
                 return StopReason.CONVERGED, run.finish()
             for _ in range(CHECK):
-                if time.perf_counter() - started > time_limit:
-                    return StopReason.TIME_LIMIT, 0
-                if run.k >= rounds:
-                    return StopReason.ITERATION_LIMIT, 0
+                limit = goal.passed(run.k)
+                if limit is not None:
+                    return limit, 0
                 run.round()
-            arcs, before = run.n_arcs, run.left.nodes.size
+            arcs, nodes = run.n_arcs, run.left.nodes.size
             run.check()
-            bar.advance(before - run.left.nodes.size)
-            if file is not None:
-                save(run.scores(), file, instance)
-            if gap > 0.0 and run.bound - run.best_value <= gap * run.bound:
+            still = 0 if run.n_arcs <= SHRINKING * arcs else still + CHECK
+            bar.advance(nodes - run.left.nodes.size)
+            keep()
+            if goal.gap > 0.0 and run.bound - run.best_value <= goal.gap * run.bound:
                 return StopReason.CONVERGED, 0
 
 
-def _ready(run: Run, arcs_before: int, small_core: int) -> bool:
-    """Whether the core is to be cut now."""
-    if run.n_arcs <= small_core:
-        return True
-    return run.since >= EARLIEST and run.n_arcs > SHRINKING * arcs_before
+def _ready(run: Run, still: int, small_core: int) -> bool:
+    """Whether the core is to be cut now, after `still` rounds that did not make it smaller."""
+    return run.n_arcs <= small_core or still >= PATIENCE
 
 
 def _solution(run: Run, lam: float, gap: float, stopped: StopReason, core_arcs: int, started: float) -> Solution:

@@ -36,10 +36,10 @@ def best_closures(left: Remaining, worth: NDArray[np.float64], keep: NDArray[np.
 
 
 def forced(left: Remaining, charge: NDArray[np.int64]) -> Forced:
-    """(1) to (3) in integers."""
+    """(1) to (3) in integers; `charge` is used up."""
     kept = np.empty(left.nodes.size, dtype=np.int64)
     pruned = np.empty(left.nodes.size, dtype=np.int64)
-    best = _force(left.parent, left.profit - charge, kept, pruned)
+    best = _force(left.parent, np.subtract(left.profit, charge, out=charge), kept, pruned)
     return Forced(int(best), kept, pruned)
 
 
@@ -68,20 +68,10 @@ def _choose(parent, v, keep):  # type: ignore[no-untyped-def]
 def _force(parent, v, kept, pruned):  # type: ignore[no-untyped-def]
     n = v.shape[0]
     total = _climb(parent, v)
-    # values of h's own tree first; the rest of the forest is added below
-    top = np.empty(n, dtype=np.int64)
     for h in range(n):
         p = parent[h]
         own = max(v[h], 0)
-        if p < 0:
-            top[h] = own
-            kept[h] = v[h]
-            pruned[h] = 0
-        else:
-            top[h] = top[p]
-            kept[h] = kept[p] - own + v[h]
-            pruned[h] = max(pruned[p], kept[p] - own)
-    for h in range(n):
-        kept[h] += total - top[h]
-        pruned[h] += total - top[h]
+        others = total if p < 0 else kept[p]  # with the rest of the forest
+        kept[h] = others - own + v[h]
+        pruned[h] = others - own if p < 0 else max(pruned[p], others - own)
     return total

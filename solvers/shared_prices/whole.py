@@ -19,7 +19,7 @@ from solvers.scaling import TOTAL_BITS, fitting_ratio, scale
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """Prices as integers, each worth `unit` of (OBJ), like the profits that come with them.
+    """Profits and prices as integers, each worth `unit` of (OBJ).
 
     Parameters
     ----------
@@ -29,6 +29,8 @@ class Whole:
         int64, shape (N,).
     grid
         int64, shape (M (N + 1),): all prices, instead of the two above, where the instance was rounded.
+    gain, q, p, bits
+        the profit of a split is (q gain - p evaluation) 2^bits.
     lam
         what the integers stand for, perhaps a little below what was asked for.
     slack
@@ -39,9 +41,21 @@ class Whole:
     item_price: NDArray[np.int64]
     weight: NDArray[np.int64]
     grid: NDArray[np.int64] | None
+    gain: NDArray[np.int64]
+    q: int
+    p: int
+    bits: int
     lam: Fraction
     unit: Fraction
     slack: float
+
+    def profit(self, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Profits of some splits."""
+        profit = self.gain[nodes]
+        profit *= self.q
+        if self.p:
+            profit -= self.problem.integers.evaluation[nodes] * self.p
+        return np.left_shift(profit, self.bits, out=profit)
 
     def once(self) -> NDArray[np.int64]:
         """Prices of the items that are paid once for all rows, 0 for the others; shape (M,)."""
@@ -79,17 +93,16 @@ def _prices(purchases, n_rows, item_price, weight, once_price, grid, prices):  #
         prices[k] = price_of(purchases[k], n_rows, item_price, weight, once_price, grid)
 
 
-def whole(problem: PruningProblem, lam: Fraction) -> tuple[Whole, NDArray[np.int64]]:
-    """Prices, and profits of all nodes, on the finest grid that fits 61 bits: parts of prices can be whole numbers too."""
+def whole(problem: PruningProblem, lam: Fraction) -> Whole:
+    """Profits and prices on the finest grid that fits 61 bits, so that parts of prices can be whole numbers too."""
     ints = problem.integers
     if not ints.exact:
         s = scale(problem, lam).refined()
-        return Whole(problem, ints.price, ints.weight, s.price, s.lam, s.unit, s.slack), s.profit
+        return Whole(problem, ints.price, ints.weight, s.price, s.profit, 1, 0, 0, s.lam, s.unit, s.slack)
     ratio = fitting_ratio(problem, lam)
     p, q = ratio.numerator, ratio.denominator
-    profit = ints.gain * q - ints.evaluation * p
-    total = max(int(np.abs(profit).sum()), p * int(ints.price.sum()) * int(ints.weight.sum()), 1)
+    prices = p * int(ints.price.sum()) * int(ints.weight.sum())
+    total = max(int(np.abs(ints.gain).sum()) * q + int(ints.evaluation.sum()) * p, prices, 1)
     bits = max(0, TOTAL_BITS - total.bit_length())
     unit = ints.gain_unit / q / 2**bits
-    prices = Whole(problem, (ints.price * p) << bits, ints.weight, None, ratio * ints.lam_unit, unit, 0.0)
-    return prices, profit << bits
+    return Whole(problem, (ints.price * p) << bits, ints.weight, None, ints.gain, q, p, bits, ratio * ints.lam_unit, unit, 0.0)

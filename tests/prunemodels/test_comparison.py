@@ -268,7 +268,7 @@ def test_a_sparse_cost_sample() -> None:
 
 
 BAD = {
-    "unknown": ((LAM, ["min_cut", "mincut"]), {}, r"there is no solver 'mincut'; there are min_cut, brute_force"),
+    "unknown": ((LAM, ["min_cut", "mincut"]), {}, r"there is no solver 'mincut'; there are min_cut, "),
     "none": ((LAM, []), {}, "solvers is empty; name at least one of min_cut"),
     "text": ((LAM, "min_cut"), {}, r"solvers is the text 'min_cut'; give a list"),
     "negative": ((-1.0,), {}, "lam is -1.0, negative"),

@@ -109,15 +109,18 @@ def test_whole_charges_never_exceed_the_prices(seed: int) -> None:
     """The integers charged are at most the exact shares of the scores, recomputed in fractions, for wild scores too."""
     problem = random_problem(seed)
     rng = np.random.default_rng(seed)
-    prices, profit = whole(problem, Fraction(1, 7))
-    left = all_open(prices, profit, problem.ensemble.is_split)
+    prices = whole(problem, Fraction(1, 7))
+    left = all_open(prices, problem.ensemble.is_split)
     arcs = problem.usage_arcs()
     price = prices.of(np.arange(problem.n_purchases, dtype=np.int32))
     with ThreadPoolExecutor(1) as pool:
         for spread in (0.0, 1.0, 30.0, 800.0):
-            score = rng.standard_normal(left.nodes.size) * spread
+            score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
             charged = Sharing(left, pool).whole_charges(score)
-            weight = {int(h): Fraction(math.exp(s - score.max())) for h, s in zip(left.nodes, score, strict=True)}
+            weight = {
+                int(h): Fraction(math.exp(float(s) - max(0.0, float(score.max()))))
+                for h, s in zip(left.nodes, score, strict=True)
+            }
             total = np.zeros(problem.n_purchases, dtype=object)
             for h, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True):
                 total[j] += weight[h]
@@ -134,8 +137,9 @@ def test_forcing_is_what_it_says(seed: int) -> None:
     """The best with a split forced in, or out, is the best of all closures of the trees with it, or without it."""
     problem = random_problem(seed)
     rng = np.random.default_rng(seed)
-    prices, profit = whole(problem, Fraction(1, 7))
-    left = all_open(prices, rng.integers(-9, 10, profit.size), problem.ensemble.is_split)
+    gain = rng.integers(-9, 10, problem.ensemble.n_nodes)
+    any_profits = replace(whole(problem, Fraction(1, 7)), gain=gain, q=1, p=0, bits=0)
+    left = all_open(any_profits, problem.ensemble.is_split)
     ends = forced(left, np.zeros(left.nodes.size, dtype=np.int64))
     k = left.nodes.size
     closures = [np.zeros(k, dtype=bool)]
@@ -167,14 +171,14 @@ def test_a_bound_in_single_precision_would_cheat() -> None:
     with ThreadPoolExecutor(1) as pool:
         for lam in (float(lam) for lam in path.lam[5 : len(path) : max(1, len(path) // 12)]):
             best = min_cut(problem, lam)
-            prices, profit = whole(problem, Fraction(repr(lam)))
-            run = Run(prices, profit, "smallest", None, pool)
+            prices = whole(problem, Fraction(repr(lam)))
+            run = Run(prices, "smallest", None, pool)
             left = run.left
             for _ in range(60):
                 run.round()
             gained = Fraction(best.pruning.integer_gain) * problem.integers.gain_unit  # type: ignore[union-attr]
             worth = (gained - prices.lam * best.pruning.exact_cost) / prices.unit  # type: ignore[union-attr]
-            charge = run.sharing.charges(run.at_lowest.astype(np.float64)).astype(np.float32)
+            charge = run.sharing.charges(run.at_lowest).astype(np.float32)
             value = (left.profit.astype(np.float32) - charge).astype(np.float32)
             for h in range(value.size - 1, -1, -1):
                 if value[h] > 0 and left.parent[h] >= 0:
@@ -183,7 +187,7 @@ def test_a_bound_in_single_precision_would_cheat() -> None:
             for v in value[(left.parent < 0) & (value > 0)]:
                 single += v
             cheats += Fraction(float(single)) < worth
-            ends = forced(left, run.sharing.whole_charges(run.at_lowest.astype(np.float64)))
+            ends = forced(left, run.sharing.whole_charges(run.at_lowest))
             assert ends.best >= worth
     assert cheats > 0
 
