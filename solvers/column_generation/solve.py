@@ -29,6 +29,7 @@ from solvers.column_generation.pricing import How, TreePricing, columns_of
 from solvers.column_generation.scheme import STABILISED, Scheme
 from solvers.column_generation.start import Start, share_prices
 from solvers.loads import proven_bound
+from solvers.rounding import is_integral
 from solvers.scaling import scale, useful_rate
 from solvers.tree_closure import free_of_charge
 
@@ -173,6 +174,8 @@ class _Run:
             "coupling_rows": float(self.coupling.n_rows),
             "iterations": master.iterations,
         }
+        if master.y is not None:
+            stats["integral"] = float(is_integral(master.y))
         value = pruning.value(float(lam))
         solution = Solution(self.problem, lam, pruning, value, bound, found.stopped, max(gap, PROVEN), loads, stats)
         return Decomposition(solution, history)
