@@ -168,7 +168,7 @@ from sklearn.ensemble import RandomForestClassifier
 from formulations import InterruptedSolveError
 from solvers.column_generation import PLAIN, dantzig_wolfe
 X, y = load_digits(return_X_y=True)
-problem = pm.problem_from_forest(RandomForestClassifier(8, random_state=0).fit(X[:900], y[:900]), X[900:], costs=1)
+problem = pm.problem_from_forest(RandomForestClassifier(24, random_state=0).fit(X[:900], y[:900]), X[900:], costs=1)
 print("go", flush=True)
 try:
     dantzig_wolfe(problem, 1e-3, scheme=PLAIN)
