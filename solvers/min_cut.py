@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.cost_items import exact
-from formulations.merging import merge_purchases, split_loads, starts_by_tail
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
 from formulations.solution import ItemLoads, Solution, StopReason
 from formulations.usage import UsageArcs
-from solvers.closure_cut import ClosureProblem, Ties, best_closure
+from solvers.closure_cut import ClosureProblem, Ties
 from solvers.loads import proven_bound
+from solvers.merged_cut import merged_cut
 from solvers.numbering import compact, local_forest
 from solvers.scaling import Scaled, scale
 from solvers.tree_closure import free_of_charge, without_prices
@@ -84,17 +84,9 @@ def _cut(
     wanted, n_nodes = without_prices(problem, ties), problem.ensemble.n_nodes
     nodes = np.flatnonzero(wanted).astype(np.int32)
     mine = np.flatnonzero(wanted[arcs.tail] & (scaled.price[arcs.head] > 0))
-    tail = arcs.tail[mine]
     purchases, head = compact(arcs.head[mine], np.empty(problem.n_purchases, dtype=np.int32))
-    price = scaled.price[purchases]
-    merged = merge_purchases(tail, head, price)
-    group_tail, group_head = tail[merged.arc], head[merged.arc]
-    parent, place = local_forest(problem.ensemble.parent, nodes, group_tail, np.full(n_nodes, -1, dtype=np.int32))
-    closure = best_closure(ClosureProblem(scaled.profit[nodes], parent, place, group_head, merged.price), ties=ties)
-    part = np.zeros(tail.size, dtype=np.int64)
-    start = starts_by_tail(group_tail, n_nodes)
-    split_loads(tail, part, merged.representative, start, group_head, closure.loads(), price, head)
-    load[mine] = part
+    parent, tail = local_forest(problem.ensemble.parent, nodes, arcs.tail[mine], np.full(n_nodes, -1, dtype=np.int32))
+    closure, load[mine] = merged_cut(ClosureProblem(scaled.profit[nodes], parent, tail, head, scaled.price[purchases]), ties)
     kept = np.zeros(n_nodes, dtype=bool)
     kept[nodes] = closure.keep
     return kept, closure.n_arcs

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.merging import merge_purchases, split_loads, starts_by_tail
-from solvers.closure_cut import ClosureProblem, Ties, best_closure
-from solvers.numbering import compact
+from solvers.closure_cut import ClosureProblem, Ties
+from solvers.merged_cut import merged_cut
+from solvers.numbering import compact, local_forest
 from solvers.shared_prices.remaining import Remaining
 
 
@@ -39,20 +39,12 @@ def solve_core(left: Remaining, ties: Ties) -> Core:
     """Cut the network of the open splits and the purchases that are not paid."""
     problem = left.whole.problem
     arcs = problem.usage_arcs(left.nodes)
-    place = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
-    place[left.nodes] = np.arange(left.nodes.size, dtype=np.int32)
     load = np.zeros(arcs.tail.size, dtype=np.int64)
     mine = np.arange(arcs.tail.size) if left.paid is None else np.flatnonzero(~left.paid[arcs.head])
-    tail = place[arcs.tail[mine]]
     purchases, head = _numbered(arcs.head[mine], problem.n_purchases)
-    price = left.whole.of(purchases)
-    merged = merge_purchases(tail, head, price)
-    group_tail, group_head = tail[merged.arc], head[merged.arc]
-    closure = best_closure(ClosureProblem(left.profit, left.parent, group_tail, group_head, merged.price), ties=ties)
-    part = np.zeros(tail.size, dtype=np.int64)
-    start = starts_by_tail(group_tail, left.nodes.size)
-    split_loads(tail, part, merged.representative, start, group_head, closure.loads(), price, head)
-    load[mine] = part
+    scratch = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
+    parent, tail = local_forest(problem.ensemble.parent, left.nodes, arcs.tail[mine], scratch)
+    closure, load[mine] = merged_cut(ClosureProblem(left.profit, parent, tail, head, left.whole.of(purchases)), ties)
     return Core(closure.keep, closure.value, load, closure.n_arcs)
 
 
