@@ -7,6 +7,8 @@ A split is kept where its parent is and v_h > 0 (the smallest best closure) or v
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -16,21 +18,33 @@ from formulations.problem import PruningProblem
 from solvers.closure_cut import Ties
 
 
+@overload
 def best_tree_closures(
     ensemble: Ensemble, profit: NDArray[np.int64], allowed: NDArray[np.bool_], ties: Ties
-) -> tuple[NDArray[np.bool_], int]:
+) -> tuple[NDArray[np.bool_], int]: ...
+
+
+@overload
+def best_tree_closures(
+    ensemble: Ensemble, profit: NDArray[np.float64], allowed: NDArray[np.bool_], ties: Ties
+) -> tuple[NDArray[np.bool_], float]: ...
+
+
+def best_tree_closures(
+    ensemble: Ensemble, profit: NDArray[np.int64] | NDArray[np.float64], allowed: NDArray[np.bool_], ties: Ties
+) -> tuple[NDArray[np.bool_], float]:
     """Best closure of every tree among the allowed splits, and the sum of their values.
 
     Parameters
     ----------
     profit
-        int64, shape (n,); sums must stay below 2^63.
+        int64 or float64, shape (n,), and so is the value; sums of integers must stay below 2^63.
     allowed
         bool, shape (n,): a split that is not allowed is never kept, nor is any below it.
     """
     keep = np.zeros(ensemble.n_nodes, dtype=np.bool_)
     value = _pass(ensemble.left, ensemble.right, ensemble.parent, profit, allowed, ties == "largest", keep)
-    return keep, int(value)
+    return keep, value
 
 
 def without_prices(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
@@ -53,7 +67,7 @@ def free_of_charge(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
 def _pass(left, right, parent, profit, allowed, largest, keep):  # type: ignore[no-untyped-def]
     """(1), children before parents; then the choice, parents before children."""
     n = left.shape[0]
-    best = np.zeros(n, dtype=np.int64)
+    best = np.zeros(n, dtype=profit.dtype)
     total = 0
     for h in range(n - 1, -1, -1):
         if allowed[h]:

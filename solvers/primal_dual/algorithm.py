@@ -35,10 +35,10 @@ from formulations.pruning import Pruning
 from formulations.solution import Solution, StopReason
 from solvers.level_sets import best_level_set
 from solvers.loads import loads_from_duals, proven_bound
-from solvers.primal_dual.duals import Duals, Start, best_trees
+from solvers.primal_dual.duals import Duals, Start
 from solvers.primal_dual.steps import Rule, Step
 from solvers.scaling import scale, useful_rate
-from solvers.tree_closure import free_of_charge
+from solvers.tree_closure import best_tree_closures, free_of_charge
 
 LEVEL_SETS_EVERY = 10
 """Iterations between two looks at the level sets of the averaged iterates."""
@@ -182,7 +182,8 @@ class _Ascent:
     def iterate(self, k: int) -> None:
         """Steps 2 and 3."""
         ensemble, duals = self.problem.ensemble, self.duals
-        best = best_trees(ensemble.left, ensemble.right, ensemble.parent, self.profit - duals.charge, self.keep)
+        # the paper's shortest paths, all trees in one pass
+        self.keep, best = best_tree_closures(ensemble, self.profit - duals.charge, ensemble.is_split, "smallest")
         weight = 1.0 if k == 1 else self.options.averaging
         self.y_mean += weight * (self.keep - self.y_mean)
         self.y_sum += k * self.keep

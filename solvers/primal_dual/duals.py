@@ -134,40 +134,6 @@ class Duals:
         self._pool.shutdown()
 
 
-def best_trees(
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    parent: NDArray[np.int32],
-    worth: NDArray[np.float64],
-    keep: NDArray[np.bool_],
-) -> float:
-    """Best closure of every tree, written to `keep`, and the sum of their values.
-
-    `worth`, float64, shape (n,), is profit - charge. The paper's shortest paths are this one bottom-up pass over all trees; it
-    takes a fraction of a millisecond where the arcs take several, so only the passes over arcs are threaded.
-    """
-    return float(_best_trees(left, right, parent, worth, keep))
-
-
-@njit(cache=True, nogil=True)
-def _best_trees(left, right, parent, worth, keep):  # type: ignore[no-untyped-def]
-    n = left.shape[0]
-    best = np.zeros(n)
-    total = 0.0
-    for h in range(n - 1, -1, -1):
-        if left[h] >= 0:
-            v = worth[h] + best[left[h]] + best[right[h]]
-            keep[h] = v > 0.0
-            if v > 0.0:
-                best[h] = v
-                if parent[h] < 0:
-                    total += v
-    for h in range(n):
-        if parent[h] >= 0 and not keep[parent[h]]:
-            keep[h] = False
-    return total
-
-
 @njit(cache=True, nogil=True)
 def _look(a, b, first, node, beta, price, total, keep, y_mean, w_mean, weight):  # type: ignore[no-untyped-def]
     negative = 0.0

@@ -184,7 +184,7 @@ def test_the_iteration_limit_is_told() -> None:
 
 def test_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C raises InterruptedSolveError, which says where."""
-    monkeypatch.setattr(algorithm, "best_trees", _raise_interrupt)
+    monkeypatch.setattr(algorithm, "best_tree_closures", _raise_interrupt)
     with pytest.raises(InterruptedSolveError, match="interrupted in iteration 1; nothing was changed"):
         primal_dual(twin_stumps(), 0.1)
 
