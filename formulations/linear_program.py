@@ -43,6 +43,10 @@ class Block:
         """The k-th index."""
         return tuple("all" if part[k] == FOR_ALL else int(part[k]) for part in self.index)
 
+    def keys(self) -> list[tuple[int | str, ...]]:
+        """All indices in their order."""
+        return [self.key(k) for k in range(len(self))]
+
     def label(self, k: int) -> str:
         """The k-th name."""
         return f"{self.name}[{','.join(map(str, self.key(k)))}]" if self.index else self.name

@@ -93,11 +93,10 @@ def useful_rate(problem: PruningProblem, lam: Fraction) -> Fraction:
 
 def _on_grid(problem: PruningProblem, lam: Fraction) -> Scaled:
     """Profits rounded to the nearest grid point, prices down, so that no load ever exceeds a real price."""
-    rate = float(lam)
+    rate = float(useful_rate(problem, lam))
     total = float(np.abs(problem.gain).sum()) or 1.0
     real = problem.real_purchase_price()
     # nothing dearer than all gains together is ever bought, so prices need not be larger than that
-    rate = min(rate, 2.0 * total / min(_least(real), _least(problem.evaluation_price)))
     price = np.minimum(rate * real, total)
     profit = np.maximum(problem.gain - rate * problem.evaluation_price, -2.0 * total)
     largest = max(float(np.abs(profit).sum()), float(price.sum()), total)

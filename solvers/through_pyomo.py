@@ -19,7 +19,7 @@ from formulations.linear_program import LinearProgram
 from formulations.problem import PruningProblem
 from formulations.solution import Solution, StopReason
 from solvers.linear_engines.answer import LinearAnswer, linear_answer
-from solvers.linear_engines.highs import TOLERANCE
+from solvers.linear_engines.highs import TOLERANCE, integer_bound
 from solvers.linear_engines.scaling import exponent_of, unscaled
 from solvers.linear_program import Form
 from solvers.rounding import integer_solution, relaxation_solution
@@ -126,7 +126,8 @@ def solve_model(model: Any, *, time_limit: float = math.inf) -> tuple[LinearProg
         model.dual.update(zip(rows, dual.tolist(), strict=True))
         model.rc.update(zip(variables, answer.reduced_cost.tolist(), strict=True))
     if program.integer.any():
-        answer = replace(answer, bound=_bound(program, result, k), nodes=counts["mip_node_count"])
+        claimed = -math.inf if result.objective_bound is None else float(result.objective_bound)
+        answer = replace(answer, bound=integer_bound(program, claimed, k), nodes=counts["mip_node_count"])
     return program, answer
 
 
@@ -169,10 +170,3 @@ def _stop_reason(model: Any, result: Any) -> StopReason:
     if name not in reasons:
         raise SolverFailedError(f"HiGHS ended the model {model.name} with {name}")
     return reasons[name]
-
-
-def _bound(program: LinearProgram, result: Any, k: int) -> float:
-    """HiGHS' dual bound of an integer program, less what its tolerances may hide; see `solvers.linear_engines.highs`."""
-    claimed = -math.inf if result.objective_bound is None else float(result.objective_bound)
-    hidden = TOLERANCE * (1.0 + float((program.upper - program.lower).sum()))
-    return math.ldexp(claimed - hidden, -k)

@@ -42,7 +42,7 @@ def build(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bo
     m.y = pyo.Var(m.SPLITS, domain=binary(relax), bounds=(0, 1), doc="y_h: h is still a split")
     add_purchases(m, columns, relax=relax)
     arcs = columns.arcs("usage", columns.node)
-    m.USAGE = pyo.Set(initialize=[arcs.key(k) for k in range(len(arcs))], dimen=3, doc="(u_{t,m,i}, m, i)")
+    m.USAGE = pyo.Set(initialize=arcs.keys(), dimen=3, doc="(u_{t,m,i}, m, i)")
 
     @m.Constraint(m.BELOW, doc="(1)")
     def parent_kept(m: Any, h: int) -> Any:

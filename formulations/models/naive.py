@@ -35,7 +35,7 @@ def build(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bo
     m = trees_model(problem, "IP1", relax=relax)
     add_purchases(m, columns, relax=relax)
     arcs = columns.arcs("naive_usage", columns.node)
-    m.MET = pyo.Set(initialize=[arcs.key(k) for k in range(len(arcs))], dimen=3, doc="(h, m, i): i meets m above h")
+    m.MET = pyo.Set(initialize=arcs.keys(), dimen=3, doc="(h, m, i): i meets m above h")
 
     @m.Constraint(m.MET, doc="(2) NWS15 (IP1): who stops at h has paid what was asked above")
     def naive_usage(m: Any, h: int, k: int, i: int | str) -> Any:

@@ -45,7 +45,7 @@ def trees_model(problem: PruningProblem, title: str, *, relax: bool) -> Any:
 
 def add_purchases(m: Any, columns: PurchaseColumns, *, relax: bool) -> None:
     """The purchases and their variables w, named [m,i]; i is ``all`` for an item that is paid once for all rows."""
-    m.PURCHASES = pyo.Set(initialize=[columns.w.key(j) for j in range(columns.n_columns)], dimen=2, doc="(m, i)")
+    m.PURCHASES = pyo.Set(initialize=columns.w.keys(), dimen=2, doc="(m, i)")
     m.price = pyo.Param(
         m.PURCHASES, initialize=dict(zip(m.PURCHASES, columns.price.tolist(), strict=True)), doc="c_m omega_i / N"
     )

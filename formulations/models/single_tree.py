@@ -55,7 +55,7 @@ def build_ip2(problem: PruningProblem, *, lam: Price, relax: bool = False, merge
     m = trees_model(problem, "IP2", relax=relax)
     add_purchases(m, columns, relax=relax)
     arcs = columns.arcs("usage", columns.node)
-    m.USAGE = pyo.Set(initialize=[arcs.key(k) for k in range(len(arcs))], dimen=3, doc="(u_{m,i}, m, i)")
+    m.USAGE = pyo.Set(initialize=arcs.keys(), dimen=3, doc="(u_{m,i}, m, i)")
 
     @m.Constraint(m.USAGE, doc="(2) item m is paid unless the tree ends at u or above")
     def usage(m: Any, u: int, k: int, i: int | str) -> Any:

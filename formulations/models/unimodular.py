@@ -26,7 +26,7 @@ def constraints(problem: PruningProblem, title: str, *, relax: bool, merge: bool
     columns = usage_columns(problem, merge=merge)
     m = trees_model(problem, title, relax=relax)
     arcs = columns.arcs("usage", columns.node)
-    m.USAGE = pyo.Set(initialize=[arcs.key(k) for k in range(len(arcs))], dimen=3, doc="(u_{t,m,i}, m, i)")
+    m.USAGE = pyo.Set(initialize=arcs.keys(), dimen=3, doc="(u_{t,m,i}, m, i)")
     m.w_t = pyo.Var(m.USAGE, domain=binary(relax), bounds=(0, 1), doc="w^t_{m,i}: example i pays item m in tree t, at u")
     add_purchases(m, columns, relax=relax)
 

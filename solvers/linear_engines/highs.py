@@ -186,14 +186,19 @@ def _linear_answer(lp: LinearProgram, solver: Any, k: int, stopped: StopReason, 
     return linear_answer(lp, stopped, x, dual, iterations=iterations, seconds=seconds)
 
 
+def integer_bound(lp: LinearProgram, claimed: float, k: int) -> float:
+    """The dual bound that HiGHS claims in units of the scaled cost, less (1), in units of the cost."""
+    hidden = TOLERANCE * (1.0 + float((lp.upper - lp.lower).sum()))
+    return math.ldexp(claimed - hidden, -k)
+
+
 def _integer_answer(lp: LinearProgram, solver: Any, k: int, stopped: StopReason, seconds: float) -> LinearAnswer:
     import highspy
 
     info = solver.getInfo()
     feasible = info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible)
     x = np.array(solver.getSolution().col_value, dtype=np.float64) if feasible else None
-    hidden = TOLERANCE * (1.0 + float((lp.upper - lp.lower).sum()))
-    bound = math.ldexp(info.mip_dual_bound - hidden, -k) + lp.offset
+    bound = integer_bound(lp, info.mip_dual_bound, k) + lp.offset
     return LinearAnswer(
         stopped,
         x,

@@ -28,6 +28,11 @@ WORTHWHILE = 0.05
 """Least part of the open splits that is fixed at a time: every time is a stage of the proof."""
 
 
+def step_size(k: int) -> float:
+    """The step gamma_k of (2), k = 1, 2, ..."""
+    return 15.0 / (k + 5)
+
+
 class Run:
     """One run: what is fixed, the best pruning so far, and the state of the remaining problem."""
 
@@ -66,7 +71,7 @@ class Run:
         value = best_closures(self.left, worth, keep)
         if value < self.lowest:
             self.lowest, self.at_lowest = value, self.score.copy()
-        self.score[keep] += np.float32(15.0 / (self.k + 5))
+        self.score[keep] += np.float32(step_size(self.k))
         self.ybar += np.float32(2.0 / (self.since + 1)) * (keep - self.ybar)
 
     def check(self) -> None:
@@ -111,7 +116,7 @@ def scores_after(
     stages: Sequence[FixingStage], nodes: NDArray[np.int32], score: NDArray[Any], n_nodes: int, iteration: int
 ) -> NDArray[np.float64]:
     """Scores of all nodes as they would be had nothing been fixed: what is fixed in would have gone on being kept."""
-    steps = np.concatenate([[0.0], np.cumsum(15.0 / (np.arange(1, iteration + 1) + 5))])
+    steps = np.concatenate([[0.0], np.cumsum([step_size(k) for k in range(1, iteration + 1)])])
     everywhere = np.zeros(n_nodes)
     for stage in stages:
         everywhere[stage.nodes] = stage.score
