@@ -1,0 +1,198 @@
+"""Network matrices: the certificate of total unimodularity that can be checked in one pass over the nonzeros.
+
+A directed tree has k arcs on the vertices 0 .. k. The **network matrix** of some paths in it has a row for each arc and a column
+for each path: 1 where the path runs along the arc, -1 where it runs against it, 0 where it does not touch it. With D, the
+incidence matrix of the tree (-1 at an arc's tail, 1 at its head),
+
+    D M = P,     each column of P is  e_end - e_start,  or 0 for a path without arcs                              (1)
+
+and D has full column rank, so a column of M that fulfils (1) *is* its path: no order of the arcs needs to be known. Network
+matrices and their transposes are totally unimodular (Tutte 1965; Schrijver 1986, section 19.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from proofs_checks.matrices import SignMatrix, read_matrix
+from proofs_checks.verdict import Verdict
+
+METHOD = "tree and paths, one pass over the nonzeros"
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkMatrix:
+    """A tree with k arcs on k + 1 vertices, and paths in it.
+
+    Parameters
+    ----------
+    tail, head
+        int, shape (k,): the arcs, one a row of the matrix.
+    start, end
+        int, one a column: where its path begins and ends; equal for a column of zeros.
+    transposed
+        whether it is the matrix's transpose that is the network matrix: arcs are its columns, paths its rows.
+    """
+
+    tail: NDArray[np.integer[Any]]
+    head: NDArray[np.integer[Any]]
+    start: NDArray[np.integer[Any]]
+    end: NDArray[np.integer[Any]]
+    transposed: bool = False
+
+    @property
+    def n_vertices(self) -> int:
+        """One more than arcs."""
+        return len(self.tail) + 1
+
+    def __str__(self) -> str:
+        lines, across = ("rows", "columns") if not self.transposed else ("columns", "rows")
+        return f"a tree with the {len(self.tail):,} {lines} as arcs, in which the {len(self.start):,} {across} are paths"
+
+    __repr__ = __str__
+
+
+def check_network_matrix(matrix: Any, network: NetworkMatrix) -> Verdict:
+    """Is the matrix, or its transpose, the network matrix of this tree and these paths?
+
+    Time and memory are linear in the nonzeros.
+
+    Parameters
+    ----------
+    matrix
+        see `proofs_checks.matrices.read_matrix`.
+    network
+        the certificate, from wherever.
+
+    Returns
+    -------
+    Verdict
+        certificate: the network, or the first thing that is wrong with it. Refuted is the certificate, not total unimodularity.
+    """
+    given = read_matrix(matrix)
+    kind = "the transpose of the network matrix" if network.transposed else "the network matrix"
+    claim = (
+        f"the matrix with {given.shape[0]:,} rows and {given.shape[1]:,} columns is {kind} of a tree, so it is totally unimodular"
+    )
+    wrong = _wrong_with(given, network)
+    return Verdict(claim, wrong is None, METHOD, network if wrong is None else wrong)
+
+
+def paths_in_tree(
+    matrix: SignMatrix, tail: NDArray[Any], head: NDArray[Any], *, transposed: bool = False
+) -> NetworkMatrix | None:
+    """Make a certificate of a tree alone: find where the paths begin and end. None where a column is no path.
+
+    Parameters
+    ----------
+    tail, head
+        the arcs of the tree, one a row of the matrix (a column where `transposed`), on the vertices 0 .. k.
+    """
+    pointer, arc, sign = _by_paths(matrix, transposed=transposed)
+    start = np.zeros(len(pointer) - 1, dtype=np.int32)
+    end = np.zeros(len(pointer) - 1, dtype=np.int32)
+    scratch = np.zeros(len(tail) + 1, dtype=np.int32)
+    found = _find_ends(pointer, arc, sign, tail, head, scratch, start, end)
+    return NetworkMatrix(tail, head, start, end, transposed) if found < 0 else None
+
+
+def _by_paths(matrix: SignMatrix, *, transposed: bool) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int8]]:
+    """The nonzeros path by path: where each begins, the arcs, the signs."""
+    body = matrix.entries.tocsr() if transposed else matrix.entries
+    return body.indptr, body.indices, body.data
+
+
+def _wrong_with(matrix: SignMatrix, network: NetworkMatrix) -> str | None:
+    """The first thing that is wrong with a certificate."""
+    if matrix.other is not None:
+        i, j, value = matrix.other
+        return f"the entry in row {matrix.rows[i]}, column {matrix.columns[j]} is {value}, none of -1, 0, 1"
+    arcs, paths = (matrix.columns, matrix.rows) if network.transposed else (matrix.rows, matrix.columns)
+    for what, array, names in (
+        ("arcs", network.tail, arcs),
+        ("arcs", network.head, arcs),
+        ("paths", network.start, paths),
+        ("paths", network.end, paths),
+    ):
+        if array.shape != (len(names),):
+            return f"{array.size:,} {what} for {len(names):,} {'columns' if (names is matrix.columns) else 'rows'} of the matrix"
+        if array.size and not 0 <= int(array.min()) <= int(array.max()) < network.n_vertices:
+            vertex = int(array.min() if array.min() < 0 else array.max())
+            return f"{what} at vertex {vertex}; there are 0 to {network.n_vertices - 1}"
+    closing = _closes_a_circle(network.tail, network.head)
+    if closing >= 0:
+        return f"the arc {arcs[closing]} closes a circle: the arcs are no tree"
+    pointer, arc, sign = _by_paths(matrix, transposed=network.transposed)
+    scratch = np.zeros(network.n_vertices, dtype=np.int32)
+    bad = _first_bad_path(pointer, arc, sign, network.tail, network.head, network.start, network.end, scratch)
+    if bad >= 0:
+        return f"{paths[bad]} is not the path from vertex {network.start[bad]} to vertex {network.end[bad]}"
+    return None
+
+
+@njit(cache=True)
+def _closes_a_circle(tail, head):  # type: ignore[no-untyped-def]
+    """The first arc whose ends were joined before, -1 where there is none: k arcs on k + 1 vertices are a tree then."""
+    above = np.arange(tail.shape[0] + 1)
+    for k in range(tail.shape[0]):
+        a, b = tail[k], head[k]
+        while above[a] != a:
+            above[a] = above[above[a]]
+            a = above[a]
+        while above[b] != b:
+            above[b] = above[above[b]]
+            b = above[b]
+        if a == b:
+            return k
+        above[max(a, b)] = min(a, b)
+    return -1
+
+
+@njit(cache=True)
+def _first_bad_path(pointer, arc, sign, tail, head, start, end, left):  # type: ignore[no-untyped-def]
+    """(1) column by column, in a vector of zeros that is left as it was; the first column that fails, or -1."""
+    for p in range(start.shape[0]):
+        for k in range(pointer[p], pointer[p + 1]):
+            left[head[arc[k]]] += sign[k]
+            left[tail[arc[k]]] -= sign[k]
+        left[end[p]] -= 1
+        left[start[p]] += 1
+        bad = left[end[p]] != 0 or left[start[p]] != 0
+        left[end[p]] = 0
+        left[start[p]] = 0
+        for k in range(pointer[p], pointer[p + 1]):
+            bad = bad or left[head[arc[k]]] != 0 or left[tail[arc[k]]] != 0
+            left[head[arc[k]]] = 0
+            left[tail[arc[k]]] = 0
+        if bad:
+            return p
+    return -1
+
+
+@njit(cache=True)
+def _find_ends(pointer, arc, sign, tail, head, excess, start, end):  # type: ignore[no-untyped-def]
+    """Read the ends of the paths off (1); the first column that is no path, or -1."""
+    for p in range(start.shape[0]):
+        for k in range(pointer[p], pointer[p + 1]):
+            excess[head[arc[k]]] += sign[k]
+            excess[tail[arc[k]]] -= sign[k]
+        good = True
+        ends = 0
+        for k in range(pointer[p], pointer[p + 1]):
+            for v in (tail[arc[k]], head[arc[k]]):
+                if excess[v] != 0:
+                    ends += 1
+                    good = good and abs(excess[v]) == 1
+                    if excess[v] > 0:
+                        end[p] = v
+                    else:
+                        start[p] = v
+                    excess[v] = 0
+        if not good or ends not in (0, 2) or (ends == 0 and pointer[p] < pointer[p + 1]):
+            return p
+    return -1

@@ -1,0 +1,63 @@
+"""Why a matrix is not totally unimodular: a square submatrix whose determinant is none of -1, 0, 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from proofs_checks.linear_algebra import determinant
+from proofs_checks.matrices import SignMatrix
+
+
+@dataclass(frozen=True, eq=False)
+class ViolatingSubmatrix:
+    """A square submatrix, its determinant, and where it stands.
+
+    Parameters
+    ----------
+    rows, columns
+        indices in the matrix, ascending.
+    entries
+        row by row.
+    determinant
+        none of -1, 0, 1. In a matrix of -1, 0 and 1 it is -2 or 2 if the submatrix is minimal (Gomory).
+    row_names, column_names
+        their names.
+    """
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    entries: tuple[tuple[int | Fraction, ...], ...]
+    determinant: int | Fraction
+    row_names: tuple[str, ...]
+    column_names: tuple[str, ...]
+
+    @property
+    def order(self) -> int:
+        """Number of rows, and of columns."""
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        """The submatrix as a table with its names, and the determinant below."""
+        head = ["", *self.column_names]
+        body = [[name, *map(str, row)] for name, row in zip(self.row_names, self.entries, strict=True)]
+        widths = [max(len(line[k]) for line in (head, *body)) for k in range(len(head))]
+        lines = []
+        for line in (head, *body):
+            cells = [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join([*lines, f"determinant {self.determinant}"])
+
+
+def submatrix(matrix: SignMatrix, rows: Sequence[int], columns: Sequence[int]) -> ViolatingSubmatrix:
+    """The submatrix of some rows and as many columns, with its determinant; violating or not."""
+    row, column = tuple(sorted(map(int, rows))), tuple(sorted(map(int, columns)))
+    entries: tuple[tuple[int | Fraction, ...], ...]
+    if matrix.other is not None and (row, column) == ((matrix.other[0],), (matrix.other[1],)):
+        entries = ((matrix.other[2],),)
+    else:
+        entries = tuple(tuple(int(x) for x in line) for line in matrix.part(row, column).dense())
+    return ViolatingSubmatrix(
+        row, column, entries, determinant(entries), tuple(matrix.rows[i] for i in row), tuple(matrix.columns[j] for j in column)
+    )
