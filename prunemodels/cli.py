@@ -10,22 +10,10 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
-ERRORS = ("in-bag", "out-of-bag", "given", "blend")
+from prunemodels.arguments import Result, add_inputs, add_manners, names, nonnegative, positive, seconds
+
 FORMULATIONS = ("IP0", "IP1", "IP2", "IP3", "LP1", "closure")
-
-
-class Result(Protocol):
-    """What a command returns."""
-
-    def text(self) -> str:
-        """For a terminal."""
-        ...
-
-    def json(self) -> str:
-        """For programs."""
-        ...
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,13 +53,13 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_demo(commands.add_parser("demo", help="train, prune and evaluate a forest, on data at hand; no network"))
     path = commands.add_parser("path", help="every optimal pruning of a forest, as a table of cost and error")
-    _add_inputs(path)
+    add_inputs(path)
     path.add_argument(
         "--out", required=True, metavar="FILE.csv", help="the table: lambda, cost, error and splits of each breakpoint"
     )
     _add_outputs(path, _run_path)
     prune = commands.add_parser("prune", help="prune a forest to a budget or for a price of cost, and save it")
-    _add_inputs(prune)
+    add_inputs(prune)
     goal = prune.add_mutually_exclusive_group(required=True)
     goal.add_argument(
         "--budget", type=nonnegative, metavar="B", help="largest mean cost of a prediction, in the unit of the prices"
@@ -85,36 +73,11 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _add_inputs(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add("forest", metavar="FOREST", help="a fitted scikit-learn forest: .skops, or .joblib with --trust-pickle")
-    add("--trust-pickle", action="store_true", help="load a joblib file, which runs any code in it; only from sources you trust")
-    add(
-        "--data",
-        required=True,
-        metavar="FILE",
-        help="examples like those to be predicted (.csv, .csv.gz, .parquet): the cost sample",
-    )
-    add("--label", metavar="COLUMN", help="the label column of all data files; with it, the error on --data is reported")
-    add("--weights", metavar="COLUMN", help="column of --data with each example's weight in the cost")
-    add(
-        "--costs",
-        required=True,
-        metavar="FILE|NUMBER",
-        help="table with the columns feature,cost[,item,...], or one price for all",
-    )
-    add("--evaluation-cost", type=nonnegative, default=0.0, metavar="A", help="price of evaluating one split (default: 0)")
-    add("--errors", choices=ERRORS, default="in-bag", help="where the errors to be minimised are measured (default: in-bag)")
-    add("--train", metavar="FILE", help="the forest's training data, rows in their order, for in-bag, out-of-bag or blend")
-    add("--error-data", metavar="FILE", help="labelled data for given or blend")
-    add("--given-share", type=share, default=0.5, metavar="S", help="part of --error-data in a blend with in-bag (default: 0.5)")
-
-
 def _add_outputs(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
     command.add_argument(
         "--picture", metavar="STEM", help="draw the trade-off as STEM.png and STEM.svg, or the one whose ending is given"
     )
-    _add_manners(command, run)
+    add_manners(command, run)
 
 
 def _add_demo(command: argparse.ArgumentParser) -> None:
@@ -134,21 +97,21 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder for pictures, tables and the pruned forest (default: demo-output)",
     )
-    _add_manners(command, _run_demo)
+    add_manners(command, _run_demo)
 
 
 def _add_compare(command: argparse.ArgumentParser) -> None:
-    _add_inputs(command)
+    add_inputs(command)
     add = command.add_argument
     add("--lam", type=nonnegative, required=True, metavar="L", help="error worth one unit of cost")
     add("--solvers", type=names, metavar="A,B,...", help="which solvers, in that order (default: all)")
     add("--time-limit", type=seconds, default=math.inf, metavar="S", help="seconds for each solver (default: no limit)")
     add("--out", metavar="FILE.csv", help="also write the table, with all digits")
-    _add_manners(command, _run_compare)
+    add_manners(command, _run_compare)
 
 
 def _add_export(command: argparse.ArgumentParser) -> None:
-    _add_inputs(command)
+    add_inputs(command)
     add = command.add_argument
     goal = command.add_mutually_exclusive_group()
     goal.add_argument("--lam", type=nonnegative, metavar="L", help="error worth one unit of cost; for IP1, IP2, IP3 and closure")
@@ -157,14 +120,7 @@ def _add_export(command: argparse.ArgumentParser) -> None:
     add("--relax", action="store_true", help="the linear relaxation, not the integer program")
     add("--merge", action="store_true", help="one variable for purchases with the same usage: smaller, same optimum; not for IP0")
     add("--out", required=True, metavar="FILE", help="the program: .lp or .mps, or either with .gz")
-    _add_manners(command, _run_export)
-
-
-def _add_manners(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
-    command.add_argument("--force", action="store_true", help="replace output files that exist")
-    command.add_argument("--json", action="store_true", help="print the summary as JSON, and nothing else")
-    command.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    command.set_defaults(run=run)
+    add_manners(command, _run_export)
 
 
 def _run_path(args: argparse.Namespace) -> Result:
@@ -195,46 +151,3 @@ def _run_demo(args: argparse.Namespace) -> Result:
     from prunemodels.demo import demo_command
 
     return demo_command(args)
-
-
-def nonnegative(text: str) -> float:
-    """A finite number >= 0."""
-    number = _number(text)
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no price or budget; give a finite number >= 0")
-    return number
-
-
-def seconds(text: str) -> float:
-    """A number >= 0."""
-    number = _number(text)
-    if not number >= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; give seconds >= 0")
-    return number
-
-
-def names(text: str) -> list[str]:
-    """Names between commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def share(text: str) -> float:
-    """A number from 0 to 1."""
-    number = _number(text)
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share; give a number from 0 to 1")
-    return number
-
-
-def positive(text: str) -> int:
-    """An integer >= 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; give a whole number >= 1")
-    return int(text)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None

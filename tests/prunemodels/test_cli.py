@@ -376,7 +376,9 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_help_needs_nothing_heavy() -> None:
     """The parser imports only the standard library at its top, so that help and usage errors do not wait for numba."""
-    tree = ast.parse((ROOT / "prunemodels" / "cli.py").read_text())
-    imported = {a.name for n in tree.body if isinstance(n, ast.Import) for a in n.names}
-    imported |= {str(n.module) for n in tree.body if isinstance(n, ast.ImportFrom)}
-    assert {name.split(".")[0] for name in imported} <= sys.stdlib_module_names
+    imported = set()
+    for file in ("cli", "arguments"):
+        tree = ast.parse((ROOT / "prunemodels" / f"{file}.py").read_text())
+        imported |= {a.name for n in tree.body if isinstance(n, ast.Import) for a in n.names}
+        imported |= {str(n.module) for n in tree.body if isinstance(n, ast.ImportFrom)}
+    assert {name.split(".")[0] for name in imported - {"prunemodels.arguments"}} <= sys.stdlib_module_names

@@ -1,0 +1,99 @@
+"""Arguments that several commands share: the instance, manners, and the types of values."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+ERRORS = ("in-bag", "out-of-bag", "given", "blend")
+
+
+class Result(Protocol):
+    """What a command returns."""
+
+    def text(self) -> str:
+        """For a terminal."""
+        ...
+
+    def json(self) -> str:
+        """For programs."""
+        ...
+
+
+def add_inputs(command: argparse.ArgumentParser) -> None:
+    """The forest, the cost sample, the prices and where errors are measured."""
+    add = command.add_argument
+    add("forest", metavar="FOREST", help="a fitted scikit-learn forest: .skops, or .joblib with --trust-pickle")
+    add("--trust-pickle", action="store_true", help="load a joblib file, which runs any code in it; only from sources you trust")
+    add(
+        "--data",
+        required=True,
+        metavar="FILE",
+        help="examples like those to be predicted (.csv, .csv.gz, .parquet): the cost sample",
+    )
+    add("--label", metavar="COLUMN", help="the label column of all data files; with it, the error on --data is reported")
+    add("--weights", metavar="COLUMN", help="column of --data with each example's weight in the cost")
+    add(
+        "--costs",
+        required=True,
+        metavar="FILE|NUMBER",
+        help="table with the columns feature,cost[,item,...], or one price for all",
+    )
+    add("--evaluation-cost", type=nonnegative, default=0.0, metavar="A", help="price of evaluating one split (default: 0)")
+    add("--errors", choices=ERRORS, default="in-bag", help="where the errors to be minimised are measured (default: in-bag)")
+    add("--train", metavar="FILE", help="the forest's training data, rows in their order, for in-bag, out-of-bag or blend")
+    add("--error-data", metavar="FILE", help="labelled data for given or blend")
+    add("--given-share", type=share, default=0.5, metavar="S", help="part of --error-data in a blend with in-bag (default: 0.5)")
+
+
+def add_manners(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
+    """How a command behaves, and what it runs."""
+    command.add_argument("--force", action="store_true", help="replace output files that exist")
+    command.add_argument("--json", action="store_true", help="print the summary as JSON, and nothing else")
+    command.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    command.set_defaults(run=run)
+
+
+def nonnegative(text: str) -> float:
+    """A finite number >= 0."""
+    number = _number(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no price or budget; give a finite number >= 0")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A number >= 0."""
+    number = _number(text)
+    if not number >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; give seconds >= 0")
+    return number
+
+
+def names(text: str) -> list[str]:
+    """Names between commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    number = _number(text)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share; give a number from 0 to 1")
+    return number
+
+
+def positive(text: str) -> int:
+    """An integer >= 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; give a whole number >= 1")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
