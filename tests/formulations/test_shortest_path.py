@@ -12,56 +12,11 @@ from formulations.columns import PurchaseColumns, usage_columns
 from formulations.matrix import ip3_matrix
 from formulations.papers import two_trees
 from formulations.shortest_path import TreeNetwork, row_operations, stop_costs, tree_network, tree_networks
+from proofs_checks.printed_matrices import PRINTED_TREES
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 
 SEEDS = range(30)
-
-# rows and columns as BP16 section 6.2 prints them: z1 .. z5, w11, w21 and z6 .. z12, w21, w31
-EQUATIONS = {
-    0: [[1, 1, 0, 0, 0, 0, 0], [1, 0, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 0, 0], [1, 0, 1, 0, 0, 0, 1], [1, 0, 0, 0, 0, 1, 0]],
-    1: [
-        [1, 1, 1, 0, 0, 0, 0, 0, 0],
-        [1, 1, 0, 1, 0, 0, 0, 0, 0],
-        [1, 0, 0, 0, 1, 1, 0, 0, 0],
-        [1, 0, 0, 0, 1, 0, 1, 0, 0],
-        [1, 0, 0, 0, 1, 0, 0, 0, 1],
-        [1, 0, 0, 0, 0, 0, 0, 1, 0],
-    ],
-}
-NETWORK = {
-    0: [
-        [-1, -1, 0, 0, 0, 0, 0],
-        [0, 1, -1, -1, 0, 0, 0],
-        [0, 0, 0, 1, -1, 0, 0],
-        [0, 0, 0, 0, 1, 0, -1],
-        [0, 0, 1, 0, 0, -1, 1],
-        [1, 0, 0, 0, 0, 1, 0],
-    ],
-    1: [
-        [-1, -1, -1, 0, 0, 0, 0, 0, 0],
-        [0, 0, 1, -1, 0, 0, 0, 0, 0],
-        [0, 1, 0, 1, -1, -1, 0, 0, 0],
-        [0, 0, 0, 0, 0, 1, -1, 0, 0],
-        [0, 0, 0, 0, 0, 0, 1, 0, -1],
-        [0, 0, 0, 0, 1, 0, 0, -1, 1],
-        [1, 0, 0, 0, 0, 0, 0, 1, 0],
-    ],
-}
-FIGURE_3 = {
-    0: {"z1": (1, 6), "z2": (1, 2), "z3": (2, 5), "z4": (2, 3), "z5": (3, 4), "w11": (5, 6), "w21": (4, 5)},
-    1: {
-        "z6": (1, 7),
-        "z7": (1, 3),
-        "z8": (1, 2),
-        "z9": (2, 3),
-        "z10": (3, 6),
-        "z11": (3, 4),
-        "z12": (4, 5),
-        "w21": (6, 7),
-        "w31": (5, 6),
-    },
-}
 
 
 def papers_name(name: str) -> str:
@@ -94,9 +49,10 @@ def all_paths(network: TreeNetwork) -> list[list[int]]:
 def test_the_papers_matrices(t: int, expanded: bool) -> None:
     """BP16 section 6.2, entry by entry: the 0-1 matrix of a tree, and the network matrix after the row operations."""
     network = tree_network(two_trees(), t, expanded=expanded)
-    assert network.equations().toarray().tolist() == EQUATIONS[t]
-    assert network.incidence().toarray().tolist() == NETWORK[t]
-    assert (row_operations(len(EQUATIONS[t])) @ np.array(EQUATIONS[t])).tolist() == NETWORK[t]
+    printed = PRINTED_TREES[t]
+    np.testing.assert_array_equal(network.equations().toarray(), printed.equations)
+    np.testing.assert_array_equal(network.incidence().toarray(), printed.network)
+    np.testing.assert_array_equal(row_operations(len(printed.equations)) @ np.array(printed.equations), printed.network)
 
 
 @pytest.mark.parametrize("t", [0, 1])
@@ -104,7 +60,7 @@ def test_figure_3_arc_for_arc(t: int) -> None:
     """Every arc of BP16's Figure 3 joins the same nodes here, under the same name."""
     network = tree_network(two_trees(), t, expanded=True)
     ends = zip((network.tail + 1).tolist(), (network.head + 1).tolist(), strict=True)
-    assert dict(zip(map(papers_name, network.arcs), ends, strict=True)) == FIGURE_3[t]
+    assert dict(zip(map(papers_name, network.arcs), ends, strict=True)) == PRINTED_TREES[t].arcs
 
 
 def test_the_path_1_2_5_6_is_z2_z3_w11() -> None:

@@ -1,0 +1,184 @@
+"""From a tree's equations to its network matrix by row operations, entry by entry (NWS15 Lemma 4.1; BP16 section 6.2).
+
+With r_1 .. r_L the rows of the 0-1 matrix, the network matrix has the rows
+
+    n_0 = -r_1,    n_k = r_k - r_{k+1}  for 0 < k < L,    n_L = r_L                                                        (1)
+
+and each of its columns holds one -1 and one 1, nothing else. Summing (1) up leads back,
+
+    r_k = -(n_0 + ... + n_{k-1})        k = 1 .. L                                                                       (2)
+
+so both say the same; n_0 + ... + n_L = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+from proofs_checks.printed_matrices import PRINTED_TREES
+from proofs_checks.verdict import Verdict
+
+METHOD = "entry by entry"
+
+
+@dataclass(frozen=True, eq=False)
+class RowOperations:
+    """Both matrices with the names of their columns, and what each row of the second is of the first.
+
+    Parameters
+    ----------
+    columns
+        names.
+    equations, network
+        int64, shapes (L, n) and (L + 1, n).
+    """
+
+    columns: tuple[str, ...]
+    equations: NDArray[np.int64]
+    network: NDArray[np.int64]
+
+    @property
+    def names(self) -> list[str]:
+        """The rows of the network matrix: ``-r1``, ``r1 - r2``, ..., ``r5``."""
+        last = len(self.equations)
+        return ["-r1", *(f"r{k} - r{k + 1}" for k in range(1, last)), f"r{last}"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "columns": list(self.columns),
+            "equations": self.equations.tolist(),
+            "network": dict(zip(self.names, self.network.tolist(), strict=True)),
+        }
+
+    def __str__(self) -> str:
+        """Both matrices, one below the other."""
+        plain = [f"r{k + 1}" for k in range(len(self.equations))]
+        left = max(map(len, self.names))
+        widths = [max(len(name), 2) for name in self.columns]
+        lines = []
+        for names, rows in ((plain, self.equations), (self.names, self.network)):
+            lines.append(" " * left + "".join(f"  {name:>{w}}" for name, w in zip(self.columns, widths, strict=True)))
+            for name, row in zip(names, rows.tolist(), strict=True):
+                lines.append(f"{name:>{left}}" + "".join(f"  {x:>{w}}" for x, w in zip(row, widths, strict=True)))
+            lines.append("")
+        return "\n".join(lines[:-1])
+
+
+def check_row_operations(equations: Any, network: Any, columns: Sequence[str] | None = None) -> Verdict:
+    """Do the operations (1) turn the equations into this matrix, is it a network matrix, and does (2) lead back?
+
+    Parameters
+    ----------
+    equations, network
+        shapes (L, n) and (L + 1, n), dense or scipy sparse, L >= 1.
+    columns
+        names; default c1, c2, ...
+
+    Returns
+    -------
+    Verdict
+        certificate: `RowOperations`, or the first entry that is wrong.
+
+    Raises
+    ------
+    InvalidInputError
+        for shapes that do not fit.
+    """
+    first, second = _dense(equations, "equations"), _dense(network, "network")
+    rows, n = first.shape
+    if rows == 0 or second.shape != (rows + 1, n):
+        raise InvalidInputError(f"network has the shape {second.shape}; {first.shape} equations lead to {(rows + 1, n)}")
+    names = tuple(columns) if columns is not None else tuple(f"c{j + 1}" for j in range(n))
+    if len(names) != n:
+        raise InvalidInputError(f"columns: {len(names)} names for {n} columns")
+    claim = f"row operations turn the {rows} equations into the network matrix with {rows + 1} rows"
+    found = RowOperations(names, first, second)
+    wrong = _wrong_entry(found)
+    return Verdict(claim, wrong is None, METHOD, found if wrong is None else wrong)
+
+
+def check_printed_matrices(t: int, equations: Any, network: Any, columns: Sequence[str]) -> Verdict:
+    """Are these the matrices that the papers print for their tree t, and do the row operations lead from one to the other?
+
+    Parameters
+    ----------
+    t
+        0 or 1: the papers' trees 1 and 2.
+    equations, network, columns
+        see `check_row_operations`; columns in our names, ``z[0]`` for the papers' z1, ``w_t[0,1,0]`` for their w21.
+    """
+    printed = PRINTED_TREES[t]
+    theirs = tuple(_papers_name(name) for name in columns)
+    claim = f"tree {t + 1} has the 0-1 matrix and the network matrix that the papers print, and row operations join them"
+    if theirs != printed.columns:
+        return Verdict(claim, False, METHOD, f"the columns are {', '.join(theirs)}; the papers have {', '.join(printed.columns)}")
+    operations = check_row_operations(equations, network, theirs)
+    if not operations:
+        return Verdict(claim, False, METHOD, operations.certificate)
+    found: RowOperations = operations.certificate
+    for what, ours, paper in (
+        ("0-1 matrix", found.equations, printed.equations),
+        ("network matrix", found.network, printed.network),
+    ):
+        expected = np.array(paper)
+        if ours.shape != expected.shape:
+            return Verdict(claim, False, METHOD, f"the {what} has the shape {ours.shape}, the papers' {expected.shape}")
+        wrong = _first_difference(ours, expected)
+        if wrong is not None:
+            i, j = wrong
+            text = f"the {what} has {ours[i, j]} in row {i + 1}, column {theirs[j]}; the papers print {expected[i, j]}"
+            return Verdict(claim, False, METHOD, text)
+    for j, name in enumerate(theirs):
+        arc = (int(np.argmin(found.network[:, j])) + 1, int(np.argmax(found.network[:, j])) + 1)
+        if arc != printed.arcs[name]:
+            return Verdict(claim, False, METHOD, f"{name} leads from {arc[0]} to {arc[1]}, in Figure 3 {printed.arcs[name]}")
+    return Verdict(claim, True, METHOD, found)
+
+
+def _wrong_entry(pair: RowOperations) -> str | None:
+    """The first entry that does not fit (1), the columns' form, or (2)."""
+    first, second = pair.equations, pair.network
+    above = np.vstack([np.zeros_like(first[:1]), first])
+    below = np.vstack([first, np.zeros_like(first[:1])])
+    expected = above - below
+    wrong = _first_difference(second, expected)
+    if wrong is not None:
+        i, j = wrong
+        return (
+            f"the network matrix has {second[i, j]} in row {i + 1}, column {pair.columns[j]}; {pair.names[i]} is {expected[i, j]}"
+        )
+    for j, name in enumerate(pair.columns):
+        entries = sorted(x for x in second[:, j].tolist() if x)
+        if entries != [-1, 1]:
+            return f"column {name} of the network matrix has the entries {entries}, not one -1 and one 1"
+    back = _first_difference(first, -np.cumsum(second, axis=0)[:-1])
+    return None if back is None else f"summing up does not lead back to row r{back[0] + 1}, column {pair.columns[back[1]]}"
+
+
+def _first_difference(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[int, int] | None:
+    places = np.argwhere(one != other)
+    return (int(places[0, 0]), int(places[0, 1])) if len(places) else None
+
+
+def _papers_name(name: str) -> str:
+    """``z[2]`` is the papers' z3, ``w_t[5,1,0]`` their w21."""
+    kind, _, inside = name.rstrip("]").partition("[")
+    numbers = [int(part) + 1 for part in inside.split(",")]
+    return f"z{numbers[0]}" if kind == "z" else f"w{numbers[1]}{numbers[2]}"
+
+
+def _dense(matrix: Any, what: str) -> NDArray[np.int64]:
+    full = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
+    if full.ndim != 2 or full.dtype.kind not in "iuf":
+        raise InvalidInputError(f"{what}: shape {full.shape}, type {full.dtype}; give a matrix of integers")
+    whole = full.astype(np.int64)
+    if (whole != full).any():
+        raise InvalidInputError(f"{what} has an entry that is no integer: {full[whole != full][0]}")
+    return whole

@@ -1,0 +1,107 @@
+"""The papers' matrices and the row operations between them, entry by entry."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from formulations.errors import InvalidInputError
+from formulations.papers import two_trees
+from formulations.shortest_path import tree_network, tree_networks
+from proofs_checks.printed_matrices import PRINTED_TREES
+from proofs_checks.row_operations import check_printed_matrices, check_row_operations
+from tests.instances import random_problem
+
+
+@pytest.mark.parametrize("t", [0, 1])
+def test_the_papers_trees(t: int) -> None:
+    """Our graphs of the two trees carry the printed matrices; the certificate has both, with the operations as names."""
+    network = tree_network(two_trees(), t, expanded=True)
+    verdict = check_printed_matrices(t, network.equations(), network.incidence(), list(network.arcs))
+    assert verdict, str(verdict)
+    found = verdict.certificate
+    assert found.names[0] == "-r1"
+    assert found.names[1] == "r1 - r2"
+    assert found.names[-1] == f"r{len(PRINTED_TREES[t].equations)}"
+    assert found.to_dict()["network"]["r1 - r2"] == list(PRINTED_TREES[t].network[1])
+    first_row = re.search(r"^ *-r1 (.*)$", str(found), re.MULTILINE)
+    assert first_row is not None
+    assert [int(x) for x in first_row.group(1).split()] == list(PRINTED_TREES[t].network[0])
+
+
+@pytest.mark.parametrize("t", [0, 1])
+@pytest.mark.parametrize("which", ["equations", "network"])
+def test_every_entry_counts(which: str, t: int) -> None:
+    """Any single entry of either matrix changed is noticed: against the printed ones, and by the row operations alone."""
+    network = tree_network(two_trees(), t, expanded=True)
+    true = {"equations": network.equations().toarray(), "network": network.incidence().toarray()}
+    for i, j in np.ndindex(true[which].shape):
+        wrong = {name: matrix.copy() for name, matrix in true.items()}
+        wrong[which][i, j] += 1
+        assert check_printed_matrices(t, **wrong, columns=list(network.arcs)).holds is False
+        assert check_row_operations(**wrong).holds is False
+
+
+def test_the_first_wrong_entry_is_named() -> None:
+    """Row, column, what stands there and what should."""
+    network = tree_network(two_trees(), 0, expanded=True)
+    wrong = network.incidence().toarray()
+    wrong[2, 3] = 0
+    assert "0 in row 3, column z4; r2 - r3 is 1" in str(
+        check_printed_matrices(0, network.equations(), wrong, list(network.arcs)).certificate
+    )
+
+
+def test_other_matrices_than_the_printed_ones_are_refuted_though_the_operations_hold() -> None:
+    """Tree 2's matrices under tree 1's number, columns exchanged, and a consistent pair that is not the papers'."""
+    one, two = tree_networks(two_trees(), expanded=True)
+    assert check_printed_matrices(0, two.equations(), two.incidence(), list(two.arcs)).holds is False
+    names = list(one.arcs)
+    names[1], names[2] = names[2], names[1]
+    assert "the papers have z1" in check_printed_matrices(0, one.equations(), one.incidence(), names).certificate
+    equations, network = one.equations().toarray(), one.incidence().toarray()
+    equations[:, [1, 2]], network[:, [1, 2]] = equations[:, [2, 1]], network[:, [2, 1]]
+    assert check_row_operations(equations, network)
+    assert "the papers print" in check_printed_matrices(0, equations, network, list(one.arcs)).certificate
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_trees(seed: int) -> None:
+    """The operations hold on every tree's graph, with groups of rows as one arc or apart."""
+    for expanded in (False, True):
+        for network in tree_networks(random_problem(seed), expanded=expanded):
+            assert check_row_operations(network.equations(), network.incidence(), list(network.arcs))
+
+
+def test_a_matrix_without_consecutive_ones_leads_to_no_network() -> None:
+    """Ones in rows 1 and 3 of a column give four entries, not two."""
+    equations = np.array([[1], [0], [1]])
+    network = np.array([[-1], [1], [-1], [1]])
+    verdict = check_row_operations(equations, network)
+    assert verdict.holds is False
+    assert verdict.certificate == "column c1 of the network matrix has the entries [-1, -1, 1, 1], not one -1 and one 1"
+
+
+@pytest.mark.parametrize(
+    ("equations", "network", "columns", "message"),
+    [
+        ([[1, 0]], [[-1, 0]], None, r"network has the shape \(1, 2\); \(1, 2\) equations lead to \(2, 2\)"),
+        (np.zeros((0, 2)), np.zeros((1, 2)), None, "network has the shape"),
+        ([[1]], [[-1], [1]], ["a", "b"], "2 names for 1 columns"),
+        ([[0.5]], [[-1], [1]], None, "no integer: 0.5"),
+        ([1], [[-1], [1]], None, r"equations: shape \(1,\)"),
+        ([["a"]], [[-1], [1]], None, "give a matrix of integers"),
+    ],
+)
+def test_what_is_no_pair_of_matrices_is_refused(equations, network, columns, message) -> None:  # type: ignore[no-untyped-def]
+    """Shapes, names and entries."""
+    with pytest.raises(InvalidInputError, match=message):
+        check_row_operations(equations, network, columns)
+
+
+def test_sparse_and_dense_are_the_same() -> None:
+    """A scipy sparse matrix is taken as it is."""
+    assert check_row_operations(sparse.csr_array(np.array([[1]])), sparse.coo_matrix(np.array([[-1], [1]])))
