@@ -1,1 +1,7 @@
-"""Is a matrix totally unimodular: every square submatrix has determinant -1, 0 or 1?"""
+"""Is a matrix totally unimodular: does every square submatrix have determinant -1, 0 or 1?"""
+
+from proofs_checks.total_unimodularity.blocks import find_network
+from proofs_checks.total_unimodularity.decide import METHODS, check_total_unimodularity
+from proofs_checks.total_unimodularity.pieces import Piece, Pieces, Split, check_pieces
+
+__all__ = ["METHODS", "Piece", "Pieces", "Split", "check_pieces", "check_total_unimodularity", "find_network"]

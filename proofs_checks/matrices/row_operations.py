@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
-from proofs_checks.printed_matrices import PRINTED_TREES
+from proofs_checks.matrices.printed_matrices import PRINTED_TREES
 from proofs_checks.verdict import Verdict
 
 METHOD = "entry by entry"

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from proofs_checks.linear_algebra import determinant
-from proofs_checks.matrices import SignMatrix
+from formulations.errors import InvalidInputError
+from proofs_checks.matrices.linear_algebra import determinant
+from proofs_checks.matrices.sign_matrix import SignMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +52,19 @@ class ViolatingSubmatrix:
 
 
 def submatrix(matrix: SignMatrix, rows: Sequence[int], columns: Sequence[int]) -> ViolatingSubmatrix:
-    """The submatrix of some rows and as many columns, with its determinant; violating or not."""
+    """The submatrix of some rows and as many columns, with its determinant; violating or not.
+
+    Raises
+    ------
+    InvalidInputError
+        for more rows than columns or fewer, or where it has an entry other than -1, 0, 1 among others: that one is enough.
+    """
     row, column = tuple(sorted(map(int, rows))), tuple(sorted(map(int, columns)))
     entries: tuple[tuple[int | Fraction, ...], ...]
-    if matrix.other is not None and (row, column) == ((matrix.other[0],), (matrix.other[1],)):
+    if matrix.other is not None and matrix.other[0] in row and matrix.other[1] in column:
+        if len(row) > 1 or len(column) > 1:
+            i, j, value = matrix.other
+            raise InvalidInputError(f"the entry in row {i}, column {j} is {value}, which violates alone; give [{i}], [{j}]")
         entries = ((matrix.other[2],),)
     else:
         entries = tuple(tuple(int(x) for x in line) for line in matrix.part(row, column).dense())

@@ -87,34 +87,39 @@ def read_matrix(matrix: Any, rows: Sequence[str] | None = None, columns: Sequenc
     Raises
     ------
     InvalidInputError
-        for another number of dimensions or names, or an entry that is no finite number.
+        for another number of dimensions or names, an entry that is no finite number, or a constraint that is not linear.
     """
     if isinstance(matrix, SignMatrix):
         return matrix
     if hasattr(matrix, "row_lower") and hasattr(matrix, "matrix"):
-        return _named(matrix.matrix, rows or matrix.rows, columns or matrix.columns)
-    if hasattr(matrix, "component_data_objects"):
+        body, row_names, column_names = matrix.matrix, matrix.rows, matrix.columns
+    elif hasattr(matrix, "component_data_objects"):
         body, row_names, column_names = _of_model(matrix)
-        return _named(body, rows or row_names, columns or column_names)
-    return _named(matrix, rows, columns)
+    else:
+        return _named(matrix, rows, columns)
+    return _named(body, row_names if rows is None else rows, column_names if columns is None else columns)
 
 
 def _named(matrix: Any, rows: Sequence[str] | None, columns: Sequence[str] | None) -> SignMatrix:
     """Signs and names of arrays."""
     if not sparse.issparse(matrix):
-        matrix = np.asarray(matrix)
-        if matrix.ndim != 2:
-            raise InvalidInputError(f"matrix has the shape {matrix.shape}; give two dimensions, rows and columns")
+        try:
+            matrix = np.asarray(matrix)
+        except ValueError as error:
+            raise InvalidInputError(f"matrix: {error}; give rows of one length") from None
+    if matrix.ndim != 2:
+        raise InvalidInputError(f"matrix has the shape {matrix.shape}; give two dimensions, rows and columns")
+    if matrix.dtype.kind not in "biufO":
+        raise InvalidInputError(f"matrix has entries of type {matrix.dtype}; give numbers")
     m, n = matrix.shape
     names = []
     for kind, letter, given, length in (("rows", "r", rows, m), ("columns", "c", columns, n)):
         names.append(_Numbered(letter, length) if given is None else given)
         if len(names[-1]) != length:
             raise InvalidInputError(f"{kind}: {len(names[-1])} names for a matrix with {length} {kind}")
-    triplets = _triplets(matrix)
-    other = _first_other(*triplets, names[0], names[1])
-    row, column, value = triplets
-    sign = np.where(np.abs(value) == 1, value, 0).astype(np.int8)
+    row, column, value = _triplets(matrix)
+    other = _first_other(row, column, value, names[0], names[1])
+    sign = (value == 1).astype(np.int8) - (value == -1).astype(np.int8)
     kept = sign != 0
     body = sparse.csc_array((sign[kept], (row[kept], column[kept])), shape=(m, n), dtype=np.int8)
     body.sort_indices()
@@ -130,11 +135,9 @@ def _triplets(matrix: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
             body.sum_duplicates()
         column = np.repeat(np.arange(body.shape[1], dtype=body.indices.dtype), np.diff(body.indptr))
         return body.indices, column, body.data
-    if matrix.dtype.kind not in "biufO":
-        raise InvalidInputError(f"matrix has entries of type {matrix.dtype}; give numbers")
-    column, row = np.nonzero(matrix.T)
-    value = matrix[row, column]
-    return row, column, value.astype(np.int8) if matrix.dtype.kind == "b" else value
+    # not nonzero(matrix.T): among objects that would pass over None
+    column, row = np.nonzero(matrix.T != 0)
+    return row, column, matrix[row, column]
 
 
 def _first_other(
@@ -142,48 +145,50 @@ def _first_other(
 ) -> tuple[int, int, Fraction] | None:
     """The first entry that is not -1, 0 or 1."""
     wrong = np.flatnonzero((value != 0) & (value != 1) & (value != -1))
-    if value.dtype.kind == "O":
-        finite = wrong
-    else:
-        bad = wrong[~np.isfinite(value[wrong])]
-        if bad.size:
-            i, j = int(row[bad[0]]), int(column[bad[0]])
-            raise InvalidInputError(f"matrix: the entry in row {rows[i]}, column {columns[j]} is {value[bad[0]]}")
-        finite = wrong
-    if not finite.size:
-        return None
-    i, j, entry = int(row[finite[0]]), int(column[finite[0]]), value[finite[0]]
-    try:
-        exact = Fraction(entry.item() if isinstance(entry, np.generic) else entry)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"matrix: the entry in row {rows[i]}, column {columns[j]} is {entry!r}, no number") from None
-    return i, j, exact
+    first = None
+    # of floats, those that are no numbers and the first; of objects all: anything may be among them
+    for k in wrong if value.dtype.kind == "O" else [*wrong[~np.isfinite(value[wrong])][:1], *wrong[:1]]:
+        i, j = int(row[k]), int(column[k])
+        entry = value[k].item() if isinstance(value[k], np.generic) else value[k]
+        try:
+            if isinstance(entry, str):
+                raise TypeError
+            exact = Fraction(entry)
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidInputError(
+                f"matrix: the entry in row {rows[i]}, column {columns[j]} is {entry!r}; give finite numbers"
+            ) from None
+        first = first or (i, j, exact)
+    return first
 
 
 def _of_model(model: Any) -> tuple[sparse.csc_array, list[str], list[str]]:
-    """Rows and columns of any linear Pyomo model, in the order in which it declares them."""
+    """Active constraints and variables of any linear Pyomo model, in the order in which it declares them.
+
+    A fixed variable is a constant and has no column; a variable that no constraint holds has a column of zeros. Objectives are
+    not looked at.
+    """
     import pyomo.environ as pyo
-    from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+    from pyomo.repn import generate_standard_repn
 
-    variables = list(model.component_data_objects(pyo.Var))
-    constraints = list(model.component_data_objects(pyo.Constraint, active=True))
-    options = {"mixed_form": True, "column_order": variables, "row_order": constraints}
-    if not list(model.component_data_objects(pyo.Objective, active=True)):
-        model = _with_objective(model, pyo)
-    compiled = LinearStandardFormCompiler().write(model, **options)
+    variables = [v for v in model.component_data_objects(pyo.Var, active=True) if not v.fixed]
     place = {id(v): k for k, v in enumerate(variables)}
-    body = sparse.coo_array(compiled.A)
-    column = np.array([place[id(v)] for v in compiled.columns], dtype=np.int64)
-    at = (body.row, column[body.col] if body.nnz else body.col)
-    whole: Any = sparse.coo_array((body.data, at), shape=(body.shape[0], len(variables)))
-    return sparse.csc_array(whole), [r.constraint.name for r in compiled.rows], [v.name for v in variables]
-
-
-def _with_objective(model: Any, pyo: Any) -> Any:
-    """The compiler wants an objective: give a copy one."""
-    copy = model.clone()
-    copy.add_component(pyo.unique_component_name(copy, "objective"), pyo.Objective(expr=0))
-    return copy
+    names, row, column, value = [], [], [], []
+    for i, constraint in enumerate(model.component_data_objects(pyo.Constraint, active=True)):
+        terms = generate_standard_repn(constraint.body, quadratic=False)
+        if not terms.is_linear():
+            raise InvalidInputError(f"the constraint {constraint.name} is not linear; deactivate it, or give a linear model")
+        names.append(constraint.name)
+        for variable, coefficient in zip(terms.linear_vars, terms.linear_coefs, strict=True):
+            if id(variable) not in place:
+                # a block's constraint may hold variables of the model around it
+                place[id(variable)] = len(variables)
+                variables.append(variable)
+            row.append(i)
+            column.append(place[id(variable)])
+            value.append(float(coefficient))
+    body = sparse.coo_array((value, (np.array(row, dtype=np.int64), column)), shape=(len(names), len(variables)))
+    return sparse.csc_array(body), names, [v.name for v in variables]
 
 
 @dataclass(frozen=True)

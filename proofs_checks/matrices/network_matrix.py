@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from proofs_checks.matrices import SignMatrix, read_matrix
+from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.verdict import Verdict
 
 METHOD = "tree and paths, one pass over the nonzeros"
@@ -65,7 +65,7 @@ def check_network_matrix(matrix: Any, network: NetworkMatrix) -> Verdict:
     Parameters
     ----------
     matrix
-        see `proofs_checks.matrices.read_matrix`.
+        see `proofs_checks.matrices.sign_matrix.read_matrix`.
     network
         the certificate, from wherever.
 

@@ -1,0 +1,1 @@
+"""The papers' counterexample, step by step."""

@@ -1,0 +1,277 @@
+"""The papers' counterexample, step by step: IP1's relaxation has a fractional vertex, IP3's has none (NWS15, section 4).
+
+With rows a_k x >= b_k tight at the point x*, any y > 0 and c = sum of y_k a_k over them,
+
+    c x  >=  sum of y_k b_k  =  c x*      for all feasible x, and equal only where all these rows are tight,           (1)
+
+which is at x* alone if the tight rows have full rank: so each vertex is the only optimum of some objective. For one that data can
+produce, class counts at the leaves and prices are searched, fewest rows first. Nothing but the paper's text is taken as given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proofs_checks.counterexample.data import MOST_ROWS, smallest_data_set
+from proofs_checks.counterexample.printed import (
+    ACTIVE,
+    POINT,
+    ROWS,
+    UNIMODULAR_ROWS,
+    UNIMODULAR_VARIABLES,
+    VARIABLES,
+    face_text,
+    linear,
+    lines_of,
+    papers_name,
+    parse,
+)
+from proofs_checks.counterexample.steps import Argument, Step, table
+from proofs_checks.integrality.exact_numbers import Number
+from proofs_checks.integrality.polyhedron import Face, Polyhedron
+from proofs_checks.integrality.reading import read_polyhedron
+from proofs_checks.integrality.vertex import VertexCertificate, rank_of, vertex_certificate
+from proofs_checks.integrality.vertices import Vertices, vertices
+from proofs_checks.matrices.linear_algebra import determinant
+from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.total_unimodularity import check_total_unimodularity
+from proofs_checks.verdict import Verdict
+
+TITLE = "NWS15, section 4: tree 1, one example, which goes to leaf 4; the relaxation of (IP1) has fractional vertices."
+METHOD = "the paper's rows, all vertices, exact fractions"
+
+Objective = dict[str, Number]
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """A polytope with its vertices, in the papers' names."""
+
+    body: Polyhedron
+    names: list[str]
+    corners: Vertices
+
+    @classmethod
+    def of(cls, body: Polyhedron) -> _Case:
+        """Enumerate the vertices."""
+        return cls(body, _names(body), vertices(body))
+
+    def values(self, objective: Mapping[str, Number]) -> list[Fraction]:
+        """Objective at every vertex; variables that it does not name cost nothing."""
+        cost = [objective.get(name, 0) for name in self.names]
+        return [Fraction(sum(c * x for c, x in zip(cost, v.numerators, strict=True))) / v.denominator for v in self.corners]
+
+    def best_integral(self, objective: Mapping[str, Number]) -> Fraction:
+        """The least value at integral vertices."""
+        return min(v for v, whole in zip(self.values(objective), self.corners.is_integral, strict=True) if whole)
+
+
+def check_counterexample(naive: Any, unimodular: Any) -> Verdict:
+    """Verify the papers' counterexample, one step after the other.
+
+    Parameters
+    ----------
+    naive, unimodular
+        IP1 and IP3 on the papers' tree 1, with our names for the columns; `proofs_checks.integrality.reading.read_polyhedron`
+        says what is taken.
+
+    Returns
+    -------
+    Verdict
+        certificate: `Argument`, which prints as text, or gives plain data for JSON.
+    """
+    claim = "(IP1) has fractional vertices where (IP3) has none: the papers' counterexample"
+    weak, strong = read_polyhedron(naive), read_polyhedron(unimodular)
+    steps = [_rows_step("The relaxation of (IP1)", weak, ROWS, VARIABLES)]
+    if steps[0].holds:
+        steps += _naive_steps(_Case.of(weak))
+        steps.append(_rows_step("The relaxation of (IP3) on the same tree", strong, UNIMODULAR_ROWS, UNIMODULAR_VARIABLES))
+        if steps[-1].holds:
+            objectives = [step.evidence["objective"] for step in steps if "objective" in step.evidence]
+            steps.append(_strong_step(_Case.of(weak), _Case.of(strong), objectives))
+            steps += _matrix_steps(weak, strong)
+    argument = Argument(TITLE, tuple(steps))
+    return Verdict(claim, argument.holds, METHOD, argument)
+
+
+def _naive_steps(case: _Case) -> Iterator[Step]:
+    """All that is said of IP1, whose rows are the paper's."""
+    certificate = vertex_certificate(case.body, case.body.point([POINT[name] for name in case.names]))
+    yield _feasible_step(case, certificate)
+    yield from _vertex_steps(case, certificate)
+    arbitrary = _objective_of(case, certificate.tight)
+    yield _only_optimum(case, arbitrary, _sum_of_slacks(arbitrary), ())
+    data = smallest_data_set(*_scaled(case))
+    if data is None:
+        yield Step(f"No data set of up to {MOST_ROWS} rows makes the point the only optimum.", None)
+    else:
+        yield _only_optimum(case, data.objective, str(data), table(data.table()))
+
+
+def _names(body: Polyhedron) -> list[str]:
+    """The papers' names, ours where there is none."""
+    return [papers_name(name) or name for name in body.columns]
+
+
+def _scaled(case: _Case) -> tuple[NDArray[np.int64], int]:
+    """All vertices in whole numbers, in the order of `VARIABLES`; which of them is the paper's point, -1 where none is."""
+    common = math.lcm(*(int(d) for d in case.corners.denominators), *(x.denominator for x in POINT.values()))
+    order = [case.names.index(name) for name in VARIABLES]
+    points = [[int(v.numerators[j]) * (common // v.denominator) for j in order] for v in case.corners]
+    papers = [int(POINT[name] * common) for name in VARIABLES]
+    return np.array(points, dtype=np.int64), points.index(papers) if papers in points else -1
+
+
+def _rows_step(what: str, body: Polyhedron, text: Sequence[str], variables: Sequence[str]) -> Step:
+    """The rows are those printed, one for one."""
+    names = _names(body)
+    ours, printed = lines_of(body, names), [parse(line) for line in text]
+    places = [[str(body.rows[k]) for k, row in enumerate(ours) if row == line] for line in printed]
+    more = [f"{body.rows[k]}: {row}" for k, row in enumerate(ours) if row not in printed]
+    box = [name for name, low, high in zip(names, body.lower, body.upper, strict=True) if (low, high) != (0, 1)]
+    holds = all(len(found) == 1 for found in places) and not more and not box and sorted(names) == sorted(variables)
+    lines = table([(line, ", ".join(found) or "missing") for line, found in zip(text, places, strict=True)])
+    lines += tuple(f"not in the paper: {row}" for row in more)
+    if box:
+        lines += (f"not between 0 and 1: {', '.join(box)}",)
+    sentence = (
+        f"{what} has the {len(text)} rows of the paper, and no other, in the {len(variables)} variables {', '.join(variables)} "
+        "between 0 and 1."
+    )
+    evidence = {"rows": dict(zip(text, places, strict=True)), "not in the paper": more, "variables": names}
+    return Step(sentence, holds, lines, evidence)
+
+
+def _feasible_step(case: _Case, certificate: VertexCertificate) -> Step:
+    """The point is feasible."""
+    point = ", ".join(f"{name} = {certificate.point.value(j)}" for j, name in enumerate(case.names))
+    values = {name: certificate.point.value(j) for j, name in enumerate(case.names)}
+    wrong = () if certificate.violated is None else (str(certificate.violated),)
+    return Step(f"The point {point} fulfils all rows and bounds.", certificate.feasible, wrong, {"point": values})
+
+
+def _vertex_steps(case: _Case, certificate: VertexCertificate) -> Iterator[Step]:
+    """The tight rows and their rank; fractional coordinates."""
+    tight, n = certificate.tight, certificate.dimension
+    text = [face_text(case.body, case.names, face) for face in tight]
+    listed = {_key(line) for line in ACTIVE}
+    papers = tuple(face for face, line in zip(tight, text, strict=True) if _key(line) in listed)
+    places = [[face.place for face in papers if face.is_bound == bound] for bound in (False, True)]
+    seven = rank_of(case.body, *places)[0]
+    rest = [line for line in text if _key(line) not in listed]
+    also = f"The paper lists {len(ACTIVE)} of them" + (f"; {', '.join(rest)} is tight as well. " if rest else ". ")
+    sentence = (
+        f"{len(tight)} rows and bounds are tight there, of rank {certificate.rank} (the paper's {len(ACTIVE)}: rank {seven}) "
+        f"in {n} variables, so the point is a vertex. {also}"
+    )
+    holds = certificate.feasible and certificate.rank == seven == n and len(papers) == len(ACTIVE)
+    marks = ["listed in the paper" if face in papers else "not listed" for face in tight]
+    kinds = [f"{'bound of' if face.is_bound else 'row'} {face.name}" for face in tight]
+    rows = table(list(zip(text, kinds, marks, strict=True)))
+    evidence = {"tight": text, "not listed": rest, "rank": certificate.rank, "rank of the listed": seven, "variables": n}
+    yield Step(sentence.strip(), holds, rows, evidence)
+    broken = {case.names[int(j)]: certificate.point.value(int(j)) for j in certificate.point.fractional}
+    count = len(case.corners) - int(case.corners.is_integral.sum())
+    sentence = (
+        f"{len(broken)} of its coordinates are fractional, so (IP1) is no integral formulation: of all {len(case.corners)} "
+        f"vertices {count} are fractional."
+    )
+    yield Step(sentence, bool(broken), (), {"fractional": broken, "vertices": len(case.corners), "fractional vertices": count})
+
+
+def _key(text: str) -> tuple[Any, ...]:
+    """What a printed row says, whichever way it is turned; of a tight row its equation alone."""
+    line = parse(text)
+    bound = line.upper if line.lower == -np.inf else line.lower
+    return line.terms, bound
+
+
+def _objective_of(case: _Case, tight: tuple[Face, ...]) -> Objective:
+    """Choose y = 1 in (1): normals of the tight inequalities; equations would add a constant."""
+    objective: Objective = dict.fromkeys(case.names, 0)
+    for face in tight:
+        if face.sense != "=":
+            sign = 1 if face.sense == ">=" else -1
+            entries = {face.place: 1} if face.is_bound else case.body.row(face.place)
+            for j, x in entries.items():
+                objective[case.names[j]] += sign * x
+    return objective
+
+
+def _sum_of_slacks(objective: Objective) -> str:
+    """What (1) says of the objective."""
+    return (
+        "Where all tight inequalities are tight, their sum is least, and they are so at this point alone, by their rank. "
+        f"So minimise the sum of their normals, {linear(objective)}"
+    )
+
+
+def _only_optimum(case: _Case, objective: Objective, sentence: str, lines: tuple[str, ...]) -> Step:
+    """An objective's values at all vertices: the point's is the least, and no other's."""
+    values = sorted(zip(case.values(objective), case.corners, strict=True), key=lambda pair: pair[0])
+    (least, point), (second, _) = values[:2]
+    mine = {name: point.value(j) for j, name in enumerate(case.names)} == POINT
+    integral = case.best_integral(objective)
+    found = (
+        f"{sentence}. The point has the value {least} and is the only optimum: the next best vertex has "
+        f"{second}, the best integral one {integral}, so the relaxation is {integral - least} too low."
+    )
+    evidence = {"objective": objective, "value": least, "next best vertex": second, "integral optimum": integral}
+    return Step(found, mine and least < second and least < integral, lines, evidence)
+
+
+def _strong_step(naive: _Case, strong: _Case, objectives: list[Objective]) -> Step:
+    """IP3 has integral vertices alone, and the integral optimum at the same objectives."""
+    fractional = len(strong.corners) - int(strong.corners.is_integral.sum())
+    found = [(min(strong.values(c)), naive.best_integral(c)) for c in objectives]
+    holds = len(strong.corners) > 0 and not fractional and all(least == integral for least, integral in found)
+    values = " and ".join(str(least) for least, _ in found)
+    sentence = (
+        f"(IP3) has {len(strong.corners)} vertices, "
+        f"{fractional or 'none'} of them fractional. For "
+        f"{'these objectives' if len(found) > 1 else 'this objective'} its relaxation has the optimum {values}, the integral one."
+    )
+    evidence = {
+        "vertices": len(strong.corners),
+        "fractional vertices": fractional,
+        "optima": [least for least, _ in found],
+        "integral optima": [integral for _, integral in found],
+    }
+    return Step(sentence, holds, (), evidence)
+
+
+def _matrix_steps(naive: Polyhedron, unimodular: Polyhedron) -> Iterator[Step]:
+    """A square submatrix of IP1's matrix, its determinant computed again; that IP3's matrix has none."""
+    weak, strong = (check_total_unimodularity(_matrix(body)) for body in (naive, unimodular))
+    found, size, shown = weak.certificate, None, str(weak.certificate)
+    if weak.holds is False:
+        rows = [naive.row(i) for i in found.rows]
+        size = determinant([[row.get(j, 0) for j in found.columns] for row in rows])
+    holds = None if weak.holds is None else size is not None and size not in (-1, 0, 1)
+    sentence = "The matrix of (IP1) is not totally unimodular: this square submatrix has a determinant other than -1, 0 and 1."
+    evidence = {"determinant": size, "submatrix": shown, "method": weak.method}
+    yield Step(sentence, holds, tuple(shown.splitlines()), evidence)
+    sentence = (
+        "The matrix of (IP3) is totally unimodular, so that all vertices are integral whatever whole numbers its right-hand "
+        "sides are (Hoffman and Kruskal 1956)."
+    )
+    yield Step(
+        sentence, strong.holds, (str(strong.certificate),), {"certificate": str(strong.certificate), "method": strong.method}
+    )
+
+
+def _matrix(body: Polyhedron) -> SignMatrix:
+    """A in the papers' names: the variables, and the rows as they are printed."""
+    names = _names(body)
+    dense = np.zeros(body.shape, dtype=object)
+    for k in range(len(body.rows)):
+        for j, x in body.row(k).items():
+            dense[k, j] = x
+    return read_matrix(dense, [str(line) for line in lines_of(body, names)], names)

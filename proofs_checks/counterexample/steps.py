@@ -1,0 +1,92 @@
+"""An argument in steps, printed as a person would write it, or as plain data for programs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+WIDTH = 100
+"""Of printed lines."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One sentence and what shows it.
+
+    Parameters
+    ----------
+    sentence
+        what is found, as a sentence.
+    holds
+        True, False, or None where it was not decided.
+    lines
+        what to print below it: a computation or a table.
+    evidence
+        the same for programs: numbers and fractions by name.
+    """
+
+    sentence: str
+    holds: bool | None
+    lines: tuple[str, ...] = ()
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """Steps one after the other.
+
+    Parameters
+    ----------
+    title
+        what is argued.
+    steps
+        in their order.
+    """
+
+    title: str
+    steps: tuple[Step, ...]
+
+    @property
+    def holds(self) -> bool | None:
+        """True where all steps hold, False where one does not, else None."""
+        found = [step.holds for step in self.steps]
+        return False if False in found else None if None in found else True
+
+    def __str__(self) -> str:
+        """The title, and the steps numbered; a step that fails or is open says so."""
+        parts = [textwrap.fill(self.title, WIDTH)]
+        for k, step in enumerate(self.steps, 1):
+            number = f"{k}. "
+            word = {True: "", False: "NOT SO: ", None: "NOT DECIDED: "}[step.holds]
+            parts.append(
+                textwrap.fill(
+                    f"{number}{word}{step.sentence}", WIDTH, subsequent_indent=" " * len(number), break_long_words=False
+                )
+            )
+            parts += [f"     {line}".rstrip() for line in step.lines]
+        return "\n".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `json.dumps`: fractions as text, ``"1/2"``."""
+        steps = [{"sentence": step.sentence, "holds": step.holds, "evidence": plain(step.evidence)} for step in self.steps]
+        return {"title": self.title, "holds": self.holds, "steps": steps}
+
+
+def plain(value: Any) -> Any:
+    """Numbers, text, lists and mappings alone; fractions as text, or as int where they are whole."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else str(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(part) for part in value]
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def table(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Columns one below the other."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
+    return tuple("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)

@@ -1,0 +1,269 @@
+"""How often is the optimum over a polyhedron fractional? Many objectives at once.
+
+With all vertices v known, the least c v for all objectives c is one matrix product,
+
+    min over vertices  (c numerators_v) (D / denominator_v),        D a common denominator,                          (1)
+
+in whole numbers. Where there are too many vertices, HiGHS solves one linear program after the other, warm from the last; each
+vertex that it ends in is replaced by fractions and verified exactly: feasible, and of full rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+from proofs_checks.integrality.exact_numbers import exact_array, snapped
+from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
+from proofs_checks.integrality.reading import read_polyhedron
+from proofs_checks.integrality.vertex import rank_of
+from proofs_checks.integrality.vertices import Vertices
+
+BLOCK = 2**22
+"""Values in memory at a time."""
+
+SNAP = 1000
+"""Largest denominator that a coordinate of HiGHS' is taken for."""
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectiveStudy:
+    """What k objectives, minimised over a polytope, have as optima.
+
+    Parameters
+    ----------
+    n_objectives
+        k.
+    only_fractional
+        objectives whose optima are all fractional: below the best integral point. None where that was not known.
+    some_fractional
+        objectives with a fractional vertex among their optima; solved one by one, those whose vertex was fractional.
+    unverified
+        solved one by one: answers that no fractions with small denominators stand for; they are in neither count.
+    example
+        an objective and its fractional optimum, of the first kind if there is one; None where none is fractional.
+    largest_loss
+        the largest (best integral value - least value) / (range of the objective's values over the vertices), of all
+        objectives; None where it was not known.
+    method
+        how.
+    """
+
+    n_objectives: int
+    only_fractional: int | None
+    some_fractional: int
+    unverified: int
+    example: tuple[NDArray[Any], ExactPoint] | None
+    largest_loss: Fraction | None
+    method: str
+
+    @property
+    def share_only_fractional(self) -> float | None:
+        """Part of the objectives whose optima are all fractional."""
+        return None if self.only_fractional is None else self.only_fractional / max(self.n_objectives, 1)
+
+    @property
+    def share_some_fractional(self) -> float:
+        """Part of the objectives with a fractional optimum."""
+        return self.some_fractional / max(self.n_objectives, 1)
+
+    def __str__(self) -> str:
+        only = "" if self.only_fractional is None else f"for {self.share_only_fractional:.4%} all optima are fractional, "
+        return f"{self.n_objectives:,} objectives: {only}for {self.share_some_fractional:.4%} a fractional vertex is optimal"
+
+
+def optima_of_random_objectives(
+    polyhedron: Any, objectives: Any, vertices: Vertices | None = None, *, integral_optima: Any = None
+) -> ObjectiveStudy:
+    """Which of many objectives have fractional optima?
+
+    Parameters
+    ----------
+    polyhedron
+        bounded; see `proofs_checks.integrality.reading.read_polyhedron`.
+    objectives
+        integers, shape (k, n), to be minimised; see `proofs_checks.integrality.objectives`.
+    vertices
+        all vertices, see `proofs_checks.integrality.vertices.vertices`: then (1). None: HiGHS, one by one.
+    integral_optima
+        for HiGHS, where known: the least value over integral points, one an objective, exactly.
+
+    Raises
+    ------
+    InvalidInputError
+        for objectives that are not integers, sizes that do not fit, a polyhedron that is empty or unbounded.
+    """
+    body = read_polyhedron(polyhedron)
+    c = _checked(objectives, body)
+    if vertices is None:
+        return _one_by_one(body, c, None if integral_optima is None else exact_array(integral_optima, "integral_optima"))
+    if vertices.numerators.shape[1] != len(body.columns) or not len(vertices) or not vertices.bounded:
+        raise InvalidInputError(f"vertices are {vertices!r}; give those of this polyhedron, bounded and not empty")
+    return _all_at_once(c, vertices)
+
+
+def _checked(objectives: Any, body: Polyhedron) -> NDArray[Any]:
+    """int64, or Python's integers."""
+    c = np.asarray(objectives)
+    if c.ndim != 2 or c.shape[1] != len(body.columns):
+        raise InvalidInputError(f"objectives have the shape {c.shape}; give (k, {len(body.columns)}), a coefficient a column")
+    if c.dtype.kind not in "iuO" or (c.dtype == object and not all(isinstance(x, int) for x in c.flat)):
+        raise InvalidInputError(f"objectives are {c.dtype}; clear their denominators and give integers")
+    return c.astype(np.int64) if c.dtype.kind == "i" else c.astype(object)
+
+
+@dataclass
+class _Tally:
+    """Counts on the way."""
+
+    only: int = 0
+    some: int = 0
+    unverified: int = 0
+    example: tuple[NDArray[Any], ExactPoint] | None = None
+    strict_example: bool = False
+    loss: Fraction | None = field(default=None)
+
+    def note(self, objective: NDArray[Any], point: ExactPoint, *, strict: bool) -> None:
+        """Keep the first example of the better kind."""
+        if self.example is None or (strict and not self.strict_example):
+            self.example, self.strict_example = (objective.copy(), point), strict
+
+
+def _all_at_once(c: NDArray[Any], found: Vertices) -> ObjectiveStudy:
+    """(1), block by block."""
+    tally, fractional = _Tally(), np.flatnonzero(~found.is_integral)
+    whole = np.flatnonzero(found.is_integral)
+    tally.loss = Fraction(0) if whole.size else None
+    for start, values in _values(c, found):
+        if not fractional.size:
+            break
+        least = values[:, fractional].min(axis=1)
+        best = values[:, whole].min(axis=1) if whole.size else None
+        strict = np.ones(len(values), dtype=bool) if best is None else least < best
+        also = strict if best is None else least <= best
+        tally.only += int(strict.sum())
+        tally.some += int(also.sum())
+        for chosen, kind in ((strict, True), (also, False)):
+            if chosen.any():
+                k = int(np.argmax(chosen))
+                tally.note(c[start + k], found[int(fractional[np.argmin(values[k, fractional])])], strict=kind)
+        if best is not None and strict.any():
+            tally.loss = max(tally.loss or Fraction(0), _largest_loss(values[strict], least[strict], best[strict]))
+    method = f"all {len(found):,} vertices"
+    return ObjectiveStudy(len(c), tally.only, tally.some, 0, tally.example, tally.loss, method)
+
+
+def _values(c: NDArray[Any], found: Vertices) -> Iterator[tuple[int, NDArray[Any]]]:
+    """(1) for blocks of objectives: whole numbers, as float64 where all sums stay below 2^53, where that is exact."""
+    common = math.lcm(*(int(d) for d in found.denominators))
+    if common != 1:
+        scaled = np.array(
+            [[int(x) * (common // int(d)) for x in v] for v, d in zip(found.numerators, found.denominators, strict=True)],
+            dtype=object,
+        )
+    else:
+        scaled = found.numerators.astype(object)
+    largest = [max((abs(int(x)) for x in (a.max(initial=0), a.min(initial=0))), default=0) for a in (c, scaled)]
+    kind: Any = np.float64 if c.shape[1] * largest[0] * largest[1] < 2**53 else object
+    points = scaled.T.astype(kind)
+    step = max(1, BLOCK // max(points.shape[1], 1))
+    for start in range(0, len(c), step):
+        yield start, c[start : start + step].astype(kind) @ points
+
+
+def _largest_loss(values: NDArray[Any], least: NDArray[Any], best: NDArray[Any]) -> Fraction:
+    """The largest (best - least) / (largest - least), exactly: floats find the candidate."""
+    spread = values.max(axis=1) - least
+    k = int(np.argmax(((best - least) / spread).astype(np.float64)))
+    return Fraction(int(best[k] - least[k]), int(spread[k]))
+
+
+def _one_by_one(body: Polyhedron, c: NDArray[Any], integral: NDArray[Any] | None) -> ObjectiveStudy:
+    """HiGHS for each objective, every vertex verified."""
+    if integral is not None and integral.shape != (len(c),):
+        raise InvalidInputError(f"integral_optima have the shape {integral.shape}; there are {len(c)} objectives")
+    tally, seen = _Tally(), dict[bytes, ExactPoint | None]()
+    solver = _loaded(body)
+    for k, objective in enumerate(c):
+        x = _solved(solver, objective)
+        key = (np.round(x, 9) + 0.0).tobytes()  # -0.0 is 0.0
+        if key not in seen:
+            seen[key] = _verified_vertex(body, x)
+        point = seen[key]
+        if point is None:
+            tally.unverified += 1
+        elif not point.is_integral:
+            value = Fraction(int(sum(objective.astype(object) * point.numerators)), point.denominator)
+            strict = integral is not None and value < integral[k]
+            tally.some += 1
+            tally.only += int(strict)
+            tally.note(objective, point, strict=strict)
+    only = None if integral is None else tally.only
+    return ObjectiveStudy(
+        len(c), only, tally.some, tally.unverified, tally.example, None, f"HiGHS, {len(seen):,} vertices verified exactly"
+    )
+
+
+def _verified_vertex(body: Polyhedron, x: NDArray[np.float64]) -> ExactPoint | None:
+    """The fractions that a solver's vertex stands for, if they are one."""
+    point = body.point(snapped(x, SNAP))
+    if body.violated(point) is not None:
+        return None
+    rank, _ = rank_of(body, *body.tight_places(point))
+    return point if rank == len(body.columns) else None
+
+
+def _loaded(body: Polyhedron) -> Any:
+    """The polyhedron in HiGHS, with objective 0."""
+    import highspy
+
+    lower, upper, row_lower, row_upper, entry = (
+        np.array([float(x) for x in a], dtype=np.float64)
+        for a in (body.lower, body.upper, body.row_lower, body.row_upper, body.entry)
+    )
+    rows, columns = body.shape
+    solver = highspy.Highs()
+    solver.silent()
+    solver.passModel(
+        columns,
+        rows,
+        len(entry),
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.ObjSense.kMinimize),
+        0.0,
+        np.zeros(columns),
+        lower,
+        upper,
+        row_lower,
+        row_upper,
+        body.start.astype(np.int32),
+        body.index.astype(np.int32),
+        entry,
+        np.zeros(columns, dtype=np.int32),
+    )
+    solver.setOptionValue("solver", "simplex")
+    solver.setOptionValue("presolve", "off")
+    return solver
+
+
+def _solved(solver: Any, objective: NDArray[Any]) -> NDArray[np.float64]:
+    """The vertex that minimises an objective."""
+    import highspy
+
+    cost = objective.astype(np.float64)
+    solver.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
+    solver.run()
+    status = solver.getModelStatus()
+    if status != highspy.HighsModelStatus.kOptimal:
+        raise InvalidInputError(
+            f"HiGHS finds no optimum for an objective ({solver.modelStatusToString(status)}); the polyhedron must be bounded and "
+            "not empty"
+        )
+    return np.array(solver.getSolution().col_value, dtype=np.float64)

@@ -1,0 +1,226 @@
+"""Polyhedra in exact numbers.
+
+    row_lower <= A x <= row_upper,      lower <= x <= upper                                                        (1)
+
+and points x = numerators / denominator in them. Whole numbers are integers and the rest fractions, so nothing is rounded; A x of
+a point is one pass over the nonzeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+from formulations.linear_program import Named
+from proofs_checks.integrality.exact_numbers import ExactArray, Number, common_denominator, exact_array, simple
+
+Sense = Literal["=", ">=", "<="]
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPoint(Mapping[str, Number]):
+    """A point with a common denominator; a mapping from names to integers and fractions.
+
+    Parameters
+    ----------
+    columns
+        the n names.
+    numerators
+        integers, shape (n,).
+    denominator
+        > 0.
+    """
+
+    columns: Sequence[str]
+    numerators: ExactArray
+    denominator: int
+
+    def value(self, j: int) -> Number:
+        """The j-th coordinate."""
+        return simple(Fraction(self.numerators[j], self.denominator))
+
+    @property
+    def fractional(self) -> NDArray[np.intp]:
+        """The coordinates that are not whole."""
+        return np.flatnonzero(self.numerators % self.denominator != 0)
+
+    @property
+    def is_integral(self) -> bool:
+        """Whether all coordinates are whole."""
+        return not self.fractional.size
+
+    def __getitem__(self, name: str) -> Number:
+        for j, column in enumerate(self.columns):
+            if column == name:
+                return self.value(j)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __str__(self) -> str:
+        """The coordinates that are not 0."""
+        return ", ".join(f"{self.columns[j]} = {self.value(j)}" for j in np.flatnonzero(self.numerators != 0).tolist()) or "0"
+
+
+@dataclass(frozen=True)
+class Face:
+    """One side of (1) that a point lies on, or beyond: a row's or a variable's.
+
+    Parameters
+    ----------
+    name
+        of the row, or of the variable whose bound it is.
+    is_bound
+        whether it is a variable's bound.
+    place
+        index of the row or column.
+    sense, bound
+        ``A x sense bound``.
+    value
+        what the point has there.
+    """
+
+    name: str
+    is_bound: bool
+    place: int
+    sense: Sense
+    bound: Number
+    value: Number
+
+    def __str__(self) -> str:
+        what = self.name if self.is_bound else f"row {self.name}"
+        if self.value == self.bound:
+            return f"{what} {self.sense} {self.bound}"
+        return f"{what} is {self.value}, it must be {self.sense} {self.bound}"
+
+
+@dataclass(frozen=True, eq=False)
+class Polyhedron:
+    """(1): r rows and n columns; made by `proofs_checks.integrality.reading.read_polyhedron`.
+
+    Parameters
+    ----------
+    start, index, entry
+        A by rows: row k has the entries ``entry[start[k]:start[k + 1]]`` in the columns `index`.
+    row_lower, row_upper
+        shape (r,); -inf and inf where there is none.
+    lower, upper
+        shape (n,).
+    rows, columns
+        the names.
+    """
+
+    start: NDArray[np.int64]
+    index: NDArray[np.int64]
+    entry: ExactArray
+    row_lower: ExactArray
+    row_upper: ExactArray
+    lower: ExactArray
+    upper: ExactArray
+    rows: Sequence[str]
+    columns: Sequence[str]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.rows), len(self.columns)
+
+    def row(self, k: int) -> dict[int, Number]:
+        """The entries of a row by column, zeros left out."""
+        part = slice(self.start[k], self.start[k + 1])
+        return dict(zip(self.index[part].tolist(), self.entry[part].tolist(), strict=True))
+
+    def point(self, values: Any) -> ExactPoint:
+        """A point of as many coordinates, inside or not: a sequence, or a mapping that has every column's name.
+
+        Raises
+        ------
+        InvalidInputError
+            for a missing name, another number of coordinates, or one that is no finite number.
+        """
+        if isinstance(values, Mapping):
+            if isinstance(values, Named):  # not one by one: it searches for every name
+                named = dict(zip(values, values.amounts.tolist(), strict=True))
+            elif isinstance(values, ExactPoint):
+                named = {name: values.value(j) for j, name in enumerate(values)}
+            else:
+                named = dict(values)
+            missing = next((name for name in self.columns if name not in named), None)
+            if missing is not None:
+                raise InvalidInputError(f"point has no value for {missing}; give all {len(self.columns)} columns")
+            values = [named[name] for name in self.columns]
+        array = exact_array(values, "point")
+        if array.shape != (len(self.columns),):
+            raise InvalidInputError(f"point has the shape {array.shape}; the polyhedron has {len(self.columns)} columns")
+        denominator = common_denominator(array)
+        scaled = np.array([int(x * denominator) for x in array], dtype=object)
+        return ExactPoint(self.columns, scaled, denominator)
+
+    def row_values(self, point: ExactPoint) -> ExactArray:
+        """A x times the point's denominator, shape (r,)."""
+        product = self.entry * point.numerators[self.index]
+        total = np.full(len(self.rows), 0, dtype=object)
+        filled = np.flatnonzero(self.start[1:] > self.start[:-1])
+        if filled.size:
+            total[filled] = np.add.reduceat(product, self.start[filled])
+        return total
+
+    def violated(self, point: ExactPoint) -> Face | None:
+        """The first side that the point lies beyond, variables' bounds after rows; None for a point inside."""
+        for is_bound, value, lower, upper in self._sides(point):
+            below, above = value < _times(lower, point), value > _times(upper, point)
+            beyond = np.flatnonzero(below | above)
+            if beyond.size:
+                k = int(beyond[0])
+                return self._face(is_bound, k, ">=" if below[k] else "<=", point, value)
+        return None
+
+    def tight(self, point: ExactPoint) -> list[Face]:
+        """The sides that the point lies on, rows first; two sides that coincide are one, an equation."""
+        found = []
+        for is_bound, value, lower, upper in self._sides(point):
+            below, above = value == _times(lower, point), value == _times(upper, point)
+            for k in np.flatnonzero(below | above).tolist():
+                sense: Sense = "=" if below[k] and above[k] else ">=" if below[k] else "<="
+                found.append(self._face(is_bound, k, sense, point, value))
+        return found
+
+    def tight_places(self, point: ExactPoint) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The same without names: the indices of the tight rows, and of the variables that are at a bound."""
+        rows, columns = (
+            np.flatnonzero((value == _times(lower, point)) | (value == _times(upper, point)))
+            for _, value, lower, upper in self._sides(point)
+        )
+        return rows, columns
+
+    def _sides(self, point: ExactPoint) -> tuple[tuple[bool, ExactArray, ExactArray, ExactArray], ...]:
+        """Values, times the denominator, and bounds: of the rows, of the variables."""
+        return (
+            (False, self.row_values(point), self.row_lower, self.row_upper),
+            (True, point.numerators, self.lower, self.upper),
+        )
+
+    def _face(self, is_bound: bool, k: int, sense: Sense, point: ExactPoint, value: ExactArray) -> Face:
+        names = self.columns if is_bound else self.rows
+        lower, upper = (self.lower, self.upper) if is_bound else (self.row_lower, self.row_upper)
+        bound = upper[k] if sense == "<=" else lower[k]
+        return Face(str(names[k]), is_bound, k, sense, bound, simple(Fraction(value[k]) / point.denominator))
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"Polyhedron({rows:,} rows, {columns:,} columns, {len(self.entry):,} nonzeros)"
+
+
+def _times(bound: ExactArray, point: ExactPoint) -> ExactArray:
+    """Bounds in units of 1 / denominator."""
+    return bound if point.denominator == 1 else bound * point.denominator

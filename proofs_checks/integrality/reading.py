@@ -1,0 +1,170 @@
+"""Polyhedra from anywhere: a `LinearProgram`, any linear Pyomo model, or arrays of anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from formulations.errors import InvalidInputError
+from proofs_checks.integrality.exact_numbers import ExactArray, exact_array, exact_number
+from proofs_checks.integrality.polyhedron import Polyhedron
+
+
+def read_polyhedron(
+    source: Any,
+    row_lower: Any = -np.inf,
+    row_upper: Any = np.inf,
+    lower: Any = 0,
+    upper: Any = np.inf,
+    *,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> Polyhedron:
+    """The polyhedron  row_lower <= A x <= row_upper,  lower <= x <= upper  in exact numbers.
+
+    Parameters
+    ----------
+    source
+        a `LinearProgram`, whose integrality is dropped: its relaxation; a linear Pyomo model, likewise, with its active
+        constraints and its variables' bounds; or A, two-dimensional: anything that `numpy.asarray` takes, or a scipy sparse array
+        or matrix. A `Polyhedron` is returned as it is. The further parameters go with arrays alone.
+    row_lower, row_upper
+        a number for all rows or one for each: equal for equations, infinite where there is none.
+    lower, upper
+        of the variables, likewise; default 0 and none, as linear programming has it. Pass ``lower=-np.inf`` for free ones.
+    rows, columns
+        names; default r0, r1, ... and c0, c1, ...
+
+    Raises
+    ------
+    InvalidInputError
+        for sizes that do not fit each other, entries that are no finite numbers, and models that are not linear.
+    """
+    if isinstance(source, Polyhedron):
+        return source
+    if hasattr(source, "row_lower") and hasattr(source, "matrix"):
+        body, sides = source.matrix, (source.row_lower, source.row_upper, source.lower, source.upper)
+        return _of_arrays(body, *sides, source.rows, source.columns)
+    if hasattr(source, "component_data_objects"):
+        return _of_model(source)
+    return _of_arrays(source, row_lower, row_upper, lower, upper, rows, columns)
+
+
+def _of_arrays(
+    matrix: Any,
+    row_lower: Any,
+    row_upper: Any,
+    lower: Any,
+    upper: Any,
+    rows: Sequence[str] | None,
+    columns: Sequence[str] | None,
+) -> Polyhedron:
+    """Arrays and names, checked."""
+    (m, n), start, index, entry = _by_rows(matrix)
+    names = []
+    for kind, letter, given, length in (("rows", "r", rows, m), ("columns", "c", columns, n)):
+        names.append([f"{letter}{k}" for k in range(length)] if given is None else given)
+        if len(names[-1]) != length:
+            raise InvalidInputError(f"{kind}: {len(names[-1])} names for a matrix with {length} {kind}")
+    return Polyhedron(
+        start,
+        index,
+        entry,
+        _bounds(row_lower, m, "row_lower"),
+        _bounds(row_upper, m, "row_upper"),
+        _bounds(lower, n, "lower"),
+        _bounds(upper, n, "upper"),
+        names[0],
+        names[1],
+    )
+
+
+def _by_rows(matrix: Any) -> tuple[tuple[int, int], NDArray[np.int64], NDArray[np.int64], ExactArray]:
+    """Shape, starts, columns and exact entries, row by row, zeros left out."""
+    if sparse.issparse(matrix):
+        body: Any = sparse.csr_array(matrix)  # type: ignore[call-overload]
+        body = body.copy()
+        body.sum_duplicates()
+        body.eliminate_zeros()
+        return body.shape, body.indptr.astype(np.int64), body.indices.astype(np.int64), exact_array(body.data, "matrix")
+    dense = exact_array(matrix, "matrix")
+    if dense.ndim != 2:
+        raise InvalidInputError(f"matrix has the shape {dense.shape}; give two dimensions, rows and columns")
+    row, column = np.nonzero(dense)
+    start = np.searchsorted(row, np.arange(dense.shape[0] + 1)).astype(np.int64)
+    return (dense.shape[0], dense.shape[1]), start, column.astype(np.int64), dense[row, column]
+
+
+def _bounds(given: Any, length: int, what: str) -> ExactArray:
+    """One exact bound each."""
+    bound = exact_array(given, what, infinite=True)
+    if bound.ndim and bound.shape != (length,):
+        raise InvalidInputError(f"{what} has the shape {bound.shape}; give one number, or {length}")
+    return np.broadcast_to(bound, (length,)).copy()
+
+
+def _of_model(model: Any) -> Polyhedron:
+    """Rows and columns of any linear Pyomo model, in the order in which it declares them; fixed variables have equal bounds."""
+    import pyomo.environ as pyo
+
+    variables = list(model.component_data_objects(pyo.Var))
+    constraints = list(model.component_data_objects(pyo.Constraint, active=True))
+    place = {id(v): j for j, v in enumerate(variables)}
+    start, index, entry = [0], [], []
+    sides: list[list[Any]] = [[], []]
+    for row in constraints:
+        coefficients, constant = _linear(row, place)
+        index += sorted(coefficients)
+        entry += [coefficients[j] for j in sorted(coefficients)]
+        start.append(len(index))
+        for side, bound, none in zip(sides, (row.lb, row.ub), (-np.inf, np.inf), strict=True):
+            side.append(none if _absent(bound) else exact_number(bound, f"the bound of {row.name}") - constant)
+    box = np.array([_box(v, pyo) for v in variables], dtype=object).reshape(-1, 2)
+    return Polyhedron(
+        np.array(start, dtype=np.int64),
+        np.array(index, dtype=np.int64),
+        np.array(entry, dtype=object),
+        np.array(sides[0], dtype=object),
+        np.array(sides[1], dtype=object),
+        box[:, 0],
+        box[:, 1],
+        [row.name for row in constraints],
+        [v.name for v in variables],
+    )
+
+
+def _linear(row: Any, place: dict[int, int]) -> tuple[dict[int, Any], Any]:
+    """The coefficients of a constraint's body by column, and its constant."""
+    from pyomo.repn import generate_standard_repn
+
+    form = generate_standard_repn(row.body)
+    if not form.is_linear():
+        raise InvalidInputError(f"the constraint {row.name} is not linear; give a linear model")
+    found: dict[int, Any] = {}
+    for variable, coefficient in zip(form.linear_vars, form.linear_coefs, strict=True):
+        if id(variable) not in place:
+            raise InvalidInputError(f"the constraint {row.name} is about {variable.name}, which is no variable of the model")
+        if coefficient:
+            found[place[id(variable)]] = exact_number(coefficient, f"the coefficient of {variable.name} in {row.name}")
+    return found, exact_number(form.constant, f"the constant in {row.name}")
+
+
+def _box(variable: Any, pyo: Any) -> tuple[Any, Any]:
+    """Both bounds of a variable; its value twice where it is fixed."""
+    if variable.fixed:
+        value = exact_number(pyo.value(variable), f"the fixed value of {variable.name}")
+        return value, value
+    name = f"the bound of {variable.name}"
+    return (
+        -np.inf if _absent(variable.lb) else exact_number(variable.lb, name),
+        np.inf if _absent(variable.ub) else exact_number(variable.ub, name),
+    )
+
+
+def _absent(bound: Any) -> bool:
+    """Whether a side has no bound."""
+    return bound is None or abs(bound) == np.inf

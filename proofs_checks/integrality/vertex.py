@@ -1,0 +1,113 @@
+"""Is a point a vertex: feasible, with tight rows and bounds of full rank?
+
+    x is a vertex of {x : A x <= b}   if and only if   A x <= b and rank {a_i : a_i x = b_i} = n                  (1)
+
+(Schrijver 1986, section 8.5). A tight bound is a row e_j, so it fixes column j, and only the other columns are eliminated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from proofs_checks.integrality.elimination import rank_and_kernel
+from proofs_checks.integrality.exact_numbers import Number
+from proofs_checks.integrality.polyhedron import ExactPoint, Face, Polyhedron
+from proofs_checks.integrality.reading import read_polyhedron
+from proofs_checks.verdict import Verdict
+
+METHOD = "rank of the tight rows, exact"
+
+
+@dataclass(frozen=True, eq=False)
+class VertexCertificate:
+    """What (1) is about.
+
+    Parameters
+    ----------
+    point
+        in exact numbers.
+    violated
+        the first row or bound that the point does not fulfil; None where it is feasible.
+    tight
+        the rows and bounds that hold with equality, rows first.
+    rank, dimension
+        of the tight ones, and n.
+    direction
+        by name, where the rank is below n: from a feasible point one can move both ways along it and stay inside.
+    """
+
+    point: ExactPoint
+    violated: Face | None
+    tight: tuple[Face, ...]
+    rank: int
+    dimension: int
+    direction: dict[str, Number] | None
+
+    @property
+    def feasible(self) -> bool:
+        """Whether all rows and bounds are fulfilled."""
+        return self.violated is None
+
+    @property
+    def is_integral(self) -> bool:
+        """Whether all coordinates are whole."""
+        return self.point.is_integral
+
+    @property
+    def fractional(self) -> tuple[str, Number] | None:
+        """The first coordinate that is not whole, with its name."""
+        places = self.point.fractional
+        return (str(self.point.columns[places[0]]), self.point.value(int(places[0]))) if places.size else None
+
+    def __str__(self) -> str:
+        if self.violated is not None:
+            return f"infeasible: {self.violated}"
+        kind = "integral" if self.fractional is None else "fractional, {} = {}".format(*self.fractional)
+        return f"{len(self.tight)} tight rows and bounds of rank {self.rank}, {self.dimension} variables; {kind}"
+
+
+def check_vertex(polyhedron: Any, point: Any) -> Verdict:
+    """Is the point a vertex of the polyhedron?
+
+    Parameters
+    ----------
+    polyhedron
+        see `proofs_checks.integrality.reading.read_polyhedron`.
+    point
+        one number for each column, in order or by name; floats are taken at their word.
+
+    Returns
+    -------
+    Verdict
+        certificate: `VertexCertificate`.
+
+    Raises
+    ------
+    InvalidInputError
+        for a point of another size, and as `read_polyhedron`.
+    """
+    body = read_polyhedron(polyhedron)
+    certificate = vertex_certificate(body, body.point(point))
+    holds = certificate.feasible and certificate.rank == certificate.dimension
+    rows, columns = body.shape
+    return Verdict(
+        f"the point is a vertex of the polyhedron of {rows:,} rows and {columns:,} columns", holds, METHOD, certificate
+    )
+
+
+def vertex_certificate(polyhedron: Polyhedron, point: ExactPoint) -> VertexCertificate:
+    """(1) for a point: what is violated, what is tight, and of which rank."""
+    tight = tuple(polyhedron.tight(point))
+    rank, direction = rank_of(polyhedron, *polyhedron.tight_places(point))
+    named = None if direction is None else {str(polyhedron.columns[j]): x for j, x in sorted(direction.items())}
+    return VertexCertificate(point, polyhedron.violated(point), tight, rank, len(polyhedron.columns), named)
+
+
+def rank_of(polyhedron: Polyhedron, rows: Iterable[int], columns: Iterable[int]) -> tuple[int, dict[int, Number] | None]:
+    """The rank of some rows and of the bounds of some variables, and a direction along all of them where it is below n."""
+    fixed = {int(j) for j in columns}
+    rest = ({j: x for j, x in polyhedron.row(int(k)).items() if j not in fixed} for k in rows)
+    rank, direction = rank_and_kernel(rest, (j for j in range(len(polyhedron.columns)) if j not in fixed))
+    return rank + len(fixed), direction

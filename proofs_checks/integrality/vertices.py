@@ -1,0 +1,141 @@
+"""All vertices of a small polyhedron, exactly.
+
+The polyhedron  {x : a x <= b, e x = f}  is the slice x_0 = 1 of the cone
+
+    { (x_0, x) :   b x_0 - a x >= 0,   e x - f x_0 = 0,   x_0 >= 0 },                                              (1)
+
+whose extreme rays are its vertices (x_0 > 0, over x_0) and its unbounded directions (x_0 = 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+from proofs_checks.integrality.double_description import extreme_rays
+from proofs_checks.integrality.exact_numbers import ExactArray, Number, common_denominator
+from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
+from proofs_checks.integrality.reading import read_polyhedron
+
+LIMIT = 50_000
+"""Rays on the way, unless told otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vertices:
+    """The k vertices of a polyhedron, and its unbounded directions.
+
+    Parameters
+    ----------
+    polyhedron
+        whose they are.
+    numerators
+        int64 or Python's integers, shape (k, n).
+    denominators
+        shape (k,): vertex i is ``numerators[i] / denominators[i]``, in lowest terms.
+    directions
+        integers, shape (d, n): the extreme rays of the recession cone; none where the polyhedron is bounded.
+    most_rays
+        the largest number of rays on the way: how far the limit was.
+    """
+
+    polyhedron: Polyhedron
+    numerators: NDArray[Any]
+    denominators: NDArray[Any]
+    directions: NDArray[Any]
+    most_rays: int
+
+    def __len__(self) -> int:
+        return len(self.denominators)
+
+    def __getitem__(self, k: int) -> ExactPoint:
+        return ExactPoint(self.polyhedron.columns, self.numerators[k].astype(object), int(self.denominators[k]))
+
+    def __iter__(self) -> Iterator[ExactPoint]:
+        return (self[k] for k in range(len(self)))
+
+    @property
+    def is_integral(self) -> NDArray[np.bool_]:
+        """Which vertices are integral, shape (k,)."""
+        integral: NDArray[np.bool_] = (self.denominators == 1).astype(bool)
+        return integral
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the polyhedron is a polytope."""
+        return not len(self.directions)
+
+    def __repr__(self) -> str:
+        fractional = len(self) - int(self.is_integral.sum())
+        return f"Vertices({len(self):,}, {fractional:,} of them fractional)"
+
+
+def vertices(polyhedron: Any, *, limit: int = LIMIT) -> Vertices:
+    """Enumerate all vertices, by double description in integers.
+
+    The time grows with the square to cube of the number of rays: half a second for 9,000, ten seconds for 48,000 (measured).
+
+    Parameters
+    ----------
+    polyhedron
+        see `proofs_checks.integrality.reading.read_polyhedron`.
+    limit
+        largest number of rays on the way, of vertices as well.
+
+    Raises
+    ------
+    InvalidInputError
+        for a polyhedron with more, and for one that contains a line: it has no vertices.
+    """
+    body = read_polyhedron(polyhedron)
+    equations, inequalities = _homogeneous(body)
+    cone = extreme_rays(equations, inequalities, limit=limit)
+    at = cone.rays[:, 0] > 0
+    if at.any() and len(cone.lines):
+        line = {str(body.columns[j]): int(x) for j, x in enumerate(cone.lines[0][1:]) if x}
+        raise InvalidInputError(f"the polyhedron contains a line, along {line}, so it has no vertices; give the variables bounds")
+    if not at.any():  # empty: no direction means anything
+        nothing = np.zeros((0, len(body.columns)), dtype=np.int64)
+        return Vertices(body, nothing, np.zeros(0, dtype=np.int64), nothing, cone.most_rays)
+    found, away = cone.rays[at], cone.rays[~at]
+    return Vertices(body, found[:, 1:], found[:, 0], away[:, 1:], cone.most_rays)
+
+
+def _homogeneous(body: Polyhedron) -> tuple[NDArray[Any], NDArray[Any]]:
+    """(1): equations and inequalities as integers, x_0 first; x_0 >= 0 is the first inequality."""
+    n = len(body.columns)
+    equations, inequalities = [], [_integers([1] + [0] * n)]
+    rows: list[tuple[dict[int, Number], Any, Any]] = [
+        (body.row(k), body.row_lower[k], body.row_upper[k]) for k in range(len(body.rows))
+    ]
+    rows += [({j: 1}, body.lower[j], body.upper[j]) for j in range(n)]
+    for entries, lower, upper in rows:
+        dense: list[Number] = [0] * n
+        for j, x in entries.items():
+            dense[j] = x
+        if lower == upper:
+            equations.append(_integers([-lower, *dense]))
+            continue
+        if lower != -np.inf:
+            inequalities.append(_integers([-lower, *dense]))
+        if upper != np.inf:
+            inequalities.append(_integers([upper, *(-x for x in dense)]))
+    return _rows(equations, n + 1), _rows(inequalities, n + 1)
+
+
+def _integers(row: Sequence[Number]) -> list[int]:
+    """A row times its common denominator."""
+    scale = common_denominator(row)
+    return [int(x * scale) for x in row]
+
+
+def _rows(rows: list[list[int]], width: int) -> NDArray[Any]:
+    """int64 where all entries fit, else Python's integers."""
+    array: ExactArray = np.array(rows, dtype=object).reshape(len(rows), width)
+    largest = max((abs(x) for row in rows for x in row), default=0)
+    return array.astype(np.int64) if largest < 2**31 else array

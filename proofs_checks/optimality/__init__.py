@@ -1,0 +1,1 @@
+"""Prunings: value and bound recounted from trees, rows and prices; paths; budgets."""

@@ -1,0 +1,229 @@
+"""Corollary 4.3 of NWS15, honestly: at which budgets has the linear relaxation of LP1 an integral optimum?
+
+    "The linear program relaxation of (IP3) produces an optimally pruned tree for a given budget B."
+
+Its proof takes a lambda whose optimum costs exactly B; there mostly is none. LP1 is IP3's rows with the row  cost <= B. With the
+rows of a proven path, (cost_k, error_k), costs falling:
+
+    B >= cost_0:                LP1 = error_0, integral: the budget binds nothing                                        (1)
+    B  = cost_k:                LP1 = error_k, integral                                                                   (2)
+    cost_{k+1} < B < cost_k:    LP1 = mu error_k + (1 - mu) error_{k+1},     B = mu cost_k + (1 - mu) cost_{k+1}          (3)
+
+In (3) the mixture of the two prunings is feasible and costs B. No point is better: with lambda* the breakpoint between the rows,
+error + lambda* cost >= opt(lambda*) on all of IP3's relaxation, for that is what the path's loads prove, so where cost <= B
+
+    error  >=  opt(lambda*) - lambda* B  =  mu error_k + (1 - mu) error_{k+1}                                             (4)
+
+An integral point that is as good has equality in (4): it is an optimal pruning at lambda* that costs exactly B
+(`proofs_checks.optimality.edges` looks for one), or, where lambda* = 0, one that costs less.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from formulations.cost_items import Price, exact
+from formulations.pruning_path import PruningPath
+from proofs_checks.optimality.edges import Edge, edges_of
+from proofs_checks.optimality.path_optimality import PathProof, prove_path
+from proofs_checks.optimality.recount import Refuted
+from proofs_checks.verdict import Verdict
+
+CLAIM = "the linear relaxation of LP1 has an integral optimum at {} (Corollary 4.3 of NWS15)"
+
+METHOD = "the proven path's breakpoints, mixtures of neighbours, weak duality"
+
+
+@dataclass(frozen=True)
+class Point:
+    """Cost and error of a pruning, or of a mixture of two."""
+
+    cost: Fraction
+    error: Fraction
+
+
+@dataclass(frozen=True)
+class AtBudget:
+    """The optimum of LP1's relaxation at one budget.
+
+    Parameters
+    ----------
+    lam
+        lambda*: what a unit of the budget is worth there.
+    cheaper, dearer
+        the two prunings that it mixes; the same one where it is a breakpoint's.
+    weight
+        mu, the part of the dearer one.
+    value
+        of the relaxation.
+    integral
+        whether some pruning within the budget is as good; None: undecided.
+    components
+        of the edge: 1 where nothing lies between its ends, 0 at a breakpoint.
+    """
+
+    budget: Fraction
+    lam: Fraction
+    cheaper: Point
+    dearer: Point
+    weight: Fraction
+    value: Fraction
+    integral: bool | None
+    components: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: floats, and the exact weight as text."""
+        return {
+            "budget": float(self.budget),
+            "lambda": float(self.lam),
+            "cheaper": {"cost": float(self.cheaper.cost), "error": float(self.cheaper.error)},
+            "dearer": {"cost": float(self.dearer.cost), "error": float(self.dearer.error)},
+            "weight": float(self.weight),
+            "weight_exact": str(self.weight),
+            "value": float(self.value),
+            "integral": self.integral,
+            "components": self.components,
+        }
+
+    @property
+    def answer(self) -> str:
+        """In a word."""
+        return {True: "integral", False: "fractional", None: "undecided"}[self.integral]
+
+    def __str__(self) -> str:
+        mix = f"{float(self.weight):.3g} of cost {float(self.dearer.cost):g}, the rest of cost {float(self.cheaper.cost):g}"
+        return f"B = {float(self.budget):g}: {self.answer}, LP1 = {float(self.value):.9g}, {mix}"
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """The budgets that were asked for, and the breakpoints, where the answer is always yes.
+
+    Parameters
+    ----------
+    rows
+        one a budget.
+    breakpoints
+        the path's prunings, dearest first: an integral optimum at each of their costs.
+    lam
+        the breakpoint between each two neighbours.
+    components
+        for each two neighbours, into how many parts what lies between them falls.
+    """
+
+    rows: tuple[AtBudget, ...]
+    breakpoints: tuple[Point, ...]
+    lam: tuple[Fraction, ...]
+    components: tuple[int, ...]
+
+    @property
+    def counterexample(self) -> AtBudget | None:
+        """The first budget without an integral optimum."""
+        return next((row for row in self.rows if row.integral is False), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "budgets": [row.to_dict() for row in self.rows],
+            "breakpoints": [{"cost": float(p.cost), "error": float(p.error)} for p in self.breakpoints],
+            "lambda": [float(x) for x in self.lam],
+            "components": list(self.components),
+        }
+
+    def table(self) -> str:
+        """The budgets line by line, to be read."""
+        heads = ("budget", "lambda", "cheaper", "its error", "dearer", "its error", "weight", "LP1", "components")
+        lines = ["".join(f"{head:>11}" for head in heads) + "  optimum"]
+        for row in self.rows:
+            numbers = (row.budget, row.lam, row.cheaper.cost, row.cheaper.error, row.dearer.cost, row.dearer.error)
+            shown = [f"{float(x):.6g}" for x in (*numbers, row.weight, row.value)]
+            lines.append("".join(f"{x:>11}" for x in (*shown, str(row.components))) + f"  {row.answer}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        counts = [sum(row.integral is answer for row in self.rows) for answer in (True, False, None)]
+        found = "{} integral, {} fractional, {} undecided".format(*counts)
+        return found if self.counterexample is None else f"{found}; {self.counterexample}"
+
+
+def check_corollary(path: PruningPath, budgets: Iterable[Price] | None = None, X: Any = None) -> Verdict:
+    """At which budgets does LP1's relaxation have an integral optimum, and what does it mix elsewhere?
+
+    Parameters
+    ----------
+    path
+        with its certificate; it is proven first, see `proofs_checks.optimality.path_optimality`.
+    budgets
+        costs per example, >= 0. Default: the middle of every edge of the hull, where the corollary has most to prove.
+    X
+        the cost sample, where it should not be the table that the problem refers to.
+
+    Returns
+    -------
+    Verdict
+        certificate: `Budgets`, or what is wrong with the path. True where every budget has an integral optimum, False with a
+        counterexample; None where neither is shown, where the path is none or proves nothing, and for instances that had to be
+        rounded: then the table is that of the rounded instance.
+
+    Raises
+    ------
+    InvalidInputError
+        for a budget that is negative or no number.
+    """
+    asked = None if budgets is None else [exact(b, f"budgets[{k}]") for k, b in enumerate(budgets)]
+    claim = CLAIM.format("the middle of every edge" if asked is None else f"{len(asked)} budgets")
+    if path.certificate is None:
+        return Verdict(claim, None, METHOD, "the path carries no certificate")
+    try:
+        proof = prove_path(path, X)
+    except Refuted as wrong:
+        return Verdict(claim, None, METHOD, f"the path is not proven: {wrong}")
+    found = _table(proof, asked)
+    holds: bool | None = all(row.integral for row in found.rows)
+    if found.counterexample is None and not holds:
+        holds = None
+    if not path.problem.integers.exact:
+        return Verdict(claim, None, f"{METHOD}; for the rounded instance", found)
+    return Verdict(claim, holds, METHOD, found)
+
+
+def _table(proof: PathProof, asked: list[Fraction] | None) -> Budgets:
+    """All budgets, in the integers that the path was proven in."""
+    path = proof.evidence.path
+    ints = path.problem.integers
+    roots = proof.evidence.recount.roots_error() * proof.evidence.recount.error_unit
+    points = tuple(
+        Point(c * ints.price_unit, roots - g * ints.gain_unit) for c, g in zip(path.integer_cost, path.integer_gain, strict=True)
+    )
+    first = proof.evidence.first_level
+    levels = range(first, first + len(points) - 1)
+    edges = edges_of(proof)
+    lam = tuple(path.breakpoints[at] for at in levels)
+    between = [edges.get(at, Edge((), ())) for at in levels]
+    if asked is None:
+        asked = [(a.cost + b.cost) / 2 for a, b in itertools.pairwise(points)]
+    rows = tuple(_at_budget(b, points, lam, between, ints.gain_unit) for b in asked)
+    return Budgets(rows, points, lam, tuple(len(e.gain) for e in between))
+
+
+def _at_budget(
+    budget: Fraction, points: tuple[Point, ...], lam: tuple[Fraction, ...], edges: list[Edge], gain_unit: Fraction
+) -> AtBudget:
+    """(1) to (4) at one budget."""
+    k = next(k for k, p in enumerate(points) if p.cost <= budget)  # the last row costs nothing
+    cheaper = points[k]
+    if k == 0 or cheaper.cost == budget:
+        rate = lam[k - 1] if k > 0 else Fraction(0)
+        return AtBudget(budget, rate, cheaper, cheaper, Fraction(1), cheaper.error, True, 0)
+    dearer, rate, edge = points[k - 1], lam[k - 1], edges[k - 1]
+    weight = (budget - cheaper.cost) / (dearer.cost - cheaper.cost)
+    value = weight * dearer.error + (1 - weight) * cheaper.error
+    if value != cheaper.error + rate * (cheaper.cost - budget):
+        raise AssertionError(f"(4) fails at the budget {budget}, on a path that was proven")
+    gain = rate * (budget - cheaper.cost) / gain_unit  # 0 where lambda* is: the cheaper one will do
+    integral = edge.reaches(gain.numerator) if gain.denominator == 1 else False
+    return AtBudget(budget, rate, cheaper, dearer, weight, value, integral, len(edge.gain))

@@ -1,0 +1,200 @@
+"""What scores prove: shares of the prices, splits decided by forcing, and loads on what is left.
+
+    share of split u in purchase j  =  w_u r_j,      r_j <= lambda price_j / sum of the weights of its open users,
+                                                     w_u = exp(s_u)                                                       (1)
+
+Weights and rates are floats, and a float is a fraction. Sums of weights are rounded up after every addition, rates and their sums
+over a split's purchases down, all by the neighbouring float: IEEE 754 gives the nearest float of a sum, a product or a quotient,
+so that neighbour is on the safe side of the true one. So no purchase is ever charged more than its price, whatever the scores,
+and (1) misses its price by some 10^-14 of it. Everything behind that is in integers. A split is decided where forcing it the
+other way makes the best closure, by `proofs_checks.optimality.tree_worth`, worth less than the pruning at hand.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.solution import SharedPrices
+from proofs_checks.optimality.item_loads import charges_of_loads, profits
+from proofs_checks.optimality.recount import Recount, Refuted
+from proofs_checks.optimality.tree_worth import Forced, forced
+
+GRID = 2**90
+"""Charges are cut down to multiples of 1 / GRID: less than a price may always be charged."""
+
+HUGE = 1e290
+"""Prices and rates above that are cut down to it, so that no sum of them leaves the range of a float."""
+
+
+class _Left:
+    """What is decided, and what is open."""
+
+    def __init__(self, recount: Recount, lam: Fraction) -> None:
+        self.recount, self.lam = recount, lam
+        self.kept: set[int] = set()
+        self.out: set[int] = set()
+        self.paid = np.zeros(recount.n_purchases, dtype=bool)
+        self._worth_of_kept = Fraction(0)
+        self.row_weight = _down_all([Fraction(int(w), recount.total) for w in np.unique(recount.weight)])[
+            np.unique(recount.weight, return_inverse=True)[1]
+        ]
+
+    def open_splits(self) -> list[int]:
+        """Neither kept, nor out, nor below one that is out; parents first."""
+        gone = set(self.out)
+        found = []
+        for h in self.recount.splits:
+            if self.recount.parent[h] in gone:
+                gone.add(h)
+            if h not in gone and h not in self.kept:
+                found.append(h)
+        return found
+
+    def base(self) -> Fraction:
+        """What the kept splits are worth."""
+        return self._worth_of_kept - self.lam * self.recount.cost_of(self.paid) * self.recount.cost_unit
+
+    def charges(self, nodes: NDArray[Any], score: NDArray[Any]) -> dict[int, int]:
+        """(1) summed over each open split's purchases, in units of 1 / GRID."""
+        splits = self.open_splits()
+        weight = _weights(splits, nodes, score)
+        recount = self.recount
+        rate = np.zeros(recount.n_purchases)
+        bearing = [h for h in splits if weight.get(h, 0.0) > 0.0]
+        for segment in recount.segments(bearing):
+            rate[segment.purchases] = np.nextafter(rate[segment.purchases] + weight[segment.split], math.inf)
+        for m in range(recount.costs.n_items):
+            if recount.priced[m]:
+                mine = recount.by_item(m)
+                rate[mine] = _quotient(self._prices(m), rate[mine])
+        rate[self.paid] = 0.0
+        charge = dict.fromkeys(splits, 0)
+        for segment in recount.segments(bearing):
+            total = math.fsum(rate[segment.purchases].tolist())
+            charge[segment.split] += _product(weight[segment.split], float(np.nextafter(total, 0.0)))
+        return charge
+
+    def _prices(self, item: int) -> NDArray[np.float64]:
+        """Lambda times the price of each purchase of an item, rounded down."""
+        per_weight = self.lam * self.recount.price[item] * self.recount.cost_unit * self.recount.total
+        if self.recount.once[item]:
+            return _down_all([per_weight])
+        prices: NDArray[np.float64] = np.nextafter(_down_all([per_weight])[0] * self.row_weight, 0.0)
+        return prices
+
+    def forced(self, charge: dict[int, int]) -> tuple[Forced, Fraction]:
+        """The trees at these charges, and the unit of what they are worth."""
+        profit, unit = profits(self.recount, self.lam, charge, Fraction(1, GRID))
+        return forced(profit, self.recount.left, self.recount.right, self.recount.parent), unit
+
+    def decide(self, fixed_in: list[int], fixed_out: list[int]) -> None:
+        """Take up what was decided."""
+        recount = self.recount
+        for h in fixed_in:
+            for m in recount.charged_items[h]:
+                self.paid[recount.purchases(h, m)] = True
+            evaluation = self.lam * recount.evaluation[h] * recount.cost_unit
+            self._worth_of_kept += recount.gain(h) * recount.error_unit - evaluation
+        self.kept.update(fixed_in)
+        self.out.update(fixed_out)
+        for h in fixed_in:
+            above = recount.parent[h]
+            if above >= 0 and above not in self.kept:
+                raise Refuted(f"split {h} is fixed in, split {above} above it is not")
+
+
+def bound_of_scores(recount: Recount, certificate: SharedPrices, value: Fraction) -> Fraction:
+    """The lower bound of (OBJ) at the certificate's lambda that its scores, decisions and loads prove.
+
+    Parameters
+    ----------
+    value
+        of the solution's pruning at that lambda: decisions are right where the other way is worse.
+
+    Raises
+    ------
+    Refuted
+        where a decision does not follow, or a load is not allowed.
+    """
+    left = _Left(recount, certificate.lam)
+    roots = recount.roots_error() * recount.error_unit
+    for k, stage in enumerate(certificate.stages):
+        trees, unit = left.forced(left.charges(stage.nodes, stage.score))
+        # what the open splits of a pruning as good as the solution's are worth at least
+        goal = (roots - value - left.base()) / unit
+        fixed_in, fixed_out = (_node_ids(ids, f"stage {k}: the fixed splits") for ids in (stage.fixed_in, stage.fixed_out))
+        for h in fixed_out:
+            if h not in trees.lost_in or trees.best - trees.lost_in[h] >= goal:
+                raise Refuted(f"stage {k}: split {h} is fixed out, but with it a pruning could be as good as the solution's")
+        for h in fixed_in:
+            if h not in trees.lost_out or trees.best - trees.lost_out[h] >= goal:
+                raise Refuted(f"stage {k}: split {h} is fixed in, but without it a pruning could be as good as the solution's")
+        left.decide(fixed_in, fixed_out)
+    if certificate.load is None:
+        trees, unit = left.forced(left.charges(certificate.nodes, certificate.score))
+    else:
+        trees, unit = _core(recount, certificate, left)
+    return min(value, roots - left.base() - trees.best * unit)
+
+
+def _core(recount: Recount, certificate: SharedPrices, left: _Left) -> tuple[Forced, Fraction]:
+    """The open trees under the loads of the core, after checking that these are allowed."""
+    nodes = _node_ids(certificate.nodes, "the core's splits")
+    everything = left.open_splits()
+    strangers = sorted(set(nodes) - set(everything))
+    if strangers:
+        raise Refuted(f"split {strangers[0]} is in the core, but it is decided already, or no split")
+    borne = charges_of_loads(recount, certificate.load, certificate.unit, certificate.lam, nodes, left.paid)
+    charge = {h: borne.get(h, 0) for h in everything}
+    profit, unit = profits(recount, certificate.lam, charge, certificate.unit)
+    return forced(profit, recount.left, recount.right, recount.parent), unit
+
+
+def _weights(splits: list[int], nodes: NDArray[Any], score: NDArray[Any]) -> dict[int, float]:
+    """exp(s_u), the largest 1: only ratios count."""
+    ids = _node_ids(nodes, "the splits with scores")
+    if not isinstance(score, np.ndarray) or score.shape != (len(ids),) or score.dtype.kind != "f":
+        raise Refuted(f"{np.size(score)} scores for {len(ids)} splits; there must be a real number for each")
+    strangers = sorted(set(ids) - set(splits))
+    if strangers:
+        raise Refuted(f"split {strangers[0]} has a score, but it is decided already, or no split")
+    if not np.isfinite(score).all():
+        h = ids[int(np.argmin(np.isfinite(score)))]
+        raise Refuted(f"split {h} has no finite score")
+    s = score.astype(np.float64)
+    return dict(zip(ids, np.exp(s - s.max(initial=-math.inf)).tolist(), strict=True))
+
+
+def _node_ids(ids: Any, what: str) -> list[int]:
+    """Ids of nodes, each once; whether they are open splits is for the caller to see."""
+    if not isinstance(ids, np.ndarray) or ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise Refuted(f"{what} are no array of node numbers")
+    found: list[int] = ids.tolist()
+    if len(set(found)) != len(found):
+        raise Refuted(f"{what} name a split twice")
+    return found
+
+
+def _down_all(numbers: list[Fraction]) -> NDArray[np.float64]:
+    """The floats below some fractions >= 0; `HUGE` at most."""
+    below: NDArray[np.float64] = np.nextafter(np.array([HUGE if x > HUGE else float(x) for x in numbers]), 0.0)
+    return below
+
+
+def _quotient(price: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Price / weight rounded down; 0 where nobody has a weight."""
+    with np.errstate(over="ignore"):
+        rate = np.divide(price, weight, out=np.zeros_like(weight), where=weight > 0.0)
+    below: NDArray[np.float64] = np.nextafter(np.minimum(rate, HUGE), 0.0)
+    return below
+
+
+def _product(weight: float, rate: float) -> int:
+    """Weight times rate, in units of 1 / GRID, rounded down."""
+    (a, b), (c, d) = weight.as_integer_ratio(), rate.as_integer_ratio()
+    return a * c * GRID // (b * d)

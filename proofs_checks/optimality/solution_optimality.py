@@ -1,0 +1,97 @@
+"""Is a pruning optimal? The value by routing the rows again, the bound from the certificate.
+
+    bound  <=  optimum  <=  value  =  error + lambda cost                                                                (1)
+
+`proofs_checks.optimality.recount` takes the instance from its trees, rows and prices; it shares no code with the solvers. What
+loads prove is in `item_loads` beside it, what scores prove in `shared_prices`; paths are checked in `path_optimality`.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from numbers import Rational, Real
+from typing import Any
+
+from formulations.cost_items import exact
+from formulations.problem import PruningProblem
+from formulations.solution import ItemLoads, SharedPrices, Solution
+from proofs_checks.optimality.item_loads import bound_of_loads
+from proofs_checks.optimality.recount import Recount, Refuted, shown
+from proofs_checks.optimality.shared_prices import bound_of_scores
+from proofs_checks.verdict import Verdict
+
+METHOD = "routing again, weak duality in exact integers"
+
+PRECISION = 1e-12
+"""How far the floats `value` and `bound` may be from the exact numbers, relatively; absolutely where the value is below 1."""
+
+
+def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -> Verdict:
+    """Does the solution's pruning have its value, and does its certificate prove its bound?
+
+    Exact, in time and memory about linear in the usage arcs: seconds for some millions. How good the bound is, the solution says
+    itself: its status and gap follow from value, bound and tolerance.
+
+    Parameters
+    ----------
+    problem
+        the instance, not necessarily the one that the solution carries.
+    solution
+        with a certificate: `ItemLoads`, or `SharedPrices`.
+    X
+        the cost sample, where it should not be the table that the problem refers to; weights and rows are the problem's.
+
+    Returns
+    -------
+    Verdict
+        certificate: value, bound and gap as floats, or what is wrong. None where the solution carries no certificate.
+
+    Raises
+    ------
+    InvalidInputError
+        for a lambda, a table, weights or prices that are no such thing.
+    """
+    claim = f"the pruning is worth {solution.value!r} at lambda = {solution.lam!r}, and no pruning less than {solution.bound!r}"
+    if solution.pruning is None or solution.certificate is None:
+        return Verdict(claim, None, METHOD, "the solution carries no pruning, or no certificate")
+    lam = exact(solution.lam, "lam")
+    try:
+        value, bound = _value_and_bound(Recount(problem, X), solution, lam)
+        _compare(solution, value, bound)
+    except Refuted as wrong:
+        return Verdict(claim, False, METHOD, str(wrong))
+    return Verdict(claim, True, METHOD, {"value": float(value), "bound": float(bound), "gap": float(value - bound)})
+
+
+def _value_and_bound(recount: Recount, solution: Solution, lam: Fraction) -> tuple[Fraction, Fraction]:
+    """(1), exactly."""
+    certificate = solution.certificate
+    assert solution.pruning is not None
+    if not isinstance(certificate, ItemLoads | SharedPrices):
+        raise Refuted(f"the certificate is {type(certificate).__name__}, neither loads nor scores")
+    for name, number in (("lambda", certificate.lam), ("unit", certificate.unit)):
+        if not isinstance(number, Rational):
+            raise Refuted(f"the certificate's {name} is {number!r}, no fraction")
+    if not 0 <= certificate.lam <= lam:
+        raise Refuted(f"the certificate was made for lambda = {certificate.lam}, which is not between 0 and {lam}")
+    error, cost = recount.objective(solution.pruning.kept)
+    if isinstance(certificate, ItemLoads):
+        return error + lam * cost, bound_of_loads(recount, certificate)
+    return error + lam * cost, bound_of_scores(recount, certificate, error + certificate.lam * cost)
+
+
+def _compare(solution: Solution, value: Fraction, bound: Fraction) -> None:
+    """Value, bound and tolerance as they stand in the solution."""
+    precision = Fraction(PRECISION) * max(Fraction(1), value)
+    if not _finite(solution.value) or abs(value - Fraction(solution.value)) > precision:
+        raise Refuted(f"the pruning is worth {shown(value)}, not {solution.value!r}")
+    if solution.bound != -math.inf and (not _finite(solution.bound) or bound < Fraction(solution.bound) - precision):
+        raise Refuted(f"the certificate proves the bound {shown(bound)}, not {solution.bound!r}")
+    if not _finite(solution.tolerance) or solution.tolerance < 0:
+        raise Refuted(f"the tolerance is {solution.tolerance!r}; no status can rest on it")
+
+
+def _finite(number: object) -> bool:
+    """Whether it is a number at all, and a finite one."""
+    return isinstance(number, Real) and math.isfinite(number)

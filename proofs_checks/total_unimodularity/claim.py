@@ -1,0 +1,100 @@
+"""What all the methods have in common: the claim, and the answers that no method has to work for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proofs_checks.matrices.sign_matrix import SignMatrix
+from proofs_checks.matrices.violation import submatrix
+from proofs_checks.verdict import Verdict
+
+Place = tuple[tuple[int, ...], tuple[int, ...]]
+"""Rows and columns of a square submatrix."""
+
+
+@dataclass(frozen=True)
+class TooLarge:
+    """Why a method did not begin.
+
+    Parameters
+    ----------
+    shape
+        rows and columns of the matrix.
+    work
+        elementary steps that the method may need.
+    limit
+        elementary steps that it is allowed.
+    """
+
+    shape: tuple[int, int]
+    work: int
+    limit: int
+
+    def __str__(self) -> str:
+        rows, columns = self.shape
+        return f"{rows:,} x {columns:,} entries may take {written(self.work)} steps, the limit is {self.limit:,}"
+
+
+def written(count: int) -> str:
+    """A count for the reader: in full where that is short."""
+    if count < 10**15:
+        return f"{count:,}"
+    return f"more than 10^{int((count.bit_length() - 1) * math.log10(2))}"
+
+
+def claim(matrix: SignMatrix) -> str:
+    """The sentence that every method decides."""
+    rows, columns = matrix.shape
+    return f"the matrix with {rows:,} rows and {columns:,} columns is totally unimodular"
+
+
+def entry_refutes(matrix: SignMatrix, method: str) -> Verdict | None:
+    """The answer where one entry is none of -1, 0, 1: a violating submatrix of order 1."""
+    if matrix.other is None:
+        return None
+    row, column, _ = matrix.other
+    return Verdict(claim(matrix), False, method, submatrix(matrix, [row], [column]))
+
+
+def by_search(
+    matrix: SignMatrix,
+    method: str,
+    steps: Callable[[int, int], int],
+    limit: int,
+    search: Callable[[NDArray[np.int8], str], tuple[Place | None, Any]],
+) -> Verdict:
+    """Answer by an exponential search, within its limit, in the matrix or its transpose: what has fewer steps.
+
+    Parameters
+    ----------
+    method
+        its name in the verdict.
+    steps
+        how many for m rows and n columns.
+    limit
+        how many are allowed; the answer is undecided beyond.
+    search
+        (the entries, what their rows are called) -> (a minimal violating submatrix or None, the certificate of a yes).
+    """
+    refuted = entry_refutes(matrix, method)
+    if refuted is not None:
+        return refuted
+    m, n = matrix.shape
+    upright, flipped = steps(m, n), steps(n, m)
+    work = min(upright, flipped)
+    if work > limit:
+        return Verdict(claim(matrix), None, method, TooLarge((m, n), work, limit))
+    if upright <= flipped:
+        place, certificate = search(matrix.dense(), "rows")
+    else:
+        place, certificate = search(np.ascontiguousarray(matrix.dense().T), "columns")
+        place = None if place is None else (place[1], place[0])
+    if place is None:
+        return Verdict(claim(matrix), True, method, certificate)
+    return Verdict(claim(matrix), False, method, submatrix(matrix, *place))

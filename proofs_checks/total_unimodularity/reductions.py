@@ -1,0 +1,209 @@
+"""What can be left out of a matrix without changing whether it is totally unimodular: series-parallel reductions, and blocks.
+
+A *line* is a row or a column; row i has the number i, column j of a matrix with m rows the number m + j. A line may go if, among
+the lines that are left, it is
+
+    zero                                                                                                         (1)
+    a unit line: with a single nonzero                                                                           (2)
+    a copy of another line, or of its negative                                                                   (3)
+
+A square submatrix with a line (1) or (2), or with two lines (3), has determinant 0 or, but for the sign, that of a smaller one.
+So the matrix is totally unimodular if and only if the rest is; the same holds for "network matrix" and for "transpose of one"
+(`proofs_checks.total_unimodularity.lifting` says how the tree grows). The rest falls apart into the connected blocks of
+its nonzeros (1-sums).
+
+Lines are compared by random sums of their entries that are kept up to date as other lines go, and only then entry by entry: the
+expected time is linear in the nonzeros (Walter and Truemper 2013, section 4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from proofs_checks.matrices.sign_matrix import SignMatrix
+
+ZERO, UNIT, COPY = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Reductions:
+    """The lines that went, in this order, and what is left.
+
+    Parameters
+    ----------
+    kind
+        int8: `ZERO` (1), `UNIT` (2) or `COPY` (3).
+    line
+        int64: the line that goes.
+    partner
+        int64: the line across its only nonzero (2), the line that it copies (3), -1 (1).
+    sign
+        int8: the nonzero (2); 1 for a copy, -1 for a copy of the negative (3); 0 (1).
+    rows, columns
+        int64, ascending: what is left.
+    """
+
+    kind: NDArray[np.int8]
+    line: NDArray[np.int64]
+    partner: NDArray[np.int64]
+    sign: NDArray[np.int8]
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def __repr__(self) -> str:
+        return f"Reductions({len(self):,} lines left out, {len(self.rows):,} rows and {len(self.columns):,} columns left)"
+
+
+def reduce_matrix(matrix: SignMatrix) -> Reductions:
+    """Leave out lines by (1)-(3) until none is left that may go."""
+    m, n = matrix.shape
+    pointer, across, sign = lines_of(matrix)
+    kind, line, partner, factor, kept = _reduce(pointer, across, sign, _weights(m + n))
+    left = np.flatnonzero(kept)
+    return Reductions(kind, line, partner, factor, left[left < m], left[left >= m] - m)
+
+
+def _weights(size: int) -> NDArray[np.int64]:
+    """What a nonzero counts in the random sum of a line, by the line across."""
+    return np.random.default_rng(0).integers(-(2**62), 2**62, size)
+
+
+def lines_of(matrix: SignMatrix) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]:
+    """The nonzeros line by line, rows first: where each line begins, the lines across (ascending), the signs."""
+    m = matrix.shape[0]
+    by_row = sparse.csr_array(matrix.entries)
+    by_column = matrix.entries
+    pointer = np.concatenate([by_row.indptr.astype(np.int64), by_column.indptr[1:].astype(np.int64) + matrix.nnz])
+    across = np.concatenate([by_row.indices.astype(np.int64) + m, by_column.indices.astype(np.int64)])
+    return pointer, across, np.concatenate([by_row.data, by_column.data])
+
+
+def blocks_of(
+    matrix: SignMatrix, rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows and columns of the connected blocks of a submatrix, as indices of the whole matrix, ascending."""
+    if not rows.size and not columns.size:
+        return []
+    part: Any = matrix.part(rows, columns).entries
+    joined = sparse.coo_array(part)
+    total = rows.size + columns.size
+    graph = sparse.coo_array((np.ones(joined.nnz, np.int8), (joined.row, joined.col + rows.size)), shape=(total, total))
+    count, label = connected_components(graph.tocsr(), directed=False)
+    order = np.argsort(label, kind="stable")
+    ends = np.searchsorted(label[order], np.arange(1, count))
+    found = []
+    for lines in np.split(order, ends):
+        inside = int(np.searchsorted(lines, rows.size))
+        found.append((rows[lines[:inside]], columns[lines[inside:] - rows.size]))
+    return found
+
+
+@njit(cache=True)
+def _reduce(pointer, across, sign, weight):  # type: ignore[no-untyped-def]
+    """Take lines from a queue; a line comes back whenever one of its nonzeros went.
+
+    Every line's list is compacted when it is read: what went is then read only once.
+    """
+    total = pointer.shape[0] - 1
+    across, sign = across.copy(), sign.copy()
+    length = pointer[1:] - pointer[:-1]
+    count = length.copy()
+    key, table = _keys(pointer, across, sign, weight)
+    queue, waiting, first, queued = np.arange(total), np.ones(total, np.bool_), 0, total
+    kept = np.ones(total, np.bool_)
+    kinds, lines = np.empty(total, np.int8), np.empty(total, np.int64)
+    partners, factors = np.empty(total, np.int64), np.empty(total, np.int8)
+    done = 0
+    while queued:
+        x = queue[first]
+        first = (first + 1) % total
+        queued -= 1
+        waiting[x] = False
+        kind, partner, factor = -1, -1, 0
+        if count[x] == 0:
+            kind = ZERO
+        elif count[x] == 1:
+            _compact(x, pointer, across, sign, length, kept)
+            kind, partner, factor = UNIT, across[pointer[x]], sign[pointer[x]]
+        else:
+            partner, factor = _find_copy(x, pointer, across, sign, length, kept, count, key, table)
+            kind = COPY if partner >= 0 else -1
+        if kind < 0:
+            continue
+        kinds[done], lines[done], partners[done], factors[done] = kind, x, partner, factor
+        done += 1
+        kept[x] = False
+        for k in range(pointer[x], pointer[x] + length[x]):
+            y = across[k]
+            if not kept[y]:
+                continue
+            count[y] -= 1
+            key[y] -= sign[k] * weight[x]
+            if not waiting[y]:
+                waiting[y] = True
+                queue[(first + queued) % total] = y
+                queued += 1
+    return kinds[:done], lines[:done], partners[:done], factors[:done], kept
+
+
+@njit(cache=True)
+def _keys(pointer, across, sign, weight):  # type: ignore[no-untyped-def]
+    """The random sum of each line, modulo 2^64, and an empty table for twice as many look-ups as there can be."""
+    total = pointer.shape[0] - 1
+    key = np.zeros(total, np.int64)
+    for x in range(total):
+        for k in range(pointer[x], pointer[x + 1]):
+            key[x] += sign[k] * weight[across[k]]
+    size = 16
+    while size < 2 * (total + across.shape[0]):
+        size *= 2
+    return key, np.full(size, -1, np.int64)
+
+
+@njit(cache=True)
+def _find_copy(x, pointer, across, sign, length, kept, count, key, table):  # type: ignore[no-untyped-def]
+    """Look line x up in the table; -1 where there is no copy: x stands in the table from now on.
+
+    Lines stay in the slots of their former keys: a line is compared by its key of now.
+    """
+    mask = table.shape[0] - 1
+    wanted = abs(key[x])
+    slot = (wanted ^ (wanted >> 31)) & mask
+    while table[slot] >= 0:
+        z = table[slot]
+        if z != x and kept[z] and count[z] == count[x] and abs(key[z]) == wanted:
+            _compact(x, pointer, across, sign, length, kept)
+            _compact(z, pointer, across, sign, length, kept)
+            a, b = pointer[x], pointer[z]
+            factor = sign[a] * sign[b]
+            same = True
+            for k in range(length[x]):
+                if across[a + k] != across[b + k] or sign[a + k] != factor * sign[b + k]:
+                    same = False
+                    break
+            if same:
+                return z, factor
+        slot = (slot + 1) & mask
+    table[slot] = x
+    return -1, 0
+
+
+@njit(cache=True)
+def _compact(x, pointer, across, sign, length, kept):  # type: ignore[no-untyped-def]
+    """Drop what went from the list of line x."""
+    place = pointer[x]
+    for k in range(pointer[x], pointer[x] + length[x]):
+        if kept[across[k]]:
+            across[place], sign[place] = across[k], sign[k]
+            place += 1
+    length[x] = place - pointer[x]

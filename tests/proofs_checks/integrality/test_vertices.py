@@ -1,0 +1,252 @@
+"""Vertices: single ones by rank, all of them by double description; against brute force over bases."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations.errors import InvalidInputError
+from formulations.matrix import MATRICES
+from formulations.papers import two_trees
+from proofs_checks.integrality.elimination import rank_and_kernel
+from proofs_checks.integrality.polyhedron import Polyhedron
+from proofs_checks.integrality.reading import read_polyhedron
+from proofs_checks.integrality.vertex import check_vertex
+from proofs_checks.integrality.vertices import vertices
+from proofs_checks.matrices.linear_algebra import determinant, rank
+
+Corner = tuple[Fraction, ...]
+
+
+def solved(rows: list[list[Fraction]]) -> Corner | None:
+    """The one solution of as many equations (coefficients, right-hand side) as unknowns, by Cramer's rule; None if singular."""
+    a = [row[:-1] for row in rows]
+    below = determinant(a)
+    if not below:
+        return None
+    n = len(a)
+    return tuple(Fraction(determinant([[*r[:j], rows[i][n], *r[j + 1 :]] for i, r in enumerate(a)])) / below for j in range(n))
+
+
+def by_bases(body: Polyhedron) -> set[Corner]:
+    """All vertices: every choice of n sides, solved, and kept if feasible."""
+    n = len(body.columns)
+    sides = []
+    for k in range(len(body.rows)):
+        row = [Fraction(body.row(k).get(j, 0)) for j in range(n)]
+        sides += [[*row, Fraction(b)] for b in {body.row_lower[k], body.row_upper[k]} if abs(b) != np.inf]
+    for j in range(n):
+        unit = [Fraction(int(i == j)) for i in range(n)]
+        sides += [[*unit, Fraction(b)] for b in {body.lower[j], body.upper[j]} if abs(b) != np.inf]
+    found = {solved(list(chosen)) for chosen in itertools.combinations(sides, n)}
+    return {x for x in found if x is not None and body.violated(body.point(x)) is None}
+
+
+def corners(body: Any, **options: Any) -> set[Corner]:
+    """All vertices by the enumeration, each once."""
+    found = vertices(body, **options)
+    points = [tuple(Fraction(x) for x in point.values()) for point in found]
+    assert len(set(points)) == len(points) == len(found)
+    return set(points)
+
+
+@st.composite
+def polyhedra(draw: st.DrawFn, *, bounded: bool) -> Polyhedron:
+    """Small rows of every kind over n <= 3 variables; integers, halves, repeated and empty rows."""
+    n, m = draw(st.integers(1, 3)), draw(st.integers(0, 4))
+    entry = st.integers(-2, 2) | st.sampled_from([Fraction(1, 2), Fraction(-3, 2)])
+    matrix = np.array([[draw(entry) for _ in range(n)] for _ in range(m)], dtype=object).reshape(m, n)
+    lower, upper = [], []
+    for _ in range(m):
+        b = draw(st.integers(-2, 3))
+        kind = draw(st.sampled_from(["<=", ">=", "=", "range"]))
+        lower.append(-np.inf if kind == "<=" else b)
+        upper.append(np.inf if kind == ">=" else b + 1 if kind == "range" else b)
+    least = [draw(st.sampled_from([0, -1, Fraction(1, 3)])) for _ in range(n)]
+    most = [x + draw(st.integers(0, 2)) if bounded else np.inf for x in least]
+    return read_polyhedron(matrix, np.array(lower, dtype=object), np.array(upper, dtype=object), least, most)
+
+
+@settings(max_examples=150, deadline=None)
+@given(polyhedra(bounded=True))
+def test_polytopes_have_the_vertices_of_their_bases(body: Polyhedron) -> None:
+    """Double description finds the feasible basic solutions, each once, and nothing else; no direction leads out."""
+    assert corners(body) == by_bases(body)
+    assert vertices(body).bounded
+
+
+@settings(max_examples=100, deadline=None)
+@given(polyhedra(bounded=False))
+def test_unbounded_polyhedra_have_vertices_and_directions(body: Polyhedron) -> None:
+    """So it is without upper bounds; the directions are the vertices of the recession cone cut at height 1."""
+    expected = by_bases(body)
+    assert corners(body) == expected
+    n, m = len(body.columns), len(body.rows)
+    rows = [[body.row(k).get(j, 0) for j in range(n)] for k in range(m)] + [[1] * n]
+    low = np.array([-np.inf if b == -np.inf else 0 for b in body.row_lower] + [1], dtype=object)
+    high = np.array([np.inf if b == np.inf else 0 for b in body.row_upper] + [1], dtype=object)
+    away = by_bases(read_polyhedron(np.array(rows, dtype=object), low, high)) if expected else set()
+    directions = vertices(body).directions
+    assert {tuple(Fraction(int(x), int(d.sum())) for x in d) for d in directions} == away
+    assert len(directions) == len(away)
+    assert vertices(body).bounded == (not away)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_rank_and_kernel(data: st.DataObject) -> None:
+    """The rank is Bareiss', and below n there is a direction that every row is orthogonal to; at n there is none."""
+    m, n = data.draw(st.integers(0, 5)), data.draw(st.integers(1, 5))
+    entry = st.integers(-2, 2) | st.sampled_from([Fraction(1, 2), Fraction(2, 3)]) | st.just(0)
+    rows = [[data.draw(entry) for _ in range(n)] for _ in range(m)]
+    found, direction = rank_and_kernel([dict(enumerate(row)) for row in rows], range(n))
+    assert found == rank(rows)
+    assert (direction is None) == (found == n)
+    if direction is not None:
+        assert any(direction.values())
+        assert all(sum(row[j] * x for j, x in direction.items()) == 0 for row in rows)
+
+
+def test_corners_edges_and_inner_points_of_a_square() -> None:
+    """A corner has rank 2; an edge's point rank 1, with the edge as direction; an inner point rank 0; outside is refuted."""
+    square = read_polyhedron(np.zeros((0, 2)), upper=1, columns=["x", "y"])
+    corner = check_vertex(square, [1, 0])
+    assert corner.holds
+    assert corner.certificate.direction is None
+    assert str(corner.certificate) == "2 tight rows and bounds of rank 2, 2 variables; integral"
+    edge = check_vertex(square, {"x": 0.25, "y": 1})
+    assert edge.holds is False
+    assert (edge.certificate.rank, edge.certificate.direction) == (1, {"x": 1})
+    assert edge.certificate.fractional == ("x", Fraction(1, 4))
+    assert str(edge.certificate) == "1 tight rows and bounds of rank 1, 2 variables; fractional, x = 1/4"
+    assert check_vertex(square, [0.5, 0.5]).certificate.rank == 0
+    outside = check_vertex(square, [2, 0])
+    assert outside.holds is False
+    assert str(outside.certificate) == "infeasible: x is 2, it must be <= 1"
+
+
+def test_an_infeasible_point_of_full_rank_is_no_vertex() -> None:
+    """Where two lines cross outside, the tight rows have full rank all the same."""
+    body = read_polyhedron([[1, 1], [1, -1], [1, 0]], row_upper=[2, 2, 1])
+    verdict = check_vertex(body, [2, 0])
+    assert verdict.holds is False
+    assert (verdict.certificate.rank, verdict.certificate.feasible) == (2, False)
+    assert verdict.certificate.is_integral
+
+
+def test_more_tight_rows_than_variables() -> None:
+    """The tip of a pyramid over a square: four tight rows of rank 3; repeated rows add nothing to the rank."""
+    pyramid = read_polyhedron([[1, 0, 1], [-1, 0, 1], [0, 1, 1], [0, -1, 1]], row_upper=1, lower=[-1, -1, 0])
+    tip = check_vertex(pyramid, [0, 0, 1])
+    assert tip.holds
+    assert (len(tip.certificate.tight), tip.certificate.rank) == (4, 3)
+    assert corners(pyramid) == {(0, 0, 1), (1, 1, 0), (1, -1, 0), (-1, 1, 0), (-1, -1, 0)}
+    doubled = check_vertex(read_polyhedron([[1, 1], [2, 2]], row_upper=[1, 2]), [0.5, 0.5])
+    assert doubled.holds is False
+    assert doubled.certificate.rank == 1
+    assert doubled.certificate.direction == {"c0": -1, "c1": 1}
+
+
+def test_the_direction_stays_inside() -> None:
+    """From a point that is no vertex, a small step either way along the direction is feasible and keeps the tight rows tight."""
+    program = read_polyhedron(MATRICES["IP1"](two_trees(), lam=1, relax=True))
+    found = vertices(program)
+    for a, b in itertools.pairwise(found):
+        middle = [(x + y) / Fraction(2) for x, y in zip(a.values(), b.values(), strict=True)]
+        certificate = check_vertex(program, middle).certificate
+        assert certificate.feasible
+        step = Fraction(1, 1000)
+        for sign in (1, -1):
+            moved = dict(certificate.point)
+            for name, x in certificate.direction.items():
+                moved[name] += sign * step * x
+            assert program.violated(program.point(moved)) is None
+            assert [f.name for f in program.tight(program.point(moved))] == [f.name for f in certificate.tight]
+
+
+@pytest.mark.parametrize("name", ["IP0", "IP1", "IP3", "closure"])
+def test_every_vertex_of_the_papers_instance_is_one(name: str) -> None:
+    """Enumeration and rank agree, vertex by vertex."""
+    number = {} if name == "IP0" else {"lam": 1}
+    program = MATRICES[name](two_trees(), relax=True, **number)
+    found = vertices(program)
+    assert len(found) > 10
+    assert all(check_vertex(program, point) for point in found)
+
+
+def test_known_polytopes() -> None:
+    """Cubes have 2^d vertices, cross-polytopes 2 d, the 4 x 4 assignment polytope the 24 permutations."""
+    assert len(vertices(read_polyhedron(np.zeros((0, 9)), upper=1))) == 512
+    signs = np.array(list(itertools.product([-1, 1], repeat=5)))
+    cross = vertices(read_polyhedron(signs, row_upper=1, lower=-np.inf))
+    assert {tuple(v.values()) for v in cross} == {tuple(s * row) for row in np.eye(5, dtype=int) for s in (1, -1)}
+    assert cross.most_rays >= 10
+    sums = np.vstack([np.kron(np.eye(4), np.ones((1, 4))), np.kron(np.ones((1, 4)), np.eye(4))])
+    permutations = vertices(read_polyhedron(sums, 1, 1))
+    assert len(permutations) == 24
+    assert permutations.is_integral.all()
+
+
+def test_odd_circles_have_one_fractional_vertex() -> None:
+    """x_i + x_j <= 1 around a circle of 5: the 11 stable sets and the point of halves, and no other."""
+    edges = np.array([[int(j in (i, (i + 1) % 5)) for j in range(5)] for i in range(5)])
+    found = vertices(read_polyhedron(edges, row_upper=1))
+    fractional = [dict(v) for v, whole in zip(found, found.is_integral, strict=True) if not whole]
+    assert fractional == [dict.fromkeys([f"c{j}" for j in range(5)], Fraction(1, 2))]
+    assert len(found) == 12
+    assert repr(found) == "Vertices(12, 1 of them fractional)"
+
+
+def test_more_than_64_constraints() -> None:
+    """Tangents y >= 2 k x - k^2 of a parabola, k = 0 .. 149: neighbours meet at x = k + 1/2, three words of bits apart."""
+    k = np.arange(150)
+    body = read_polyhedron(np.column_stack([-2 * k, np.ones(150, dtype=int)]), -(k**2), lower=[0, 0], upper=[149, 30000])
+    between = {(Fraction(2 * int(j) + 1, 2), Fraction(int(j) * (int(j) + 1))) for j in k[:-1]}
+    assert corners(body) == between | {(0, 0), (149, 149**2), (0, 30000), (149, 30000)}
+
+
+def test_numbers_beyond_64_bits() -> None:
+    """Coefficients of 10^20 and corners of 10^30 are as exact as others: the same triangle, scaled."""
+    big = 10**20
+    scaled = read_polyhedron(np.array([[big, 3 * big]], dtype=object), row_upper=np.array([big * 10**30], dtype=object))
+    assert corners(scaled) == {(0, 0), (10**30, 0), (0, Fraction(10**30, 3))}
+    rng = np.random.default_rng(0)
+    small = rng.integers(-9, 10, (7, 4))
+    wide = small.astype(object) * (big + 1)
+    plain = corners(read_polyhedron(small, row_upper=5, upper=3))
+    assert plain == corners(read_polyhedron(wide, row_upper=5 * (big + 1), upper=3))
+    # each row and bound times a factor of its own: other numbers on the way, the same polytope
+    factor = rng.integers(1, 10**9, 7).astype(object) * 10**9 + 7
+    mixed = read_polyhedron(small * factor[:, None], row_upper=5 * factor, upper=3)
+    assert plain == corners(mixed)
+
+
+def test_empty_polyhedra_and_points() -> None:
+    """Rows that exclude each other leave no vertex and no direction, even with free variables; equations may leave one point."""
+    for nothing in (
+        read_polyhedron([[1, 1]], 3, 3, upper=1),
+        read_polyhedron([[1, 1], [1, 1]], [1, 2], [1, 2]),
+        read_polyhedron([[1, 0], [1, 0]], [2, -np.inf], [np.inf, 1], lower=-np.inf),
+    ):
+        found = vertices(nothing)
+        assert (len(found), len(found.directions)) == (0, 0)
+    assert corners(read_polyhedron([[1, 1], [1, -1], [2, 0]], [1, 0, 1], [1, 0, 1])) == {(Fraction(1, 2), Fraction(1, 2))}
+    assert corners(read_polyhedron(np.zeros((1, 1)), 0, 0, 2, 2)) == {(2,)}
+    assert len(vertices(read_polyhedron(np.zeros((1, 1)), 1, 1, 2, 2))) == 0
+
+
+def test_lines_and_size_are_refused_with_the_reason() -> None:
+    """A polyhedron with a line has no vertices; the line is named. One beyond the limit says how far it came."""
+    with pytest.raises(InvalidInputError, match=r"contains a line, along \{'c0': -?1, 'c1': -?1\}"):
+        vertices(read_polyhedron([[1, -1]], 0, 1, lower=-np.inf))
+    with pytest.raises(InvalidInputError, match=r"over 100 rays with \d+ constraints left"):
+        vertices(read_polyhedron(np.zeros((0, 9)), upper=1), limit=100)
+    assert len(vertices(read_polyhedron(np.zeros((0, 6)), upper=1), limit=64)) == 64
+    with pytest.raises(InvalidInputError, match="over 63 rays"):
+        vertices(read_polyhedron(np.zeros((0, 6)), upper=1), limit=63)

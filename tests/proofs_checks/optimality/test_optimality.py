@@ -1,0 +1,252 @@
+"""The checkers accept true certificates, of every kind and size, and prove what slow fractions prove."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_diabetes
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import prunemodels as pm
+from formulations import CostItems, PruningProblem, Solution
+from formulations.papers import two_trees
+from formulations.pruning import Pruning
+from formulations.solution import FixingStage, ItemLoads, SharedPrices
+from proofs_checks import check_path, check_solution
+from proofs_checks.optimality.recount import Recount
+from proofs_checks.optimality.shared_prices import GRID, HUGE, _Left
+from prunemodels.datasets import FOLDER_VARIABLE, load_dataset
+from solvers import min_cut, pruning_path
+from solvers.shared_prices import price_sharing
+from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.proofs_checks.optimality.slow_recount import slow_path_gaps, slow_value_and_bound
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+@pytest.mark.parametrize("seed", range(80))
+def test_one_dual_state_proves_the_whole_path(seed: int, ties: str) -> None:
+    """The flows of the breakpoints' cuts, put together, prove every row at both ends of its interval, with gap 0.
+
+    So says the checker, which looks at blocks of splits, and so say fractions, which compute value and bound at every end.
+    """
+    path = pruning_path(random_problem(seed), ties=ties)  # type: ignore[arg-type]
+    verdict = check_path(path)
+    assert verdict.holds, str(verdict)
+    assert verdict.certificate == {"rows": len(path), "largest gap": 0}
+    assert not any(slow_path_gaps(path))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(1000, 10**9), ties=st.sampled_from(["smallest", "largest"]))
+def test_paths_of_any_forest_are_proven(seed: int, ties: str) -> None:
+    """The same on forests that nobody chose."""
+    verdict = check_path(pruning_path(random_problem(seed), ties=ties))  # type: ignore[arg-type]
+    assert verdict.holds, str(verdict)
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+@pytest.mark.parametrize("seed", range(20))
+def test_rounded_paths_hold_within_their_rounding(seed: int, ties: str) -> None:
+    """Where gains had to be rounded, no row is off by more than the gap that the verdict states, twice the rounding at most."""
+    path = pruning_path(random_problem(seed, rounded=True), ties=ties)  # type: ignore[arg-type]
+    verdict = check_path(path)
+    assert verdict
+    ints = path.problem.integers
+    last = float(path.breakpoints[-1])
+    assert verdict.certificate["largest gap"] <= 2 * (ints.error_rounding + last * ints.cost_rounding) * (1 + 1e-12)
+    at_breakpoints = slow_path_gaps(path)[: -1 if ties == "smallest" else None]  # the last end is one beyond the last breakpoint
+    assert float(max(map(abs, at_breakpoints))) <= verdict.certificate["largest gap"] + 1e-300
+
+
+def solutions(seed: int) -> list[Solution]:
+    """Flows and scores, of finished runs and of some that were cut short, for three lambdas of a random forest."""
+    problem = random_problem(seed, rounded=seed % 4 == 0)
+    found = []
+    for lam in (0.003, 0.05, 1 / 3):
+        found += [min_cut(problem, lam), price_sharing(problem, lam), price_sharing(problem, lam, small_core=0)]
+        found += [price_sharing(problem, lam, rounds=r, small_core=0) for r in (0, 3, 10, 20)]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_values_and_bounds_are_those_of_fractions(seed: int) -> None:
+    """From loads the same bound comes out as from fractions; from scores it is never above and at most 10^-12 below."""
+    for solution in solutions(seed):
+        verdict = check_solution(solution.problem, solution)
+        assert verdict.holds, str(verdict)
+        value, bound = slow_value_and_bound(solution.problem, solution)
+        assert verdict.certificate["value"] == float(value)
+        proof = solution.certificate
+        if isinstance(proof, SharedPrices) and proof.load is None:
+            assert float(bound) - 1e-12 * max(1, abs(float(bound))) <= verdict.certificate["bound"] <= float(value)
+        else:
+            assert verdict.certificate["bound"] == float(bound)
+
+
+def test_true_solution_is_accepted() -> None:
+    """The untouched solution of the golden instance holds, with gap 0: its value at lambda = 1/4 is 3/4 by hand."""
+    solution = min_cut(two_trees(), 0.25)
+    verdict = check_solution(solution.problem, solution)
+    assert verdict
+    assert verdict.certificate == {"value": 0.75, "bound": 0.75, "gap": 0.0}
+    assert check_solution(solution.problem, solution, np.array([[1.0, 1.0, 0.0]])).certificate == verdict.certificate
+    assert check_path(pruning_path(two_trees()), np.array([[1.0, 1.0, 0.0]]))
+
+
+def scored(nodes: list[int], score: list[float], kept: list[int] = (), out: list[int] = ()) -> FixingStage:  # type: ignore[assignment]
+    """A stage by hand."""
+    ids = [np.array(list(x), dtype=np.int32) for x in (nodes, kept, out)]
+    return FixingStage(ids[0], np.array(score, dtype=np.float32), ids[1], ids[2])
+
+
+def by_hand(problem: PruningProblem, lam: Fraction, kept: list[int], proof: SharedPrices) -> Solution:
+    """A solution that keeps some splits and says that it is optimal."""
+    pruning = Pruning(problem, np.isin(np.arange(problem.ensemble.n_nodes), kept))
+    value = pruning.value(float(lam))
+    return Solution(problem, lam, pruning, value, value, certificate=replace(proof, lam=lam))
+
+
+def stumps(*trees: Node) -> PruningProblem:
+    """Trees on one feature of price 1, one row."""
+    ensemble, error = ensemble_of(list(trees), 1)
+    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 1)), CostItems.plain([1]))
+
+
+def test_what_is_paid_is_not_charged_again() -> None:
+    """Once a split is fixed in, its purchases are paid: neither scores nor loads may charge them to another split.
+
+    Stumps of gains .1 and .05 share a purchase of .08. Keeping the first alone is worth .33, both .28. With the whole price on
+    the second, being without the first is worth nothing, so it is fixed in. Charged again, the second would look worthless.
+    """
+    problem = stumps(Node(4, 0, 0.5, Node(1), Node(1)), Node(3, 0, 0.5, Node(1), Node(1)))
+    lam, stage = Fraction(8, 100), scored([0, 3], [0, 200], kept=[0])
+    second = np.array([3], dtype=np.int32)
+    honest = SharedPrices((stage,), second, np.zeros(1, dtype=np.float32), None, Fraction(1), lam)
+    verdict = check_solution(problem, by_hand(problem, lam, [0], honest))
+    assert verdict.holds is False
+    assert verdict.certificate == "the certificate proves the bound 0.28, not 0.33"
+    assert check_solution(problem, by_hand(problem, lam, [0, 3], honest))
+    again = replace(honest, load=np.array([8]), unit=Fraction(1, 100))
+    assert "is paid already" in check_solution(problem, by_hand(problem, lam, [0], again)).certificate
+    assert check_solution(problem, by_hand(problem, lam, [0, 3], replace(again, load=np.array([0]))))
+
+
+def test_below_a_split_that_is_out_all_is_out() -> None:
+    """A root that does not pay is fixed out, and with it a child that would, for nothing, if it could be had alone."""
+    child = Node(3, 0, 0.5, Node(0), Node(1))
+    problem, lam = stumps(Node(4, 0, 0.5, child, Node(1))), Fraction(3, 10)
+    nothing = np.zeros(0, dtype=np.int32)
+    proof = SharedPrices((scored([0], [0], out=[0]),), nothing, np.zeros(0, dtype=np.float32), None, Fraction(1), lam)
+    assert check_solution(problem, by_hand(problem, lam, [], proof)).certificate["bound"] == 0.4
+
+
+def test_a_tie_decides_nothing() -> None:
+    """A split that neither gains nor costs anything cannot be fixed, in or out: the other way is as good."""
+    problem = stumps(Node(2, 0, 0.5, Node(1), Node(1)))
+    none, lam = np.zeros(0, dtype=np.int32), Fraction(0)
+    for kept, stage in (([], scored([0], [0], out=[0])), ([0], scored([0], [0], kept=[0]))):
+        proof = SharedPrices((stage,), none, np.zeros(0, dtype=np.float32), None, Fraction(1), lam)
+        assert "could be as good" in check_solution(problem, by_hand(problem, lam, kept, proof)).certificate
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_shares_never_exceed_the_price(seed: int) -> None:
+    """Whatever the scores, what sixty splits bear of one purchase is at most its price, exactly, and all but 10^-12 of it."""
+    problem = stumps(*(Node(4, 0, 0.5, Node(1), Node(1)) for _ in range(60)))
+    score = np.random.default_rng(seed).normal(0, 10.0 ** (seed % 4), 60).astype(np.float32)
+    for lam in (Fraction(1, 3), Fraction(10**300), Fraction(1, 10**300)):
+        charges = _Left(Recount(problem), lam).charges(problem.splits, score)
+        total, price = Fraction(sum(charges.values()), GRID), min(lam, Fraction(HUGE))
+        assert total <= price
+        assert total >= price * (1 - Fraction(1, 10**12)) - Fraction(60, GRID)
+
+
+def test_a_certificate_for_a_smaller_lambda_is_a_bound_too() -> None:
+    """Optima rise with lambda, so loads for a smaller one prove what they prove there, and no more."""
+    problem = two_trees()
+    best, before = min_cut(problem, 0.25), min_cut(problem, 0.2)
+    later = replace(best, certificate=before.certificate, bound=before.bound)
+    assert check_solution(problem, later)
+    assert check_solution(problem, replace(later, bound=best.bound)).holds is False
+
+
+def test_sums_beyond_64_bits_are_exact() -> None:
+    """Loads near 2^62 in a tiny unit, whose sums pass 2^63, are added up and compared exactly."""
+    problem = two_trees()
+    plain = min_cut(problem, 0.25)
+    proof = plain.certificate
+    assert isinstance(proof, ItemLoads)
+    times = (2**62 - 1) // int(proof.load.max())
+    fine = replace(proof, load=proof.load * times, unit=proof.unit / times)
+    assert int(fine.load.astype(object).sum()) > 2**63
+    assert check_solution(problem, replace(plain, certificate=fine)).certificate["gap"] == 0
+    over = fine.load.copy()
+    over[np.argmax(over)] += 1
+    assert "more than its price" in check_solution(problem, replace(plain, certificate=replace(fine, load=over))).certificate
+
+
+def test_missing_certificate_is_undecided() -> None:
+    """Without a pruning or a certificate the checkers neither accept nor refute."""
+    solution = min_cut(two_trees(), 0.25)
+    assert check_solution(solution.problem, replace(solution, certificate=None)).holds is None
+    assert check_solution(solution.problem, replace(solution, pruning=None)).holds is None
+    assert check_path(replace(pruning_path(two_trees()), certificate=None)).holds is None
+
+
+def test_regression_forests_are_proven_up_to_their_rounding() -> None:
+    """Squared errors are real numbers: paths and cuts of a regression forest hold, with what rounding can hide stated."""
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(4, max_depth=6, random_state=0).fit(X[:300], y[:300])
+    problem = pm.problem_from_forest(forest, X[300:], costs=1.0, evaluation_cost=0.01)
+    path = pruning_path(problem)
+    verdict = check_path(path)
+    assert verdict, str(verdict)
+    assert 0 < verdict.certificate["largest gap"] < 1e-6 * path.error[-1]
+    for k in (1, len(path) // 2, len(path) - 2):
+        for solve in (min_cut, price_sharing):
+            assert check_solution(problem, solve(problem, float(path.lam[k])))
+
+
+def test_unequal_weights_and_in_bag_sizes_are_proven() -> None:
+    """Rows with decimal weights and trees with bootstrap weights of their own: common denominators of any size."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    forest = RandomForestClassifier(5, max_depth=6, random_state=0).fit(X, y, sample_weight=rng.integers(1, 4, 300))
+    problem = pm.problem_from_forest(forest, X, costs=[0.5, 1.25, 7.27, 1, 0, 3], sample_weight=rng.integers(1, 9, 300) / 10)
+    path = pruning_path(problem)
+    verdict = check_path(path)
+    assert verdict, str(verdict)
+    lam = path.breakpoints[len(path) // 2]
+    assert check_solution(problem, min_cut(problem, lam))  # type: ignore[arg-type]
+    assert check_solution(problem, price_sharing(problem, float(lam), small_core=0))
+
+
+def miniboone() -> PruningProblem:
+    """A dozen trees on MiniBooNE, 5,000 cost rows; skipped visibly where the data are not named."""
+    if FOLDER_VARIABLE not in os.environ or not (Path(os.environ[FOLDER_VARIABLE]) / "miniboone.csv.gz").is_file():
+        pytest.skip(f"needs miniboone.csv.gz; name its folder in {FOLDER_VARIABLE}")
+    data = load_dataset("miniboone")
+    X = np.asarray(data.X[:15_000], dtype=np.float32)
+    forest = RandomForestClassifier(12, criterion="entropy", max_features=0.3, random_state=0).fit(X[:8_000], data.y[:8_000])
+    return pm.problem_from_forest(forest, X[10_000:], costs=1.0)
+
+
+def test_real_sizes_are_checked() -> None:
+    """On a real forest with hundreds of thousands of usage arcs the whole path, a cut and price sharing are proven, gap 0."""
+    problem = miniboone()
+    path = pruning_path(problem)
+    assert check_path(path).certificate == {"rows": len(path), "largest gap": 0.0}
+    lam = float(path.lam[len(path) // 2])
+    for solution in (min_cut(problem, lam), price_sharing(problem, lam), price_sharing(problem, lam, small_core=0)):
+        verdict = check_solution(problem, solution)
+        assert verdict.holds, str(verdict)
+        assert verdict.certificate["bound"] == pytest.approx(verdict.certificate["value"], rel=1e-12)
+    assert Fraction(path.breakpoints[0]) == 0

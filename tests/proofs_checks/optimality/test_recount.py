@@ -1,0 +1,250 @@
+"""The instance recounted is the instance: its routes, prices, errors and integers, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from formulations import ErrorComponent, InvalidInputError, NodeErrors, PruningProblem
+from formulations.papers import two_trees
+from formulations.pruning import Pruning
+from proofs_checks.optimality.integer_instance import check_integers
+from proofs_checks.optimality.recount import Recount, Refuted, shown
+from proofs_checks.optimality.tree_worth import forced
+from proofs_checks.optimality.wide_sums import WideSums, wide_sum
+from solvers.brute_force import all_prunings
+from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
+from tests.proofs_checks.optimality.slow_recount import SlowRecount
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+@settings(deadline=None)
+@given(amounts=st.lists(INT64, min_size=1, max_size=40))
+def test_wide_sums_are_those_of_python(amounts: list[int]) -> None:
+    """Sums of 64-bit integers are exact far beyond 64 bits, of all together and place by place."""
+    array = np.array(amounts, dtype=np.int64)
+    assert wide_sum(array) == sum(amounts)
+    sums = WideSums(3)
+    for k, x in enumerate(amounts):
+        sums.add(np.array([k % 3, (k + 1) % 3]), np.array([x, -1 - x], dtype=np.int64))
+    expected = [sum(x for k, x in enumerate(amounts) if k % 3 == p) for p in range(3)]
+    expected = [e + sum(-1 - x for k, x in enumerate(amounts) if (k + 1) % 3 == p) for p, e in enumerate(expected)]
+    assert sums.of(slice(0, 3)).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_segments_are_the_usage_arcs(seed: int) -> None:
+    """Found by thresholds alone, usage arcs come out in the canonical order of certificates, of all splits and of some."""
+    problem = random_problem(seed)
+    recount = Recount(problem)
+    rng = np.random.default_rng(seed)
+    some = rng.permutation(problem.splits)[: problem.splits.size // 2].astype(np.int32)
+    for nodes in (None, some):
+        arcs = problem.usage_arcs(nodes)
+        found = list(recount.segments(None if nodes is None else nodes.tolist()))
+        tail = [s.split for s in found for _ in s.purchases]
+        head = [int(j) for s in found for j in s.purchases]
+        assert tail == arcs.tail.tolist()
+        assert head == arcs.head.tolist()
+        assert [s.last for s in found] == np.cumsum([s.purchases.size for s in found]).tolist()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_objectives_are_those_of_fractions(seed: int) -> None:
+    """Error and cost of any pruning are, exactly, those that slow fractions give; free items, weights and evaluation included."""
+    problem = random_problem(seed, rounded=seed % 3 == 0)
+    slow, fast = SlowRecount(problem), Recount(problem)
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        kept = problem.ensemble.is_split & (rng.random(problem.ensemble.n_nodes) < 0.8)
+        for h in range(kept.size):
+            if problem.ensemble.parent[h] >= 0:
+                kept[h] &= kept[problem.ensemble.parent[h]]
+        assert fast.objective(kept) == slow.objective(Pruning(problem, kept))
+
+
+def test_blends_of_errors_are_exact() -> None:
+    """Two samples with shares of a third and two thirds, one in eighths, trees of other weights: as fractions give."""
+    problem = two_trees()
+    ensemble = problem.ensemble
+    e, weight = problem.errors.components[0].e, np.arange(ensemble.n_trees) + 7.0
+    parts = (ErrorComponent(e + 0.125, weight, Fraction(1, 3)), ErrorComponent(2 * e, weight + 0.5, Fraction(2, 3)))
+    blend = PruningProblem.build(ensemble, NodeErrors(parts), problem.X, problem.costs)
+    for kept in (ensemble.is_split, np.zeros(ensemble.n_nodes, dtype=bool)):
+        assert Recount(blend).objective(kept) == SlowRecount(blend).objective(Pruning(blend, kept))
+
+
+def test_what_is_no_pruning_is_refuted() -> None:
+    """A leaf kept, a split below one that is not, another length or type: each is named."""
+    problem = two_trees()
+    recount, kept = Recount(problem), Pruning.unpruned(problem).kept
+    for wrong in (kept[:-1], kept.astype(np.int8), kept.tolist(), None, kept[None, :]):
+        with pytest.raises(Refuted, match="no array of 12 times"):
+            recount.objective(wrong)  # type: ignore[arg-type]
+    for h, keeps, named in ((0, False, 2), (1, True, 1)):
+        wrong = kept.copy()
+        wrong[h] = keeps
+        with pytest.raises(Refuted, match=f"node {named} is kept, but"):
+            recount.objective(wrong)
+
+
+def test_nan_goes_where_the_tree_says() -> None:
+    """A missing value goes left or right as the node has it, and a threshold is met by a value that equals it."""
+    ensemble, error = ensemble_of([Node(2, 0, 0.5, Node(1), Node(1))], 1)
+    X = np.array([[np.nan], [0.5], [np.float32(0.5000001)]])
+    for left in (True, False):
+        trees = replace(ensemble, missing_left=np.array([left, False, False]))
+        problem = PruningProblem.build(trees, plain_errors(trees, error, 4.0), X, random_problem(0).costs.plain([1]))
+        routes = Recount(problem).routes
+        assert routes.rows(1).tolist() == ([0, 1] if left else [1])
+        assert routes.rows(2).tolist() == ([2] if left else [0, 2])
+
+
+def test_any_table_can_be_routed_again() -> None:
+    """Tables with missing entries, sparse matrices and lists are read as they were when the instance was built."""
+    rng = np.random.default_rng(5)
+    problem = random_problem(5)
+    x = rng.integers(0, 5, (9, problem.ensemble.n_features)).astype(float)
+    table = pd.DataFrame(x).convert_dtypes().astype("Float64")
+    table.iloc[2, 0] = pd.NA
+    for X in (table, sparse.csr_array(x), x.tolist(), x.astype(np.float32)):
+        built = PruningProblem.build(
+            problem.ensemble, problem.errors, X, problem.costs, sample_weight=[1, 0, 1, 1, 1, 0, 1, 1, 1]
+        )
+        recount = Recount(built)
+        assert recount.n_rows == 7
+        assert Recount(replace(built, X=None), X).total == recount.total
+
+
+def test_tables_of_another_shape_are_refused() -> None:
+    """Another number of rows or columns, no table, words: the message says what is asked for."""
+    problem = two_trees()
+    for X, message in (
+        (np.zeros((1, 2)), "the trees ask for 3 features"),
+        (np.zeros(3), "the trees ask for 3 features"),
+        (np.zeros((2, 3)), "X has 2 rows, the problem's cost sample has 1"),
+        (np.zeros((0, 3)), "X has 0 rows, the problem counts rows up to 0"),
+        ([["a", "b", "c"]], "not a table of numbers"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            Recount(problem, X)
+    with pytest.raises(InvalidInputError, match="carries no rows"):
+        Recount(replace(problem, X=None))
+
+
+def test_weights_and_errors_that_are_none_are_refused() -> None:
+    """Weights of 0, below, or not a number, one too many, and errors that are not finite are refused, not summed."""
+    problem = two_trees()
+    for weights in ([0.0], [-1.0], [np.nan], [1.0, 1.0]):
+        with pytest.raises(InvalidInputError, match="weights for 1 rows"):
+            Recount(replace(problem, weights=np.array(weights)))
+    with pytest.raises(InvalidInputError, match="a row's weight is inf"):
+        Recount(replace(problem, weights=np.array([np.inf])))
+    broken = random_problem(1)
+    broken.errors.components[0].e[0] = np.nan
+    with pytest.raises(InvalidInputError, match="not all finite"):
+        Recount(broken)
+
+
+def test_weights_of_any_size_are_exact() -> None:
+    """Weights whose common denominator has hundreds of digits give the same costs as fractions do."""
+    seed = next(s for s in range(50) if random_problem(s).n_rows > 3 and Pruning.unpruned(random_problem(s)).cost > 0)
+    problem = random_problem(seed)
+    weights = np.array([1e-200, 0.1, 1 / 3, 1e17, *np.ones(problem.n_rows)])[: problem.n_rows]
+    heavy = replace(problem, weights=weights)
+    kept = problem.ensemble.is_split
+    assert Recount(heavy).weight.dtype == object
+    assert Recount(heavy).objective(kept) == SlowRecount(heavy).objective(Pruning(heavy, kept))
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_forcing_costs_what_all_closures_say(seed: int) -> None:
+    """The best closure with a split in it, and without it, found by listing all, are what two passes over the trees give."""
+    rng = np.random.default_rng(seed)
+    trees = [random_tree(rng, 1, int(rng.integers(0, 5)), 1) for _ in range(2)]
+    ensemble, _ = ensemble_of(trees, 1)
+    splits = np.flatnonzero(ensemble.is_split).tolist()
+    profit = {h: int(rng.integers(-5, 6)) for h in splits}
+    parent = ensemble.parent.tolist()
+    closures = [set[int]()]
+    for h in splits:
+        closures += [c | {h} for c in closures if parent[h] < 0 or parent[h] in c]
+    worth = [(sum(profit[h] for h in c), c) for c in closures]
+    found = forced(profit, ensemble.left.tolist(), ensemble.right.tolist(), parent)
+    assert found.best == max(w for w, _ in worth)
+    for h in splits:
+        assert found.best - found.lost_in[h] == max(w for w, c in worth if h in c)
+        assert found.best - found.lost_out[h] == max(w for w, c in worth if h not in c)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_integers_are_as_near_as_they_say(seed: int) -> None:
+    """Where nothing was rounded the distance is 0; else no pruning is off by more, nor the distance above what is stated."""
+    problem = random_problem(seed, rounded=seed % 2 == 0)
+    distance, slow = check_integers(Recount(problem)), SlowRecount(problem)
+    ints = problem.integers
+    if ints.exact:
+        assert distance.error == distance.cost == 0
+    roots = slow.objective(Pruning.all_roots(problem))[0]
+    every = all_prunings(problem)
+    for kept, gain, cost in list(zip(every.kept, every.gain, every.cost, strict=True))[:20]:
+        error, real = slow.objective(Pruning(problem, kept))
+        assert abs(roots - int(gain) * ints.gain_unit - error) <= distance.error <= ints.error_rounding
+        assert abs(int(cost) * ints.price_unit - real) <= distance.cost <= ints.cost_rounding
+
+
+def rounded_prices() -> PruningProblem:
+    """An instance whose weights do not fit integers."""
+    problem = two_trees()
+    X = np.array([[1.0, 1, 0], [0, 0, 1], [0, 1, 1]] * 2)
+    weights = [1 / 3, 1e-7 * np.pi, 0.123456789012345] * 2
+    return PruningProblem.build(problem.ensemble, problem.errors, X, problem.costs, sample_weight=weights, evaluation_cost=0.1)
+
+
+def test_rounded_prices_are_as_near_as_they_say() -> None:
+    """Where weights had to be rounded, the distance is what all purchases and evaluations together are off by, one by one."""
+    problem = rounded_prices()
+    distance = check_integers(Recount(problem))
+    assert 0 < distance.cost <= problem.integers.cost_rounding
+    slow, unit, whole = SlowRecount(problem), problem.integers.price_unit, problem.purchase_price().tolist()
+    off = sum(abs(slow.price_of(j) - whole[j] * unit) for j in range(problem.costs.n_items * problem.n_rows))
+    off += sum(abs(slow.evaluation[h] - int(problem.integers.evaluation[h]) * unit) for h in problem.splits)
+    assert distance.cost == off
+    cost = SlowRecount(problem).objective(Pruning.unpruned(problem))[1]
+    assert 0 < abs(Pruning.unpruned(problem).exact_cost - cost) <= distance.cost
+
+
+@pytest.mark.parametrize("field", ["gain", "price", "weight", "evaluation"])
+def test_other_integers_are_refuted(field: str) -> None:
+    """A gain, price, weight or evaluation price moved by one, or missing, a unit or a rounding that is none: each is refuted."""
+    problem = replace(two_trees())
+    problem = PruningProblem.build(problem.ensemble, problem.errors, problem.X, problem.costs, evaluation_cost=0.5)
+    ints = problem.integers
+    moved = getattr(ints, field).copy()
+    moved[0] += 1
+    for wrong in (moved, moved[:-1], getattr(ints, field).astype(float)):
+        with pytest.raises(Refuted, match=r"integer|integers"):
+            check_integers(Recount(replace(problem, integers=replace(ints, **{field: wrong}))))
+    for changes in (
+        {"gain_unit": Fraction(0)},
+        {"price_unit": -ints.price_unit},
+        {"error_rounding": np.nan},
+        {"cost_rounding": -1.0},
+    ):
+        with pytest.raises(Refuted, match=r"units|off by"):
+            check_integers(Recount(replace(problem, integers=replace(ints, **changes))))
+
+
+def test_numbers_are_shown_whatever_their_size() -> None:
+    """A fraction beyond the range of floats is shown by its size."""
+    assert shown(Fraction(1, 4)) == "0.25"
+    assert shown(Fraction(10**400)) == "about 10^400"

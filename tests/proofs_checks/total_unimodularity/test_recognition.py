@@ -1,0 +1,386 @@
+"""Network matrices are recognised, their trees found, and nothing else is; reductions, signs, and how they are undone."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import sparse
+
+from formulations.errors import SolverFailedError
+from proofs_checks.matrices.linear_algebra import determinant
+from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
+from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.total_unimodularity import blocks, find_network, network_recognition
+from proofs_checks.total_unimodularity import reductions as reductions_module
+from proofs_checks.total_unimodularity.camion import by_camion
+from proofs_checks.total_unimodularity.network_recognition import recognise_network
+from proofs_checks.total_unimodularity.reductions import COPY, UNIT, ZERO, blocks_of, reduce_matrix
+from proofs_checks.total_unimodularity.signing import wrong_cycle
+from proofs_checks.total_unimodularity.violation_check import check_violation
+from tests.proofs_checks.total_unimodularity import matrix_families as families
+from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
+
+
+def _certified(matrix: Matrix | SignMatrix, network: NetworkMatrix | None) -> bool:
+    return network is not None and check_network_matrix(matrix, network).holds is True
+
+
+@cache
+def _trees(m: int) -> list[NDArray[np.int64]]:
+    """All trees with m labelled arcs: arc v joins vertex v + 1 with any other. As the ways from vertex 0, a column a vertex."""
+    trees = []
+    for above in itertools.product(range(m + 1), repeat=m):
+        way = np.zeros((m, m + 1), dtype=np.int64)
+        for vertex in range(1, m + 1):
+            v = vertex
+            while v and not way[v - 1, vertex]:
+                way[v - 1, vertex] = 1
+                v = above[v - 1]
+            if v:  # a circle
+                break
+        else:
+            trees.append(way)
+    return trees
+
+
+@cache
+def _path_sets(m: int, *, signed: bool) -> NDArray[np.bool_]:
+    """The sets of columns that are paths of one tree, all of them; a column's number has base 3, or base 2 without signs."""
+    base = 3 if signed else 2
+    power = base ** np.arange(m)
+    start, end = np.array(list(itertools.product(range(m + 1), repeat=2))).T
+    flips = np.array(list(itertools.product([1, -1], repeat=m))) if signed else np.ones((1, m), dtype=np.int64)
+    sets = set()
+    for way in _trees(m):
+        paths = way[:, end] - way[:, start]
+        for flip in flips:
+            number = power @ (paths * flip[:, None] % 3 if signed else np.abs(paths))
+            sets.add(np.bincount(number, minlength=base**m).astype(bool).tobytes())
+    return np.array([np.frombuffer(s, dtype=bool) for s in sets])
+
+
+def _is_network(matrix: Matrix) -> bool:
+    """By trying all trees."""
+    sets = _path_sets(len(matrix), signed=True)
+    return bool(sets[:, 3 ** np.arange(len(matrix)) @ (matrix.astype(np.int64) % 3)].all(axis=1).any())
+
+
+def _has_network_support(matrix: Matrix) -> bool:
+    """By trying all trees, whatever the signs."""
+    sets = _path_sets(len(matrix), signed=False)
+    return bool(sets[:, 2 ** np.arange(len(matrix)) @ np.abs(matrix.astype(np.int64))].all(axis=1).any())
+
+
+def _nearly_network(m: int, n: int, rng: np.random.Generator) -> Matrix:
+    """A random network matrix of few distinct lines, sometimes with one column put at random."""
+    matrix = families.random_network(m, n, rng)[rng.permutation(m)]
+    if rng.random() < 0.7:
+        matrix[:, rng.integers(n)] = rng.integers(-1, 2, m)
+    return matrix
+
+
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_the_answer_is_that_of_trying_all_trees(m: int) -> None:
+    """Of thousands of small matrices just those are recognised that are network matrices of some tree."""
+    rng = np.random.default_rng(m)
+    answers = []
+    for k in range(1200):
+        n = int(rng.integers(1, 6))
+        matrix = families.random_signs(m, n, float(rng.uniform(0.3, 1)), rng) if k % 2 else _nearly_network(m, n, rng)
+        network = recognise_network(read_matrix(matrix))
+        answers.append(network is not None)
+        assert (network is not None) is _is_network(matrix), matrix.tolist()
+        assert network is None or _certified(matrix, network)
+    assert 100 < sum(answers) < 1100
+
+
+@pytest.mark.parametrize("m", [5, 6])
+def test_larger_ones_agree_with_all_trees_and_camion(m: int) -> None:
+    """A matrix is a network matrix just if its support is that of one and it is totally unimodular: signs are unique (Camion)."""
+    rng = np.random.default_rng(m)
+    answers = []
+    for _ in range(600):
+        matrix = _nearly_network(m, int(rng.integers(4, 9)), rng)
+        signed = read_matrix(matrix)
+        network = recognise_network(signed)
+        answers.append(network is not None)
+        assert (network is not None) is (_has_network_support(matrix) and by_camion(signed).holds is True), matrix.tolist()
+    assert 100 < sum(answers) < 550
+
+
+@pytest.mark.parametrize(("name", "factory"), families.NETWORK, ids=[name for name, _ in families.NETWORK])
+def test_network_families_are_recognised_with_and_without_reductions(name: str, factory: families.Family) -> None:
+    """The families that are network matrices get a certificate, and so do their transposes."""
+    matrix = factory()  # type: ignore[operator]
+    for transposed, given_matrix in ((False, matrix), (True, matrix.T)):
+        read = read_matrix(given_matrix)
+        for find in (recognise_network, find_network):
+            network = find(read, transposed=transposed)
+            assert _certified(read, network)
+            assert network is not None
+            assert network.transposed is transposed
+
+
+def test_what_is_neither_is_not_recognised() -> None:
+    """R10, R12, K5's and K3,3's cycles with their transposes, and what is not totally unimodular at all."""
+    for name, factory in families.NEITHER + families.NO:
+        read = read_matrix(factory())
+        for transposed in (False, True):
+            assert recognise_network(read, transposed=transposed) is None, name
+            assert find_network(read, transposed=transposed) is None, name
+
+
+@pytest.mark.parametrize("cycles", [families.cycles_of_k5, families.cycles_of_k33])
+def test_the_cycles_of_a_graph_that_is_not_planar_are_network_one_way_only(cycles: object) -> None:
+    """Tutte: the transpose is a network matrix just if the graph is planar."""
+    read = read_matrix(cycles())  # type: ignore[operator]
+    assert recognise_network(read) is not None
+    assert recognise_network(read, transposed=True) is None
+
+
+@pytest.mark.parametrize(("arcs", "paths"), [(300, 200), (200, 600), (700, 700)])
+def test_hundreds_of_arcs(arcs: int, paths: int) -> None:
+    """Random trees with random paths, and their transposes, are recognised and verified."""
+    matrix = families.random_network(arcs, paths, arcs)
+    assert _certified(matrix, find_network(read_matrix(matrix)))
+    assert _certified(matrix.T, find_network(read_matrix(matrix.T), transposed=True))
+    assert _certified(matrix, recognise_network(read_matrix(matrix)))
+
+
+@pytest.mark.parametrize("shape", ["path", "caterpillar", "star", "broom"])
+def test_trees_of_extreme_shapes(shape: str) -> None:
+    """Long paths split off one arc after the other, stars have no inner arc: none needs a deep recursion."""
+    k = 300
+    rng = np.random.default_rng(5)
+    v = np.arange(1, k + 1)
+    above = {
+        "path": v - 1,
+        "caterpillar": np.where(v % 2, np.maximum(v - 2, 0), v - 1),
+        "star": np.zeros(k, dtype=np.int64),
+        "broom": np.minimum(v - 1, k // 2),
+    }[shape]
+    order = rng.permutation(k)
+    ends = rng.integers(0, k + 1, size=(2, k)).tolist()
+    matrix = families.tree_paths(above[order], v[order], *ends)
+    assert _certified(matrix, recognise_network(read_matrix(matrix)))
+
+
+def test_the_fullest_rows_of_a_path_may_be_its_outermost() -> None:
+    """Arcs 0, 1, 2 are a path whose ends 0 and 2 leave the others connected and have more entries than 1: 1 is tried as well.
+
+    Arcs 3, 4, 5 meet arc 0 where it meets arc 1; arcs 6, 7, 8 meet arc 2 there. No other column has three entries.
+    """
+    columns = [(0, 1, 2), (0, 3), (0, 4), (0, 5), (3, 4), (4, 5), (3, 1), (2, 6), (2, 7), (2, 8), (6, 7), (7, 8), (6, 1)]
+    inner, leaf = {"left": 0, "right": 1}, iter(range(2, 10))
+    tail, head = np.zeros(9, dtype=np.int64), np.zeros(9, dtype=np.int64)
+    for arc in range(9):
+        tail[arc] = inner["left" if arc in (0, 1, 3, 4, 5) else "right"]
+        head[arc] = 1 if arc == 1 else next(leaf)
+    ends = [
+        (int(head[c[0]]), int(head[c[-1]])) if 1 not in c or len(c) == 3 else (int(head[c[0]]), 1 - int(tail[c[0]]))
+        for c in columns
+    ]
+    matrix = families.tree_paths(tail, head, [a for a, _ in ends], [b for _, b in ends])
+    assert [tuple(sorted(c)) for c in columns] == [tuple(np.flatnonzero(column)) for column in matrix.T]
+    assert _certified(matrix, recognise_network(read_matrix(matrix)))
+
+
+def test_one_flipped_sign_on_a_cycle_is_not_recognised() -> None:
+    """The support is that of a tree with paths, the signs are of none (Camion)."""
+    for seed in range(20):
+        network = families.random_network(12, 12, seed)
+        if len(families.flippable(network)):
+            assert recognise_network(read_matrix(families.one_sign_flipped(network, seed))) is None
+
+
+def test_a_tree_that_fails_the_verification_is_a_fault_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every positive answer is verified: a wrong tree raises."""
+    wrong = (np.array([0, 1], dtype=np.int32), np.array([1, 2], dtype=np.int32))
+    monkeypatch.setattr(network_recognition, "_tree_of", lambda matrix: wrong)
+    with pytest.raises(SolverFailedError, match="does not fit it"):
+        recognise_network(read_matrix([[1, 1], [1, -1]]))
+    circle = (np.array([0, 2, 3], dtype=np.int32), np.array([1, 3, 2], dtype=np.int32))
+    monkeypatch.setattr(network_recognition, "_tree_of", lambda matrix: circle)
+    with pytest.raises(SolverFailedError, match="does not fit it"):
+        recognise_network(read_matrix([[1], [0], [0]]))
+    monkeypatch.undo()
+    bad = NetworkMatrix(np.array([0]), np.array([1]), np.array([0]), np.array([0]))
+    monkeypatch.setattr(blocks, "lift", lambda *args, **options: bad)
+    with pytest.raises(SolverFailedError, match="c0 is not the path"):
+        find_network(read_matrix([[1]]))
+
+
+def test_an_other_entry_is_no_network() -> None:
+    """A 2 is in no network matrix."""
+    for transposed in (False, True):
+        assert recognise_network(read_matrix([[2, 1]]), transposed=transposed) is None
+        assert find_network(read_matrix([[2, 1]]), transposed=transposed) is None
+
+
+# reductions
+
+
+def test_reductions_by_hand() -> None:
+    """A zero row, a column with one entry, a copy and a negated copy go, and what they leave behind: here nothing is left."""
+    matrix = read_matrix([[0, 0, 0, 0], [1, 1, -1, 0], [0, 1, -1, 1]])
+    reductions = reduce_matrix(matrix)
+    assert len(reductions) == 7
+    assert not reductions.rows.size
+    assert not reductions.columns.size
+    assert (reductions.kind[0], reductions.line[0], reductions.partner[0]) == (ZERO, 0, -1)
+    steps = set(zip(reductions.kind.tolist(), reductions.line.tolist(), reductions.partner.tolist(), strict=True))
+    assert (UNIT, 3, 1) in steps  # column c0 has its only entry in row r1
+    assert {kind for kind, _, _ in steps} == {ZERO, UNIT, COPY}
+    copy = int(np.flatnonzero(reductions.kind == COPY)[0])
+    assert reductions.sign[copy] in (-1, 1)
+
+
+def _reducible(matrix: Matrix) -> bool:
+    """Whether a zero or unit line, or a copy, is left; by looking at all pairs."""
+    for lines in (matrix, matrix.T):
+        if lines.size and (np.abs(lines).sum(axis=1) <= 1).any():
+            return True
+        for one, other in itertools.combinations(lines, 2):
+            if np.array_equal(one, other) or np.array_equal(one, -other):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_step_is_allowed_and_none_is_left(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replayed on the dense matrix each step's condition holds in its turn, and the rest has nothing that may go.
+
+    Sums that are equal by chance do no harm: with equal weights, most of them are.
+    """
+    if seed % 2:
+        monkeypatch.setattr(reductions_module, "_weights", lambda size: np.ones(size, dtype=np.int64))
+    rng = np.random.default_rng(seed)
+    base = families.random_signs(int(rng.integers(1, 7)), int(rng.integers(1, 7)), 0.6, rng)
+    matrix = families.mixed(base, rng, steps=25, largest=16, pivots=False)
+    m = len(matrix)
+    reductions = reduce_matrix(read_matrix(matrix))
+    left = matrix.copy()
+
+    def line(x: int) -> Matrix:
+        return left[x] if x < m else left[:, x - m]
+
+    for kind, x, partner, sign in zip(reductions.kind, reductions.line, reductions.partner, reductions.sign, strict=True):
+        if kind == ZERO:
+            assert not line(x).any()
+        elif kind == UNIT:
+            place = partner - m if x < m else partner
+            assert line(x)[place] == sign
+            assert np.abs(line(x)).sum() == 1
+        else:
+            assert (x < m) == (partner < m)
+            assert x != partner
+            assert np.array_equal(line(x), sign * line(partner))
+            assert line(x).any()
+        line(x)[:] = 0
+    gone = set(reductions.line.tolist())
+    assert len(gone) == len(reductions) == m + matrix.shape[1] - len(reductions.rows) - len(reductions.columns)
+    assert sorted(gone | set(reductions.rows.tolist()) | set((reductions.columns + m).tolist())) == list(range(sum(matrix.shape)))
+    assert not _reducible(matrix[np.ix_(reductions.rows, reductions.columns)])
+
+
+def test_series_parallel_chains_vanish() -> None:
+    """A path of a hundred thousand rows, each with two entries, is taken apart from its ends."""
+    n = 100_000
+    chain = sparse.diags_array([np.ones(n), -np.ones(n)], offsets=[0, 1], shape=(n, n + 1), format="csc")
+    matrix = read_matrix(chain)
+    reductions = reduce_matrix(matrix)
+    assert len(reductions) == 2 * n + 1
+    assert _certified(matrix, find_network(matrix))
+    assert _certified(matrix, find_network(matrix, transposed=True))
+
+
+def test_blocks_are_the_connected_parts() -> None:
+    """Two blocks, mixed up, come back with their rows and columns; what is not asked for is not looked at."""
+    matrix = read_matrix([[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, -1, 0], [0, 1, 0, 1], [1, 1, 1, 1]])
+    found = blocks_of(matrix, np.array([0, 1, 2, 3]), np.arange(4))
+    assert [(rows.tolist(), columns.tolist()) for rows, columns in found] == [([0, 2], [0, 2]), ([1, 3], [1, 3])]
+    assert len(blocks_of(matrix, np.arange(5), np.arange(4))) == 1
+    assert blocks_of(matrix, np.arange(0), np.arange(0)) == []
+    only_rows = blocks_of(matrix, np.array([4]), np.arange(0))
+    assert [(rows.tolist(), columns.tolist()) for rows, columns in only_rows] == [([4], [])]
+
+
+@given(st.integers(0, 10**6), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_reduced_networks_come_back_whole(seed: int, transposed: bool) -> None:
+    """Blocks of network matrices with zero, unit and copied lines put in have one tree and paths for the whole."""
+    rng = np.random.default_rng(seed)
+    bases = [
+        families.random_network(int(rng.integers(1, 8)), int(rng.integers(1, 8)), rng) for _ in range(int(rng.integers(1, 4)))
+    ]
+    matrix = families.mixed(families.block_diagonal(*bases), rng, steps=20, largest=30, pivots=False, transpose=False)
+    given_matrix = matrix.T if transposed else matrix
+    assert _certified(given_matrix, find_network(read_matrix(given_matrix), transposed=transposed))
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (3, 2)])
+def test_matrices_without_entries_are_networks(shape: tuple[int, int]) -> None:
+    """No rows, no columns, or all zeros: empty paths in any tree."""
+    matrix = np.zeros(shape, dtype=np.int8)
+    for transposed in (False, True):
+        assert _certified(matrix, find_network(read_matrix(matrix), transposed=transposed))
+        assert _certified(matrix, recognise_network(read_matrix(matrix), transposed=transposed))
+
+
+# signs
+
+
+def _is_chordless_cycle(entries: object) -> bool:
+    support = np.abs(np.array(entries))
+    return bool((support.sum(axis=0) == 2).all() and (support.sum(axis=1) == 2).all())
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_totally_unimodular_matrices_have_right_signs_and_a_flip_is_found(seed: int) -> None:
+    """No chordless cycle is wrong in a totally unimodular matrix; with the sign of an entry on a cycle flipped, one is."""
+    base = (families.r10, families.r12, families.cycles_of_k5)[seed % 3]()
+    matrix = families.mixed(base, seed)
+    assert wrong_cycle(read_matrix(matrix)) is None
+    flipped = families.one_sign_flipped(matrix, seed)
+    found = wrong_cycle(read_matrix(flipped))
+    assert found is not None
+    assert abs(determinant(found.entries)) == 2
+    assert _is_chordless_cycle(found.entries)
+    assert check_violation(flipped, found).holds is True
+
+
+def test_the_wrong_cycle_of_an_odd_cycle_is_all_of_it() -> None:
+    """A cycle of 301 rows and columns whose entries add up to 2 modulo 4 is the only one; minimal by its form."""
+    matrix = families.odd_cycle(301)
+    found = wrong_cycle(read_matrix(matrix))
+    assert found is not None
+    assert found.order == 301
+    assert str(check_violation(matrix, found).certificate) == "determinant 2, minimal"
+    matrix[0, 0] = -1
+    assert wrong_cycle(read_matrix(matrix)) is None
+
+
+def test_a_right_signing_of_a_support_that_is_not_regular_passes() -> None:
+    """F7 has no right signs, but some that pass all cycles that would settle them if it had: no answer here."""
+    signed = families.fano()
+    signed[2, 2] = -1
+    assert wrong_cycle(read_matrix(signed)) is None
+    assert by_camion(read_matrix(signed)).holds is False
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_found_cycles_are_chordless_and_violate(seed: int) -> None:
+    """In random matrices with long cycles, what is returned has two entries in each line and determinant 2 or -2."""
+    rng = np.random.default_rng(seed)
+    matrix = families.random_signs(int(rng.integers(3, 14)), int(rng.integers(3, 14)), 0.22, rng)
+    found = wrong_cycle(read_matrix(matrix))
+    if found is not None:
+        assert abs(determinant(found.entries)) == 2
+        assert _is_chordless_cycle(found.entries)
+        assert np.array_equal(matrix[np.ix_(found.rows, found.columns)], np.array(found.entries))

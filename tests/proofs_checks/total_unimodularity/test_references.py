@@ -1,0 +1,290 @@
+"""The three references decide total unimodularity, agree with each other and with brute force, and find minimal violations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.matrices.violation import ViolatingSubmatrix
+from proofs_checks.total_unimodularity import camion, ghouila_houri, subdeterminants
+from proofs_checks.total_unimodularity.claim import TooLarge
+from proofs_checks.verdict import Verdict
+from tests.proofs_checks.total_unimodularity import matrix_families as families
+from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
+
+REFERENCES: dict[str, Callable[[SignMatrix], Verdict]] = {
+    "subdeterminants": subdeterminants.by_subdeterminants,
+    "ghouila_houri": ghouila_houri.by_ghouila_houri,
+    "camion": camion.by_camion,
+}
+MODULES = {"subdeterminants": subdeterminants, "ghouila_houri": ghouila_houri, "camion": camion}
+
+reference = pytest.mark.parametrize("decide", REFERENCES.values(), ids=REFERENCES)
+
+
+def fraction_determinant(entries: list[list[int]]) -> Fraction:
+    """By elimination in fractions."""
+    rows = [[Fraction(int(x)) for x in row] for row in entries]
+    value = Fraction(1)
+    for k in range(len(rows)):
+        pivot = next((i for i in range(k, len(rows)) if rows[i][k]), None)
+        if pivot is None:
+            return Fraction(0)
+        if pivot != k:
+            rows[k], rows[pivot] = rows[pivot], rows[k]
+            value = -value
+        value *= rows[k][k]
+        for i in range(k + 1, len(rows)):
+            factor = rows[i][k] / rows[k][k]
+            rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return value
+
+
+def minors(batch: NDArray[np.int64]) -> dict[tuple[tuple[int, ...], tuple[int, ...]], NDArray[np.int64]]:
+    """All minors of a stack of matrices, by Laplace's expansion along the first row: {(rows, columns): values}."""
+    _, m, n = batch.shape
+    found: dict[tuple[tuple[int, ...], tuple[int, ...]], NDArray[np.int64]] = {((), ()): np.ones(len(batch), dtype=np.int64)}
+    for k in range(1, min(m, n) + 1):
+        for rows, columns in itertools.product(itertools.combinations(range(m), k), itertools.combinations(range(n), k)):
+            terms = (
+                (-1) ** t * batch[:, rows[0], c] * found[rows[1:], columns[:t] + columns[t + 1 :]] for t, c in enumerate(columns)
+            )
+            found[rows, columns] = np.sum(list(terms), axis=0)
+    return found
+
+
+def brute_force(matrix: Matrix) -> bool:
+    """Whether all minors are -1, 0 or 1."""
+    return all(abs(int(value[0])) <= 1 for value in minors(matrix[None].astype(np.int64)).values())
+
+
+def check_minimal(matrix: Matrix, verdict: Verdict) -> None:
+    """A no comes with a submatrix: the matrix's entries, determinant 2 or -2, and nothing smaller in it that violates."""
+    assert verdict.holds is False
+    found = verdict.certificate
+    assert isinstance(found, ViolatingSubmatrix)
+    assert len(set(found.rows)) == len(found.rows) == len(set(found.columns)) == len(found.columns) == found.order
+    inside = matrix[np.ix_(found.rows, found.columns)]
+    assert np.array_equal(inside, np.array(found.entries))
+    assert fraction_determinant(inside.tolist()) == found.determinant
+    assert abs(found.determinant) == 2
+    for value in [minor for (rows, _), minor in minors(inside[None].astype(np.int64)).items() if len(rows) < found.order]:
+        assert abs(int(value[0])) <= 1
+
+
+@reference
+@pytest.mark.parametrize("family", ["YES", "NO"])
+def test_families(family: str, decide: Callable[[SignMatrix], Verdict]) -> None:
+    """What is known to be totally unimodular holds; of what is known not to be, a minimal submatrix is found."""
+    for name, factory in getattr(families, family):
+        matrix = factory()
+        verdict = decide(read_matrix(matrix))
+        assert verdict.holds is (family == "YES"), (name, str(verdict))
+        if family == "NO":
+            check_minimal(matrix, verdict)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 2), (3, 2), (3, 3), (3, 5), (4, 4), (5, 4)], ids=str)
+def test_random_matrices(shape: tuple[int, int]) -> None:
+    """On 600 random matrices a shape, dense and sparse, each reference says what all minors say."""
+    rng = np.random.default_rng(0)
+    density = rng.choice([0.3, 0.45, 0.6, 0.9], size=(600, 1, 1))
+    batch = ((rng.random((600, *shape)) < density) * rng.choice([-1, 1], size=(600, *shape))).astype(np.int8)
+    truth = np.all([np.abs(value) <= 1 for value in minors(batch.astype(np.int64)).values()], axis=0)
+    assert shape[0] == 1 or 50 < truth.sum() < 595
+    for matrix, yes in zip(batch, truth, strict=True):
+        given_matrix = read_matrix(matrix)
+        for decide in REFERENCES.values():
+            verdict = decide(given_matrix)
+            assert verdict.holds is bool(yes)
+            if not yes:
+                check_minimal(matrix, verdict)
+
+
+def test_every_matrix_of_order_two() -> None:
+    """Of the 81 matrices of order 2, eight violate: no zeros, and an odd number of minus signs."""
+    refused = 0
+    for entries in itertools.product((-1, 0, 1), repeat=4):
+        holds = {decide(read_matrix(np.reshape(entries, (2, 2)))).holds for decide in REFERENCES.values()}
+        assert holds == {math.prod(entries) != -1}
+        refused += holds == {False}
+    assert refused == 8
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(["network", "r10", "r12"]), st.booleans())
+def test_agreement_on_mixes(seed: int, base: str, flip: bool) -> None:
+    """The references agree on mixes of regular matrices, and refute them once a sign on a cycle is flipped (Camion)."""
+    rng = np.random.default_rng(seed)
+    start = {"network": families.random_network(6, 6, rng), "r10": families.r10(), "r12": families.r12()}[base]
+    matrix = families.mixed(start, rng)
+    flip = flip and len(families.flippable(matrix)) > 0
+    if flip:
+        matrix = families.one_sign_flipped(matrix, rng)
+    for decide in REFERENCES.values():
+        verdict = decide(read_matrix(matrix))
+        assert verdict.holds is not flip
+        if flip:
+            check_minimal(matrix, verdict)
+
+
+@reference
+@pytest.mark.parametrize("k", [3, 5, 7])
+def test_odd_cycles_are_found_whole(k: int, decide: Callable[[SignMatrix], Verdict]) -> None:
+    """An odd cycle is itself minimal: it is the answer, in a larger matrix as well, whichever way it lies."""
+    cycle = families.odd_cycle(k)
+    wide = np.hstack([np.zeros((k, 3), dtype=np.int8), cycle[:, ::-1], np.eye(k, 2, dtype=np.int8)])
+    for matrix in (wide, np.ascontiguousarray(wide.T)):
+        found = decide(read_matrix(matrix)).certificate
+        lines, across = (found.rows, found.columns) if matrix is wide else (found.columns, found.rows)
+        assert lines == tuple(range(k))
+        assert across == tuple(range(3, 3 + k))
+        check_minimal(matrix, decide(read_matrix(matrix)))
+
+
+def test_the_least_order_is_found_first() -> None:
+    """Subdeterminants go order by order: of an odd cycle of 3 and one of 5 in one matrix, the 3."""
+    both = families.block_diagonal(families.odd_cycle(5), families.odd_cycle(3))
+    found = subdeterminants.by_subdeterminants(read_matrix(both)).certificate
+    assert found.rows == found.columns == (5, 6, 7)
+
+
+@reference
+def test_another_entry_refutes_at_once(decide: Callable[[SignMatrix], Verdict]) -> None:
+    """An entry of 2 or 1/2 is a violating submatrix of order 1, at any size."""
+    matrix = np.zeros((400, 500))
+    matrix[7, 3] = 0.5
+    verdict = decide(read_matrix(matrix))
+    assert verdict.holds is False
+    assert (verdict.certificate.rows, verdict.certificate.columns) == ((7,), (3,))
+    assert verdict.certificate.determinant == Fraction(1, 2)
+    assert verdict.certificate.row_names == ("r7",)
+
+
+@reference
+@pytest.mark.parametrize("shape", [(0, 0), (0, 100), (100, 0), (1, 100), (100, 1)], ids=str)
+def test_thin_matrices(shape: tuple[int, int], decide: Callable[[SignMatrix], Verdict]) -> None:
+    """Without rows or columns nothing can violate; nor in one row of -1, 0, 1."""
+    assert decide(read_matrix(np.ones(shape))).holds is True
+
+
+@reference
+def test_beyond_the_limit_nothing_is_claimed(decide: Callable[[SignMatrix], Verdict]) -> None:
+    """Too large a matrix is undecided, and the certificate says how large, how much work, and what the limit is."""
+    module = next(module for name, module in MODULES.items() if REFERENCES[name] is decide)
+    matrix = read_matrix(np.eye(40, dtype=np.int8))
+    verdict = decide(matrix)
+    assert verdict.holds is None
+    assert not verdict
+    assert verdict.certificate == TooLarge((40, 40), module.work(matrix), module.LIMIT)
+    assert "40 x 40" in str(verdict)
+    assert f"the limit is {module.LIMIT:,}" in str(verdict)
+    assert "totally unimodular: is undecided" in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "outside"),
+    [
+        ("subdeterminants", (16, 16), (17, 16)),
+        ("subdeterminants", (160, 5), (170, 5)),
+        ("ghouila_houri", (18, 18), (19, 19)),
+        ("ghouila_houri", (169_000, 10), (170_000, 10)),
+        ("camion", (23, 23), (24, 24)),
+        ("camion", (10, 488_000), (10, 489_000)),
+    ],
+)
+def test_stated_limits(name: str, inside: tuple[int, int], outside: tuple[int, int]) -> None:
+    """The sizes in the docstrings of the limits are those that the counts give; the transpose counts the same."""
+    module = MODULES[name]
+    for (m, n), within in ((inside, True), (outside, False)):
+        for shape in ((m, n), (n, m)):
+            matrix = read_matrix(np.zeros((1, 1)))
+            matrix = SignMatrix(matrix.entries, range(shape[0]), range(shape[1]))  # type: ignore[arg-type]
+            assert (module.work(matrix) <= module.LIMIT) is within
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_work_of_huge_matrices(name: str) -> None:
+    """The count of steps stays a number that can be compared and printed, however large the matrix."""
+    module = MODULES[name]
+    tiny = read_matrix(np.zeros((1, 1)))
+    matrix = SignMatrix(tiny.entries, range(10**7), range(10**9))  # type: ignore[arg-type]
+    assert module.work(matrix) / module.LIMIT > 1
+    assert "more than 10^" in str(TooLarge(matrix.shape, module.work(matrix), module.LIMIT))
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (4, 4), (1, 6)], ids=str)
+def test_counts_of_a_yes(shape: tuple[int, int]) -> None:
+    """The counts in the certificates are those of plain enumeration."""
+    m, n = shape
+    for seed in range(5):
+        matrix = families.random_network(m, n, seed)
+        given_matrix = read_matrix(matrix)
+        orders = range(1, min(m, n) + 1)
+        squares = sum(math.comb(m, k) * math.comb(n, k) for k in orders)
+        steps = sum(k * math.comb(m, k) * math.comb(n, k) for k in orders)
+        assert subdeterminants.by_subdeterminants(given_matrix).certificate.count == squares
+        assert subdeterminants.work(given_matrix) == steps
+        assert ghouila_houri.work(given_matrix) == min(3**m * n, 3**n * m)
+        assert camion.work(given_matrix) == min(2**m, 2**n) * m * n
+        eulerian = 0
+        for i, j in itertools.product(range(1, m + 1), range(1, n + 1)):
+            for rows, columns in itertools.product(itertools.combinations(range(m), i), itertools.combinations(range(n), j)):
+                part = matrix[np.ix_(rows, columns)]
+                eulerian += not (part.sum(axis=0) % 2).any() and not (part.sum(axis=1) % 2).any()
+        assert camion.by_camion(given_matrix).certificate.count == eulerian
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (6, 6)], ids=str)
+def test_the_signing_of_all_lines(shape: tuple[int, int]) -> None:
+    """Ghouila-Houri's certificate holds a signing of all rows, or of all columns, with sums -1, 0 and 1."""
+    for seed in range(20):
+        matrix = families.random_network(*shape, seed)
+        certificate = ghouila_houri.by_ghouila_houri(read_matrix(matrix)).certificate
+        lines = matrix if certificate.lines == "rows" else matrix.T
+        assert len(lines) == min(shape)
+        assert certificate.subsets == 2 ** len(lines) - 1
+        assert set(map(abs, certificate.signing)) == {1}
+        assert np.abs(np.array(certificate.signing) @ lines).max() <= 1
+
+
+def test_many_columns() -> None:
+    """A violation among thousands of columns is found, and a yes with a count of hundreds of digits can be printed."""
+    rng = np.random.default_rng(0)
+    plenty = families.interval_matrix(6, 5000, 1)
+    for decide in (ghouila_houri.by_ghouila_houri, camion.by_camion):
+        verdict = decide(read_matrix(plenty))
+        assert verdict.holds is True
+        assert len(str(verdict)) < 300
+        hidden = plenty.copy()
+        hidden[:, 4711] = [1, 0, 0, -1, 0, 0]
+        hidden = np.ascontiguousarray(hidden[rng.permutation(6)])
+        check_minimal(hidden, decide(read_matrix(hidden)))
+
+
+def test_texts() -> None:
+    """Verdicts read as sentences, whichever way they go."""
+    yes = read_matrix(families.odd_cycle(3)[:2])
+    text = "the matrix with 2 rows and 3 columns is totally unimodular: holds"
+    assert str(subdeterminants.by_subdeterminants(yes)) == (
+        f"{text} (all square subdeterminants; all 9 square submatrices have determinant -1, 0 or 1)"
+    )
+    assert str(ghouila_houri.by_ghouila_houri(yes)) == (
+        f"{text} (Ghouila-Houri's signings; each of 3 subsets of the rows has a signing; that of all of them is +-)"
+    )
+    # the zero in each row: the column (1, 1) has an even sum, but its rows have not
+    assert str(camion.by_camion(yes)) == (
+        f"{text} (Camion's Eulerian submatrices; all 2 Eulerian submatrices have an entry sum divisible by 4)"
+    )
+    no = str(subdeterminants.by_subdeterminants(read_matrix(families.odd_cycle(3))))
+    assert "is refuted (all square subdeterminants;" in no
+    assert no.endswith("determinant 2)")
