@@ -1,4 +1,4 @@
-"""A pruning back into a real scikit-learn forest."""
+"""A pruning back into a real scikit-learn forest, and a pruned forest back into a pruning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.tree._tree import Tree, _build_pruned_tree_py
 
+from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
+from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
 from prunemodels.forests import read_forest, tree_views
 
@@ -45,6 +47,54 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
     for t, view in enumerate(tree_views(pruned)):  # its estimators still hold the original trees
         view.estimator.tree_ = _pruned_tree(forest, view.estimator, pruning.is_leaf[ours.nodes_of(t)])
     return pruned
+
+
+def pruning_from_forest(problem: PruningProblem, pruned: Any) -> Pruning:
+    """The pruning that leads from the problem's forest to a pruned one, whoever pruned it.
+
+    Parameters
+    ----------
+    problem
+        of the forest before it was pruned.
+    pruned
+        a fitted forest: each tree that of the problem with some splits made leaves, nothing else changed.
+
+    Raises
+    ------
+    InvalidInputError
+        naming the first tree and node of the pruned forest that the problem's forest does not have there.
+    """
+    ours, theirs = problem.ensemble, read_forest(pruned)
+    if ours.n_trees != theirs.n_trees:
+        raise InvalidInputError(f"the pruned forest has {theirs.n_trees} trees, the problem's {ours.n_trees}")
+    kept = np.zeros(ours.n_nodes, dtype=bool)
+    h, g = ours.roots.astype(np.int64), theirs.roots.astype(np.int64)  # pairs of nodes in the same place
+    while h.size:
+        split = theirs.is_split[g]
+        _check_same_nodes(ours, theirs, h, g)
+        kept[h[split]] = True
+        h = np.concatenate([ours.left[h[split]], ours.right[h[split]]])
+        g = np.concatenate([theirs.left[g[split]], theirs.right[g[split]]])
+    return Pruning(problem, kept)
+
+
+def _check_same_nodes(ours: Ensemble, theirs: Ensemble, h: NDArray[np.integer[Any]], g: NDArray[np.integer[Any]]) -> None:
+    """Nodes g of the pruned forest stand where the nodes h stood: same prediction, and the same question if there is one."""
+    split = theirs.is_split[g]
+    for what in ("value", "left", "feature", "threshold", "missing_left"):
+        asked = np.ones(g.size, dtype=bool) if what == "value" else split
+        own, other = getattr(ours, what)[h], getattr(theirs, what)[g]
+        # a split must be one in both; where its children stand differs
+        differs = own < 0 if what == "left" else (own != other).reshape(g.size, -1).any(axis=1)
+        wrong = np.flatnonzero(asked & differs)
+        if wrong.size:
+            k = int(g[wrong[0]])
+            t = int(theirs.tree_of[k])
+            name = {"value": "prediction", "left": "split", "missing_left": "way for missing values"}.get(what, what)
+            raise InvalidInputError(
+                f"node {k - int(theirs.tree_start[t])} of the pruned forest's tree {t} has another {name} than the node in its "
+                "place before pruning; give the forest that it was pruned from"
+            )
 
 
 def _copy_without_trees(forest: Any) -> Any:
