@@ -22,14 +22,22 @@ class Result(Protocol):
         ...
 
 
-def add_inputs(command: argparse.ArgumentParser) -> None:
-    """The forest, the cost sample, the prices and where errors are measured."""
+def add_inputs(command: argparse.ArgumentParser, *, required: bool = True, metavar: str = "FOREST", also: str = "") -> None:
+    """The forest, the cost sample, the prices and where errors are measured.
+
+    Parameters
+    ----------
+    required
+        whether a cost sample and prices must be given.
+    metavar, also
+        what else may stand in the place of the forest.
+    """
     add = command.add_argument
-    add("forest", metavar="FOREST", help="a fitted scikit-learn forest: .skops, or .joblib with --trust-pickle")
+    add("forest", metavar=metavar, help=f"{also} a fitted scikit-learn forest: .skops, or .joblib with --trust-pickle".strip())
     add("--trust-pickle", action="store_true", help="load a joblib file, which runs any code in it; only from sources you trust")
     add(
         "--data",
-        required=True,
+        required=required,
         metavar="FILE",
         help="examples like those to be predicted (.csv, .csv.gz, .parquet): the cost sample",
     )
@@ -37,7 +45,7 @@ def add_inputs(command: argparse.ArgumentParser) -> None:
     add("--weights", metavar="COLUMN", help="column of --data with each example's weight in the cost")
     add(
         "--costs",
-        required=True,
+        required=required,
         metavar="FILE|NUMBER",
         help="table with the columns feature,cost[,item,...], or one price for all",
     )
@@ -75,6 +83,11 @@ def seconds(text: str) -> float:
 def names(text: str) -> list[str]:
     """Names between commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def amounts(text: str) -> list[float]:
+    """Numbers >= 0 between commas."""
+    return [nonnegative(part) for part in names(text)]
 
 
 def share(text: str) -> float:

@@ -1,7 +1,7 @@
-"""The command line: ``prunemodels demo``, ``path``, ``prune``, ``compare`` and ``export``.
+"""The command line: ``prunemodels demo``, ``path``, ``prune``, ``compare``, ``export`` and ``check``.
 
 This module only parses; what a command needs is imported when it runs, so help and usage errors come at once.
-Exit status: 0, 2 for bad input, 130 after Ctrl-C.
+Exit status: 0, 2 for bad input, 130 after Ctrl-C; of checks 0, 1 or 2 as the claim holds, is refuted or remains undecided.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 
-from prunemodels.arguments import Result, add_inputs, add_manners, names, nonnegative, positive, seconds
+from prunemodels.arguments import Result, add_inputs, add_manners, amounts, names, nonnegative, positive, seconds
 
 FORMULATIONS = ("IP0", "IP1", "IP2", "IP3", "LP1", "closure")
 
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted: nothing was written", file=sys.stderr)
         return 130
     print(result.json() if args.json else result.text())
-    return 0
+    return int(getattr(result, "exit_status", 0))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -70,6 +70,7 @@ def parser() -> argparse.ArgumentParser:
     _add_outputs(prune, _run_prune)
     _add_compare(commands.add_parser("compare", help="run several solvers on one problem: value, bound, time and memory of each"))
     _add_export(commands.add_parser("export", help="write the problem as a linear or integer program, for other solvers"))
+    _add_check(commands.add_parser("check", help="verify a claim and show the evidence: total unimodularity, optimality, ..."))
     return top
 
 
@@ -123,6 +124,40 @@ def _add_export(command: argparse.ArgumentParser) -> None:
     add_manners(command, _run_export)
 
 
+def _add_check(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Verify a claim and show the evidence. Exit status 0: the claim holds; 1: it is refuted; 2: undecided, or bad input. "
+        "In the place of a forest the word 'papers' stands for the two trees of the papers' Figure 1."
+    )
+    claims = command.add_subparsers(dest="claim", required=True, metavar="CLAIM")
+    tu = claims.add_parser("tu", help="a matrix is totally unimodular")
+    add_inputs(tu, required=False, metavar="MATRIX|FOREST|papers", also="a matrix: .npy, .npz (scipy), .mtx, .csv, .mps, .lp; or")
+    tu.add_argument("--formulation", choices=FORMULATIONS, help="whose matrix, for a forest or the papers' trees (default: IP3)")
+    tu.add_argument("--merge", action="store_true", help="one variable for purchases with the same usage")
+    tu.add_argument("--method", metavar="NAME", help="one method only (default: the fastest that decides)")
+    tu.add_argument("--certificate", metavar="FILE.npz", help="check this tree and its paths, found anywhere, and nothing else")
+    tu.add_argument("--out", metavar="FILE.npz", help="write the tree and its paths, if that is the certificate")
+    add_manners(tu, _run_check)
+    counterexample = claims.add_parser("counterexample", help="the naive formulation has a fractional vertex, the papers' own")
+    add_manners(counterexample, _run_check)
+    figure = claims.add_parser("figure", help="the papers' trees have the printed matrices, and row operations join them")
+    add_manners(figure, _run_check)
+    solution = claims.add_parser("solution", help="a pruned forest is optimal for a lambda")
+    add_inputs(solution, required=False, metavar="FOREST|papers")
+    solution.add_argument("--lam", type=nonnegative, required=True, metavar="L", help="error worth one unit of cost")
+    solution.add_argument("--pruned", metavar="FILE", help="the forest after pruning, by anyone (default: what --solver finds)")
+    solution.add_argument("--solver", default="min_cut", metavar="NAME", help="whose bound is checked (default: min_cut)")
+    add_manners(solution, _run_check)
+    path = claims.add_parser("path", help="every pruning of a forest's path is optimal, and they are nested")
+    add_inputs(path, required=False, metavar="FOREST|papers")
+    path.add_argument("--table", metavar="FILE.csv", help="also compare this table, as prunemodels path writes it, with the path")
+    add_manners(path, _run_check)
+    corollary = claims.add_parser("corollary", help="the linear relaxation solves every budget (Corollary 4.3 of NWS15)")
+    add_inputs(corollary, required=False, metavar="FOREST|papers")
+    corollary.add_argument("--budgets", type=amounts, metavar="A,B,...", help="only these (default: the middle of every edge)")
+    add_manners(corollary, _run_check)
+
+
 def _run_path(args: argparse.Namespace) -> Result:
     from prunemodels.commands import path_command
 
@@ -145,6 +180,12 @@ def _run_export(args: argparse.Namespace) -> Result:
     from prunemodels.model_commands import export_command
 
     return export_command(args)
+
+
+def _run_check(args: argparse.Namespace) -> Result:
+    from prunemodels.check_commands import CHECKS
+
+    return CHECKS[args.claim](args)
 
 
 def _run_demo(args: argparse.Namespace) -> Result:

@@ -1,0 +1,107 @@
+"""What a check found, for one screen of a terminal or as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from proofs_checks.matrices.network_matrix import NetworkMatrix
+from proofs_checks.verdict import Verdict
+
+WIDTH = 118
+"""Characters of a line."""
+
+WORD = {True: "holds", False: "refuted", None: "undecided"}
+
+
+@dataclass(frozen=True, eq=False)
+class CheckSummary:
+    """Result of ``prunemodels check``.
+
+    Parameters
+    ----------
+    subject
+        what was looked at, in a line.
+    verdicts
+        one or more claims.
+    lines
+        further lines of text, before the verdicts.
+    written
+        the files written.
+    """
+
+    subject: str
+    verdicts: tuple[Verdict, ...]
+    seconds: float
+    lines: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+
+    @property
+    def exit_status(self) -> int:
+        """0 where all claims hold, 1 where one is refuted, else 2."""
+        answers = [verdict.holds for verdict in self.verdicts]
+        return 1 if False in answers else 2 if None in answers else 0
+
+    def json(self) -> str:
+        """The summary as one JSON object."""
+        verdicts = [
+            {"claim": v.claim, "holds": v.holds, "method": v.method, "certificate": plain(v.certificate)} for v in self.verdicts
+        ]
+        told = {"subject": self.subject, "verdicts": verdicts, "seconds": self.seconds, "written": list(self.written)}
+        return json.dumps(told, indent=2, allow_nan=False)
+
+    def text(self) -> str:
+        """The summary on one screen."""
+        parts = [self.subject, *self.lines]
+        for verdict in self.verdicts:
+            evidence = _evidence(verdict.certificate)
+            parts += ["", _line("claim", verdict.claim), _line("answer", WORD[verdict.holds]), _line("how", verdict.method)]
+            parts += ["", evidence] if "\n" in evidence else [_line("evidence", evidence)] if evidence else []
+        parts += ["", f"time      {self.seconds:.1f} s", *(f"written   {file}" for file in self.written)]
+        return "\n".join(parts)
+
+
+def _line(word: str, text: str) -> str:
+    """A word, and what is said to it, on as many lines as it takes."""
+    return textwrap.fill(text, WIDTH, initial_indent=f"{word:10}", subsequent_indent=" " * 10)
+
+
+def _evidence(certificate: Any) -> str:
+    """A certificate in words."""
+    if certificate is None:
+        return ""
+    if isinstance(certificate, Mapping):
+        return ", ".join(f"{key} {value}" for key, value in certificate.items())
+    return str(certificate.table() if hasattr(certificate, "table") else certificate)
+
+
+def plain(value: Any) -> Any:
+    """A certificate for JSON: fractions as strings, arrays as lists, dataclasses as objects.
+
+    A tree with paths is told by its size; ``--out`` writes it.
+    """
+    if isinstance(value, NetworkMatrix):
+        return {"arcs": len(value.tail), "paths": len(value.start), "transposed": value.transposed}
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray | list | tuple | set | frozenset):
+        return [plain(entry) for entry in (value.tolist() if isinstance(value, np.ndarray) else value)]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else str(value)
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else str(value)
+    return str(value)
