@@ -34,6 +34,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.price_sharing
 	$(BIN)/python -m benchmarks.dantzig_wolfe
 	$(BIN)/python -m benchmarks.primal_dual
+	$(BIN)/python -m benchmarks.proofs
 
 clean:
 	rm -rf $(VENV) demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -17,6 +17,9 @@ from proofs_checks.verdict import Verdict
 WIDTH = 118
 """Characters of a line."""
 
+LINES = 20
+"""Lines of a table; ``--json`` has all."""
+
 WORD = {True: "holds", False: "refuted", None: "undecided"}
 
 
@@ -78,7 +81,7 @@ def _evidence(certificate: Any) -> str:
         return ""
     if isinstance(certificate, Mapping):
         return ", ".join(f"{key} {value}" for key, value in certificate.items())
-    return str(certificate.table() if hasattr(certificate, "table") else certificate)
+    return str(certificate.table(LINES) if hasattr(certificate, "table") else certificate)
 
 
 def plain(value: Any) -> Any:

@@ -21,11 +21,12 @@ def blocks(page: str) -> list[tuple[str, str | None]]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_print_what_is_shown(page: str) -> None:
-    """Every example runs as it stands, given `pm`, and prints exactly the lines below it, where there are any."""
+    """A page's examples, run one after the other, given `pm`, print exactly the lines below each, where there are any."""
+    names = {"pm": __import__("prunemodels")}
     for code, shown in blocks(page):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(code, page, "exec"), {"pm": __import__("prunemodels")})
+            exec(compile(code, page, "exec"), names)
         assert shown is None or printed.getvalue() == shown
 
 

@@ -153,7 +153,7 @@ def _first_other(
         try:
             if isinstance(entry, str):
                 raise TypeError
-            exact = Fraction(entry)
+            exact = Fraction(repr(entry)) if isinstance(entry, float) else Fraction(entry)  # 0.1 is 1/10
         except (TypeError, ValueError, OverflowError):
             raise InvalidInputError(
                 f"matrix: the entry in row {rows[i]}, column {columns[j]} is {entry!r}; give finite numbers"

@@ -89,6 +89,11 @@ class AtBudget:
             "components": self.components,
         }
 
+    def cells(self) -> tuple[str, ...]:
+        """The numbers of a line of `Budgets.table`."""
+        numbers = (self.budget, self.lam, self.cheaper.cost, self.cheaper.error, self.dearer.cost, self.dearer.error)
+        return (*(f"{float(x):.6g}" for x in (*numbers, self.weight, self.value)), str(self.components))
+
     @property
     def answer(self) -> str:
         """In a word."""
@@ -134,20 +139,30 @@ class Budgets:
             "components": list(self.components),
         }
 
-    def table(self) -> str:
-        """The budgets line by line, to be read."""
+    def table(self, limit: int | None = None) -> str:
+        """The budgets line by line, to be read; those on the longest edges where there are more than `limit`."""
         heads = ("budget", "lambda", "cheaper", "its error", "dearer", "its error", "weight", "LP1", "components")
-        lines = ["".join(f"{head:>11}" for head in heads) + "  optimum"]
-        for row in self.rows:
-            numbers = (row.budget, row.lam, row.cheaper.cost, row.cheaper.error, row.dearer.cost, row.dearer.error)
-            shown = [f"{float(x):.6g}" for x in (*numbers, row.weight, row.value)]
-            lines.append("".join(f"{x:>11}" for x in (*shown, str(row.components))) + f"  {row.answer}")
-        return "\n".join(lines)
+        shown = list(self.rows)
+        if limit is not None and len(shown) > limit:
+            longest = sorted(shown, key=lambda row: row.cheaper.cost - row.dearer.cost)[:limit]
+            shown = [row for row in shown if row in longest]
+        cells = [heads, *(row.cells() for row in shown)]
+        widths = [max(len(line[k]) for line in cells) for k in range(len(heads))]
+        answers = ["optimum", *(row.answer for row in shown)]
+        lines = [
+            "  ".join([*(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), answer])
+            for line, answer in zip(cells, answers, strict=True)
+        ]
+        left = len(self.rows) - len(shown)
+        return "\n".join([*lines, *([f"and {left:,} more, on shorter edges"] if left else []), "", self._counts()])
+
+    def _counts(self) -> str:
+        """How many budgets are which."""
+        counts = [sum(row.integral is answer for row in self.rows) for answer in (True, False, None)]
+        return "{:,} integral, {:,} fractional, {:,} undecided".format(*counts)
 
     def __str__(self) -> str:
-        counts = [sum(row.integral is answer for row in self.rows) for answer in (True, False, None)]
-        found = "{} integral, {} fractional, {} undecided".format(*counts)
-        return found if self.counterexample is None else f"{found}; {self.counterexample}"
+        return self._counts() if self.counterexample is None else f"{self._counts()}; {self.counterexample}"
 
 
 def check_corollary(path: PruningPath, budgets: Iterable[Price] | None = None, X: Any = None) -> Verdict:

@@ -1,16 +1,17 @@
 """Is a matrix totally unimodular: by the fastest method that applies.
 
     entries        one that is none of -1, 0, 1 refutes                                                          (1)
-    reductions     zero and unit lines and copies go, the rest falls apart into blocks                           (2)
-    networks       every block is tried as a network matrix, and as the transpose of one                         (3)
-    signing        in a block that is neither, a chordless cycle may have the wrong sum                          (4)
-    2-sums         such a block may be put together of two smaller ones, of which all this is asked again        (5)
-    shrinking      to a part that is neither, but is one without any one of its lines: its determinant says more (6)
-    references     exponential, for small blocks                                                                 (7)
+    quick look     at small parts of a large matrix: whether one of them has a chordless cycle with a wrong sum  (2)
+    reductions     zero and unit lines and copies go, the rest falls apart into blocks                           (3)
+    networks       every block is tried as a network matrix, and as the transpose of one                         (4)
+    signing        in a block that is neither, a chordless cycle may have the wrong sum                          (5)
+    2-sums         such a block may be put together of two smaller ones, of which all this is asked again        (6)
+    shrinking      to a part that is neither, but is one without any one of its lines: its determinant says more (7)
+    references     exponential, for small blocks                                                                 (8)
 
-(1)-(6) are polynomial, (3)-(7) give certificates that are checked by `check_network_matrix`, `check_pieces` and
-`check_violation`. The answer is None only where a large block is neither a network matrix nor transposed nor a 2-sum, and (4) and
-(6) find no violation: by Seymour (1980), if it is totally unimodular, it is a 3-sum.
+(1)-(7) are polynomial, (4)-(8) give certificates that are checked by `check_network_matrix`, `check_pieces` and
+`check_violation`. The answer is None only where a large block is neither a network matrix nor transposed nor a 2-sum, and (5) and
+(7) find no violation: by Seymour (1980), if it is totally unimodular, it is a 3-sum.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from proofs_checks.total_unimodularity.blocks import Place, find_network, verifi
 from proofs_checks.total_unimodularity.claim import claim, entry_refutes
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
 from proofs_checks.total_unimodularity.pieces import Piece, Pieces, Split, kind_of
+from proofs_checks.total_unimodularity.quick_look import violation_nearby
 from proofs_checks.total_unimodularity.reductions import Reductions, blocks_of, reduce_matrix
 from proofs_checks.total_unimodularity.references import REFERENCES, cheapest_reference
 from proofs_checks.total_unimodularity.shrinking import ATTEMPTS, Unresolved, violation_in
@@ -104,10 +106,13 @@ class _Part:
 
 
 def _fastest(matrix: SignMatrix) -> Verdict:
-    """(1)-(7)."""
+    """(1)-(8)."""
     refuted = entry_refutes(matrix, "entries")
     if refuted is not None:
         return refuted
+    nearby = violation_nearby(matrix)
+    if nearby is not None:
+        return Verdict(claim(matrix), False, "signing", nearby)
     places = [(np.arange(matrix.shape[0]), np.arange(matrix.shape[1]))]
     parts: list[_Part] = []
     undecided: Verdict | None = None
@@ -175,7 +180,7 @@ def _network_of(matrix: SignMatrix, piece: Piece, *, transposed: bool) -> Networ
 
 
 def _decide(matrix: SignMatrix, place: Place) -> _Found:
-    """(3)-(7) for a block."""
+    """(4)-(8) for a block."""
     block = matrix.part(*place)
     for transposed in (False, True):
         network = recognise_network(block, transposed=transposed)

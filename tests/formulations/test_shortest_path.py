@@ -12,7 +12,7 @@ from formulations.columns import PurchaseColumns, usage_columns
 from formulations.matrix import ip3_matrix
 from formulations.papers import two_trees
 from formulations.shortest_path import TreeNetwork, row_operations, stop_costs, tree_network, tree_networks
-from proofs_checks.printed_matrices import PRINTED_TREES
+from proofs_checks.matrices.printed_matrices import PRINTED_TREES
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 
