@@ -1,0 +1,82 @@
+"""The best breakpoint of the path within the budget, at once."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from fractions import Fraction
+
+from formulations.budget_solution import BudgetSolution, Mixture
+from formulations.cost_items import Price, exact
+from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
+from formulations.pruning_path import PruningPath
+from formulations.solution import StopReason
+from solvers.budgets.exact_cost import exact_cost
+from solvers.budgets.hull import relaxed_optimum
+from solvers.path import pruning_path
+
+
+def best_breakpoint(
+    problem: PruningProblem, budget: Price, *, time_limit: float = math.inf, path: PruningPath | None = None
+) -> BudgetSolution:
+    """The path's pruning of least error that costs at most the budget, beside the relaxation's optimum.
+
+    Parameters
+    ----------
+    budget
+        B >= 0: the largest cost of an average example, in the unit of the prices.
+    time_limit
+        not looked at: it takes one path, or nothing where that is given.
+    path
+        `pruning_path(problem)`, if it is at hand.
+
+    Raises
+    ------
+    InvalidInputError
+        for a budget that is negative or no number.
+    """
+    start = time.perf_counter()
+    limit = exact(budget, "budget")
+    path = path_of(problem, path)
+    relaxation = relaxed_optimum(path, limit)
+    pruning = within(path, limit)
+    return solution(problem, limit, pruning, relaxation, {"seconds": time.perf_counter() - start})
+
+
+def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
+    """The path of smallest optima, computed where it is not given."""
+    return pruning_path(problem, certificate=False) if path is None else path
+
+
+def within(path: PruningPath, budget: Fraction) -> Pruning:
+    """The first row that costs at most the budget, compared exactly."""
+    for k in range(len(path)):
+        if path.exact_cost[k] - Fraction(path.problem.integers.cost_rounding) <= budget and exact_cost(path[k]) <= budget:
+            return path[k]
+    return path[len(path) - 1]  # costs nothing
+
+
+def solution(
+    problem: PruningProblem,
+    budget: Fraction,
+    pruning: Pruning,
+    relaxation: Mixture,
+    stats: Mapping[str, float],
+    *,
+    bound: Fraction | None = None,
+    stopped: StopReason = StopReason.CONVERGED,
+) -> BudgetSolution:
+    """A pruning within the budget as an answer; `bound` in exact numbers of the integer instance, default the relaxation's."""
+    slack = problem.integers.error_rounding + float(relaxation.lam) * problem.integers.cost_rounding
+    proven = relaxation.value if bound is None else max(bound, relaxation.value)
+    return BudgetSolution(problem, budget, pruning, error_of(pruning), float(proven) - slack, relaxation, stopped, dict(stats))
+
+
+def error_of(pruning: Pruning) -> float:
+    """The error, rounded once where the instance is exact."""
+    problem = pruning.problem
+    if problem.integers.error_rounding:
+        return pruning.error
+    return float(problem.errors.of_all_roots(problem.ensemble) - pruning.integer_gain * problem.integers.gain_unit)

@@ -1,0 +1,39 @@
+"""The least error within a budget by listing all prunings: the reference."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from formulations.budget_solution import BudgetSolution
+from formulations.cost_items import Price, exact
+from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
+from solvers.brute_force import all_prunings
+from solvers.budgets.by_path import path_of, solution
+from solvers.budgets.exact_cost import room
+from solvers.budgets.hull import relaxed_optimum
+
+
+def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: float = math.inf) -> BudgetSolution:
+    """The best of all prunings of a small forest within the budget; among several the cheapest, then the smallest.
+
+    Raises
+    ------
+    InvalidInputError
+        for forests with more than a million prunings, and for a budget that is negative or no number.
+    """
+    start = time.perf_counter()
+    limit = exact(budget, "budget")
+    every = all_prunings(problem)
+    fits = np.flatnonzero(every.cost <= max(0, room(problem, limit)))
+    size = every.kept[fits].sum(axis=1)
+    best = fits[np.lexsort((size, every.cost[fits], -every.gain[fits]))[0]]
+    ints = problem.integers
+    bound = problem.errors.of_all_roots(problem.ensemble) - int(every.gain[best]) * ints.gain_unit
+    relaxation = relaxed_optimum(path_of(problem, None), limit)
+    stats = {"seconds": time.perf_counter() - start, "prunings": float(len(every.gain))}
+    exact_instance = bound if ints.exact else None
+    return solution(problem, limit, Pruning(problem, every.kept[best]), relaxation, stats, bound=exact_instance)
