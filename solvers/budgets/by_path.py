@@ -41,8 +41,7 @@ def best_breakpoint(
     limit = exact(budget, "budget")
     path = path_of(problem, path)
     relaxation = relaxed_optimum(path, limit)
-    pruning = within(path, limit)
-    return solution(problem, limit, pruning, relaxation, {"seconds": time.perf_counter() - start})
+    return solution(problem, limit, within(path, limit), relaxation, {"seconds": time.perf_counter() - start})
 
 
 def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
@@ -51,11 +50,17 @@ def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
 
 
 def within(path: PruningPath, budget: Fraction) -> Pruning:
-    """The first row that costs at most the budget, compared exactly."""
+    """The path's best breakpoint within the budget."""
+    return path[row_within(path, budget)]
+
+
+def row_within(path: PruningPath, budget: Fraction) -> int:
+    """The first row of the path that costs at most the budget, compared exactly; the last one costs nothing."""
+    rounding = Fraction(path.problem.integers.cost_rounding)
     for k in range(len(path)):
-        if path.exact_cost[k] - Fraction(path.problem.integers.cost_rounding) <= budget and exact_cost(path[k]) <= budget:
-            return path[k]
-    return path[len(path) - 1]  # costs nothing
+        if path.exact_cost[k] - rounding <= budget and exact_cost(path[k]) <= budget:
+            return k
+    return len(path) - 1
 
 
 def solution(

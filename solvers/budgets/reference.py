@@ -35,5 +35,6 @@ def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: fl
     bound = problem.errors.of_all_roots(problem.ensemble) - int(every.gain[best]) * ints.gain_unit
     relaxation = relaxed_optimum(path_of(problem, None), limit)
     stats = {"seconds": time.perf_counter() - start, "prunings": float(len(every.gain))}
-    exact_instance = bound if ints.exact else None
-    return solution(problem, limit, Pruning(problem, every.kept[best]), relaxation, stats, bound=exact_instance)
+    # where costs had to be rounded, some pruning that really fits may have been left out
+    proven = bound if ints.cost_rounding == 0 else None
+    return solution(problem, limit, Pruning(problem, every.kept[best]), relaxation, stats, bound=proven)

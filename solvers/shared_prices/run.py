@@ -87,7 +87,7 @@ class Run:
         goal = self.best_value - self.left.base - max(1, (self.left.base + ends.best) >> 40)
         kept, out = ends.pruned < goal, ends.kept < goal
         del ends  # as large as all scores
-        if (kept | out).mean() >= WORTHWHILE:
+        if (kept | out).sum() >= WORTHWHILE * kept.size:
             self._fix(kept, out)
 
     def _fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:

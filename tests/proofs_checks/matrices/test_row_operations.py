@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy import sparse
 from formulations.errors import InvalidInputError
 from formulations.papers import two_trees
 from formulations.shortest_path import tree_network, tree_networks
+from proofs_checks.matrices import row_operations
 from proofs_checks.matrices.printed_matrices import PRINTED_TREES
 from proofs_checks.matrices.row_operations import check_printed_matrices, check_row_operations
 from tests.instances import random_problem
@@ -105,3 +107,14 @@ def test_what_is_no_pair_of_matrices_is_refused(equations, network, columns, mes
 def test_sparse_and_dense_are_the_same() -> None:
     """A scipy sparse matrix is taken as it is."""
     assert check_row_operations(sparse.csr_array(np.array([[1]])), sparse.coo_matrix(np.array([[-1], [1]])))
+
+
+def test_figure_3_is_checked_beside_the_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An arc of the figure that is not the network matrix's column is named."""
+    one, two = PRINTED_TREES
+    wrong = replace(one, arcs={**one.arcs, "z3": (2, 4)})
+    monkeypatch.setattr(row_operations, "PRINTED_TREES", (wrong, two))
+    network = tree_network(two_trees(), 0, expanded=True)
+    verdict = check_printed_matrices(0, network.equations(), network.incidence(), list(network.arcs))
+    assert verdict.holds is False
+    assert verdict.certificate == "z3 leads from 2 to 5, in Figure 3 (2, 4)"

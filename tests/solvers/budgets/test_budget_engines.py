@@ -1,0 +1,226 @@
+"""Every budget engine on every instance: within the budget by routing, never below a true bound, never worse than the path."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import prunemodels as pm
+from formulations import CostItems, InvalidInputError, PruningPath, PruningProblem
+from formulations.papers import two_trees
+from formulations.solution import Status, StopReason
+from proofs_checks import check_corollary
+from proofs_checks.optimality.recount import Recount
+from solvers.budgets import BUDGET_SOLVERS, best_breakpoint, best_within, brute_force_budget, relaxed_optimum, solve_budget
+from solvers.budgets.exact_cost import exact_cost, room
+from solvers.budgets.open_part import open_part
+from tests.instances import ensemble_of, plain_errors, random_problem, random_tree
+
+SEEDS = range(40)
+
+
+def budgets_of(path: PruningPath) -> list[Fraction]:
+    """0, breakpoints' costs, between them, beyond the dearest; more where little is to be had for them."""
+    costs = path.exact_cost
+    between = [c + share * (d - c) for d, c in itertools.pairwise(costs) for share in (Fraction(1, 7), Fraction(3, 4))]
+    return sorted({Fraction(0), *costs, *between, costs[0] + 1})
+
+
+@pytest.mark.parametrize("name", BUDGET_SOLVERS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_engine_on_every_instance(seed: int, name: str) -> None:
+    """Cost within B in exact numbers, recounted by routing; bound below the true optimum; error not above the path's."""
+    problem = random_problem(seed, rounded=seed % 4 == 3)
+    path, recount = pm.pruning_path(problem), Recount(problem)
+    slack = 2 * problem.integers.error_rounding + 1e-12
+    for budget in budgets_of(path)[:: 1 + seed % 3]:
+        optimum = brute_force_budget(problem, budget)
+        found = BUDGET_SOLVERS[name](problem, budget, time_limit=20)
+        error, cost = recount.objective(found.pruning.kept)
+        assert cost == exact_cost(found.pruning) <= budget
+        assert float(error) == pytest.approx(found.error, abs=slack)
+        assert optimum.error - slack <= found.error <= best_breakpoint(problem, budget, path=path).error + slack
+        assert found.bound <= optimum.error + slack
+        assert found.bound >= float(found.relaxation.value) - slack - float(found.relaxation.lam) * problem.integers.cost_rounding
+        if name in ("exact", "brute_force"):
+            assert found.error <= optimum.error + slack
+            assert found.status is Status.OPTIMAL or problem.integers.cost_rounding > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_relaxation_is_what_the_checker_finds(seed: int) -> None:
+    """Value, neighbours, weight and lambda* of LP1's relaxation are those of `check_corollary`, which proves them."""
+    problem = random_problem(seed)
+    for ties in ("smallest", "largest"):
+        path = pm.pruning_path(problem, ties=ties)
+        budgets = budgets_of(path)
+        rows = check_corollary(path, budgets).certificate.rows
+        for row, budget in zip(rows, budgets, strict=True):
+            mixture = relaxed_optimum(path, budget)
+            assert mixture.value == row.value
+            assert mixture.weight * exact_cost(mixture.dearer) + (1 - mixture.weight) * exact_cost(mixture.cheaper) <= budget
+            if mixture.is_integral:
+                assert (mixture.cheaper.kept == mixture.dearer.kept).all()
+            else:
+                assert (mixture.lam, mixture.weight) == (row.lam, row.weight)
+                assert (exact_cost(mixture.cheaper), exact_cost(mixture.dearer)) == (row.cheaper.cost, row.dearer.cost)
+
+
+def test_the_papers_trees_by_hand() -> None:
+    """Costs 3, 2, 0 with errors 1/8, 1/4, 1: at B = 2.5 half of each of the first two, at lambda* = 1/8; one feature costs 1."""
+    problem = two_trees()
+    found = best_breakpoint(problem, 2.5)
+    assert (found.relaxation.lam, found.relaxation.weight, found.relaxation.value) == (
+        Fraction(1, 8),
+        Fraction(1, 2),
+        Fraction(3, 16),
+    )
+    assert (found.cost, found.error, found.bound) == (2, 0.25, 0.1875)
+    assert found.gap == 0.0625
+    assert found.status is Status.FEASIBLE
+    # nothing lies between, so the bound of 3/16 is out of reach
+    optimum = brute_force_budget(problem, 2.5)
+    assert (optimum.error, optimum.bound, optimum.status) == (0.25, 0.25, Status.OPTIMAL)
+    slack = best_breakpoint(problem, 5)
+    assert (slack.relaxation.lam, slack.relaxation.is_integral, slack.gap) == (0, True, 0)
+    assert repr(found) == "BudgetSolution(feasible, cost 2 of 2.5, error 0.25, bound 0.1875)"
+    assert repr(found.relaxation).startswith("Mixture(error 0.1875: 0.5 of cost 3, 0.5 of cost 2")
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_search_finds_what_lies_inside_of_an_edge(seed: int) -> None:
+    """A budget for which the path offers the cheaper end alone: what the search finds is a pruning within the ends' errors."""
+    problem = random_problem(seed + 200)
+    path = pm.pruning_path(problem)
+    for budget in budgets_of(path):
+        start, found = best_breakpoint(problem, budget, path=path), best_within(problem, budget, rounds=8, path=path)
+        again = best_within(problem, budget, rounds=8, path=path)
+        assert (found.pruning.kept == again.pruning.kept).all()  # the seed decides
+        assert start.error >= found.error
+        assert found.stopped in (StopReason.CONVERGED, StopReason.ITERATION_LIMIT)
+
+
+def a_larger_problem(seed: int) -> PruningProblem:
+    """Three trees of five splits on shared features, some thousand prunings, honest errors: edges with something inside."""
+    rng = np.random.default_rng(seed)
+    ensemble, error = ensemble_of([random_tree(rng, 4, 5, 12) for _ in range(3)], 4)
+    for h in reversed(range(ensemble.n_nodes)):
+        if ensemble.left[h] >= 0:
+            error[h] = error[ensemble.left[h]] + error[ensemble.right[h]] + rng.integers(0, 6)
+    rows = rng.integers(0, 5, (12, 4)).astype(float)
+    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 40.0), rows, CostItems.plain([3, 2, 2, 1]))
+
+
+def test_the_search_beats_the_path() -> None:
+    """Over 30 instances and their budgets, most of those where the path is not optimal are solved by the search."""
+    improvable = solved = 0
+    for seed in range(30):
+        problem = a_larger_problem(seed)
+        path = pm.pruning_path(problem)
+        for budget in budgets_of(path):
+            optimum = brute_force_budget(problem, budget).error
+            if best_breakpoint(problem, budget, path=path).error > optimum + 1e-12:
+                improvable += 1
+                solved += best_within(problem, budget, rounds=20, path=path).error <= optimum + 1e-12
+    assert improvable >= 40
+    assert solved >= 0.8 * improvable, f"{solved} of {improvable}"
+
+
+def test_open_parts_count_what_prunings_count() -> None:
+    """A part's gain and cost are the differences of its ends', and those of any closure of it likewise."""
+    for problem in (*map(random_problem, range(30)), *map(a_larger_problem, range(10))):
+        path = pm.pruning_path(problem)
+        for outer in range(len(path)):
+            for inner in range(outer + 1, len(path)):
+                part = open_part(problem, path[outer].kept, path[inner].kept)
+                assert part.total_gain == path.integer_gain[outer] - path.integer_gain[inner]
+                assert part.total_cost == path.integer_cost[outer] - path.integer_cost[inner]
+                for middle in range(outer, inner + 1):
+                    closure = path[middle].kept[part.nodes]
+                    cost = path.integer_cost[middle] - path.integer_cost[inner]
+                    assert part.cost_of(closure) == part.inner(closure).total_cost == cost
+                    assert part.rest(closure).total_cost == part.total_cost - cost
+
+
+def test_room_leaves_what_rounding_may_hide() -> None:
+    """Of a rounded instance no more is used than surely fits."""
+    problem = random_problem(3, rounded=True)
+    assert room(problem, Fraction(0)) <= 0
+    assert room(two_trees(), Fraction(5, 2)) * two_trees().integers.price_unit <= Fraction(5, 2)
+
+
+def a_problem_with_rounded_costs(seed: int) -> PruningProblem:
+    """Real weights and real errors share 61 bits, so that both are rounded; items paid once, and evaluation, besides."""
+    rng = np.random.default_rng(seed)
+    ensemble, error = ensemble_of([random_tree(rng, 4, 4, 12) for _ in range(2)], 4)
+    items = CostItems.from_items(
+        {"a": 1.5, "b": 2, "licence": 0.7}, [["a"], ["b", "licence"], ["a", "b"], ["licence"]], once=["licence"]
+    )
+    return PruningProblem.build(
+        ensemble,
+        plain_errors(ensemble, error + rng.random(error.size), 40.0 * rng.random()),
+        rng.integers(0, 5, (9, 4)).astype(float),
+        items,
+        sample_weight=rng.random(9),
+        evaluation_cost=[0.1, 0.0, 0.3, 0.2],
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rounded_costs_are_counted_as_they_are(seed: int) -> None:
+    """The exact cost is the one recounted from prices and weights, for all prunings of the path; budgets hold in it."""
+    problem = a_problem_with_rounded_costs(seed)
+    assert problem.integers.cost_rounding > 0
+    recount, path = Recount(problem), pm.pruning_path(problem)
+    for pruning in (*path, pm.Pruning.unpruned(problem)):
+        assert exact_cost(pruning) == recount.objective(pruning.kept)[1]
+    for pruning in path:
+        for budget in (exact_cost(pruning), exact_cost(pruning) - Fraction(1, 10**30)):
+            if budget >= 0:
+                for engine in (best_breakpoint, best_within):
+                    assert recount.objective(engine(problem, budget).pruning.kept)[1] <= budget
+
+
+def test_no_time_is_the_best_breakpoint() -> None:
+    """Time limit 0 answers at once, with the path's own."""
+    problem = random_problem(12)
+    path = pm.pruning_path(problem)
+    for budget in budgets_of(path):
+        for method in ("best", "exact"):
+            found = solve_budget(problem, budget, method=method, time_limit=0, path=path)
+            assert found.error <= best_breakpoint(problem, budget, path=path).error
+
+
+@pytest.mark.parametrize("budget", [-1, float("nan"), float("inf"), "much"])
+def test_budgets_that_are_none_are_refused(budget: object) -> None:
+    """Negative, not finite, no number."""
+    for engine in BUDGET_SOLVERS.values():
+        with pytest.raises(InvalidInputError, match="budget is"):
+            engine(two_trees(), budget)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="method is 'guess'; choose one of path, best, exact"):
+        solve_budget(two_trees(), 1, method="guess")
+
+
+def a_problem_with_missing_values() -> PruningProblem:
+    """Regions are drawn on features with holes."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[:, 4] = np.nan
+    y = (np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) > 0).astype(int)
+    forest = RandomForestClassifier(5, max_depth=5, random_state=0).fit(X, y)
+    return pm.problem_from_forest(forest, X[:60], costs=1.0)
+
+
+def test_missing_values_are_no_obstacle() -> None:
+    """Features with holes, or with nothing else, can be drawn for regions."""
+    problem = a_problem_with_missing_values()
+    path = pm.pruning_path(problem)
+    for budget in budgets_of(path)[1:8]:
+        found = best_within(problem, budget, rounds=4, path=path)
+        assert exact_cost(found.pruning) <= budget

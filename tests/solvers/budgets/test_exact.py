@@ -1,0 +1,498 @@
+"""The exact budget engine: equal to brute force, never worse than the path, bounds true whatever stops it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache, partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations import CostItems, InvalidInputError, PruningProblem
+from formulations.errors import CapacityOverflowError, InterruptedSolveError
+from formulations.pruning import Pruning
+from formulations.pruning_path import PruningPath
+from formulations.solution import Status, StopReason
+from solvers.brute_force import AllPrunings, all_prunings, count_prunings
+from solvers.budgets import best_breakpoint, brute_force_budget, exact_progress, exact_search, exact_window
+from solvers.budgets.by_path import error_of
+from solvers.budgets.exact import exact_budget
+from solvers.budgets.exact_core import Core
+from solvers.budgets.exact_cost import exact_cost, room
+from solvers.budgets.exact_edge import cut, edge_of
+from solvers.budgets.exact_filling import filled
+from solvers.budgets.exact_fixing import fixed, forced
+from solvers.budgets.exact_window import core_between, windows
+from solvers.closure_cut import Ties
+from solvers.path import pruning_path
+from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
+from tests.solvers.cases import CASES, instance
+
+GRID = 9
+RANDOM = [seed for seed in range(60) if count_prunings(random_problem(seed).ensemble) <= 20_000]
+COSTLY = range(40)
+
+
+Instance = tuple[PruningProblem, PruningPath, AllPrunings]
+
+
+@cache
+def small(seed: int, *, rounded: bool = False) -> Instance:
+    """A random instance with its path and all its prunings."""
+    problem = random_problem(seed, rounded=rounded)
+    return problem, pruning_path(problem, certificate=False), all_prunings(problem)
+
+
+@cache
+def costly(seed: int, *, rounded: bool = False) -> Instance:
+    """Two or three trees whose splits all gain and nearly all cost something: long hull edges with prunings inside."""
+    rng = np.random.default_rng(1000 + seed)
+    n_features = int(rng.integers(2, 6))
+    trees = [random_tree(rng, n_features, int(rng.integers(2, 6)), 2) for _ in range(int(rng.integers(2, 4)))]
+    ensemble, error = ensemble_of(trees, n_features)
+    for h in reversed(range(ensemble.n_nodes)):
+        if ensemble.left[h] >= 0:
+            error[h] = error[ensemble.left[h]] + error[ensemble.right[h]] + rng.integers(0 if seed % 3 else -2, 12)
+    error = np.maximum(error, 0) + (rng.random(len(error)) / 3 if rounded else 0)
+    X = rng.integers(0, 5, (int(rng.integers(2, 8)), n_features)).astype(float)
+    prices = [int(p) for p in rng.integers(1, 6, n_features)]
+    evaluation = 0.5 if seed % 4 == 0 else 0
+    problem = PruningProblem.build(
+        ensemble, plain_errors(ensemble, error, 30.0), X, CostItems.plain(prices), evaluation_cost=evaluation
+    )
+    return problem, pruning_path(problem, certificate=False), all_prunings(problem)
+
+
+def grid(path: PruningPath) -> list[Fraction]:
+    """Budgets from nothing to a little more than the dearest breakpoint, some of them costs of breakpoints."""
+    return [path.exact_cost[0] * Fraction(k, GRID - 1) for k in range(GRID + 1)] + list(path.exact_cost[1:3])
+
+
+def knapsack(gains: list[int], prices: list[float]) -> PruningProblem:
+    """Stumps on features of their own, one row: the plain 0-1 knapsack."""
+    trees = [Node(g, f, 0.5, Node(0), Node(0)) for f, g in enumerate(gains)]
+    ensemble, error = ensemble_of(trees, len(gains))
+    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, len(gains))), CostItems.plain(prices))
+
+
+@pytest.mark.parametrize("make", [small, costly])
+@pytest.mark.parametrize("seed", RANDOM)
+def test_equals_brute_force(seed: int, make: Callable[[int], Instance]) -> None:
+    """On every budget of a grid the answer is as good as the best of all prunings, and says so."""
+    problem, path, _ = make(seed)
+    for budget in grid(path):
+        answer, best = exact_budget(problem, budget, path=path), brute_force_budget(problem, budget)
+        assert answer.pruning.integer_gain == best.pruning.integer_gain
+        assert answer.error == best.error
+        assert exact_cost(answer.pruning) <= budget
+        assert answer.status is Status.OPTIMAL
+        assert answer.stopped is StopReason.CONVERGED
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_cases_within_their_bounds(name: str) -> None:
+    """On the cases of the conformance suite the answer is optimal, by brute force where that is possible."""
+    problem = instance(name)
+    if problem.n_usage_arcs > 60_000:
+        pytest.skip("a search of its own size: see the benchmark")
+    path = pruning_path(problem, certificate=False)
+    for part in (Fraction(1, 4), Fraction(5, 8)):
+        budget = path.exact_cost[0] * part
+        answer = exact_budget(problem, budget, path=path, time_limit=20)
+        assert exact_cost(answer.pruning) <= budget
+        assert answer.error <= best_breakpoint(problem, budget, path=path).error
+        assert answer.bound <= answer.error + 1e-12
+        assert answer.stopped is StopReason.CONVERGED
+        if count_prunings(problem.ensemble) <= 20_000:
+            assert answer.error == pytest.approx(brute_force_budget(problem, budget).error, abs=1e-12)
+
+
+def test_the_knapsack_gap_is_real() -> None:
+    """Gains 61, 50, 50 at prices 3, 2.5, 2.5: within 5.4 the best is 100, the best breakpoint 61, the chord 61 + 100 * 2.4 / 5.
+
+    No pruning costs more than 5 and at most 5.4 (3, 2.5, 5, 5.5, 8), so the bound must rise from the chord to the pruning.
+    """
+    problem = knapsack([61, 50, 50], [3, 2.5, 2.5])
+    answer = exact_budget(problem, Fraction(54, 10))
+    roots = problem.errors.of_all_roots(problem.ensemble)
+    assert roots - answer.relaxation.value == Fraction(109, 30)
+    assert answer.error == pytest.approx(float(roots - Fraction(100, 30)))
+    assert answer.bound == answer.error
+    assert answer.pruning.kept.tolist() == [False, False, False, True, False, False, True, False, False]
+    assert answer.stats["bound_raised"] == pytest.approx(9 / 48)
+    assert answer.stats["error_lowered"] == pytest.approx(39 / 48)
+
+
+def test_raised_and_lowered_are_the_whole_distance_at_gap_0() -> None:
+    """What the bound rose and the error fell add up to the distance from the breakpoint to the chord, wherever there is one."""
+    apart = 0
+    for seed in COSTLY:
+        problem, path, _ = costly(seed)
+        for budget in grid(path):
+            answer = exact_budget(problem, budget, path=path)
+            distance = best_breakpoint(problem, budget, path=path).gap
+            if distance > 1e-9:
+                apart += 1
+                assert answer.stats["bound_raised"] + answer.stats["error_lowered"] == pytest.approx(1.0)
+    assert apart > 50
+
+
+@pytest.mark.parametrize("make", [small, costly])
+@pytest.mark.parametrize("seed", range(6))
+def test_rounded_instances_within_their_rounding(seed: int, make: Callable[..., Instance]) -> None:
+    """Where numbers were rounded, no pruning that really fits is below the bound, and the answer within twice the rounding."""
+    problem, path, every = make(seed, rounded=True)
+    assert problem.integers.error_rounding > 0 or make is small
+    errors = [Pruning(problem, kept).error for kept in every.kept]
+    costs = [exact_cost(Pruning(problem, kept)) for kept in every.kept]
+    for budget in grid(path)[::2]:
+        answer = exact_budget(problem, budget, path=path)
+        assert exact_cost(answer.pruning) <= budget
+        least = min(e for e, c in zip(errors, costs, strict=True) if c <= budget)
+        assert answer.bound <= least + 1e-12
+        assert answer.error <= least + 2 * problem.integers.error_rounding + 1e-12
+
+
+def test_prices_that_were_rounded() -> None:
+    """Prices of 1/3 and so many digits that they do not fit: nothing above the budget is taken, nothing below it is denied."""
+    prices = [1 / 3, 0.123456789012345678, math.pi, math.e * 1e-3]
+    trees = [
+        Node(9, 0, 0.5, Node(3, 1, 0.5, Node(1), Node(1)), Node(2)),
+        Node(8, 2, 0.5, Node(2), Node(4, 3, 0.5, Node(1), Node(0))),
+    ]
+    ensemble, error = ensemble_of(trees, 4)
+    X = np.random.default_rng(0).integers(0, 2, (7, 4)).astype(float)
+    weight = np.array([1.0, math.pi, math.e, 2 / 3, 0.1234567891, 1.0, 5.4321])
+    problem = PruningProblem.build(
+        ensemble, plain_errors(ensemble, error, 10.0), X, CostItems.plain(prices), sample_weight=weight
+    )
+    assert problem.integers.cost_rounding > 0
+    every = all_prunings(problem)
+    prunings = [Pruning(problem, kept) for kept in every.kept]
+    path = pruning_path(problem)
+    for own in prunings:
+        budget = exact_cost(own)  # the tightest of all: rounding alone decides whether it fits
+        answer = exact_budget(problem, budget, path=path)
+        least = min(p.error for p in prunings if exact_cost(p) <= budget)
+        assert exact_cost(answer.pruning) <= budget
+        assert answer.error == pytest.approx(least, abs=1e-12)
+        assert answer.bound <= least + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_time_at_all(seed: int) -> None:
+    """With a time limit of 0 the answer is the best breakpoint with the relaxation's bound, or proven by that alone."""
+    problem, path, _ = costly(seed)
+    for budget in grid(path):
+        answer, at_once = exact_budget(problem, budget, path=path, time_limit=0), best_breakpoint(problem, budget, path=path)
+        assert answer.error == at_once.error
+        assert at_once.bound <= answer.bound <= brute_force_budget(problem, budget).error
+        assert answer.stopped is StopReason.TIME_LIMIT or answer.status is Status.OPTIMAL
+
+
+@pytest.fixture(scope="module")
+def middling() -> tuple[PruningProblem, PruningPath, Fraction]:
+    """A forest on wine, and a budget within a hull edge that takes some nodes."""
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(12, random_state=0).fit(X[:300], y[:300])
+    problem = pm.problem_from_forest(forest, X[300:380], costs=1.0)
+    path = pruning_path(problem, certificate=False)
+    cost = path.exact_cost
+    k = max(range(len(cost) - 1), key=lambda k: cost[k] - cost[k + 1])
+    return problem, path, (cost[k] + cost[k + 1]) / 2
+
+
+def test_stopped_by_the_clock(middling: tuple[PruningProblem, PruningPath, Fraction], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever the time is up, the bound holds and the pruning fits; both get better with time."""
+    problem, path, budget = middling
+    best = exact_budget(problem, budget, path=path)
+    assert best.status is Status.OPTIMAL
+    assert best.stats["nodes"] >= 2
+    last = None
+    for ticks in (2, 5, 9, 15, 40, 10_000):
+        clock = iter(range(10**9))
+        monkeypatch.setattr(time, "perf_counter", lambda clock=clock: float(next(clock)))
+        answer = exact_budget(problem, budget, path=path, time_limit=ticks)
+        monkeypatch.undo()
+        assert answer.bound <= best.error <= answer.error
+        assert answer.gap == 0 or answer.stopped is StopReason.TIME_LIMIT
+        assert exact_cost(answer.pruning) <= budget
+        if last is not None:
+            assert answer.bound >= last.bound
+            assert answer.error <= last.error
+        last = answer
+    assert last is not None
+    assert last.gap == 0
+
+
+@pytest.mark.parametrize("after", [1, 2, 3, 7, 12, 30])
+def test_interrupted(middling: tuple[PruningProblem, PruningPath, Fraction], monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """Ctrl-C in any edge of the search: the best so far, with a bound that counts what was half branched."""
+    problem, path, budget = middling
+    best = exact_budget(problem, budget, path=path)
+    calls = 0
+
+    def stopping(*arguments: object, **options: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == after:
+            raise InterruptedSolveError("Ctrl-C")
+        return edge_of(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(exact_search, "edge_of", stopping)
+    answer = exact_budget(problem, budget, path=path)
+    assert answer.bound <= best.error <= answer.error
+    assert exact_cost(answer.pruning) <= budget
+    if calls == after:
+        assert answer.stopped is StopReason.INTERRUPTED
+
+
+def test_starts_from_the_incumbent() -> None:
+    """An incumbent is kept where nothing is better, even without time; one above the budget is refused."""
+    problem = knapsack([61, 50, 50], [3, 2.5, 2.5])
+    budget = Fraction(54, 10)
+    best = exact_budget(problem, budget).pruning
+    answer = exact_budget(problem, budget, incumbent=best, time_limit=0)
+    assert answer.pruning is best
+    assert answer.stopped is StopReason.TIME_LIMIT
+    worse = Pruning.all_roots(problem)
+    assert exact_budget(problem, budget, incumbent=worse).pruning.integer_gain == best.integer_gain
+    with pytest.raises(InvalidInputError, match="incumbent costs 8"):
+        exact_budget(problem, budget, incumbent=Pruning.unpruned(problem))
+
+
+def test_bad_budgets_are_refused() -> None:
+    """Negative budgets and NaN."""
+    problem = knapsack([1], [1])
+    for budget in (-1, math.nan):
+        with pytest.raises(InvalidInputError, match="budget"):
+            exact_budget(problem, budget)
+
+
+def test_progress_is_shown_and_silent_by_default(
+    middling: tuple[PruningProblem, PruningPath, Fraction], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With progress a line on stderr, without it nothing anywhere."""
+    problem, path, budget = middling
+    exact_budget(problem, budget, path=path)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(exact_progress, "tqdm", partial(exact_progress.tqdm, mininterval=0))
+    monkeypatch.setattr(exact_progress, "DELAY", 0)
+    exact_budget(problem, budget, path=path, progress=True)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "% of the gain" in shown.err
+    assert "open" in shown.err
+
+
+def whole_core(problem: PruningProblem, most: int) -> Core:
+    """The core between the first and the last row."""
+    path = pruning_path(problem, certificate=False)
+    core = core_between(path, 0, len(path) - 1, most)
+    assert core.is_whole
+    return core
+
+
+def cores() -> list[tuple[PruningProblem, AllPrunings, int]]:
+    """Instances with a room in the middle of what there is to pay."""
+    found = []
+    for seed in COSTLY:
+        problem, path, every = costly(seed)
+        found.append((problem, every, room(problem, path.exact_cost[0] * Fraction(3, 5))))
+    return found
+
+
+def best_gain(every: AllPrunings, most: int) -> int:
+    """Of all prunings within the room."""
+    return int(every.gain[every.cost <= most].max())
+
+
+def test_trimming_keeps_an_optimum() -> None:
+    """The whole core's bound is at least the best gain, and what it took fits: reductions lose no optimum."""
+    for problem, every, most in cores():
+        core = whole_core(problem, most)
+        assert core.room >= 0
+        again = core.trimmed()
+        assert again.nodes.size == core.nodes.size
+        edge = edge_of(core, goal=-1)
+        assert edge.bound >= best_gain(every, most)
+        lower = edge.between
+        assert most - lower.room >= 0
+        kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
+        kept[np.concatenate(lower.taken)] = True
+        pruning = Pruning(problem, kept)
+        assert pruning.integer_gain == lower.gained
+        assert pruning.integer_cost == most - lower.room
+
+
+def test_filling_fits_and_is_a_closure() -> None:
+    """What is filled in is closed under parents, gains, and leaves a room that is not negative."""
+    some = 0
+    for problem, _, most in cores():
+        core = whole_core(problem, most)
+        keep = filled(core)
+        some += int(keep.any())
+        assert core.cost_of(keep) <= core.room
+        assert all(core.parent[h] < 0 or keep[core.parent[h]] for h in np.flatnonzero(keep))
+    assert some > 5
+
+
+def test_forced_bounds_hold() -> None:
+    """For every split the best pruning that keeps it, and the best without it, respect the forced bounds at every lambda."""
+    strict = 0
+    for problem, every, most in cores():
+        core = whole_core(problem, most)
+        if not core.nodes.size:
+            continue
+        for lam in (Fraction(core.total_gain, core.total_cost), Fraction(1, 3), Fraction(7, 2)):
+            kept, pruned = forced(core, lam)
+            unforced = cut(core, lam).value
+            for k, h in enumerate(core.nodes):
+                fits = every.cost <= most
+                for bounds, mine in ((kept, every.kept[:, h]), (pruned, ~every.kept[:, h])):
+                    # among the prunings of the core: those that keep what it took, and nothing else
+                    ours = fits & mine & within_core(core, every)
+                    if ours.any():
+                        gain = int(every.gain[ours].max())
+                        assert (gain - core.gained) * lam.denominator <= bounds[k] + lam.numerator * core.room
+                    strict += bool(bounds[k] < unforced)
+                    assert bounds[k] <= unforced
+    assert strict > 100
+
+
+def within_core(core: Core, every: AllPrunings) -> np.ndarray:
+    """The prunings that keep all that is taken and nothing but that and open splits."""
+    taken = np.concatenate(core.taken)
+    others = np.setdiff1d(np.arange(every.kept.shape[1]), np.concatenate([taken, core.nodes]))
+    inside: np.ndarray = every.kept[:, taken].all(axis=1) & ~every.kept[:, others].any(axis=1)
+    return inside
+
+
+def test_fixing_loses_nothing_better() -> None:
+    """With any goal below the optimum, some optimum survives the fixing; with the optimum as goal the cores get smaller."""
+    smaller = 0
+    for problem, every, most in cores():
+        core = whole_core(problem, most)
+        if not core.nodes.size or core.total_cost <= core.room:
+            continue
+        lam, optimum = edge_of(core, goal=-1).lam, best_gain(every, most)
+        for goal in {max(core.gained, optimum - 1), core.gained}:
+            if goal >= optimum:
+                continue
+            left = fixed(core, lam, goal)
+            assert left is not None
+            ours = within_core(left, every) & (every.cost <= most)
+            assert every.gain[ours].max() == optimum
+            smaller += left.nodes.size < core.nodes.size
+    assert smaller > 5
+
+
+def test_too_large_products_are_refused() -> None:
+    """A cut whose products would not fit 62 bits is refused, never wrapped."""
+    core = next(c for c in (whole_core(p, m) for p, _, m in cores()) if c.nodes.size)
+    with pytest.raises(CapacityOverflowError, match="62 bits"):
+        cut(core, Fraction(2**62, 3))
+
+
+def test_a_full_heap_goes_into_depth(
+    middling: tuple[PruningProblem, PruningPath, Fraction], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With hardly any open nodes allowed the answer is the same."""
+    problem, path, budget = middling
+    best = exact_budget(problem, budget, path=path)
+    monkeypatch.setattr(exact_search, "MOST_OPEN", 1)
+    monkeypatch.setattr(exact_search, "TRIED", 1)
+    assert exact_budget(problem, budget, path=path).error == best.error
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+def test_bounds_of_windows_hold_for_the_whole(seed: int, ties: Ties) -> None:
+    """Whatever is decided in a window, its edge's bound holds for all prunings that agree, inside the window or not."""
+    problem, _, every = costly(seed)
+    path = pruning_path(problem, ties=ties, certificate=False)
+    rng = np.random.default_rng(seed)
+    rows = range(len(path))
+    for outer, inner in [(a, b) for a in rows for b in rows if a < b]:
+        for part in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)):
+            most = int(path.integer_cost[outer] * part)
+            core = core_between(path, outer, inner, most)
+            if not core.nodes.size:
+                continue
+            h = int(rng.integers(core.nodes.size))
+            node, keeping = core.nodes[h], bool(rng.random() < 0.5)
+            branch = exact_search.branch(core, h, keep=keeping)
+            ours = (every.kept[:, node] == keeping) & (every.cost <= most)
+            # a reduction may rest on the optima that were not trimmed away: some optimum of the branch survives
+            if branch is None:
+                assert not ours.any()
+                continue
+            edge = edge_of(branch.trimmed(), goal=-(10**9))
+            assert core.low <= edge.lam
+            assert core.high is None or edge.lam <= core.high
+            if ours.any():
+                assert edge.bound >= every.gain[ours].max()
+
+
+def test_windows_end_with_the_whole() -> None:
+    """Windows are nested, hold the budget's edge, and the last is everything."""
+    several = 0
+    for seed in COSTLY:
+        _, path, _ = costly(seed)
+        for budget in grid(path):
+            rows = list(windows(path, budget))
+            assert rows[-1] == (0, len(path) - 1)
+            assert len(rows) == 1  # so small an instance is searched as a whole
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact_window, "SMALLEST", 0)
+        for seed in COSTLY:
+            _, path, _ = costly(seed)
+            for budget in grid(path):
+                rows = list(windows(path, budget))
+                several += len(rows) > 1
+                assert rows[-1] == (0, len(path) - 1)
+                for (a, b), (c, d) in pairwise(rows):
+                    assert c <= a < b <= d
+                if len(path) > 1:
+                    a, b = rows[0]
+                    assert path.exact_cost[b] <= budget or b == len(path) - 1
+                    assert path.exact_cost[a] > budget or a == 0
+    assert several > 50
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+def test_narrow_windows_lead_to_the_same_optimum(seed: int, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Started from the edge alone, and widened little by little, the answer is still the optimum."""
+    monkeypatch.setattr(exact_window, "SMALLEST", 0)
+    monkeypatch.setattr(exact_window, "WIDER", 1)
+    monkeypatch.setattr(exact_search, "LARGE", 0)
+    problem = costly(seed)[0]
+    path = pruning_path(problem, ties=ties, certificate=False)
+    for budget in grid(path):
+        answer = exact_budget(problem, budget, path=path)
+        assert answer.error == brute_force_budget(problem, budget).error
+        assert answer.gap == 0
+        assert exact_cost(answer.pruning) <= budget
+
+
+def test_never_worse_than_the_path() -> None:
+    """The error is at most the best breakpoint's and the bound at least the relaxation's, whatever the time."""
+    for seed in range(10):
+        problem, path, _ = costly(seed)
+        for budget in grid(path):
+            for limit in (0, 1e-4, math.inf):
+                answer, first = (
+                    exact_budget(problem, budget, path=path, time_limit=limit),
+                    best_breakpoint(problem, budget, path=path),
+                )
+                assert answer.error <= first.error
+                assert answer.bound >= first.bound
+                assert answer.error == error_of(answer.pruning)
