@@ -2,7 +2,6 @@
 
 import signal
 
-# a shell that runs this in the background has SIGINT ignored, and processes inherit that: the tests that send Ctrl-C to theirs would
-# wait for ever
+# a shell that runs this in the background has SIGINT ignored, and processes inherit that; tests send Ctrl-C to theirs
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,27 +1,36 @@
 """The least error within a budget (LP1), to the end: engines, all a `formulations.budget_solution.BudgetSolver`."""
 
 from formulations.budget_solution import BudgetSolver
+from solvers.budgets.by_columns import dantzig_wolfe_within
 from solvers.budgets.by_path import best_breakpoint
+from solvers.budgets.classes import ClassBudgetsSolution, solve_class_budgets
 from solvers.budgets.exact import exact_budget
 from solvers.budgets.hull import relaxed_optimum
 from solvers.budgets.reference import brute_force_budget
 from solvers.budgets.search import best_within
 from solvers.budgets.solve import solve_budget
+from solvers.budgets.worst_case import WorstCaseSolution, solve_worst_case
 
 BUDGET_SOLVERS: dict[str, BudgetSolver] = {
     "path": best_breakpoint,
     "best": best_within,
     "exact": exact_budget,
+    "dantzig_wolfe": dantzig_wolfe_within,
     "brute_force": brute_force_budget,
 }
 """By name; a new engine is one file and one line here."""
 
 __all__ = [
     "BUDGET_SOLVERS",
+    "ClassBudgetsSolution",
+    "WorstCaseSolution",
     "best_breakpoint",
     "best_within",
     "brute_force_budget",
+    "dantzig_wolfe_within",
     "exact_budget",
     "relaxed_optimum",
     "solve_budget",
+    "solve_class_budgets",
+    "solve_worst_case",
 ]

@@ -1,0 +1,39 @@
+"""LP1's relaxation by Dantzig-Wolfe decomposition, with the best pruning that it met within the budget."""
+
+from __future__ import annotations
+
+import math
+
+from formulations.budget_solution import BudgetSolution
+from formulations.cost_items import Price
+from formulations.problem import PruningProblem
+from solvers.budgets.by_path import error_of
+from solvers.column_generation.budgeted import dantzig_wolfe_budget
+
+
+def dantzig_wolfe_within(
+    problem: PruningProblem, budget: Price, *, time_limit: float = math.inf, tolerance: float = 1e-6
+) -> BudgetSolution:
+    """The best pruning within the budget that the decomposition meets, and the bound of LP1's relaxation that it proves.
+
+    Parameters
+    ----------
+    budget
+        B >= 0: the largest cost of an average example, in the unit of the prices.
+    time_limit
+        seconds; past it `relaxation` is the best mixture so far, not LP1's optimum, and `bound` is below it.
+    tolerance
+        relative gap of the relaxation to stop at.
+
+    Raises
+    ------
+    InvalidInputError
+        for numbers out of range.
+    SolverFailedError
+        if HiGHS fails.
+    """
+    found = dantzig_wolfe_budget(problem, budget, time_limit=time_limit, tolerance=tolerance)
+    pruning = found.pruning
+    return BudgetSolution(
+        problem, found.budget, pruning, error_of(pruning), found.bound, found.mixture, found.stopped, found.stats
+    )

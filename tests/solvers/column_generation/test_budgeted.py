@@ -1,0 +1,251 @@
+"""Dantzig-Wolfe with the budget row in the master: against the path's mixture, and its parts by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prunemodels as pm
+from formulations import InvalidInputError, Pruning
+from formulations.solution import Status, StopReason
+from solvers.brute_force import all_prunings
+from solvers.budgets import brute_force_budget, relaxed_optimum
+from solvers.budgets.by_columns import dantzig_wolfe_within
+from solvers.column_generation.budget_coupling import BudgetCoupling, BudgetPricing
+from solvers.column_generation.budget_incumbent import BudgetIncumbent
+from solvers.column_generation.budget_master import BudgetMaster
+from solvers.column_generation.budget_start import secants
+from solvers.column_generation.budgeted import BudgetDecomposition, dantzig_wolfe_budget
+from tests.instances import random_problem
+from tests.solvers.budgets.test_classes import two_wards
+from tests.solvers.budgets.test_lp1 import REAL, agrees, budgets_of
+from tests.solvers.cases import CASES, instance, stump, twin_stumps
+
+
+def rounding(problem: pm.PruningProblem, lam: float) -> float:
+    """What the integers of an instance may be off by."""
+    return 2 * (problem.integers.error_rounding + lam * problem.integers.cost_rounding)
+
+
+@pytest.mark.parametrize(("name", "start"), [*((name, 100) for name in CASES), *((name, 0) for name in REAL)])
+def test_columns_give_the_paths_mixture(name: str, start: int) -> None:
+    """Value, lambda* and mixture are the path's at breakpoints and between them, with and without a start; bounds never above."""
+    problem = instance(name)
+    path = pm.pruning_path(problem)
+    for budget in budgets_of(path, 2):
+        hull = relaxed_optimum(path, budget)
+        found = dantzig_wolfe_budget(problem, budget, start=start, tolerance=1e-9)
+        agrees(found.value, found.lam, hull, path)
+        assert found.stopped is StopReason.CONVERGED
+        size = max(1.0, float(hull.value))
+        spare = 1e-12 * size + rounding(problem, found.lam)
+        assert float(hull.value) - 1e-8 * size - spare <= found.bound <= float(hull.value) + spare
+        assert (found.history["bound"] <= float(hull.value) + 1e-9 * size).all()
+        check_mixture(found, float(hull.value))
+
+
+def check_mixture(found: BudgetDecomposition, hull: float) -> None:
+    """Nested prunings on either side of the budget, whose mixture costs B and is worth the relaxation; the best is within."""
+    mixture, problem = found.mixture, found.problem
+    assert not (mixture.cheaper.kept & ~mixture.dearer.kept).any()
+    mu = mixture.weight
+    cost = mu * mixture.dearer.exact_cost + (1 - mu) * mixture.cheaper.exact_cost
+    assert cost == found.budget or (mu == 1 and cost <= found.budget)
+    assert float(mixture.value) == pytest.approx(hull, rel=1e-8, abs=1e-8)
+    error = float(mu) * mixture.dearer.error + float(1 - mu) * mixture.cheaper.error
+    assert error == pytest.approx(float(mixture.value), rel=1e-9, abs=1e-9)
+    assert found.pruning.exact_cost <= found.budget
+    assert found.pruning.integer_gain >= mixture.cheaper.integer_gain or mu == 0 or problem.integers.cost_rounding > 0
+
+
+@pytest.mark.parametrize("start", [0, 100])
+@pytest.mark.parametrize("name", ["papers", "iris", "wine, evaluation", "breast cancer, licence"])
+def test_the_masters_columns_are_the_point(name: str, start: int) -> None:
+    """Weights of each tree's columns sum to 1, and weighted errors to the value; nothing else is mixed."""
+    problem = instance(name)
+    path = pm.pruning_path(problem)
+    budget = (path.exact_cost[0] + path.exact_cost[1]) / 2
+    found = dantzig_wolfe_budget(problem, budget, tolerance=1e-9, start=start)
+    assert len(found.columns) == problem.ensemble.n_trees
+    total = 0.0
+    for t, mixed in enumerate(found.columns):
+        assert all(column.tree == t for column, _ in mixed)
+        assert sum(weight for _, weight in mixed) == pytest.approx(1.0)
+        for column, weight in mixed:
+            kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
+            kept[column.kept] = True
+            nodes = problem.ensemble.nodes_of(t)
+            mine = Pruning(problem, kept).is_leaf[nodes]
+            assert column.cost == pytest.approx(problem.node_error[nodes][mine].sum(), abs=1e-12)
+            total += weight * column.cost
+    assert total == pytest.approx(found.value, abs=1e-8)
+
+
+def test_signs_by_hand() -> None:
+    """A stump that gains .2 for a price of 1, budget .3: master value .34, lambda .2 and convexity dual .4.
+
+    With lambda = .2 both columns price out at the same: .4 for the single leaf, .2 + .2 * 1 for the split, which is the convexity
+    dual, and the Lagrangian bound is .4 - .2 * .3.
+    """
+    problem = stump((4, 1, 1), [1], [[0], [1]])
+    coupling = BudgetCoupling.build(problem, Fraction(3, 10))
+    incumbent = BudgetIncumbent(Pruning.all_roots(problem), coupling.budget)
+    master = BudgetMaster(coupling, incumbent)
+    both = [*coupling.columns_of(np.zeros(3, dtype=bool)), *coupling.columns_of(problem.ensemble.is_split)]
+    assert [c.cost for c in both] == pytest.approx([0.4, 0.2])
+    master.add(both)
+    answer = master.solve(np.inf)
+    assert answer is not None
+    assert answer.value == pytest.approx(0.34)
+    assert master.lam == pytest.approx(0.2)
+    assert answer.charge[-1] == pytest.approx(0.2)
+    assert answer.convexity == pytest.approx([0.4])
+    pricing = BudgetPricing(coupling, incumbent)
+    assert pricing.reduced_costs(both, answer) == pytest.approx([0.0, 0.0])
+    assert pricing.price(np.append(answer.charge[:-1], 0.2)).bound == pytest.approx(0.34)
+    assert pricing.price(np.append(answer.charge[:-1], 0.05)).bound == pytest.approx(0.25 - 0.05 * 0.3)
+    assert coupling.proven_bound(answer.charge[:-1], Fraction(1, 5)) == pytest.approx(0.34)
+    assert coupling.proven_bound(answer.charge[:-1], Fraction(1, 4)) == pytest.approx(0.4 - 0.25 * 0.3)
+    assert incumbent.mixture.weight == Fraction(3, 10)
+    assert incumbent.mixture.lam == Fraction(1, 5)
+    assert incumbent.pruning.n_splits == 0
+
+
+def test_a_shared_purchase_by_hand() -> None:
+    """Two stumps on one feature gain .1 each and pay 1 together: the coupling rows' charges share lambda = .2, .1 each."""
+    problem = twin_stumps()
+    found = dantzig_wolfe_budget(problem, 0.5, start=0)
+    assert found.value == pytest.approx(0.3)
+    assert found.lam == pytest.approx(0.2)
+    assert found.bound == pytest.approx(0.3)
+    assert found.mixture.weight == Fraction(1, 2)
+    coupling = BudgetCoupling.build(problem, Fraction(1, 2))
+    assert coupling.unit.n_rows == 2
+    assert coupling.proven_bound(np.array([0.1, 0.1]), Fraction(1, 5)) == pytest.approx(0.3)
+    # one tree bearing all of it: that tree's .1 is not worth .2, the other's is free: .4 - .1 - .2 * .5
+    assert coupling.proven_bound(np.array([0.2, 0.0]), Fraction(1, 5)) == pytest.approx(0.2)
+    # charges beyond the price are cut in proportion, whatever they are
+    assert coupling.proven_bound(np.array([7.0, 7.0]), Fraction(1, 5)) == pytest.approx(0.3)
+
+
+def test_a_level_set_at_the_budget_is_taken_alone() -> None:
+    """The hull has a corner at cost 1, {0, 4} of the two wards: at budget 1 it is the optimum, not a mixture around it."""
+    problem = two_wards()
+    incumbent = BudgetIncumbent(Pruning.all_roots(problem), Fraction(1))
+    y = np.array([0.9, 0.3, 0.0, 0.0, 0.6, 0.0, 0.0])
+    assert incumbent.offer_levels(y, 0.2) == pytest.approx(0.5)
+    assert incumbent.mixture.is_integral
+    assert set(np.flatnonzero(incumbent.mixture.dearer.kept)) == {0, 4}
+    assert incumbent.mixture.lam == Fraction(1, 5)
+
+
+def test_what_pricing_meets_is_offered() -> None:
+    """Pricing at lambda 0 keeps the stump's split, which fits a budget of 1: it is the best pruning seen; .9 is too little."""
+    problem = stump((4, 1, 1), [1], [[0], [1]])
+    for budget, splits in ((Fraction(1), 1), (Fraction(9, 10), 0)):
+        incumbent = BudgetIncumbent(Pruning.all_roots(problem), budget)
+        coupling = BudgetCoupling.build(problem, budget)
+        priced = BudgetPricing(coupling, incumbent).price(np.zeros(coupling.unit.n_rows + 1))
+        assert priced.columns[0].kept.tolist() == [0]
+        assert incumbent.pruning.n_splits == splits
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_charges_and_lambda_bound_from_below(seed: int) -> None:
+    """From charges and a lambda drawn at random the proven bound, and pricing's, stay below every pruning within the budget."""
+    problem = random_problem(seed, rounded=seed % 4 == 0)
+    rng = np.random.default_rng(seed)
+    every = all_prunings(problem)
+    cost = np.array([float(c * problem.integers.price_unit) for c in every.cost])
+    for share in (0.0, 0.5, 1.0):
+        budget = Fraction(repr(float(share * cost.max())))
+        best = min(Pruning(problem, kept).error for kept, c in zip(every.kept, cost, strict=True) if c <= float(budget))
+        coupling = BudgetCoupling.build(problem, budget)
+        pricing = BudgetPricing(coupling, BudgetIncumbent(Pruning.all_roots(problem), budget))
+        for size in (1e-3, 0.1, 10.0):
+            charge = rng.random(coupling.unit.n_rows) * size
+            lam = float(rng.random() * size)
+            assert coupling.proven_bound(charge, Fraction(repr(lam))) <= best + 1e-12
+            assert pricing.price(np.append(charge, lam)).bound <= best + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_as_an_engine_its_gap_holds_the_best(seed: int) -> None:
+    """The pruning is within the budget in exact numbers, and the best of all lies between bound and error."""
+    problem = random_problem(seed + 100)
+    dearest = max(Pruning(problem, kept).exact_cost for kept in all_prunings(problem).kept)
+    for share in (Fraction(1, 3), Fraction(4, 5)):
+        best = brute_force_budget(problem, share * dearest)
+        found = dantzig_wolfe_within(problem, share * dearest)
+        assert found.pruning.exact_cost <= share * dearest
+        assert found.bound <= best.error + 1e-12
+        assert best.error <= found.error + 1e-12
+        assert found.status is Status.OPTIMAL or found.gap > 0
+        assert float(found.relaxation.value) == pytest.approx(float(best.relaxation.value), abs=1e-6)
+
+
+def test_limits_leave_what_is_proven() -> None:
+    """No time, or one round: a true bound and a pruning within the budget, and no claim to have converged."""
+    problem = instance("digits")
+    path = pm.pruning_path(problem)
+    budget = (path.exact_cost[3] + path.exact_cost[4]) / 2
+    value = float(relaxed_optimum(path, budget).value)
+    none = dantzig_wolfe_budget(problem, budget, time_limit=0)
+    assert none.stopped is StopReason.TIME_LIMIT
+    assert none.history.empty
+    assert none.bound <= value <= none.value + 1e-12
+    assert none.pruning.exact_cost <= budget
+    assert none.bound == pytest.approx(float(path.error[0]))  # that of no budget at all
+    one = dantzig_wolfe_budget(problem, budget, rounds=1, start=0, tolerance=0)
+    assert one.stopped is StopReason.ITERATION_LIMIT
+    assert one.bound <= value <= one.value + 1e-12
+    assert len(one.history) == 1
+
+
+def test_the_start_nearly_solves_it() -> None:
+    """Secants end at the hull's edge: their bound is within a thousandth of the path's value before any master is solved."""
+    problem = instance("digits")
+    path = pm.pruning_path(problem)
+    budget = (path.exact_cost[3] + path.exact_cost[4]) / 2
+    value, roots = float(relaxed_optimum(path, budget).value), Pruning.all_roots(problem).error
+    coupling = BudgetCoupling.build(problem, budget)
+    start = secants(coupling, BudgetIncumbent(Pruning.all_roots(problem), budget), rounds=200, gap=1e-6)
+    assert value - start.bound <= 1e-3 * (roots - value)
+    assert start.bound <= value + 1e-12
+    assert 1 <= start.secants <= 12
+    assert start.charge is not None
+    assert float(start.charge[-1]) == pytest.approx(float(relaxed_optimum(path, budget).lam), rel=0.05)
+
+
+def test_levels_that_do_not_reach_the_budget_are_no_mixture() -> None:
+    """Where no level set costs more than B the best of them is taken alone, at lambda 0 and weight 1."""
+    problem = stump((4, 1, 1), [1], [[0], [1]])
+    incumbent = BudgetIncumbent(Pruning.all_roots(problem), Fraction(2))
+    assert incumbent.offer_levels(np.array([0.5, 0.0, 0.0]), 0.1) == pytest.approx(0.2)
+    assert incumbent.mixture.is_integral
+    assert incumbent.mixture.lam == 0
+    assert incumbent.pruning.n_splits == 1
+    tight = BudgetIncumbent(Pruning.all_roots(problem), Fraction(1))
+    assert tight.offer_levels(np.array([0.5, 0.0, 0.0]), 0.1) == pytest.approx(0.2)
+    assert tight.mixture.is_integral
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"budget": -1}, "budget is -1, negative"),
+        ({"budget": float("nan")}, "budget is nan"),
+        ({"budget": 1, "time_limit": -1}, "time_limit is -1"),
+        ({"budget": 1, "tolerance": float("nan")}, "tolerance is nan"),
+        ({"budget": 1, "rounds": -2}, "rounds is -2"),
+        ({"budget": 1, "start": -2}, "start is -2"),
+        ({"budget": 1, "smoothing": 1.0}, "smoothing is 1.0"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    """Each refusal names the number."""
+    with pytest.raises(InvalidInputError, match=message):
+        dantzig_wolfe_budget(twin_stumps(), **arguments)
