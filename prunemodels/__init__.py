@@ -35,10 +35,14 @@ if TYPE_CHECKING:
     )
     from formulations.models import FORMULATIONS, read, read_point
     from formulations.sizes import size_report
+    from prunemodels.budget_plots import plot_budget
+    from prunemodels.certified_budget import budget_for_confidence
     from prunemodels.comparison import compare
     from prunemodels.error_samples import Blend, Given, InBag, OutOfBag
     from prunemodels.evaluation import Evaluation, evaluate
     from prunemodels.forests import read_forest
+    from prunemodels.held_out import HeldOut, HeldOutCost, held_out_cost, held_out_error, hold_out
+    from prunemodels.mixture import MixturePredictor, mixture_of
     from prunemodels.problems import problem_from_forest
     from prunemodels.surgery import apply_pruning
     from solvers import (
@@ -53,11 +57,13 @@ if TYPE_CHECKING:
         solve_model,
         solve_relaxation,
     )
+    from solvers.budgets import BUDGET_SOLVERS, solve_budget, solve_class_budgets, solve_worst_case
     from solvers.program_files import write_program
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BUDGET_SOLVERS",
     "FORMULATIONS",
     "SOLVERS",
     "Blend",
@@ -67,9 +73,12 @@ __all__ = [
     "Ensemble",
     "Evaluation",
     "Given",
+    "HeldOut",
+    "HeldOutCost",
     "InBag",
     "InterruptedSolveError",
     "InvalidInputError",
+    "MixturePredictor",
     "NotFittedForestError",
     "OutOfBag",
     "PruneModelsError",
@@ -82,12 +91,18 @@ __all__ = [
     "StopReason",
     "UnsupportedModelError",
     "apply_pruning",
+    "budget_for_confidence",
     "compare",
     "dantzig_wolfe",
     "evaluate",
+    "held_out_cost",
+    "held_out_error",
+    "hold_out",
     "integer_program",
     "linear_program",
     "min_cut",
+    "mixture_of",
+    "plot_budget",
     "price_sharing",
     "primal_dual",
     "problem_from_forest",
@@ -96,8 +111,11 @@ __all__ = [
     "read_forest",
     "read_point",
     "size_report",
+    "solve_budget",
+    "solve_class_budgets",
     "solve_model",
     "solve_relaxation",
+    "solve_worst_case",
     "write_program",
 ]
 
@@ -120,6 +138,11 @@ _HOMES = {
         "StopReason",
         "UnsupportedModelError",
     ],
+    "prunemodels.mixture": ["MixturePredictor", "mixture_of"],
+    "prunemodels.held_out": ["HeldOut", "HeldOutCost", "held_out_cost", "held_out_error", "hold_out"],
+    "prunemodels.certified_budget": ["budget_for_confidence"],
+    "prunemodels.budget_plots": ["plot_budget"],
+    "solvers.budgets": ["BUDGET_SOLVERS", "solve_budget", "solve_class_budgets", "solve_worst_case"],
     "prunemodels.comparison": ["compare"],
     "prunemodels.error_samples": ["Blend", "Given", "InBag", "OutOfBag"],
     "prunemodels.evaluation": ["Evaluation", "evaluate"],

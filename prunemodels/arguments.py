@@ -98,6 +98,14 @@ def share(text: str) -> float:
     return number
 
 
+def confidence(text: str) -> float:
+    """A number between 0 and 1, neither of them."""
+    number = _number(text)
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no confidence; give a number between 0 and 1, such as 0.95")
+    return number
+
+
 def positive(text: str) -> int:
     """An integer >= 1."""
     if not text.isdecimal() or int(text) < 1:

@@ -26,11 +26,12 @@ from proofs_checks.total_unimodularity import METHODS, check_total_unimodularity
 from proofs_checks.total_unimodularity.formulation_network import check_formulation
 from proofs_checks.verdict import Verdict
 from prunemodels.check_report import CheckSummary
-from prunemodels.commands import named, read_problem
+from prunemodels.commands import read_problem
 from prunemodels.datasets import read_table
 from prunemodels.files import FOREST_ENDINGS, load_forest
 from prunemodels.matrix_files import MATRIX_ENDINGS, load_matrix, load_network, save_network
 from prunemodels.outputs import OutputFiles, check_output
+from prunemodels.refusals import named
 from prunemodels.surgery import pruning_from_forest
 from solvers import SOLVERS, min_cut, pruning_path
 

@@ -11,9 +11,10 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 
-from prunemodels.arguments import Result, add_inputs, add_manners, amounts, names, nonnegative, positive, seconds
+from prunemodels.arguments import Result, add_inputs, add_manners, amounts, confidence, names, nonnegative, positive, seconds
 
 FORMULATIONS = ("IP0", "IP1", "IP2", "IP3", "LP1", "closure")
+BUDGET_METHODS = ("path", "best", "exact")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,20 +59,45 @@ def parser() -> argparse.ArgumentParser:
         "--out", required=True, metavar="FILE.csv", help="the table: lambda, cost, error and splits of each breakpoint"
     )
     _add_outputs(path, _run_path)
-    prune = commands.add_parser("prune", help="prune a forest to a budget or for a price of cost, and save it")
-    add_inputs(prune)
-    goal = prune.add_mutually_exclusive_group(required=True)
-    goal.add_argument(
-        "--budget", type=nonnegative, metavar="B", help="largest mean cost of a prediction, in the unit of the prices"
-    )
-    goal.add_argument("--lam", type=nonnegative, metavar="L", help="error worth one unit of cost")
-    prune.add_argument("--out", required=True, metavar="FILE", help="the pruned forest: .skops or .joblib")
-    prune.add_argument("--path-csv", metavar="FILE.csv", help="also write the whole path")
-    _add_outputs(prune, _run_prune)
+    _add_prune(commands.add_parser("prune", help="prune a forest to a budget or for a price of cost, and save it"))
     _add_compare(commands.add_parser("compare", help="run several solvers on one problem: value, bound, time and memory of each"))
     _add_export(commands.add_parser("export", help="write the problem as a linear or integer program, for other solvers"))
     _add_check(commands.add_parser("check", help="verify a claim and show the evidence: total unimodularity, optimality, ..."))
     return top
+
+
+def _add_prune(command: argparse.ArgumentParser) -> None:
+    add_inputs(command)
+    add = command.add_argument
+    goal = command.add_mutually_exclusive_group(required=True)
+    goal.add_argument(
+        "--budget", type=nonnegative, metavar="B", help="largest mean cost of a prediction, in the unit of the prices"
+    )
+    goal.add_argument("--lam", type=nonnegative, metavar="L", help="error worth one unit of cost")
+    add(
+        "--method",
+        choices=BUDGET_METHODS,
+        help="within the budget: path (best breakpoint, at once), best (default: improved, in seconds), exact (to the end)",
+    )
+    add(
+        "--time-limit",
+        type=seconds,
+        metavar="S",
+        help="seconds for the search within the budget (default: 30 for best, 300 for exact)",
+    )
+    add(
+        "--confidence",
+        type=confidence,
+        metavar="C",
+        help="meet the budget in the population with this confidence, e.g. 0.95: half of --data chooses, half certifies",
+    )
+    add("--held-out", metavar="FILE", help="examples kept apart, a table like --data: report the cost there with its interval")
+    add(
+        "--mixture", action="store_true", help="also write the relaxation's two forests beside --out, and how often to serve each"
+    )
+    add("--out", required=True, metavar="FILE", help="the pruned forest: .skops or .joblib")
+    add("--path-csv", metavar="FILE.csv", help="also write the whole path")
+    _add_outputs(command, _run_prune)
 
 
 def _add_outputs(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:

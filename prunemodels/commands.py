@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,34 +14,27 @@ from numpy.typing import NDArray
 
 from formulations.cost_items import CostItems
 from formulations.ensemble import Ensemble
-from formulations.errors import InvalidInputError, PruneModelsError
+from formulations.errors import InvalidInputError
 from formulations.node_errors import NodeErrors
 from formulations.problem import PruningProblem, check_weights
 from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
+from prunemodels.budget_commands import MixtureFiles, Taken, check_budget_options, take
+from prunemodels.budget_report import HeldOutFigures
 from prunemodels.costs import items_from_table
 from prunemodels.datasets import read_table, shown, take_column, take_features
 from prunemodels.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag, encode_labels
 from prunemodels.evaluation import Evaluation, evaluate
 from prunemodels.files import FOREST_ENDINGS, dump_forest, load_forest
 from prunemodels.forests import read_forest
+from prunemodels.held_out import HeldOut, hold_out
 from prunemodels.outputs import OutputFiles, check_output
 from prunemodels.plots import draw, picture_files, plot_tradeoff
 from prunemodels.problems import problem_from_forest
+from prunemodels.refusals import named
 from prunemodels.report import ForestFigures, Summary
 from prunemodels.surgery import apply_pruning
 from solvers import pruning_path
-
-
-@contextmanager
-def named(option: str) -> Iterator[None]:
-    """Have refusals begin with the option that they are about."""
-    try:
-        yield
-    except PruneModelsError as error:
-        if str(error).startswith("--"):
-            raise
-        raise type(error)(f"{option}: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,20 +211,35 @@ def path_command(args: argparse.Namespace) -> Summary:
 def prune_command(args: argparse.Namespace) -> Summary:
     """``prunemodels prune``: one pruned forest, and what led to it if that is wanted."""
     start = time.perf_counter()
+    check_budget_options(args)
     out = check_output(args.out, "--out", endings=FOREST_ENDINGS, force=args.force)
     tables = [] if args.path_csv is None else [check_output(args.path_csv, "--path-csv", endings=(".csv",), force=args.force)]
     pictures = _check_pictures(args)
+    mixture = MixtureFiles.beside(out, force=args.force) if args.mixture else None
     work = compute(args)
     path = work.path
-    row = path.row_at_lam(args.lam) if args.budget is None else path.row_at_cost(args.budget)
-    pruned = apply_pruning(path[row], work.forest)
+    taken = take(args, path)
+    pruned = apply_pruning(taken.pruning, work.forest)
+    held_out = _hold_out(args, work, taken.pruning)
     with OutputFiles() as outputs:
         dump_forest(pruned, outputs.aside(out))
         for table in tables:
             path.to_frame().to_csv(outputs.aside(table), index=False)
         for picture in pictures:
-            draw(plot_tradeoff(path, chosen=path[row]), outputs.aside(picture))
-        return _summary(args, work, start, [out, *tables, *pictures], row, pruned)
+            draw(taken.picture(path, held_out), outputs.aside(picture))
+        if mixture is not None and taken.solution is not None:
+            mixture.write(outputs, taken.solution, work.forest)
+        files = [out, *tables, *pictures, *(mixture.all if mixture else [])]
+        return _summary(args, work, start, files, taken, pruned, held_out)
+
+
+def _hold_out(args: argparse.Namespace, work: Work, pruning: Pruning) -> HeldOut | None:
+    """The pruning on the examples of ``--held-out``, if there are any."""
+    if args.held_out is None:
+        return None
+    kept_apart = read_examples(args.held_out, pruning.problem.ensemble, "--held-out", args.label, args.weights)
+    with named(f"--held-out {args.held_out}"):
+        return hold_out(pruning, work.forest, kept_apart.X, kept_apart.y, sample_weight=kept_apart.weights)
 
 
 def _check_pictures(args: argparse.Namespace) -> list[Path]:
@@ -245,15 +251,20 @@ def _check_pictures(args: argparse.Namespace) -> list[Path]:
 
 
 def _summary(
-    args: argparse.Namespace, work: Work, start: float, written: list[Path], row: int | None = None, pruned: Any = None
+    args: argparse.Namespace,
+    work: Work,
+    start: float,
+    written: list[Path],
+    taken: Taken | None = None,
+    pruned: Any = None,
+    held_out: HeldOut | None = None,
 ) -> Summary:
     """The summary; figures of the pruned forest come from evaluating it."""
     problem: PruningProblem = work.path.problem
-    chosen = dearer = None
-    if row is not None and row > 0:
-        dearer = ForestFigures.of(work.path[row - 1], None)
-    if row is not None:
-        chosen = ForestFigures.of(work.path[row], work.evaluate(pruned, args.evaluation_cost))
+    chosen = dearer = row = None
+    if taken is not None:
+        row, dearer = taken.row, taken.next_dearer
+        chosen = ForestFigures.of(taken.pruning, work.evaluate(pruned, args.evaluation_cost))
     return Summary(
         forest=args.forest,
         model=type(work.forest).__name__,
@@ -270,7 +281,9 @@ def _summary(
         budget=getattr(args, "budget", None),
         lam=getattr(args, "lam", None),
         chosen_lam=None if row is None else float(work.path.lam[row]),
-        next_dearer=dearer,
+        next_dearer=None if dearer is None else ForestFigures.of(dearer, None),
+        budget_answer=None if taken is None else taken.figures(),
+        held_out=None if held_out is None else HeldOutFigures.of(held_out, args.held_out),
         written=tuple(str(file) for file in written),
         ignored=work.data.ignored,
     )

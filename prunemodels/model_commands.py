@@ -14,10 +14,11 @@ from formulations.errors import InvalidInputError
 from formulations.linear_program import LinearProgram
 from formulations.matrix import MATRICES
 from formulations.pruning import Pruning
-from prunemodels.commands import named, read_problem
+from prunemodels.commands import read_problem
 from prunemodels.comparison import check_solvers, compare
 from prunemodels.model_report import CompareSummary, ExportSummary, optimum
 from prunemodels.outputs import OutputFiles, check_output
+from prunemodels.refusals import named
 from prunemodels.report import ForestFigures
 from solvers.program_files import write_program
 

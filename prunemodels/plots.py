@@ -63,7 +63,7 @@ def plot_tradeoff(
     _mark(ax, unpruned, marker="D", ms=7, color=BLACK, label="unpruned: trees' error, error sample")
     if chosen is not None:
         _mark(ax, chosen, marker="o", ms=11, mfc="none", mec=BLACK, mew=1.6, label="chosen pruning")
-    _label(ax, path)
+    label_axes(ax, path)
     return cast("Figure", ax.get_figure())
 
 
@@ -72,7 +72,7 @@ def _mark(ax: Axes, pruning: Pruning, **style: Any) -> None:
     ax.plot(pruning.cost, pruning.error, ls="", zorder=3, clip_on=False, **style)
 
 
-def _label(ax: Axes, path: PruningPath) -> None:
+def label_axes(ax: Axes, path: PruningPath) -> None:
     """Axes with units, a light grid, no box."""
     classification = path.problem.ensemble.task == "classification"
     ax.set_xlabel("cost per prediction (unit of the prices)")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from formulations.pruning import Pruning
+from prunemodels.budget_report import BudgetFigures, HeldOutFigures
 from prunemodels.evaluation import Evaluation
 
 
@@ -55,9 +56,12 @@ class Summary:
     breakpoints
         number of optimal prunings on the path.
     budget, lam
-        what was asked for, one of them; and lambda of the breakpoint that was taken, `chosen_lam`.
+        what was asked for, one of them; and lambda of the breakpoint that was taken, `chosen_lam`: None for a pruning inside an
+        edge of the hull.
     next_dearer
-        the next breakpoint that costs more than the one taken; None where there is none.
+        the next breakpoint that costs more than the one taken, or than the budget; None where there is none.
+    budget_answer, held_out
+        the relaxation and the gap of a budget; cost and error on ``--held-out``. None where they were not asked for.
     written
         the files written.
     ignored
@@ -80,6 +84,8 @@ class Summary:
     lam: float | None = None
     chosen_lam: float | None = None
     next_dearer: ForestFigures | None = None
+    budget_answer: BudgetFigures | None = None
+    held_out: HeldOutFigures | None = None
     written: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
@@ -100,16 +106,30 @@ class Summary:
         lines += ["", self._figures(), ""]
         lines.append(f"cost sample    {self.examples:,} examples of {self.data}")
         lines.append(f"path           {_count(self.breakpoints, 'optimal pruning')}, {self.seconds:.1f} s in all")
-        if self.chosen_lam is not None:
-            rule = "the least error on the path within the budget" if self.budget is not None else "the optimum for this lambda"
-            lines.append(f"taken          {rule}; breakpoint at lambda = {self.chosen_lam:.6g}")
+        if self.pruned is not None:
+            lines.append(f"taken          {self._taken()}")
+        if self.budget_answer is not None and self.budget is not None:
+            lines += self.budget_answer.lines(self._error, self.budget)
         if self.next_dearer is not None:
             error = self._error(self.next_dearer.sample_error)
             lines.append(f"next dearer    cost {self.next_dearer.cost:.4g}, trees' error {error}; no breakpoint in between")
+        if self.held_out is not None:
+            lines += self.held_out.lines(self._error)
         if self.ignored:
             lines.append(f"not used       columns {', '.join(self.ignored[:6])}{', ...' if len(self.ignored) > 6 else ''}")
         lines += [f"written        {file}" for file in self.written]
         return "\n".join(lines)
+
+    def _taken(self) -> str:
+        """By which rule, and where on the path."""
+        if self.budget is None:
+            rule = "the optimum for this lambda"
+        elif self.budget_answer is not None and self.budget_answer.confidence is not None:
+            return "the dearest optimal pruning of the choosing rows that the others certify"
+        else:
+            rule = "the least error found within the budget"
+        place = "no breakpoint" if self.chosen_lam is None else f"breakpoint at lambda = {self.chosen_lam:.6g}"
+        return f"{rule}; {place}"
 
     def _figures(self) -> str:
         forests = [f for f in (self.unpruned, self.pruned) if f is not None]

@@ -107,9 +107,10 @@ def written() -> list[str]:
 
 @pytest.mark.parametrize("ending", ["skops", "joblib"])
 def test_prune_to_a_budget(case: Case, capsys: pytest.CaptureFixture[str], ending: str) -> None:
-    """The forest written is the best breakpoint within the budget, and the summary says what `evaluate` measures."""
+    """With --method path the forest written is the best breakpoint, and the summary says what `evaluate` measures."""
     out = f"out/pruned.{ending}"
-    assert main(case.prune("--label", "label", "--json", "--path-csv", "out/path.csv", "--picture", "out/picture", out=out)) == 0
+    more = ["--method", "path", "--label", "label", "--json", "--path-csv", "out/path.csv", "--picture", "out/picture"]
+    assert main(case.prune(*more, out=out)) == 0
     told = json.loads(capsys.readouterr().out)
     costs = items_from_table(pd.read_csv("costs.csv"), tuple(case.X.columns))
     path = pm.pruning_path(pm.problem_from_forest(case.forest, case.X, costs=costs))
@@ -198,7 +199,7 @@ def test_error_samples_weights_and_evaluation_cost(case: Case, capsys: pytest.Ca
             pm.Blend([(0.75, pm.InBag()), (0.25, pm.Given(*labelled))]),
         ),
     ]:
-        more = ["--label", "label", "--weights", "w", "--evaluation-cost", "0.1", "--json", "--force"]
+        more = ["--label", "label", "--weights", "w", "--evaluation-cost", "0.1", "--json", "--force", "--method", "path"]
         assert main(case.prune(*words, *more)) == 0
         told = json.loads(capsys.readouterr().out)
         problem = pm.problem_from_forest(
