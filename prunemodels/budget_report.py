@@ -130,8 +130,9 @@ class BudgetFigures:
             ]
         c = self.confidence
         return [
-            f"budget         {budget:g} for the population with {100 * c.confidence:g} % confidence: at most {c.upper_bound:.6g}",
-            f"               by {c.certifying_rows:,} rows of mean {c.certified_cost:.6g}; "
+            f"budget         {budget:g} for the population with {100 * c.confidence:g} % confidence; "
+            f"its test bounds the mean by {c.upper_bound:.6g}",
+            f"               on {c.certifying_rows:,} rows of mean {c.certified_cost:.6g}; "
             f"it amounts to a budget of {c.smaller_budget:.6g} on the other {c.choosing_rows:,}",
             *lines,
         ]

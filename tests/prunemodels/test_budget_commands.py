@@ -257,7 +257,7 @@ def test_confidence(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     assert told["next_dearer"] is None
     assert main(prune("--force", "--confidence", "0.9", budget=str(near))) == 0
     screen = capsys.readouterr().out
-    assert f"budget         {near:g} for the population with 90 % confidence: at most" in screen
+    assert f"budget         {near:g} for the population with 90 % confidence; its test bounds the mean by" in screen
     assert f"amounts to a budget of {float(found.smaller_budget):.6g} on the other 150" in screen
     assert "that the others certify" in screen
 
