@@ -24,24 +24,34 @@ from formulations.errors import InvalidInputError
 Price = float | int | Fraction | Decimal
 
 
-def exact(value: object, name: str) -> Fraction:
-    """The fraction that a non-negative decimal stands for; `name` appears in the error.
+def fraction(value: object, name: str, wanted: str = "a finite number") -> Fraction:
+    """The fraction that a number stands for; `name` and what is `wanted` appear in the error.
 
     A float counts as the shortest decimal that denotes it, so 0.1 is 1/10.
 
     Raises
     ------
     InvalidInputError
-        if the value is negative, NaN, infinite or not a number.
+        if the value is NaN, infinite or not a number.
     """
     if isinstance(value, Rational):  # ints and Fractions
-        number = Fraction(int(value.numerator), int(value.denominator))  # NumPy's integers would overflow
-    elif isinstance(value, Decimal) and value.is_finite():
-        number = Fraction(value)
-    elif isinstance(value, Real) and math.isfinite(float(value)):
-        number = Fraction(repr(float(value)))
-    else:
-        raise InvalidInputError(f"{name} is {value!r}; give a finite number >= 0")
+        return Fraction(int(value.numerator), int(value.denominator))  # NumPy's integers would overflow
+    if isinstance(value, Decimal) and value.is_finite():
+        return Fraction(value)
+    if isinstance(value, Real) and math.isfinite(float(value)):
+        return Fraction(repr(float(value)))
+    raise InvalidInputError(f"{name} is {value!r}; give {wanted}")
+
+
+def exact(value: object, name: str) -> Fraction:
+    """A `fraction` that is not negative.
+
+    Raises
+    ------
+    InvalidInputError
+        if the value is negative, NaN, infinite or not a number.
+    """
+    number = fraction(value, name, "a finite number >= 0")
     if number < 0:
         raise InvalidInputError(f"{name} is {value!r}, negative; give a number >= 0")
     return number

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.errors import InvalidInputError
+from formulations.cost_items import fraction
 
 Number = int | Fraction
 ExactArray = NDArray[np.object_]
@@ -30,15 +28,7 @@ def exact_number(value: Any, what: str) -> Number:
     InvalidInputError
         if the value is NaN, infinite or not a number.
     """
-    if isinstance(value, Rational):
-        number = Fraction(int(value.numerator), int(value.denominator))  # NumPy's integers would overflow
-    elif isinstance(value, Decimal) and value.is_finite():
-        number = Fraction(value)
-    elif isinstance(value, Real) and math.isfinite(float(value)):
-        number = Fraction(repr(float(value)))
-    else:
-        raise InvalidInputError(f"{what} is {value!r}; give a finite number")
-    return simple(number)
+    return simple(fraction(value, what))
 
 
 def simple(number: Number) -> Number:
