@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from formulations.cost_items import Price
 from formulations.problem import PruningProblem
@@ -65,8 +65,29 @@ class Mixture:
         )
 
 
+class Bounded:
+    """What an error and a proven bound of the least one say of a pruning."""
+
+    problem: PruningProblem
+    error: float
+    bound: float
+    HIDDEN: ClassVar[float] = 1e-12
+    """What `error` and `bound` may be off in floating point, as a share of the all-roots forest's error."""
+
+    @property
+    def gap(self) -> float:
+        """How much less error there could be at most: error - bound, >= 0."""
+        return max(0.0, self.error - self.bound)
+
+    @property
+    def status(self) -> Status:
+        """OPTIMAL where the gap is at most what `HIDDEN` and the instance's rounding allow."""
+        allowed = self.HIDDEN * Pruning.all_roots(self.problem).error + 2 * self.problem.integers.error_rounding
+        return Status.OPTIMAL if self.gap <= allowed else Status.FEASIBLE
+
+
 @dataclass(frozen=True, eq=False)
-class BudgetSolution:
+class BudgetSolution(Bounded):
     """The answer of a budget engine.
 
     Parameters
@@ -100,17 +121,6 @@ class BudgetSolution:
     def cost(self) -> float:
         """Of `pruning`."""
         return self.pruning.cost
-
-    @property
-    def gap(self) -> float:
-        """How much less error there could be at most: error - bound, >= 0."""
-        return max(0.0, self.error - self.bound)
-
-    @property
-    def status(self) -> Status:
-        """OPTIMAL where the gap is that of the floats `error` and `bound` themselves, or of the instance's rounding."""
-        allowed = 1e-12 * Pruning.all_roots(self.problem).error + 2 * self.problem.integers.error_rounding
-        return Status.OPTIMAL if self.gap <= allowed else Status.FEASIBLE
 
     def __repr__(self) -> str:
         return (

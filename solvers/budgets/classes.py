@@ -13,18 +13,19 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.budget_matrix import budget_rows_matrix
 from formulations.budget_rows import BudgetRows, class_rows
+from formulations.budget_solution import Bounded
 from formulations.cost_items import Price
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
-from formulations.solution import Status, StopReason
+from formulations.solution import StopReason
 from solvers.budgets.by_path import error_of
 from solvers.budgets.class_cut import ClassCut
 from solvers.budgets.class_relaxation import ClassRelaxation, level_sets, relaxation_by_cuts, relaxation_by_program
@@ -38,7 +39,7 @@ Method = Literal["round", "exact"]
 
 
 @dataclass(frozen=True, eq=False)
-class ClassBudgetsSolution:
+class ClassBudgetsSolution(Bounded):
     """The best pruning found within all budgets, and what was proven.
 
     Parameters
@@ -65,6 +66,8 @@ class ClassBudgetsSolution:
         seconds and counts: for reports only.
     """
 
+    HIDDEN: ClassVar[float] = 1e-9  # what cuts on a grid and HiGHS can hide
+
     problem: PruningProblem
     budgets: Mapping[str, Fraction]
     pruning: Pruning
@@ -76,18 +79,6 @@ class ClassBudgetsSolution:
     mixture: tuple[tuple[Pruning, float], ...]
     stopped: StopReason = StopReason.CONVERGED
     stats: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def gap(self) -> float:
-        """How much less error there could be at most: error - bound, >= 0."""
-        return max(0.0, self.error - self.bound)
-
-    @property
-    def status(self) -> Status:
-        """OPTIMAL where the gap is at most 1e-9 of the all-roots forest's error, what cuts on a grid and HiGHS can hide."""
-        roots = Pruning.all_roots(self.problem).error
-        allowed = 1e-9 * roots + 2 * self.problem.integers.error_rounding
-        return Status.OPTIMAL if self.gap <= allowed else Status.FEASIBLE
 
     def __repr__(self) -> str:
         costs = ", ".join(f"{c} {float(self.costs[c]):.6g} of {float(b):.6g}" for c, b in self.budgets.items())

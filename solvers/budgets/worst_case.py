@@ -14,15 +14,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from formulations.budget_rows import BudgetRows, example_rows
+from formulations.budget_solution import Bounded
 from formulations.cost_items import Price
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
-from formulations.solution import Status, StopReason
+from formulations.solution import StopReason
 from solvers.budgets.by_path import error_of
 from solvers.budgets.class_cut import ClassCut
 from solvers.budgets.class_rounding import ClassRounding
@@ -35,7 +37,7 @@ MOST_ARCS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class WorstCaseSolution:
+class WorstCaseSolution(Bounded):
     """The best pruning found that no example of the cost sample pays more than the budget for.
 
     Parameters
@@ -56,6 +58,8 @@ class WorstCaseSolution:
         seconds and counts: for reports only.
     """
 
+    HIDDEN: ClassVar[float] = 1e-6  # what HiGHS' tolerances can hide
+
     problem: PruningProblem
     budget: Fraction
     pruning: Pruning
@@ -64,17 +68,6 @@ class WorstCaseSolution:
     bound: float
     stopped: StopReason = StopReason.CONVERGED
     stats: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def gap(self) -> float:
-        """How much less error there could be at most: error - bound, >= 0."""
-        return max(0.0, self.error - self.bound)
-
-    @property
-    def status(self) -> Status:
-        """OPTIMAL where the gap is at most 1e-6 of the all-roots forest's error, what HiGHS' tolerances can hide."""
-        allowed = 1e-6 * Pruning.all_roots(self.problem).error + 2 * self.problem.integers.error_rounding
-        return Status.OPTIMAL if self.gap <= allowed else Status.FEASIBLE
 
     def __repr__(self) -> str:
         return (
