@@ -35,6 +35,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.dantzig_wolfe
 	$(BIN)/python -m benchmarks.primal_dual
 	$(BIN)/python -m benchmarks.proofs
+	$(BIN)/python -m benchmarks.budgets --exact-seconds 0
 
 clean:
 	rm -rf $(VENV) demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
