@@ -96,8 +96,8 @@ def _on_grid(problem: PruningProblem, lam: Fraction) -> Scaled:
     rate = float(useful_rate(problem, lam))
     total = float(np.abs(problem.gain).sum()) or 1.0
     real = problem.real_purchase_price()
-    # nothing dearer than all gains together is ever bought, so prices need not be larger than that
-    price = np.minimum(rate * real, total)
+    # nothing dearer than all gains together is ever bought; twice that, for prices are rounded down below
+    price = np.minimum(rate * real, 2.0 * total)
     profit = np.maximum(problem.gain - rate * problem.evaluation_price, -2.0 * total)
     largest = max(float(np.abs(profit).sum()), float(price.sum()), total)
     exponent = TOTAL_BITS - 1 - math.frexp(largest)[1]

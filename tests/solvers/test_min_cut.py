@@ -152,3 +152,17 @@ def test_largest_fraction_below(number: Fraction, limit: int) -> None:
     assert below.denominator <= limit
     if limit <= 200:
         assert below == max(Fraction(math.floor(number * q), q) for q in range(1, limit + 1))
+
+
+@pytest.mark.parametrize("lam", [0.5, 10, 1e6])
+def test_a_price_above_all_gains_is_never_paid_on_the_grid(lam: float) -> None:
+    """One split earns all there is, one purchase costs more: capped and rounded down, its price stays above the gain."""
+    ensemble, error = ensemble_of([Node(np.pi / 3, 0, 0.5, Node(0.1234567890123), Node(0.0))], 1)
+    problem = PruningProblem.build(
+        ensemble, plain_errors(ensemble, error, 3.0), np.array([[0.0]]), CostItems.plain([1]), sample_weight=[0.3141592653589793]
+    )
+    assert not problem.integers.exact
+    solution = min_cut(problem, lam)
+    assert solution.pruning is not None
+    assert solution.pruning.n_splits == 0
+    assert solution.status is Status.OPTIMAL
