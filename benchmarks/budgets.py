@@ -63,7 +63,7 @@ def measure(file: Path, seconds: float, exact_seconds: float, edges: int) -> Non
             exact = solve_budget(problem, budget, method="exact", time_limit=exact_seconds, path=path)
             raised = (exact.bound - start.bound) / (start.error - start.bound)
             cells += [f"{exact.error:.5f}", f"{100 * closed(exact, start):.0f} %", f"{100 * raised:.2f} %"]
-            cells.append(f"{exact.stats.get('fixed', 0):,.0f}")
+            cells.append(f"{exact.stats['fixed_splits']:,.0f}" if "fixed_splits" in exact.stats else "-")
         print("| " + " | ".join(cells) + " |", flush=True)
     print(f"\nclosed by best: mean {100 * sum(shares) / len(shares):.0f} %, least {100 * min(shares):.0f} %")
 
