@@ -197,6 +197,10 @@ class PruningProblem:
         """The highest level of the given splits that need a purchase, -1 where none does; numbered as in `UsageArcs`."""
         return highest_user(self.charges, self.routing, self.ensemble.tree_of, self.costs.paid_once, nodes, level)
 
+    def paid_by(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which purchases the kept splits need; bool, numbered as in `UsageArcs`. `kept` is closed under parents."""
+        return self.highest_user(np.flatnonzero(kept).astype(np.int32), kept.astype(np.int8)) > 0
+
     def purchase_price(self) -> NDArray[np.int64]:
         """Integer price of every purchase, in the numbering of `UsageArcs`. Shape (M N + M,)."""
         ints = self.integers

@@ -73,8 +73,7 @@ class Pruning:
     @cached_property
     def _paid(self) -> NDArray[np.bool_]:
         """Which purchases the kept splits need, in the numbering of `formulations.usage`."""
-        nodes = np.flatnonzero(self.kept).astype(np.int32)
-        return self.problem.highest_user(nodes, self.kept.astype(np.int8)) > 0
+        return self.problem.paid_by(self.kept)
 
     @property
     def bought(self) -> NDArray[np.bool_]:
@@ -132,6 +131,12 @@ class Pruning:
     def exact_cost(self) -> Fraction:
         """The cost as a fraction; equal to `cost` up to floating point, and up to ``integers.cost_rounding``."""
         return self.integer_cost * self.problem.integers.price_unit
+
+    @property
+    def exact_error(self) -> Fraction:
+        """The error as a fraction; equal to `error` up to floating point, and up to ``integers.error_rounding``."""
+        p = self.problem
+        return p.errors.of_all_roots(p.ensemble) - self.integer_gain * p.integers.gain_unit
 
     def value(self, lam: float) -> float:
         """(OBJ): error + lam * cost."""

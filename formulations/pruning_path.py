@@ -132,6 +132,13 @@ class PruningPath:
         return tuple(c * self.problem.integers.price_unit for c in self.integer_cost)
 
     @cached_property
+    def exact_error(self) -> tuple[Fraction, ...]:
+        """Error of each row as a fraction, rising with lambda; exact up to ``problem.integers.error_rounding``."""
+        p = self.problem
+        roots = p.errors.of_all_roots(p.ensemble)
+        return tuple(roots - g * p.integers.gain_unit for g in self.integer_gain)
+
+    @cached_property
     def cost(self) -> NDArray[np.float64]:
         """Cost of each row: per example of the cost sample, in the unit of the prices; of the real prices and weights."""
         p = self.problem
@@ -147,8 +154,7 @@ class PruningPath:
         """Error of each row: the trees' mean error on the error sample."""
         p = self.problem
         if p.integers.error_rounding == 0:
-            roots = p.errors.of_all_roots(p.ensemble)
-            return np.array([float(roots - g * p.integers.gain_unit) for g in self.integer_gain])
+            return np.array([float(e) for e in self.exact_error])
         gained = np.zeros(len(self.breakpoints) + 2)
         np.add.at(gained, self.level[p.splits] + 1, p.gain[p.splits])
         return np.maximum(Pruning.all_roots(p).error - self._above(gained), 0.0)
@@ -164,6 +170,10 @@ class PruningPath:
         import pandas as pd
 
         return pd.DataFrame({"lambda": self.lam, "cost": self.cost, "error": self.error, "splits": self.n_splits})
+
+    def between(self, k: int) -> Fraction:
+        """The breakpoint at which both the rows k and k + 1 are optimal."""
+        return self.breakpoints[k + 1 if self.ties == "smallest" else k]
 
     def row_at_cost(self, budget: float) -> int:
         """The row of least error whose cost is at most the budget; compared as exact fractions where nothing was rounded."""

@@ -81,7 +81,4 @@ def solution(
 
 def error_of(pruning: Pruning) -> float:
     """The error, rounded once where the instance is exact."""
-    problem = pruning.problem
-    if problem.integers.error_rounding:
-        return pruning.error
-    return float(problem.errors.of_all_roots(problem.ensemble) - pruning.integer_gain * problem.integers.gain_unit)
+    return pruning.error if pruning.problem.integers.error_rounding else float(pruning.exact_error)

@@ -53,10 +53,8 @@ def core_between(path: PruningPath, outer: int, inner: int, room: int) -> Core:
     problem = path.problem
     inside, unit = path[inner], problem.integers.lam_unit
     part = open_part(problem, path[outer].kept, inside.kept)
-    # a row of smallest optima is optimal from its own breakpoint to the next, one of largest up to its own
-    shift = 0 if path.ties == "smallest" else -1
-    low = path.breakpoints[outer + shift] / unit if outer > 0 else Fraction(0)
-    high = path.breakpoints[inner + 1 + shift] / unit if inner + 1 < len(path) else None
+    low = path.between(outer - 1) / unit if outer > 0 else Fraction(0)
+    high = path.between(inner) / unit if inner + 1 < len(path) else None
     left = room - inside.integer_cost
     taken = (np.flatnonzero(inside.kept).astype(np.int32),)
     core = Core(

@@ -18,21 +18,11 @@ from formulations.pruning_path import PruningPath
 
 def relaxed_optimum(path: PruningPath, budget: Fraction) -> Mixture:
     """(1) and (2), in exact fractions (of the rounded instance, where the instance had to be rounded)."""
-    costs = path.exact_cost
+    costs, errors = path.exact_cost, path.exact_error
     k = next((k for k in range(len(path)) if costs[k] <= budget), len(path) - 1)
-    problem = path.problem
-    roots = problem.errors.of_all_roots(problem.ensemble)
-    error = [roots - g * problem.integers.gain_unit for g in path.integer_gain[max(k - 1, 0) : k + 1]]
-    row = path[k]
+    lam = path.between(k - 1) if k > 0 else Fraction(0)
     if k == 0 or costs[k] == budget:
         # at a breakpoint's cost any lambda between its own interval's ends will do; the larger is the price of less
-        lam = Fraction(0) if k == 0 else path.breakpoints[_between(path, k - 1)]
-        return Mixture(budget, lam, row, row, Fraction(1), error[-1])
+        return Mixture(budget, lam, path[k], path[k], Fraction(1), errors[k])
     weight = (budget - costs[k]) / (costs[k - 1] - costs[k])
-    value = weight * error[0] + (1 - weight) * error[1]
-    return Mixture(budget, path.breakpoints[_between(path, k - 1)], row, path[k - 1], weight, value)
-
-
-def _between(path: PruningPath, k: int) -> int:
-    """The breakpoint at which both the rows k and k + 1 are optimal."""
-    return k + 1 if path.ties == "smallest" else k
+    return Mixture(budget, lam, path[k], path[k - 1], weight, weight * errors[k - 1] + (1 - weight) * errors[k])

@@ -101,8 +101,7 @@ def open_part(problem: PruningProblem, outer: NDArray[np.bool_], inner: NDArray[
     nodes = np.flatnonzero(outer & ~inner).astype(np.int32)
     arcs = problem.usage_arcs(nodes)
     price = problem.purchase_price()
-    paid = problem.highest_user(np.flatnonzero(inner).astype(np.int32), inner.astype(np.int8)) > 0
-    to_pay = ~paid[arcs.head] & (price[arcs.head] > 0)
+    to_pay = ~problem.paid_by(inner)[arcs.head] & (price[arcs.head] > 0)
     scratch = np.empty(problem.n_purchases, dtype=np.int32)
     members, head = compact(arcs.head[to_pay], scratch)
     parent, tail = local_forest(

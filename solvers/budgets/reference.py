@@ -31,10 +31,9 @@ def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: fl
     fits = np.flatnonzero(every.cost <= max(0, room(problem, limit)))
     size = every.kept[fits].sum(axis=1)
     best = fits[np.lexsort((size, every.cost[fits], -every.gain[fits]))[0]]
-    ints = problem.integers
-    bound = problem.errors.of_all_roots(problem.ensemble) - int(every.gain[best]) * ints.gain_unit
+    pruning = Pruning(problem, every.kept[best])
     relaxation = relaxed_optimum(path_of(problem, None), limit)
     stats = {"seconds": time.perf_counter() - start, "prunings": float(len(every.gain))}
     # where costs had to be rounded, some pruning that really fits may have been left out
-    proven = bound if ints.cost_rounding == 0 else None
-    return solution(problem, limit, Pruning(problem, every.kept[best]), relaxation, stats, bound=proven)
+    proven = pruning.exact_error if problem.integers.cost_rounding == 0 else None
+    return solution(problem, limit, pruning, relaxation, stats, bound=proven)

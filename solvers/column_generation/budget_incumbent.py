@@ -25,7 +25,7 @@ class BudgetIncumbent:
 
     def __init__(self, first: Pruning, budget: Fraction) -> None:
         self.pruning, self.budget = first, budget
-        self.mixture = Mixture(budget, Fraction(0), first, first, Fraction(1), exact_error(first))
+        self.mixture = Mixture(budget, Fraction(0), first, first, Fraction(1), first.exact_error)
 
     @property
     def problem(self) -> PruningProblem:
@@ -113,14 +113,8 @@ class _Chain:
         room = budget / ints.price_unit
         if j is None or self.cost[i] == room:
             rate = Fraction(0) if self.cost[i] < room else Fraction(repr(lam))
-            return Mixture(budget, rate, cheaper, cheaper, Fraction(1), exact_error(cheaper))
+            return Mixture(budget, rate, cheaper, cheaper, Fraction(1), cheaper.exact_error)
         dearer = Pruning(self.problem, self.kept(j))
         weight = (room - self.cost[i]) / (self.cost[j] - self.cost[i])
-        value = weight * exact_error(dearer) + (1 - weight) * exact_error(cheaper)
+        value = weight * dearer.exact_error + (1 - weight) * cheaper.exact_error
         return Mixture(budget, self._slope(i, j) * ints.lam_unit, cheaper, dearer, weight, value)
-
-
-def exact_error(pruning: Pruning) -> Fraction:
-    """The error as a fraction, of the rounded instance where the instance had to be rounded."""
-    problem = pruning.problem
-    return problem.errors.of_all_roots(problem.ensemble) - pruning.integer_gain * problem.integers.gain_unit
