@@ -59,14 +59,14 @@ def descend(bracket: Bracket, price: NDArray[np.float64]) -> Bracket:
             if divided is None:
                 break
             closure = divided
-        cost = part.cost_of(closure)
         used = part.used(closure)
-        if cost <= room:
+        cost = part.cost_with(closure, used)
+        fits = cost <= room
+        if fits:
             kept[part.nodes[closure]] = True
             gain, room = gain + int(part.gain[closure].sum()), room - cost
-            part, price = part.rest(closure), price[_still(part, ~closure, ~used)]
-        else:
-            part, price = part.inner(closure), price[_still(part, closure, used)]
+        part, purchases = part.divided(closure, used, inner=not fits)
+        price = price[purchases]
     return Bracket(kept, gain, room, part)
 
 
@@ -84,11 +84,3 @@ def _divide(part: OpenPart, price: NDArray[np.float64]) -> NDArray[np.bool_] | N
     if closure.value <= part.nodes.size + paid.size or closure.keep.all():
         return None
     return closure.keep
-
-
-def _still(part: OpenPart, splits: NDArray[np.bool_], purchases: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The purchases of a smaller part in its own order: that of their first arcs."""
-    heads = part.head[splits[part.tail] & purchases[part.head]]
-    occurring, first = np.unique(heads, return_index=True)
-    order: NDArray[np.int64] = occurring[np.argsort(first)].astype(np.int64)
-    return order

@@ -32,25 +32,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from formulations.merging import merge_purchases
+from solvers.budgets.part import Part
 from solvers.numbering import compact
 
 
 @dataclass(frozen=True, eq=False)
-class Core:
-    """(1) with k splits, parents before children, and j purchases, each with a user.
+class Core(Part):
+    """(1): a part, what was taken before, and the room.
 
     Parameters
     ----------
-    nodes
-        int32, shape (k,): the splits' numbers in the forest.
-    parent
-        int32, shape (k,): within the core, or -1.
-    gain, evaluation
-        int64, shape (k,): in the units of ``problem.integers``.
-    tail, head
-        int32: usage arcs, every purchase's arcs in the order of their tails.
-    price
-        int64, shape (j,): > 0.
     gained, room
         integers: gain of what is taken, and what it leaves of the budget; below 0 where it costs more.
     taken
@@ -60,13 +51,6 @@ class Core:
         is the whole instance.
     """
 
-    nodes: NDArray[np.int32]
-    parent: NDArray[np.int32]
-    gain: NDArray[np.int64]
-    evaluation: NDArray[np.int64]
-    tail: NDArray[np.int32]
-    head: NDArray[np.int32]
-    price: NDArray[np.int64]
     gained: int
     room: int
     taken: tuple[NDArray[np.int32], ...]
@@ -78,32 +62,17 @@ class Core:
         """Whether nothing of the instance lies outside, so that the room is a bound by itself."""
         return self.low == 0 and self.high is None
 
-    @property
-    def total_cost(self) -> int:
-        """Of all open splits together."""
-        return int(self.price.sum()) + int(self.evaluation.sum())
-
-    @property
-    def total_gain(self) -> int:
-        """Of all open splits together."""
-        return int(self.gain.sum())
-
     def own_cost(self) -> NDArray[np.int64]:
         """int64, shape (k,): a split's evaluation and purchases, as if nobody else paid them."""
         own = self.evaluation.copy()
         np.add.at(own, self.tail, self.price[self.head])
         return own
 
-    def cost_of(self, closure: NDArray[np.bool_]) -> int:
-        """Of a closure; bool, shape (k,)."""
-        return int(self.price[self._used(closure)].sum()) + int(self.evaluation[closure].sum())
-
     def take(self, closure: NDArray[np.bool_]) -> Core:
         """What is left when a closure that fits the room is kept."""
-        used = self._used(closure)
-        cost = int(self.price[used].sum()) + int(self.evaluation[closure].sum())
-        gain = int(self.gain[closure].sum())
-        return self._part(~closure, ~used[self.head], self.gained + gain, self.room - cost, self.nodes[closure])
+        used = self.used(closure)
+        gained, room = self.gained + int(self.gain[closure].sum()), self.room - self.cost_with(closure, used)
+        return self._part(~closure, ~used[self.head], gained, room, self.nodes[closure])
 
     def within(self, closure: NDArray[np.bool_]) -> Core:
         """The closure alone: all else goes."""
@@ -144,30 +113,10 @@ class Core:
         groups, head = compact(self.head[merged.arc], np.empty(self.price.size, dtype=np.int32))
         return replace(self, tail=self.tail[merged.arc], head=head, price=merged.price[groups])
 
-    def _used(self, closure: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        mark = np.zeros(self.price.size, dtype=bool)
-        mark[self.head[closure[self.tail]]] = True
-        return mark
-
     def _part(self, stays: NDArray[np.bool_], arcs: NDArray[np.bool_], gained: int, room: int, new: NDArray[np.int32]) -> Core:
-        place = np.cumsum(stays, dtype=np.int32) - np.int32(1)
-        above = self.parent[stays]
-        parent = np.where((above >= 0) & stays[above], place[above], np.int32(-1))
-        purchases, head = compact(self.head[arcs], np.empty(self.price.size, dtype=np.int32))
-        return Core(
-            self.nodes[stays],
-            parent,
-            self.gain[stays],
-            self.evaluation[stays],
-            place[self.tail[arcs]],
-            head,
-            self.price[purchases],
-            gained,
-            room,
-            (*self.taken, new) if new.size else self.taken,
-            self.low,
-            self.high,
-        )
+        part, _ = self._some(stays, arcs)
+        taken = (*self.taken, new) if new.size else self.taken
+        return Core(**part.arrays(), gained=gained, room=room, taken=taken, low=self.low, high=self.high)
 
 
 def smallest_best(parent: NDArray[np.int32], profit: NDArray[np.int64], allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -7,7 +7,6 @@ whole instance, only where its bounds are not enough, see (5) of `solvers.budget
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -57,7 +56,4 @@ def core_between(path: PruningPath, outer: int, inner: int, room: int) -> Core:
     high = path.between(inner) / unit if inner + 1 < len(path) else None
     left = room - inside.integer_cost
     taken = (np.flatnonzero(inside.kept).astype(np.int32),)
-    core = Core(
-        part.nodes, part.parent, part.gain, part.evaluation, part.tail, part.head, part.price, inside.integer_gain, left, taken
-    )
-    return replace(core, low=low, high=high).trimmed()
+    return Core(**part.arrays(), gained=inside.integer_gain, room=left, taken=taken, low=low, high=high).trimmed()

@@ -13,87 +13,38 @@ from numpy.typing import NDArray
 
 from formulations.merging import merge_purchases
 from formulations.problem import PruningProblem
+from solvers.budgets.part import Part
 from solvers.numbering import compact, local_forest
 
 
 @dataclass(frozen=True, eq=False)
-class OpenPart:
-    """Splits k, purchases j, usage arcs, all numbered from 0.
+class OpenPart(Part):
+    """A part that knows which purchases of the forest its own were.
 
     Parameters
     ----------
-    nodes
-        int32, shape (k,): the splits' numbers in the forest, ascending.
-    parent
-        int32, shape (k,): within the part, or -1.
-    gain, evaluation
-        int64, shape (k,): in the units of ``problem.integers``.
-    tail, head
-        int32: usage arcs.
-    price
-        int64, shape (j,): of merged purchases.
     members, group
         int32: the purchases of the forest, and the merged purchase that each became.
     """
 
-    nodes: NDArray[np.int32]
-    parent: NDArray[np.int32]
-    gain: NDArray[np.int64]
-    evaluation: NDArray[np.int64]
-    tail: NDArray[np.int32]
-    head: NDArray[np.int32]
-    price: NDArray[np.int64]
     members: NDArray[np.int32]
     group: NDArray[np.int32]
 
-    @property
-    def total_cost(self) -> int:
-        """Of all splits together."""
-        return int(self.price.sum()) + int(self.evaluation.sum())
+    def divided(self, keep: NDArray[np.bool_], used: NDArray[np.bool_], *, inner: bool) -> tuple[OpenPart, NDArray[np.int32]]:
+        """A closure (inner) or what is left when it has been taken and paid; and which purchases of this part it still has.
 
-    @property
-    def total_gain(self) -> int:
-        """Of all splits together."""
-        return int(self.gain.sum())
-
-    def used(self, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which purchases some splits need; bool, shape (j,)."""
-        mark = np.zeros(self.price.size, dtype=bool)
-        mark[self.head[keep[self.tail]]] = True
-        return mark
-
-    def cost_of(self, keep: NDArray[np.bool_]) -> int:
-        """Of some splits alone."""
-        return int(self.price[self.used(keep)].sum()) + int(self.evaluation[keep].sum())
-
-    def inner(self, keep: NDArray[np.bool_]) -> OpenPart:
-        """A closure as a part."""
-        return self._take(keep, keep[self.tail])
-
-    def rest(self, keep: NDArray[np.bool_]) -> OpenPart:
-        """What is left when a closure has been taken and paid."""
-        return self._take(~keep, ~self.used(keep)[self.head])
-
-    def _take(self, keep: NDArray[np.bool_], arcs: NDArray[np.bool_]) -> OpenPart:
-        place = np.cumsum(keep, dtype=np.int32) - 1
-        above = self.parent[keep]
-        parent = np.where((above >= 0) & keep[above], place[above], np.int32(-1))
-        purchases, head = compact(self.head[arcs], np.empty(self.price.size, dtype=np.int32))
+        Parameters
+        ----------
+        keep, used
+            the closure, and the purchases that it needs: `used(keep)`.
+        """
+        stays, arcs = (keep, keep[self.tail]) if inner else (~keep, ~used[self.head])
+        part, purchases = self._some(stays, arcs)
         new = np.full(self.price.size, -1, dtype=np.int32)
         new[purchases] = np.arange(purchases.size, dtype=np.int32)
         group = new[self.group]
-        stays = group >= 0
-        return OpenPart(
-            self.nodes[keep],
-            parent,
-            self.gain[keep],
-            self.evaluation[keep],
-            place[self.tail[arcs]],
-            head,
-            self.price[purchases],
-            self.members[stays],
-            group[stays],
-        )
+        left = group >= 0
+        return OpenPart(**part.arrays(), members=self.members[left], group=group[left]), purchases
 
 
 def open_part(problem: PruningProblem, outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> OpenPart:

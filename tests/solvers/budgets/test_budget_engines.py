@@ -141,8 +141,10 @@ def test_open_parts_count_what_prunings_count() -> None:
                 for middle in range(outer, inner + 1):
                     closure = path[middle].kept[part.nodes]
                     cost = path.integer_cost[middle] - path.integer_cost[inner]
-                    assert part.cost_of(closure) == part.inner(closure).total_cost == cost
-                    assert part.rest(closure).total_cost == part.total_cost - cost
+                    used = part.used(closure)
+                    taken, left = (part.divided(closure, used, inner=inner)[0] for inner in (True, False))
+                    assert part.cost_of(closure) == taken.total_cost == cost
+                    assert left.total_cost == part.total_cost - cost
 
 
 def test_room_leaves_what_rounding_may_hide() -> None:
