@@ -16,6 +16,8 @@ between its `low` and `high` count.
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -49,7 +51,9 @@ class Edge:
     cuts: int
 
 
-def edge_of(core: Core, *, start: Fraction | None = None, goal: int, most_cuts: int | None = None) -> Edge:
+def edge_of(
+    core: Core, *, start: Fraction | None = None, goal: int, most_cuts: int | None = None, deadline: float = math.inf
+) -> Edge:
     """The edge of a trimmed core, or less where a bound of at most `goal` says enough.
 
     Parameters
@@ -58,6 +62,8 @@ def edge_of(core: Core, *, start: Fraction | None = None, goal: int, most_cuts: 
         the first lambda to try: a neighbour's.
     most_cuts
         after so many the bound so far will do; None: until it is least.
+    deadline
+        of `time.perf_counter`: past it likewise, after one cut.
     """
     if core.room < 0 and core.high is None:
         return Edge(core, core.low, goal, 0)
@@ -75,7 +81,8 @@ def edge_of(core: Core, *, start: Fraction | None = None, goal: int, most_cuts: 
         # what was taken gains multiples of the step too
         most = part.gained - core.gained + (closure.value + lam.numerator * part.room) // lam.denominator
         bound = core.gained + most // step * step if bound is None else min(bound, core.gained + most // step * step)
-        if bound <= goal or cuts == most_cuts or (lam == ends and closure.value == 0):
+        late = cuts == most_cuts or time.perf_counter() >= deadline
+        if bound <= goal or late or (lam == ends and closure.value == 0):
             return Edge(part, lam, bound, cuts)
         fits = part.cost_of(closure.keep) <= part.room
         part = part.take(closure.keep) if fits else part.within(closure.keep)

@@ -11,6 +11,8 @@ that is no more than the incumbent's gain, h is decided the other way.
 
 from __future__ import annotations
 
+import math
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -24,9 +26,9 @@ ENOUGH = 0.1
 """Fixing is tried again where it has decided this part of the splits."""
 
 
-def fixed(core: Core, lam: Fraction, goal: int) -> Core | None:
+def fixed(core: Core, lam: Fraction, goal: int, deadline: float = math.inf) -> Core | None:
     """What is left of a core when only gains above `goal` are of interest; None: there are none."""
-    while core.nodes.size and lam > 0:
+    while core.nodes.size and lam > 0 and time.perf_counter() < deadline:
         kept, pruned = forced(core, lam)
         limit = (goal + 1 - core.gained) * lam.denominator - lam.numerator * core.room
         # a gain of at least goal + 1 needs q (goal + 1 - gained) <= V_h + p room

@@ -162,7 +162,7 @@ class Search:
         if core is None:
             return True
         start = lam if guess is None else Fraction(guess).limit_denominator(max(1, int(lam.denominator)))
-        edge = edge_of(core.trimmed(), start=start, goal=self.goal, most_cuts=PROBE)
+        edge = edge_of(core.trimmed(), start=start, goal=self.goal, most_cuts=PROBE, deadline=self.deadline)
         self.cuts += edge.cuts
         return edge.bound <= self.goal
 
@@ -176,7 +176,7 @@ class Search:
         """A core with its edge and after fixing; None where it holds nothing better than the goal."""
         for fixing in (True, True, False):
             core = core.trimmed()
-            edge = edge_of(core, start=start, goal=self.goal)
+            edge = edge_of(core, start=start, goal=self.goal, deadline=self.deadline)
             self.cuts += edge.cuts
             bound = edge.bound if inherited is None else min(inherited, edge.bound)
             if bound <= self.goal:
@@ -189,7 +189,7 @@ class Search:
             if bound <= self.goal:
                 return None
             if fixing:
-                smaller = fixed(core, edge.lam, self.goal)
+                smaller = fixed(core, edge.lam, self.goal, self.deadline)
                 self.cuts += 1
                 if smaller is None:
                     return None

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from formulations.budget_solution import BudgetSolution
-from formulations.cost_items import Price
+from formulations.cost_items import Price, exact
 from formulations.errors import InvalidInputError
 from formulations.problem import PruningProblem
 from formulations.pruning_path import PruningPath
-from solvers.budgets.by_path import best_breakpoint
+from formulations.solution import Status
+from solvers.budgets.by_path import best_breakpoint, path_of
 from solvers.budgets.exact import exact_budget
+from solvers.budgets.exact_window import SMALLEST
 from solvers.budgets.search import best_within
 
 METHODS: dict[str, Callable[..., BudgetSolution]] = {
@@ -24,6 +28,12 @@ METHODS: dict[str, Callable[..., BudgetSolution]] = {
 
 SECONDS = {"path": math.inf, "best": 30.0, "exact": 300.0}
 """Time limits where none is given."""
+
+FIRST = 0.25
+"""Share of the time for a try that may make the rest needless, or the rest easier."""
+
+MOST_BEFORE: dict[Callable[..., BudgetSolution], float] = {exact_budget: math.inf, best_within: 60.0}
+"""Seconds for such a try at most."""
 
 
 def solve_budget(
@@ -45,7 +55,9 @@ def solve_budget(
         B >= 0: the largest cost of an average example, in the unit of the prices, evaluation included.
     method
         ``"path"``: the best breakpoint of the path, at once. ``"best"``: improved inside its hull edge, for seconds.
-        ``"exact"``: from there by branch and bound until the gap is 0 or the time is over. None is worse than the one before.
+        ``"exact"``: from there by branch and bound until the gap is 0 or the time is over. None is worse than the first. Small
+        instances (at most `SMALLEST` usage arcs) are mostly solved to the end by branch and bound in seconds, so "best" tries
+        that first.
     time_limit
         seconds, the path not counted; default 30 for "best", 300 for "exact".
     path
@@ -69,9 +81,38 @@ def solve_budget(
     if method not in METHODS:
         raise InvalidInputError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
     limit = SECONDS[method] if time_limit is None else time_limit
-    more: dict[str, Any] = {}
-    if method == "exact":
-        start = best_within(problem, budget, time_limit=min(limit / 4, SECONDS["best"]), path=path)
-        more = {"incumbent": start.pruning, "progress": progress}
-        limit = max(0.0, limit - start.stats["seconds"])
-    return METHODS[method](problem, budget, time_limit=limit, path=path, **more)
+    exact(budget, "budget")
+    path = path_of(problem, path)
+    first = best_breakpoint(problem, budget, path=path)
+    if method == "path":
+        return first
+    found, started = first, time.perf_counter()
+    for engine, share in _stages(method, small=problem.n_usage_arcs <= SMALLEST):
+        left = max(0.0, limit - (time.perf_counter() - started))
+        more: dict[str, Any] = {"incumbent": found.pruning, "progress": progress} if engine is exact_budget else {}
+        seconds = left if share == 1 else min(share * limit, left, MOST_BEFORE[engine])
+        found = _better(found, engine(problem, budget, time_limit=seconds, path=path, **more))
+        if found.status is Status.OPTIMAL:
+            break
+    way = first.error - first.bound
+    moved = {"bound_raised": found.bound - first.bound, "error_lowered": first.error - found.error}
+    stats = {**found.stats, **{name: by / way if way > 0 else 0.0 for name, by in moved.items()}}
+    return replace(found, stats={**stats, "seconds": time.perf_counter() - started})
+
+
+def _stages(method: str, *, small: bool) -> Iterator[tuple[Callable[..., BudgetSolution], float]]:
+    """Engines one after the other, each with its share of the time; 1: all that is left."""
+    if small:
+        yield exact_budget, FIRST
+    if method == "best":
+        yield best_within, 1.0
+    else:
+        yield best_within, FIRST
+        yield exact_budget, 1.0
+
+
+def _better(one: BudgetSolution, other: BudgetSolution) -> BudgetSolution:
+    """The better pruning of two answers, with the better bound; what else is said is said of the later one."""
+    pruning, error = min(((s.pruning, s.error) for s in (one, other)), key=lambda pair: pair[1])
+    stats = {**one.stats, **other.stats}
+    return replace(other, pruning=pruning, error=error, bound=max(one.bound, other.bound), stats=stats)

@@ -210,7 +210,8 @@ def middling() -> tuple[PruningProblem, PruningPath, Fraction]:
 
 
 def test_stopped_by_the_clock(middling: tuple[PruningProblem, PruningPath, Fraction], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whenever the time is up, the bound holds and the pruning fits; both get better with time."""
+    """Whenever the time is up, the bound holds and the pruning fits; the bound gets better with time."""
+    # the pruning need not: an edge cut short may be filled by luck better than the finished one
     problem, path, budget = middling
     best = exact_budget(problem, budget, path=path)
     assert best.status is Status.OPTIMAL
@@ -226,10 +227,10 @@ def test_stopped_by_the_clock(middling: tuple[PruningProblem, PruningPath, Fract
         assert exact_cost(answer.pruning) <= budget
         if last is not None:
             assert answer.bound >= last.bound
-            assert answer.error <= last.error
         last = answer
     assert last is not None
     assert last.gap == 0
+    assert last.error == best.error
 
 
 @pytest.mark.parametrize("after", [1, 2, 3, 7, 12, 30])
@@ -472,7 +473,7 @@ def test_windows_end_with_the_whole() -> None:
 def test_narrow_windows_lead_to_the_same_optimum(seed: int, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
     """Started from the edge alone, and widened little by little, the answer is still the optimum."""
     monkeypatch.setattr(exact_window, "SMALLEST", 0)
-    monkeypatch.setattr(exact_window, "WIDER", 1)
+    monkeypatch.setattr(exact_window, "WIDTHS", (1.0, 1.5, 2.0, 3.0, 5.0))
     monkeypatch.setattr(exact_search, "LARGE", 0)
     problem = costly(seed)[0]
     path = pruning_path(problem, ties=ties, certificate=False)

@@ -1,0 +1,127 @@
+"""`solve_budget`: which engines are asked, for how long, and that the better of their answers is told."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+import prunemodels as pm
+from formulations import PruningPath, PruningProblem
+from formulations.budget_solution import BudgetSolution
+from formulations.solution import Status
+from solvers.budgets import best_breakpoint, best_within, brute_force_budget, solve
+from solvers.budgets.exact import exact_budget
+from solvers.budgets.exact_edge import edge_of
+from solvers.budgets.exact_window import core_between
+from tests.solvers.budgets.test_exact import costly
+
+Asked = list[tuple[str, float]]
+
+
+def halfway(path: PruningPath) -> Fraction:
+    """The middle of the longest hull edge."""
+    cost = path.exact_cost
+    k = max(range(len(cost) - 1), key=lambda k: cost[k] - cost[k + 1])
+    return (cost[k] + cost[k + 1]) / 2
+
+
+@pytest.mark.parametrize("method", ["best", "exact"])
+@pytest.mark.parametrize("seed", range(12))
+def test_small_instances_are_solved_to_the_end(seed: int, method: str) -> None:
+    """The default answers with the optimum and a proof where branch and bound is quick."""
+    problem, path, _ = costly(seed)
+    for budget in (halfway(path), path.exact_cost[0] * Fraction(2, 3)):
+        found = pm.solve_budget(problem, budget, method=method, path=path)
+        assert found.error == brute_force_budget(problem, budget).error
+        assert found.status is Status.OPTIMAL
+        assert found.stats["error_lowered"] <= 1
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, problem: PruningProblem, method: str, limit: float | None, *, small: bool) -> Asked:
+    """The engines that `solve_budget` asks, none of which proves anything, and their time limits."""
+    calls: Asked = []
+
+    def scripted(name: str) -> Callable[..., BudgetSolution]:
+        def engine(problem: PruningProblem, budget: Fraction, *, time_limit: float, **more: object) -> BudgetSolution:
+            calls.append((name, time_limit))
+            return best_breakpoint(problem, budget, path=more["path"])  # type: ignore[arg-type]
+
+        return engine
+
+    both = {"exact": scripted("exact"), "best": scripted("best")}
+    monkeypatch.setattr(solve, "exact_budget", both["exact"])
+    monkeypatch.setattr(solve, "best_within", both["best"])
+    monkeypatch.setattr(solve, "MOST_BEFORE", {both["exact"]: math.inf, both["best"]: 60.0})
+    monkeypatch.setattr(solve, "SMALLEST", 10**9 if small else 0)
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
+    path = pm.pruning_path(problem)
+    solve.solve_budget(problem, halfway(path), method=method, time_limit=limit, path=path)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("method", "small", "limit", "expected"),
+    [
+        ("path", True, 8, []),
+        ("best", False, None, [("best", 30)]),
+        ("best", True, 8, [("exact", 2), ("best", 8)]),
+        ("exact", False, None, [("best", 60), ("exact", 300)]),  # at most 60 s before what was asked for
+        ("exact", True, 8, [("exact", 2), ("best", 2), ("exact", 8)]),
+    ],
+)
+def test_which_engines_are_asked(
+    method: str, small: bool, limit: float | None, expected: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small instances go to branch and bound first; "exact" searches before it proves; a limit bounds all (the clock stands)."""
+    assert asked(monkeypatch, costly(1)[0], method, limit, small=small) == expected
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_better_of_two_answers(first: int) -> None:
+    """The smaller error with its own pruning, the larger bound, whichever answer they came from."""
+    problem, path, _ = costly(1)
+    worse = best_breakpoint(problem, halfway(path), path=path)
+    better = replace(worse, pruning=path[0], error=worse.error - 0.125, bound=worse.bound - 1)
+    answers = [worse, better]
+    found = solve._better(answers[first], answers[1 - first])
+    assert (found.error, found.bound) == (better.error, worse.bound)
+    assert found.pruning is better.pruning
+
+
+def test_what_was_moved_is_told_for_both_engines() -> None:
+    """bound_raised and error_lowered are shares of the way from the best breakpoint to the relaxation, whoever moved them."""
+    problem, path, _ = costly(1)
+    budget = halfway(path)
+    first = best_breakpoint(problem, budget, path=path)
+    assert first.gap > 0
+    found = pm.solve_budget(problem, budget, path=path)
+    way = first.error - first.bound
+    assert found.stats["error_lowered"] == pytest.approx((first.error - found.error) / way)
+    assert found.stats["bound_raised"] == pytest.approx((found.bound - first.bound) / way)
+    assert found.stats["error_lowered"] + found.stats["bound_raised"] == pytest.approx(1)
+
+
+def test_an_edge_past_its_deadline_takes_one_cut() -> None:
+    """The bound of one cut holds, and is no better than the finished edge's."""
+    weaker = 0
+    for seed in range(40):
+        problem, path, _ = costly(seed)
+        core = core_between(path, 0, len(path) - 1, int(halfway(path) // problem.integers.price_unit)).trimmed()
+        if not core.nodes.size:
+            continue
+        late, done = edge_of(core, goal=-1, deadline=-math.inf), edge_of(core, goal=-1)
+        assert late.cuts <= 1
+        assert late.bound >= done.bound
+        weaker += late.bound > done.bound
+    assert weaker > 5
+
+
+def test_engines_of_the_registry_stay_as_they_are() -> None:
+    """What is asked in stages is one call only; the engines by themselves remain what their names say."""
+    assert pm.BUDGET_SOLVERS["best"] is best_within
+    assert pm.BUDGET_SOLVERS["exact"] is exact_budget
