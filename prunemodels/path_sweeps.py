@@ -1,0 +1,249 @@
+"""One walk along a path on other rows: what each of them pays, and what each is predicted, at every breakpoint.
+
+A walk has the positions 0 to K: position 0 is the unpruned forest, position k + 1 the path's row k. Every split h is kept before
+one position and never again,
+
+    h is a split at position p   exactly where   p < end_h,    end_h >= end of its children,  end_h >= 1                 (1)
+
+so a row's leaf in a tree changes only where the topmost of some splits on its way ends, and a purchase of a row is made before
+the largest end of the splits that need it. Sums over the rows are kept as differences between neighbouring positions:
+
+    losses:  sum w l,  sum w^2 l,  sum w^2 l^2,  sum w^2 d,  sum w^2 d^2,   d = l - (loss at a reference position)       (2)
+    costs:   sum w x,  sum w^2 x,  sum w^2 x^2                                                                          (3)
+
+Losses are walked from position 0 on, costs from the last position back, so that small sums are made of small terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.cost_items import CostItems
+from formulations.ensemble import Ensemble
+from formulations.pruning_path import PruningPath
+from formulations.routing import Routing
+from formulations.usage import Charges, highest_user
+
+CLOSE = 1e-9
+"""Running sums of class fractions, as shares of the number of trees, that differ by less are summed anew, tree by tree."""
+
+
+def ends_of(path: PruningPath) -> NDArray[np.int32]:
+    """end_h of (1) for every split, 0 at leaves; int32, shape (n,)."""
+    is_split = path.problem.ensemble.is_split
+    kept_rows = path.level.astype(np.int32) + (path.ties == "largest")
+    return np.where(is_split, np.clip(kept_rows, 0, len(path)) + 1, 0).astype(np.int32)
+
+
+def walk_losses(
+    ensemble: Ensemble,
+    routing: Routing,
+    end: NDArray[np.int32],
+    value: NDArray[np.float64],
+    truth: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    reference: int,
+    sums: NDArray[np.float64],
+) -> None:
+    """Add the differences of (2) to `sums`, shape (K + 1, 5).
+
+    Parameters
+    ----------
+    value
+        shape (n, C): what each node adds to the vote; with a regressor C = 1.
+    truth
+        class index of each row (negative: none of them), or its target.
+    reference
+        the position that d of (2) is relative to.
+    """
+    fresh = _fresh(ensemble, end, len(sums))
+    regression = ensemble.task == "regression"
+    current = np.empty_like(routing.order)
+    reached = (ensemble.tree_of, routing.order, routing.start, routing.stop)
+    _settle(reference, end, ensemble.parent, *reached, current)
+    compared = np.empty(routing.n_rows)
+    total = np.empty((routing.n_rows, value.shape[1]))
+    _all_losses(value, current, truth, regression, total, compared)
+    _settle(0, end, ensemble.parent, *reached, current)
+    loss = np.empty(routing.n_rows)
+    _all_losses(value, current, truth, regression, total, loss)
+    _add_all(loss, compared, weights, sums)
+    _walk_losses(fresh, end, *reached, value, current, truth, weights, compared, regression, total, loss, sums)
+
+
+def _fresh(ensemble: Ensemble, end: NDArray[np.int32], positions: int) -> NDArray[np.int64]:
+    """The splits that become leaves at their end, by end: not those that go with a parent of the same end."""
+    above = np.where(ensemble.parent < 0, positions, end[ensemble.parent])
+    nodes = np.flatnonzero(ensemble.is_split & (end < above))
+    return nodes[np.argsort(end[nodes], kind="stable")]
+
+
+def walk_costs(
+    ensemble: Ensemble,
+    routing: Routing,
+    end: NDArray[np.int32],
+    costs: CostItems,
+    charges: Charges,
+    evaluation: Sequence[Fraction],
+    weights: NDArray[np.float64],
+    sums: NDArray[np.float64],
+) -> NDArray[np.int32]:
+    """Add the differences of (3), back from the last position, to `sums`, shape (K + 1, 3).
+
+    Returns
+    -------
+    ndarray
+        int32, shape (M,): before which position items paid once for all are paid; -1: never, or by each row.
+    """
+    n = routing.n_rows
+    splits = np.flatnonzero(ensemble.is_split).astype(np.int32)
+    paid_until = highest_user(charges, routing, ensemble.tree_of, costs.paid_once, splits, end)
+    by_row, for_all = paid_until[: n * costs.n_items], paid_until[n * costs.n_items :]
+    bought = _falling(np.flatnonzero(by_row > 0), by_row)
+    a = np.array([float(price) for price in evaluation])[ensemble.feature]
+    asked = _falling(splits[a[splits] > 0], end)
+    reached = (ensemble.tree_of, routing.order, routing.start, routing.stop)
+    _walk_costs(bought, by_row, costs.price, asked, end, a, *reached, weights, np.zeros(n), sums)
+    return for_all
+
+
+def _falling(numbers: NDArray[np.integer[Any]], until: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The numbers, sorted by when they end, the last first."""
+    return numbers[np.argsort(-until[numbers], kind="stable")].astype(np.int64)
+
+
+@njit(cache=True)
+def _walk_costs(  # type: ignore[no-untyped-def]
+    bought, by_row, item_price, asked, end, split_price, tree_of, order, start, stop, weights, paid, sums
+):
+    """Before a position, everything that ends there is added to what the rows pay."""
+    n = weights.shape[0]
+    b, s = 0, 0
+    for position in range(sums.shape[0] - 1, -1, -1):
+        while b < bought.shape[0] and by_row[bought[b]] > position:
+            i = bought[b] % n
+            _pay(i, item_price[bought[b] // n], weights[i], paid, sums[position])
+            b += 1
+        while s < asked.shape[0] and end[asked[s]] > position:
+            h = asked[s]
+            for j in range(start[h], stop[h]):
+                i = order[tree_of[h], j]
+                _pay(i, split_price[h], weights[i], paid, sums[position])
+            s += 1
+
+
+@njit(cache=True)
+def _pay(i, price, w, paid, sums):  # type: ignore[no-untyped-def]
+    """Row i pays a price more: (3)."""
+    before = paid[i]
+    paid[i] = before + price
+    sums[0] += w * price
+    sums[1] += w * w * price
+    sums[2] += w * w * (paid[i] * paid[i] - before * before)
+
+
+@njit(cache=True)
+def _settle(position, end, parent, tree_of, order, start, stop, current):  # type: ignore[no-untyped-def]
+    """The leaf of every row in every tree at a position."""
+    for h in range(end.shape[0]):
+        if end[h] <= position and (parent[h] < 0 or end[parent[h]] > position):
+            for j in range(start[h], stop[h]):
+                current[tree_of[h], order[tree_of[h], j]] = h
+
+
+@njit(cache=True)
+def _all_losses(value, current, truth, regression, total, loss):  # type: ignore[no-untyped-def]
+    """The loss of every row where the trees stand now, from fresh sums."""
+    for i in range(truth.shape[0]):
+        _sum_anew(i, value, current, total)
+        loss[i] = _loss(i, value, current, truth, regression, total)
+
+
+@njit(cache=True)
+def _add_all(loss, compared, weights, sums):  # type: ignore[no-untyped-def]
+    """(2) at position 0."""
+    for i in range(loss.shape[0]):
+        _move(i, 0.0, loss[i], 0.0, loss[i] - compared[i], weights, sums[0])
+
+
+@njit(cache=True)
+def _walk_losses(  # type: ignore[no-untyped-def]
+    fresh, end, tree_of, order, start, stop, value, current, truth, weights, compared, regression, total, loss, sums
+):
+    """At each position the rows below the splits that end there move up; then their losses are looked at again."""
+    seen = np.zeros(truth.shape[0], dtype=np.int32)
+    moved = np.empty(truth.shape[0], dtype=np.int32)
+    f = 0
+    while f < fresh.shape[0]:
+        position, n_moved = end[fresh[f]], 0
+        while f < fresh.shape[0] and end[fresh[f]] == position:
+            h = fresh[f]
+            t = tree_of[h]
+            for j in range(start[h], stop[h]):
+                i = order[t, j]
+                for c in range(value.shape[1]):
+                    total[i, c] += value[h, c] - value[current[t, i], c]
+                current[t, i] = h
+                if seen[i] != position:
+                    seen[i] = position
+                    moved[n_moved] = i
+                    n_moved += 1
+            f += 1
+        for m in range(n_moved):
+            i = moved[m]
+            new = _loss(i, value, current, truth, regression, total)
+            if new != loss[i]:
+                _move(i, loss[i], new, loss[i] - compared[i], new - compared[i], weights, sums[position])
+                loss[i] = new
+
+
+@njit(cache=True)
+def _move(i, old, new, old_difference, new_difference, weights, sums):  # type: ignore[no-untyped-def]
+    """A loss changes: (2)."""
+    w = weights[i]
+    sums[0] += w * (new - old)
+    sums[1] += w * w * (new - old)
+    sums[2] += w * w * (new * new - old * old)
+    sums[3] += w * w * (new_difference - old_difference)
+    sums[4] += w * w * (new_difference * new_difference - old_difference * old_difference)
+
+
+@njit(cache=True)
+def _sum_anew(i, value, current, total):  # type: ignore[no-untyped-def]
+    """The votes of one row, added in the order of the trees: the sums that scikit-learn gets with one job."""
+    for c in range(value.shape[1]):
+        total[i, c] = 0.0
+        for t in range(current.shape[0]):
+            total[i, c] += value[current[t, i], c]
+
+
+@njit(cache=True)
+def _loss(i, value, current, truth, regression, total):  # type: ignore[no-untyped-def]
+    """Squared error of the mean, or whether the first class of largest mean is not the true one."""
+    n_trees = current.shape[0]
+    if regression:
+        _sum_anew(i, value, current, total)
+        return (total[i, 0] / n_trees - truth[i]) ** 2
+    best = _largest(i, total, n_trees)
+    for c in range(total.shape[1]):
+        if c != best and total[i, best] - total[i, c] < CLOSE * n_trees:
+            _sum_anew(i, value, current, total)
+            best = _largest(i, total, n_trees)
+            break
+    return 0.0 if best == truth[i] else 1.0
+
+
+@njit(cache=True)
+def _largest(i, total, n_trees):  # type: ignore[no-untyped-def]
+    """The first class of largest mean."""
+    best = 0
+    for c in range(1, total.shape[1]):
+        if total[i, c] / n_trees > total[i, best] / n_trees:
+            best = c
+    return best
