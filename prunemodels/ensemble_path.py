@@ -1,0 +1,148 @@
+"""Prunings for the forest's own loss at several lambdas, and everything that was seen on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.cost_items import Price, exact
+from formulations.ensemble_loss import EnsembleProblem
+from formulations.ensemble_solution import EnsembleSolution
+from formulations.errors import InvalidInputError
+from formulations.pruning import Pruning
+from formulations.pruning_path import PruningPath
+from solvers.ensemble_loss import LevelSets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class EnsemblePath:
+    """Trade-off between the forest's loss and its cost.
+
+    Row k is the answer for ``lam[k]``. Unlike a `PruningPath` it is not complete: between two rows there may be others, and a
+    row's gap may be open.
+
+    Parameters
+    ----------
+    solutions
+        one a lambda, lambdas ascending.
+    candidates
+        prunings whose loss and cost are known, as level sets: the rows of `tree_path`, of every solution's point, of their mean,
+        and of the paths that were added for budgets.
+    tree_path
+        the per-tree path on the same cost sample.
+    """
+
+    problem: EnsembleProblem
+    solutions: tuple[EnsembleSolution, ...]
+    candidates: tuple[LevelSets, ...]
+    tree_path: PruningPath
+
+    @cached_property
+    def lam(self) -> NDArray[np.float64]:
+        """Lambda of each row: loss per unit of cost."""
+        return np.array([s.lam for s in self.solutions])
+
+    @cached_property
+    def cost(self) -> NDArray[np.float64]:
+        """Cost of each row: per example of the cost sample, in the unit of the prices."""
+        return np.array([s.pruning.cost for s in self.solutions])
+
+    @cached_property
+    def loss(self) -> NDArray[np.float64]:
+        """Loss of each row's forest on the error sample."""
+        return np.array([s.loss for s in self.solutions])
+
+    @cached_property
+    def bound(self) -> NDArray[np.float64]:
+        """Proven lower bound of loss + lam * cost of every pruning, for each row's lambda."""
+        return np.array([s.bound for s in self.solutions])
+
+    def __len__(self) -> int:
+        return len(self.solutions)
+
+    def __getitem__(self, k: int) -> Pruning:
+        """The pruning of row k."""
+        return self.solutions[k].pruning
+
+    def at_lam(self, lam: Price) -> Pruning:
+        """The best pruning seen for lambda: never worse than any row of the per-tree path."""
+        rate = float(exact(lam, "lam"))
+        best = [s.best(rate) for s in self.candidates] + [(s.pruning, s.loss + rate * s.pruning.cost) for s in self.solutions]
+        return min(best, key=lambda pair: pair[1])[0]
+
+    def at_cost(self, budget: Price) -> Pruning:
+        """The pruning of least loss seen whose cost on the cost sample is at most the budget, compared exactly where prices are.
+
+        Never worse than the rows of the per-tree path within the budget. To come closer to a budget give it to `ensemble_path`.
+
+        Raises
+        ------
+        InvalidInputError
+            if the budget is negative, NaN, or below what the cheapest pruning costs.
+        """
+        limit = exact(budget, "budget")
+        cost, loss, where, row = self._pool
+        rounded = self.problem.problem.integers.cost_rounding > 0
+        for k in np.lexsort((cost, loss)).tolist():
+            if cost[k] <= float(limit) * (1 + 1e-9) + 1e-12:
+                pruning = self._pooled(int(where[k]), int(row[k]))
+                if (pruning.cost <= float(limit)) if rounded else (pruning.exact_cost <= limit):
+                    return pruning
+        raise InvalidInputError(f"budget is {budget}, the cheapest pruning seen costs {cost.min():g}; give at least that")
+
+    def bound_at_cost(self, budget: Price) -> float:
+        """Proven lower bound of the loss of all prunings within the budget: max over rows of bound - lam * budget."""
+        limit = float(exact(budget, "budget"))
+        return float(np.max(self.bound - self.lam * limit))
+
+    @cached_property
+    def _pool(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+        """Cost and loss of all that was seen, and where it is: the candidate and its row, or -1 and the solution."""
+        cost = np.concatenate([self.cost, *(s.cost for s in self.candidates)])
+        loss = np.concatenate([self.loss, *(s.loss for s in self.candidates)])
+        sizes = [s.loss.size for s in self.candidates]
+        where = np.concatenate([np.full(len(self), -1), np.repeat(np.arange(len(sizes)), sizes)])
+        row = np.concatenate([np.arange(len(self)), *(np.arange(n) for n in sizes)])
+        return cost, loss, where, row
+
+    def _pooled(self, where: int, row: int) -> Pruning:
+        return self[row] if where < 0 else self.candidates[where].pruning(row)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a lambda: lambda, cost, loss, value, bound, splits."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "lambda": self.lam,
+                "cost": self.cost,
+                "loss": self.loss,
+                "value": [s.value for s in self.solutions],
+                "bound": self.bound,
+                "splits": [s.pruning.n_splits for s in self.solutions],
+            }
+        )
+
+    def frontier(self) -> pd.DataFrame:
+        """Everything seen that nothing else seen beats in both cost and loss, dearest first: cost, loss."""
+        import pandas as pd
+
+        cost, loss, _, _ = self._pool
+        order = np.lexsort((loss, cost))
+        least = np.minimum.accumulate(loss[order])
+        better = np.concatenate([[True], loss[order][1:] < least[:-1]])
+        chosen = order[better][::-1]
+        return pd.DataFrame({"cost": cost[chosen], "loss": loss[chosen]})
+
+    def __repr__(self) -> str:
+        return (
+            f"EnsemblePath({len(self)} lambdas, cost {self.cost.min():.4g} to {self.cost.max():.4g}, "
+            f"loss {self.loss.min():.4g} to {self.loss.max():.4g})"
+        )

@@ -1,0 +1,160 @@
+"""From a fitted forest and labelled examples to the problem of pruning for the forest's own loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.cost_items import Price
+from formulations.ensemble import Ensemble
+from formulations.ensemble_loss import NO_VOTE, EnsembleProblem
+from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.losses import LogLoss, Loss, Squares
+from formulations.node_errors import NodeErrors
+from formulations.problem import PruningProblem, check_weights
+from formulations.routing import as_rows, leaves_of
+from prunemodels.costs import Costs, cost_items
+from prunemodels.error_samples import ErrorSample, Given, InBag, OutOfBag, encode_labels
+from prunemodels.forests import TREES, check_columns, read_forest
+
+LossName = Literal["brier", "log_loss", "squared_error"]
+
+
+def ensemble_problem(
+    forest: Any,
+    X: Any,
+    *,
+    costs: Costs,
+    errors: Given | OutOfBag,
+    loss: LossName | None = None,
+    smoothing: float = 0.5,
+    tree_errors: ErrorSample | None = None,
+    sample_weight: ArrayLike | None = None,
+    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+) -> EnsembleProblem:
+    """Set up the pruning of a fitted forest for the loss of its own predictions.
+
+        minimise  loss of the forest + lam * cost
+
+    Parameters
+    ----------
+    forest
+        as for `problem_from_forest`.
+    X
+        the cost sample, as there.
+    costs, sample_weight, evaluation_cost
+        as there.
+    errors
+        where the forest's loss is measured: ``Given(X, y)``, best examples that the forest was not grown on, or
+        ``OutOfBag(X, y)`` with its training data: each tree has a vote on the examples that it did not draw.
+    loss
+        ``"brier"`` (default of classifiers: the mean squared error of the class fractions; of two classes that of one of them),
+        ``"log_loss"``, or ``"squared_error"`` (of regressors, their only one).
+    smoothing
+        of the log loss, > 0: so many votes, of as many as there are trees, are added to each class before its logarithm is taken.
+    tree_errors
+        where the errors of single trees are measured, for the per-tree path from which the search starts. Default: in-bag, as for
+        `problem_from_forest`; where the trees store no errors, `errors`.
+
+    Returns
+    -------
+    EnsembleProblem
+
+    Raises
+    ------
+    InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
+        each says which argument, which value, and what to do.
+    """
+    ensemble = read_forest(forest)
+    check_columns(X, ensemble.feature_names)
+    if not isinstance(errors, Given | OutOfBag):
+        raise InvalidInputError(
+            f"errors is {errors!r}; give Given(X, y) or OutOfBag(X, y): the loss of a forest needs labelled examples"
+        )
+    measure = _loss_of(ensemble, loss, smoothing)
+    leaf, labels, weights = _votes(forest, ensemble, errors)
+    first, target = _compared(ensemble, measure, labels)
+    trees = PruningProblem.build(
+        ensemble,
+        _tree_errors(forest, ensemble, tree_errors, errors),
+        X,
+        cost_items(costs, ensemble),
+        sample_weight=sample_weight,
+        evaluation_cost=evaluation_cost,
+    )
+    source = "given" if isinstance(errors, Given) else "out-of-bag"
+    return EnsembleProblem(trees, leaf, first, target, weights, measure, source)
+
+
+def _loss_of(ensemble: Ensemble, name: str | None, smoothing: float) -> Loss:
+    """The loss by its name, or the default of the task."""
+    known = ("squared_error",) if ensemble.task == "regression" else ("brier", "log_loss")
+    if name is not None and name not in known:
+        raise InvalidInputError(f"loss is {name!r}; for {ensemble.task} give {' or '.join(map(repr, known))}")
+    if name != "log_loss":
+        return Squares()
+    if not (smoothing > 0 and np.isfinite(smoothing)):
+        raise InvalidInputError(f"smoothing is {smoothing!r}; give a number of votes > 0: the logarithm of 0 is infinite")
+    return LogLoss(smoothing / ensemble.n_trees, ensemble.value.shape[1])
+
+
+def _votes(
+    forest: Any, ensemble: Ensemble, errors: Given | OutOfBag
+) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[np.float64]]:
+    """Leaves of the examples of positive weight on which some tree votes, their labels and weights."""
+    if errors.X is None or errors.y is None:
+        raise InvalidInputError("errors: give both X and y")
+    check_columns(errors.X, ensemble.feature_names, "errors: X")
+    rows = as_rows(errors.X, ensemble.n_features, "errors: X")
+    labels = np.asarray(errors.y)
+    if labels.shape != (rows.shape[0],):
+        raise InvalidInputError(f"errors: y has shape {labels.shape}, X has {rows.shape[0]} rows: give one label each")
+    weights = check_weights(errors.sample_weight, rows.shape[0], "errors: sample_weight")
+    leaf = leaves_of(ensemble, rows)
+    if isinstance(errors, OutOfBag):
+        leaf[_drawn(forest, len(rows))] = NO_VOTE
+    counts = (weights > 0) & (leaf != NO_VOTE).any(axis=0)
+    if not counts.any():
+        raise InvalidInputError("errors: every tree drew every row of positive weight: none is out of bag; use Given(X, y)")
+    encoded = encode_labels(ensemble, labels)
+    return np.ascontiguousarray(leaf[:, counts]), encoded[counts], weights[counts]
+
+
+def _drawn(forest: Any, n_rows: int) -> NDArray[np.bool_]:
+    """Which training rows each tree was grown on: bool, shape (T, N)."""
+    if isinstance(forest, TREES):
+        return np.ones((1, n_rows), dtype=bool)
+    trained_on = getattr(forest, "_n_samples", n_rows)
+    if trained_on != n_rows:
+        raise InvalidInputError(
+            f"errors: X has {n_rows} rows, the forest was trained on {trained_on}; give the training data in its order"
+        )
+    drawn = np.zeros((len(forest.estimators_), n_rows), dtype=bool)
+    for t, rows in enumerate(forest.estimators_samples_):
+        drawn[t, rows] = True
+    return drawn
+
+
+def _compared(ensemble: Ensemble, loss: Loss, labels: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """`first` and `target` of `EnsembleProblem`."""
+    n_rows, n_classes = len(labels), ensemble.value.shape[1]
+    if isinstance(loss, LogLoss):
+        return labels.astype(np.int32), np.ones((n_rows, 1))
+    if ensemble.task == "regression":
+        return np.zeros(n_rows, dtype=np.int32), labels[:, None].astype(np.float64)
+    if n_classes == 2:
+        return np.ones(n_rows, dtype=np.int32), (labels == 1)[:, None].astype(np.float64)
+    return np.zeros(n_rows, dtype=np.int32), (labels[:, None] == np.arange(n_classes)).astype(np.float64)
+
+
+def _tree_errors(forest: Any, ensemble: Ensemble, sample: ErrorSample | None, errors: Given | OutOfBag) -> NodeErrors:
+    """Errors of single trees, from where they can be had."""
+    if sample is not None:
+        return sample.measure(forest, ensemble)
+    try:
+        return InBag().measure(forest, ensemble)
+    except UnsupportedModelError:
+        return errors.measure(forest, ensemble)

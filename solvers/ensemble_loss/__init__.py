@@ -1,0 +1,7 @@
+"""Prune for the loss of what the forest predicts; see `formulations.ensemble_loss` for (ENS)."""
+
+from solvers.ensemble_loss.frank_wolfe import frank_wolfe
+from solvers.ensemble_loss.level_values import LevelSets, evaluate_levels, level_sets_of
+from solvers.ensemble_loss.linearised import linearise, linearised_path
+
+__all__ = ["LevelSets", "evaluate_levels", "frank_wolfe", "level_sets_of", "linearise", "linearised_path"]

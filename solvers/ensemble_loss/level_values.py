@@ -1,0 +1,132 @@
+"""Loss and cost of all level sets of a point at once.
+
+    kept_j = { h : level_h >= j },   j = 1 .. J + 1                                                      (1)
+
+Levels fall along every path, so each (1) is a pruning; J + 1 keeps nothing. The losses take one walk up each row's paths, in
+which a kept split adds its step to all sets up to its level; the costs one pass over the usage arcs, as in `solvers.level_sets`.
+A whole `PruningPath`, whose rows are level sets too, is evaluated in the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.ensemble_loss import EnsembleProblem
+from formulations.pruning import Pruning
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSets:
+    """The prunings (1), with what they are worth.
+
+    Parameters
+    ----------
+    level
+        int32, shape (n,): 0 where no set keeps the split, and at leaves.
+    loss, cost
+        float64, shape (J + 1,): of the level sets j = 1 .. J + 1, up to floating point.
+    """
+
+    problem: EnsembleProblem
+    level: NDArray[np.int32]
+    loss: NDArray[np.float64]
+    cost: NDArray[np.float64]
+
+    def pruning(self, k: int) -> Pruning:
+        """The set j = k + 1."""
+        return Pruning(self.problem.problem, self.level > k)
+
+    def best(self, lam: float) -> tuple[Pruning, float]:
+        """The set of least loss + lam * cost, among equals the smallest, and that value."""
+        value = self.loss + lam * self.cost
+        k = value.size - 1 - int(np.argmin(value[::-1]))
+        return self.pruning(k), float(value[k])
+
+
+def level_sets_of(problem: EnsembleProblem, y: NDArray[np.float64]) -> LevelSets:
+    """The level sets {y >= theta}, 0 < theta <= 1, of a point that falls along every path; the last is empty.
+
+    Numbers that agree to ten decimals count as one level.
+    """
+    splits = problem.problem.splits
+    values, rank = np.unique(np.round(y[splits], 10), return_inverse=True)
+    nothing = int(values.size > 0 and values[0] <= 0)
+    level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
+    level[splits] = rank + 1 - nothing
+    return evaluate_levels(problem, level)
+
+
+def evaluate_levels(problem: EnsembleProblem, level: NDArray[np.int32]) -> LevelSets:
+    """Loss and cost of all sets (1).
+
+    Parameters
+    ----------
+    level
+        int32, shape (n,), >= 0, falling along every path, 0 at leaves.
+    """
+    ensemble = problem.ensemble
+    top = int(level.max(initial=0))
+    loss = np.zeros(top + 1)
+    _losses(
+        problem.leaf,
+        problem.first,
+        problem.target,
+        problem.share,
+        problem.loss.epsilon,
+        len(ensemble.classes) if ensemble.classes is not None else 1,
+        ensemble.parent,
+        ensemble.value,
+        level,
+        loss,
+    )
+    return LevelSets(problem, level, loss, _costs(problem, level, top))
+
+
+def _costs(problem: EnsembleProblem, level: NDArray[np.int32], top: int) -> NDArray[np.float64]:
+    """What every purchase costs from the highest level of its users on, and every split from its own."""
+    trees = problem.problem
+    users = trees.splits[level[trees.splits] > 0]
+    bought = trees.highest_user(users, level)
+    paid = np.zeros(top + 2)
+    np.add.at(paid, np.maximum(bought, 0), trees.real_purchase_price())
+    np.add.at(paid, level[users], trees.evaluation_price[users])
+    return np.asarray(np.cumsum(paid[::-1])[::-1][1:])
+
+
+@njit(cache=True)
+def _losses(leaf, first, target, share, epsilon, n_classes, parent, value, level, loss):  # type: ignore[no-untyped-def]
+    """Mean loss of each set over the rows; `epsilon` < 0 means squares, see `formulations.losses`."""
+    n_columns, n_sets = target.shape[1], loss.shape[0]
+    step = np.zeros((n_sets + 1, n_columns))
+    for i in range(leaf.shape[1]):
+        votes = 0
+        step[:] = 0.0
+        for t in range(leaf.shape[0]):
+            h = leaf[t, i]
+            if h < 0:
+                continue
+            votes += 1
+            while parent[h] >= 0:
+                p = parent[h]
+                if level[p] > 0:
+                    for c in range(n_columns):
+                        step[level[p], c] += value[h, first[i] + c] - value[p, first[i] + c]
+                h = p
+            for c in range(n_columns):
+                step[n_sets, c] += value[h, first[i] + c]
+        F = step[n_sets]
+        for j in range(n_sets - 1, -1, -1):  # the set that keeps levels above j
+            if j < n_sets - 1:
+                for c in range(n_columns):
+                    F[c] += step[j + 1, c]
+            one = 0.0
+            if epsilon < 0:
+                for c in range(n_columns):
+                    one += (F[c] / votes - target[i, c]) ** 2
+            else:
+                one = np.log1p(n_classes * epsilon) - np.log(F[0] / votes + epsilon)
+            loss[j] += share[i] * one

@@ -1,0 +1,130 @@
+"""The best mixture of some prunings: a small convex program, to high accuracy.
+
+    minimise  phi(a) = L(sum_k a_k F_k) + sum_k a_k c_k        a_k >= 0,   sum_k a_k = 1                              (1)
+
+F_k and c_k are pruning k's predictions and lam times its cost. cost is convex, so (1) is no less than (ENS) at the mixture of the
+prunings' splits. Newton's method: each step minimises phi's quadratic model over the simplex, by an active set of equations, and
+is shortened until phi falls. Of squares the model is phi itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.ensemble_loss import EnsembleProblem
+
+STEPS = 60
+"""Most Newton steps; squares take one or two, the log loss about ten."""
+
+ACCURACY = 1e-9
+"""Frank-Wolfe gap of (1) at which it counts as solved, as a part of |phi|."""
+
+RIDGE = 1e-9
+"""Part of the mean curvature added to the quadratic model, so that prunings with equal predictions have a unique mixture."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Weights of (1), the mixed predictions, and phi there."""
+
+    weights: NDArray[np.float64]
+    predictions: NDArray[np.float64]
+    value: float
+
+
+def best_mixture(
+    problem: EnsembleProblem, F: NDArray[np.float64], costs: NDArray[np.float64], start: NDArray[np.float64]
+) -> Mixture:
+    """Solve (1).
+
+    Parameters
+    ----------
+    F
+        float64, shape (K, R, C): predictions of K prunings.
+    costs
+        shape (K,): lam times cost.
+    start
+        shape (K,), in the simplex. The answer is never worse.
+    """
+    a = start
+    mixed, value = _at(problem, F, costs, a)
+    for _ in range(STEPS):
+        gradient = np.tensordot(F, problem.slopes(mixed), axes=2) + costs
+        if float(a @ gradient - gradient.min()) <= ACCURACY * abs(value):
+            break
+        curvature = problem.share[:, None] * problem.loss.curvatures(mixed)
+        flat = F.reshape(len(F), -1)
+        model = (flat * curvature.ravel()) @ flat.T
+        model[np.diag_indices_from(model)] += RIDGE * float(np.trace(model)) / len(F) + 1e-300
+        towards = minimise_on_simplex(model, gradient - model @ a, a)
+        taken = _shortened(problem, F, costs, (a, mixed, value), towards, float(gradient @ (towards - a)))
+        if taken is None:
+            break
+        a, mixed, value = taken
+    return Mixture(a, mixed, value)
+
+
+def minimise_on_simplex(Q: NDArray[np.float64], b: NDArray[np.float64], start: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Minimise a.Q.a / 2 + b.a over the simplex for a positive definite Q, by an active set from a start in the simplex."""
+    a, free = start.copy(), start > 0
+    for _ in range(10 * b.size + 10):
+        goal = _on_face(Q, b, free)
+        below = goal < 0
+        if below.any():  # as far as the simplex goes, and on from there without the first weight that vanished
+            room = np.full(b.size, np.inf)
+            room[below] = a[below] / (a[below] - goal[below])
+            k = int(np.argmin(room))
+            a = a + room[k] * (goal - a)
+            free[k] = False
+            a[~free] = 0.0
+            continue
+        a = goal
+        slope = Q @ a + b
+        floor = float(a @ slope)
+        k = int(np.argmin(slope))
+        if free[k] or slope[k] >= floor - 1e-13 * float(np.abs(slope).max()):
+            break
+        free[k] = True
+    a = np.maximum(a, 0.0)
+    return np.asarray(a / a.sum())
+
+
+def _on_face(Q: NDArray[np.float64], b: NDArray[np.float64], free: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The minimum over sum a = 1 with the other weights 0: one system of equations."""
+    mine = np.flatnonzero(free)
+    direct = np.linalg.solve(Q[np.ix_(mine, mine)], np.column_stack([-b[mine], np.ones(mine.size)]))
+    multiplier = (1.0 - direct[:, 0].sum()) / direct[:, 1].sum()
+    a = np.zeros(b.size)
+    a[mine] = direct[:, 0] + multiplier * direct[:, 1]
+    return a
+
+
+def _at(
+    problem: EnsembleProblem, F: NDArray[np.float64], costs: NDArray[np.float64], a: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    """Mixed predictions and phi."""
+    mixed: NDArray[np.float64] = np.tensordot(a, F, axes=1)
+    return mixed, problem.loss_of(mixed) + float(a @ costs)
+
+
+def _shortened(
+    problem: EnsembleProblem,
+    F: NDArray[np.float64],
+    costs: NDArray[np.float64],
+    here: tuple[NDArray[np.float64], NDArray[np.float64], float],
+    towards: NDArray[np.float64],
+    slope: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float] | None:
+    """The first of the steps 1, 1/2, 1/4 ... by which phi falls by a hundredth of what its slope promises; None if none does."""
+    a, _, value = here
+    step = 1.0
+    while step > 1e-9 and slope < 0:
+        there = a + step * (towards - a)
+        mixed, new = _at(problem, F, costs, there)
+        if new <= value + 0.01 * step * slope:
+            return there, mixed, new
+        step /= 2
+    return None

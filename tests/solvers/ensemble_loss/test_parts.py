@@ -1,0 +1,160 @@
+"""The oracle, the mixture's weights, and all level sets at once."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formulations.errors import SolverFailedError
+from formulations.pruning import Pruning
+from solvers.brute_force import all_prunings
+from solvers.ensemble_loss import evaluate_levels, level_sets_of, linearise, oracle
+from solvers.ensemble_loss.mixing import best_mixture, minimise_on_simplex
+from solvers.ensemble_loss.oracle import Oracle
+from solvers.path import pruning_path
+from tests.instances import random_problem
+from tests.solvers.ensemble_loss.cases import TRIED, random_instance, random_point
+
+SEEDS = st.integers(0, 5_000)
+LAMS = st.sampled_from([0.0, 0.003, 0.02, 0.1, 0.7, 50.0])
+
+
+@TRIED
+@given(SEEDS, LAMS, st.booleans())
+def test_the_oracle_is_exact(seed: int, lam: float, rounded: bool) -> None:
+    """Its pruning is a best one of all, and its bound just below, for exact and for rounded prices."""
+    trees = random_problem(seed, rounded=rounded)
+    if rounded:  # as if prices had been rounded: the bound must leave room for it
+        trees = replace(trees, integers=replace(trees.integers, cost_rounding=1e-6))
+    problem = random_instance(seed, trees=trees).problem
+    slopes = problem.slopes(problem.predictions(random_point(problem, np.random.default_rng(seed))))
+    gain = problem.gains(slopes)
+    answer = Oracle(problem, Fraction(str(lam))).best(slopes)
+
+    def worth(kept: np.ndarray) -> float:
+        return float(lam * Pruning(problem.problem, kept).cost - gain[kept].sum())
+
+    least = min(worth(kept) for kept in all_prunings(problem.problem).kept)
+    scale = np.abs(gain).sum() + 1e-300
+    assert worth(answer.kept) <= least + 1e-9 * scale
+    room = lam * 1e-6 if rounded else 0.0
+    assert least - room - 1e-9 * scale <= answer.bound <= least - room + 1e-15 * scale
+
+
+def test_a_flow_above_a_price_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound is only taken from loads within the prices."""
+    honest = oracle.best_closure
+
+    def cheating(instance):  # type: ignore[no-untyped-def]
+        closure = honest(instance)
+        return replace(closure, loads=lambda: closure.loads() + instance.price.max() + 1)
+
+    refused = 0
+    for seed in range(40):
+        problem = random_instance(seed).problem
+        slopes = problem.slopes(problem.of_pruning(Pruning.all_roots(problem.problem)))
+        solver = Oracle(problem, Fraction(1, 1000))
+        monkeypatch.setattr(oracle, "best_closure", honest)
+        kept = solver.best(slopes).kept
+        if Pruning(problem.problem, kept).feature_cost > 0:
+            monkeypatch.setattr(oracle, "best_closure", cheating)
+            with pytest.raises(SolverFailedError, match="more than its price"):
+                solver.best(slopes)
+            refused += 1
+    assert refused > 5
+
+
+@TRIED
+@given(st.integers(1, 4), st.integers(0, 1_000))
+def test_the_minimum_on_the_simplex_is_that_of_the_best_face(k: int, seed: int) -> None:
+    """Against all faces, each solved by its equations."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(k, k + 1))
+    Q, b = A @ A.T + 1e-6 * np.eye(k), rng.normal(0, 3, k)
+    start = rng.dirichlet(np.ones(k))
+    found = minimise_on_simplex(Q, b, np.eye(k)[seed % k] if seed % 2 else start)
+    least = np.inf
+    for size in range(1, k + 1):
+        for face in map(list, itertools.combinations(range(k), size)):
+            system = np.block([[Q[np.ix_(face, face)], np.ones((size, 1))], [np.ones((1, size)), np.zeros((1, 1))]])
+            a = np.linalg.solve(system, np.append(-b[face], 1.0))[:size]
+            if (a >= 0).all():
+                least = min(least, a @ Q[np.ix_(face, face)] @ a / 2 + b[face] @ a)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1, abs=1e-12)
+    assert found @ Q @ found / 2 + b @ found == pytest.approx(least, rel=1e-9, abs=1e-9)
+
+
+@TRIED
+@given(SEEDS, LAMS)
+def test_no_other_mixture_is_better(seed: int, lam: float) -> None:
+    """The slope of phi is least on the mixture's own prunings, and the start is never beaten the other way."""
+    problem = random_instance(seed).problem
+    prunings = [Pruning(problem.problem, kept) for kept in all_prunings(problem.problem).kept[:12]]
+    prunings.append(prunings[0])  # a pruning twice: its weight may stand at either
+    F = np.stack([problem.of_pruning(p) for p in prunings])
+    costs = lam * np.array([p.cost for p in prunings])
+    start = np.random.default_rng(seed).dirichlet(np.ones(len(prunings)))
+    found = best_mixture(problem, F, costs, start)
+    assert found.weights.min() >= 0
+    assert found.weights.sum() == pytest.approx(1, abs=1e-9)
+    assert np.allclose(found.predictions, np.tensordot(found.weights, F, axes=1))
+    slope = np.tensordot(F, problem.slopes(found.predictions), axes=2) + costs
+    value = problem.loss_of(found.predictions) + found.weights @ costs
+    assert found.value == pytest.approx(value, abs=1e-12)
+    assert found.weights @ slope - slope.min() <= 1e-7 * abs(value) + 1e-12
+    assert found.value <= problem.loss_of(np.tensordot(start, F, axes=1)) + start @ costs + 1e-12
+
+
+@TRIED
+@given(SEEDS)
+def test_every_level_set_has_the_loss_and_cost_of_its_pruning(seed: int) -> None:
+    """All of a point's level sets at once, against each alone; the last keeps nothing."""
+    instance = random_instance(seed)
+    problem = instance.problem
+    y = np.round(random_point(problem, np.random.default_rng(seed)), 1)
+    sets = level_sets_of(problem, y)
+    positive = np.unique(y[y > 0])
+    assert sets.loss.size == positive.size + 1
+    for k in range(sets.loss.size):
+        pruning = sets.pruning(k)
+        theta = np.append(positive, np.inf)[k]
+        assert np.array_equal(pruning.kept, y >= theta)
+        assert sets.loss[k] + sets.cost[k] == pytest.approx(instance.objective(pruning, 1.0), abs=1e-10)
+        assert sets.cost[k] == pytest.approx(pruning.cost, abs=1e-10)
+    best, value = sets.best(0.05)
+    assert value == pytest.approx((sets.loss + 0.05 * sets.cost).min(), abs=1e-12)
+    assert instance.objective(best, 0.05) == pytest.approx(value, abs=1e-10)
+
+
+@TRIED
+@given(SEEDS, LAMS)
+def test_the_linearised_path_is_optimal_for_the_slopes(seed: int, lam: float) -> None:
+    """Its row at lambda is a best one of all prunings for -g.x + lam cost, and its gains are the problem's."""
+    problem = random_instance(seed).problem
+    slopes = problem.slopes(problem.predictions(random_point(problem, np.random.default_rng(seed))))
+    plain, gain = linearise(problem, slopes), problem.gains(slopes)
+    scale = np.abs(gain).sum() + 1e-12
+    assert np.allclose(plain.gain, gain, atol=1e-12 * max(1.0, float(np.abs(plain.node_error).sum())))
+    found = pruning_path(plain).at_lam(lam)
+
+    def worth(kept: np.ndarray) -> float:
+        return float(lam * Pruning(problem.problem, kept).cost - gain[kept].sum())
+
+    assert worth(found.kept) <= min(worth(kept) for kept in all_prunings(problem.problem).kept) + 1e-7 * scale
+
+
+def test_among_equal_level_sets_the_smallest_is_taken() -> None:
+    """Where a split changes neither loss nor cost, it goes."""
+    problem = random_instance(1).problem
+    flat = replace(
+        problem, problem=replace(problem.problem, ensemble=replace(problem.ensemble, value=np.ones_like(problem.ensemble.value)))
+    )
+    sets = evaluate_levels(flat, np.where(flat.ensemble.is_split, 1, 0).astype(np.int32))
+    assert sets.best(0.0)[0].n_splits == 0
