@@ -1,0 +1,134 @@
+"""Candidates of a cross-validation, their scores over the folds, and the choice among them.
+
+With the score s_{j,k} of candidate j in fold k of K, greater is better, mean s_j, and the best candidate b,
+
+    one_se:  the cheapest j with  mean_k (s_{b,k} - s_{j,k})  <=  sd_k (s_{b,k} - s_{j,k}) / sqrt(K)                     (1)
+
+Folds differ in how hard they are, which moves all candidates alike; the differences in (1) leave that out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from formulations.cost_items import exact
+from formulations.errors import InvalidInputError
+from formulations.pruning_path import PruningPath
+from prunemodels.choosing import furthest_corner, within
+from prunemodels.path_evaluation import ROUNDING
+
+Kind = Literal["budget", "lam"]
+FoldRule = Literal["best", "one_se", "knee"]
+
+DEFAULT_COUNT = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Budgets or lambdas, as they were given."""
+
+    kind: Kind
+    values: tuple[Any, ...]
+
+    @classmethod
+    def spread(cls, kind: Kind, count: int, path: PruningPath) -> Self:
+        """So many budgets up to the cost of the path's dearest row, or the lambdas of the best rows within them."""
+        dearest = float(path.cost[0])  # rounded; row 0 itself may cost a little more
+        budgets = np.linspace(0, math.nextafter(dearest, math.inf) if dearest else 0.0, count + 1)[1:]
+        if kind == "budget":
+            return cls(kind, tuple(np.unique(budgets).tolist()))
+        rows = [path.row_at_cost(budget) for budget in budgets.tolist()]
+        return cls(kind, tuple(np.unique(path.lam[rows])[::-1].tolist()))
+
+    def rows_of(self, path: PruningPath) -> list[int]:
+        """The row of a path that each candidate stands for."""
+        at = path.row_at_cost if self.kind == "budget" else path.row_at_lam
+        return [at(value) for value in self.values]
+
+    @property
+    def from_dearest(self) -> NDArray[np.int64]:
+        """Their places, the one that allows the dearest prunings first."""
+        numbers = np.array([float(value) for value in self.values])
+        return np.argsort(-numbers if self.kind == "budget" else numbers, kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Score and held-out cost of each candidate in one fold."""
+
+    score: NDArray[np.float64]
+    cost: NDArray[np.float64]
+
+
+def wanted(budgets: Any, lams: Any) -> tuple[Kind, int | tuple[Any, ...]]:
+    """Budgets or lambdas, and how many or which, checked.
+
+    Raises
+    ------
+    InvalidInputError
+        for both, for numbers that are negative, and counts below 1.
+    """
+    if budgets is not None and lams is not None:
+        raise InvalidInputError(f"budgets and lams are both given; give one of them, or none for {DEFAULT_COUNT} budgets")
+    kind: Kind = "budget" if lams is None else "lam"
+    given: Any = lams if lams is not None else DEFAULT_COUNT if budgets is None else budgets
+    if isinstance(given, Integral) and int(given) >= 1:
+        return kind, int(given)
+    if isinstance(given, str) or not np.iterable(given):
+        raise InvalidInputError(f"{kind}s is {given!r}; give how many to try, at least 1, or the numbers themselves")
+    values = tuple(given)
+    if not values:
+        raise InvalidInputError(f"{kind}s is empty; give at least one number, or how many to try")
+    for j, value in enumerate(values):
+        if not (kind == "lam" and value == math.inf):
+            exact(value, f"{kind}s[{j}]")
+    return kind, values
+
+
+def check_fold_rule(rule: str) -> None:
+    """Refuse what is no rule."""
+    if rule not in get_args(FoldRule):
+        raise InvalidInputError(f"choose is {rule!r}; give one of {', '.join(map(repr, get_args(FoldRule)))}")
+
+
+def choose_candidate(rule: FoldRule, candidates: Candidates, folds: Sequence[Fold]) -> int:
+    """The place of the candidate that a rule chooses.
+
+    Raises
+    ------
+    InvalidInputError
+        for "one_se" with a single fold.
+    """
+    order = candidates.from_dearest
+    scores = np.stack([fold.score[order] for fold in folds])
+    mean = scores.mean(axis=0)
+    if rule == "knee":
+        cost = np.stack([fold.cost[order] for fold in folds]).mean(axis=0)
+        return int(order[furthest_corner(cost, -mean)])
+    best = int(np.flatnonzero(mean >= mean.max() - ROUNDING * abs(mean.max()))[-1])
+    if rule == "best":
+        return int(order[best])
+    if len(folds) < 2:
+        raise InvalidInputError("choose is 'one_se', which needs at least 2 folds; give more, or choose 'best'")
+    short = scores[:, [best]] - scores
+    error = short.std(axis=0, ddof=1) / math.sqrt(len(folds))
+    return int(order[within(short.mean(axis=0), error, abs(float(mean[best])))])
+
+
+def results(candidates: Candidates, folds: Sequence[Fold]) -> dict[str, NDArray[Any]]:
+    """``cv_results_``: one entry a candidate under each name."""
+    table: dict[str, NDArray[Any]] = {candidates.kind: np.array([float(value) for value in candidates.values])}
+    for what in ("score", "cost"):
+        each = np.stack([getattr(fold, what) for fold in folds])
+        table |= {f"split{k}_test_{what}": row for k, row in enumerate(each)}
+        table |= {f"mean_test_{what}": each.mean(axis=0), f"std_test_{what}": each.std(axis=0)}
+    table["rank_test_score"] = rankdata(-table["mean_test_score"], method="min").astype(np.int32)
+    return table

@@ -1,0 +1,157 @@
+"""Budgets or lambdas chosen by cross-validation: one forest and one path a fold, however many are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+
+from formulations.cost_items import Price
+from prunemodels.costs import Costs
+from prunemodels.estimators.candidates import Candidates, Fold, FoldRule, check_fold_rule, choose_candidate, results, wanted
+from prunemodels.estimators.fitted_forest import prune_by
+from prunemodels.estimators.fold_scores import score_fold
+from prunemodels.estimators.goal import Goal
+from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
+from prunemodels.estimators.samples import training_sample
+
+
+class _BudgetPrunedForestCV(PrunedForestEstimator):
+    """See `BudgetPrunedForestClassifierCV`."""
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        costs: Costs | None = None,
+        *,
+        budgets: int | Sequence[Price] | NDArray[Any] | None = None,
+        lams: int | Sequence[float | Fraction] | NDArray[Any] | None = None,
+        choose: FoldRule = "best",
+        cv: Any = None,
+        scoring: Any = None,
+        validation_fraction: float | None = 0.3,
+        errors: Literal["in-bag", "out-of-bag", "validation"] = "in-bag",
+        evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.costs = costs
+        self.budgets = budgets
+        self.lams = lams
+        self.choose = choose
+        self.cv = cv
+        self.scoring = scoring
+        self.validation_fraction = validation_fraction
+        self.errors = errors
+        self.evaluation_cost = evaluation_cost
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
+        """Score the candidates by cross-validation, then fit on all examples with the one chosen.
+
+        Parameters
+        ----------
+        X, y
+            training examples; in each fold, and at the end, a part of them is set aside as `validation_fraction` says.
+        sample_weight
+            shape (N,), >= 0: weights in training, cost and error, and of the scores.
+        groups
+            for splitters that need them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError, UnsupportedModelError, CapacityOverflowError
+            each says which argument, which value, and what to do.
+        """
+        kind, which = wanted(self.budgets, self.lams)
+        check_fold_rule(self.choose)
+        if self.scoring is not None:
+            check_scoring(self, self.scoring)
+        self._check_settings(self.validation_fraction is not None)
+        sample = training_sample(self, X, y, sample_weight)
+        self._check_prices()
+        grown = self._grow(sample)
+        path = self._path(grown)
+        candidates = Candidates.spread(kind, which, path) if isinstance(which, int) else Candidates(kind, which)
+        splitter = check_cv(self.cv, sample.y, classifier=is_classifier(self))
+        parts = list(splitter.split(sample.X, sample.y, groups))
+        folds: list[Fold] = Parallel(n_jobs=self.n_jobs)(
+            delayed(score_fold)(self, sample.take(train), sample.take(test), candidates, self.scoring) for train, test in parts
+        )
+        self.cv_results_ = results(candidates, folds)
+        self.best_index_ = choose_candidate("best", candidates, folds)
+        self.one_se_index_ = choose_candidate("one_se", candidates, folds) if len(folds) > 1 else None
+        self.knee_index_ = choose_candidate("knee", candidates, folds)
+        chosen = choose_candidate(self.choose, candidates, folds)
+        setattr(self, f"{candidates.kind}s_", np.array([float(v) for v in candidates.values]))
+        setattr(self, f"{candidates.kind}_", candidates.values[chosen])
+        goal = Goal.of(**{"budget": None, "lam": None, candidates.kind: candidates.values[chosen]}, **_REFIT)
+        self._keep(prune_by(goal, grown.forest, path, None, None, None))
+        return self
+
+
+_REFIT: dict[str, Any] = {"max_error_increase": None, "choose": "one_se", "method": "path", "time_limit": None}
+
+
+class BudgetPrunedForestClassifierCV(ClassProbabilities, ClassifierMixin, _BudgetPrunedForestCV):  # type: ignore[misc]
+    """`BudgetPrunedForestClassifier` with its budget or lambda chosen by cross-validation, in the manner of LassoCV.
+
+    Each fold grows one forest and computes one path; all candidates are rows of that path, and one sweep scores them all. A
+    budget stands for the best breakpoint within it (``method="path"``), in the folds and in the end.
+
+    Parameters
+    ----------
+    estimator, costs, validation_fraction, errors, evaluation_cost
+        as in `BudgetPrunedForestClassifier`.
+    budgets
+        the budgets to try, or how many: spread evenly up to the cost of the dearest breakpoint. Default, without lams: 20.
+    lams
+        the lambdas to try, or how many: those of the breakpoints within so many budgets. At most one of the two.
+    choose
+        ``"best"``: the largest mean score, of several the cheapest. ``"one_se"``: the cheapest whose mean score falls short of
+        the best one's by at most one standard error of that difference over the folds. ``"knee"``: the corner of the lower hull
+        of the mean (cost, -score), see `prunemodels.choosing`.
+    cv
+        splitter, number of folds, or splits, as everywhere in scikit-learn. Default: 5 folds.
+    scoring
+        any scorer of scikit-learn, which sees the pruned forest of each candidate: slower. Default: accuracy, or the negative
+        mean squared error, of all candidates in one sweep.
+    n_jobs
+        folds at the same time.
+    random_state
+        of the splits into training and validation part, and of the forests where they have none of their own.
+
+    Attributes
+    ----------
+    budgets_, lams_
+        the candidates; which of the two there is depends on the parameters.
+    budget_, lam_
+        the one chosen.
+    cv_results_
+        by name one entry a candidate: ``budget`` or ``lam``, ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
+        ``split0_test_score`` ..., and the same of ``test_cost``, the cost on the fold.
+    best_index_, one_se_index_, knee_index_
+        what each rule chooses; None for one_se of a single fold.
+    estimator_, path_, pruning_, cost_, feature_usage_, solution_, classes_, n_features_in_, feature_names_in_
+        as in `BudgetPrunedForestClassifier`, fitted on all examples.
+    """
+
+
+class BudgetPrunedForestRegressorCV(RegressorMixin, _BudgetPrunedForestCV):  # type: ignore[misc]
+    """`BudgetPrunedForestRegressor` with its budget or lambda chosen by cross-validation: see the classifier's."""
+
+    _default = RandomForestRegressor

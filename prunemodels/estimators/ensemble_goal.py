@@ -1,0 +1,75 @@
+"""A goal met for the forest's own loss: ``objective="ensemble"``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.cost_items import Price
+from formulations.errors import InvalidInputError
+from prunemodels.costs import Costs
+from prunemodels.ensemble_objective import ensemble_path
+from prunemodels.error_samples import ErrorSample, Given, OutOfBag
+from prunemodels.estimators.goal import Goal
+from prunemodels.estimators.pruned_forest import PrunedForest
+from prunemodels.surgery import apply_pruning
+
+
+def prune_for_loss(
+    goal: Goal,
+    forest: Any,
+    X: Any,
+    *,
+    costs: Costs,
+    errors: ErrorSample,
+    sample_weight: ArrayLike | None,
+    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64],
+) -> PrunedForest:
+    """Search prunings for the forest's loss at the goal's lambda, or near its budget, and take the best seen.
+
+    Parameters
+    ----------
+    goal
+        with a budget or a lambda, here loss per unit of cost.
+    X, sample_weight
+        the cost sample.
+    errors
+        where the loss is measured: `Given` or `OutOfBag`.
+
+    Raises
+    ------
+    InvalidInputError
+        for another error sample.
+    """
+    if not isinstance(errors, Given | OutOfBag):
+        raise in_bag_refusal(errors)
+    path = ensemble_path(
+        forest,
+        X,
+        None,
+        costs=costs,
+        errors=errors,
+        lams=10 if goal.lam is None else [float(goal.lam)],
+        budgets=[] if goal.budget is None else [goal.budget],
+        sample_weight=sample_weight,
+        evaluation_cost=evaluation_cost,
+        time_limit=math.inf if goal.time_limit is None else goal.time_limit,
+    )
+    if goal.budget is not None:
+        pruning = path.at_cost(goal.budget)
+    else:
+        assert goal.lam is not None  # `Goal.of` has seen to it
+        pruning = path.at_lam(goal.lam)
+    return PrunedForest(apply_pruning(pruning, forest), pruning, path.tree_path, None, None, None, path)
+
+
+def in_bag_refusal(errors: object) -> InvalidInputError:
+    """What is said of an error sample that the forest was grown on."""
+    return InvalidInputError(
+        f"objective is 'ensemble', errors is {errors!r}; set errors to 'validation' or 'out-of-bag': on rows that its trees were "
+        "grown on a forest errs too little"
+    )

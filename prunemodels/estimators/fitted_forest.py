@@ -1,0 +1,103 @@
+"""Prune a forest that is fitted already: from the forest and held-out examples to a forest, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.cost_items import Price
+from formulations.errors import InvalidInputError
+from formulations.pruning_path import PruningPath
+from prunemodels.choosing import Rule
+from prunemodels.costs import Costs
+from prunemodels.error_samples import ErrorSample, Given
+from prunemodels.estimators.ensemble_goal import prune_for_loss
+from prunemodels.estimators.goal import Goal, Method, Objective
+from prunemodels.estimators.pruned_forest import PrunedForest
+from prunemodels.path_evaluation import evaluate_path
+from prunemodels.problems import problem_from_forest
+from prunemodels.surgery import apply_pruning
+from solvers import pruning_path
+
+
+def prune_forest(
+    forest: Any,
+    X_valid: Any,
+    y_valid: Any = None,
+    *,
+    costs: Costs = 1,
+    budget: Price | None = None,
+    lam: float | Fraction | None = None,
+    max_error_increase: float | None = None,
+    choose: Rule = "one_se",
+    errors: ErrorSample | Literal["in-bag", "validation"] | None = None,
+    sample_weight: ArrayLike | None = None,
+    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+    method: Method = "best",
+    time_limit: float | None = 30.0,
+    objective: Objective = "trees",
+) -> PrunedForest:
+    """Prune a fitted forest to a budget, at a lambda, up to an increase of the error, or by a rule.
+
+    Parameters
+    ----------
+    forest
+        a fitted forest, see `problem_from_forest`. It is not changed.
+    X_valid
+        the cost sample: examples like those to be predicted, best ones that the forest was not trained on.
+    y_valid
+        their labels; needed without `budget` and `lam`, and for ``errors="validation"``.
+    costs, evaluation_cost
+        prices, see `problem_from_forest`; default: 1 for each feature.
+    budget
+        the largest cost of an average example of `X_valid`; kept exactly.
+    lam
+        error per unit of cost.
+    max_error_increase
+        >= 0: take the cheapest pruning of the path whose forest's error on the validation data is at most the unpruned forest's
+        plus this, in units of the error (0.01: one point of the error rate).
+    choose
+        where none of the three is given: ``"one_se"`` or ``"knee"``, see `prunemodels.choosing`.
+    errors
+        where errors are measured: ``"in-bag"``, ``"validation"`` (on `X_valid` and `y_valid`), or an error sample. Default:
+        in-bag for the trees' errors, validation for the forest's loss. A rule that chooses on the data that measured
+        the errors is too sure of itself.
+    sample_weight
+        weights of the validation examples, in cost and error.
+    method, time_limit
+        of `solve_budget`; for budgets only.
+    objective
+        ``"trees"``: the mean error of the trees, exact. ``"ensemble"``: the Brier score (regression: squared error) of what the
+        forest predicts, see `ensemble_path`; lambdas then are in its units. For budgets and lambdas.
+
+    Raises
+    ------
+    InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
+        each says which argument, which value, and what to do.
+    """
+    goal = Goal.of(budget, lam, max_error_increase, choose, method, time_limit, objective)
+    if errors is None:
+        errors = "in-bag" if objective == "trees" else "validation"
+    on_validation = isinstance(errors, str) and errors == "validation"
+    if y_valid is None and (goal.needs_labels or on_validation):
+        why = "errors='validation'" if on_validation else "without budget and lam the choice"
+        raise InvalidInputError(f"y_valid is missing: {why} needs the labels of X_valid")
+    if on_validation:
+        errors = Given(X_valid, y_valid, sample_weight)
+    settings: dict[str, Any] = {"costs": costs, "errors": errors, "sample_weight": sample_weight}
+    settings["evaluation_cost"] = evaluation_cost
+    if objective == "ensemble":
+        return prune_for_loss(goal, forest, X_valid, **settings)
+    problem = problem_from_forest(forest, X_valid, **settings)
+    return prune_by(goal, forest, pruning_path(problem), X_valid, y_valid, sample_weight)
+
+
+def prune_by(goal: Goal, forest: Any, path: PruningPath, X: Any, y: Any, sample_weight: ArrayLike | None) -> PrunedForest:
+    """Choose from a path and prune; X and y are looked at where the goal needs labels."""
+    evaluation = evaluate_path(path, X, y, sample_weight=sample_weight) if goal.needs_labels else None
+    pruning, row, solution = goal.choose(path, evaluation)
+    return PrunedForest(apply_pruning(pruning, forest), pruning, path, row, solution, evaluation)

@@ -1,0 +1,44 @@
+"""One fold of a cross-validation: one forest, one path, all candidates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring
+
+from formulations.pruning import Pruning
+from prunemodels.estimators.candidates import Candidates, Fold
+from prunemodels.estimators.growing import PrunedForestEstimator
+from prunemodels.estimators.samples import Sample
+from prunemodels.path_evaluation import evaluate_path
+from prunemodels.surgery import apply_pruning
+
+
+def score_fold(estimator: PrunedForestEstimator, train: Sample, test: Sample, candidates: Candidates, scoring: Any) -> Fold:
+    """Grow on the training part, score every candidate on the other.
+
+    Parameters
+    ----------
+    scoring
+        None: accuracy or negative mean squared error, of the whole path in one sweep. Else a scorer, asked once for each row of
+        the path that a candidate stands for.
+    """
+    grown = estimator._grow(train)
+    path = estimator._path(grown)
+    rows = np.array(candidates.rows_of(path))
+    evaluation = evaluate_path(path, test.X, test.y, sample_weight=test.weight)
+    if scoring is None:
+        score = 1 - evaluation.error[rows] if is_classifier(estimator) else -evaluation.error[rows]
+    else:
+        of_row = {row: _score(path[row], grown.forest, test, scoring) for row in np.unique(rows).tolist()}
+        score = np.array([of_row[row] for row in rows.tolist()])
+    return Fold(score, evaluation.cost[rows])
+
+
+def _score(pruning: Pruning, grown: Any, test: Sample, scoring: Any) -> float:
+    """What a scorer says of the pruned forest."""
+    forest = apply_pruning(pruning, grown)
+    weights = {} if test.weight is None else {"sample_weight": test.weight}
+    return float(check_scoring(forest, scoring)(forest, test.X, test.y, **weights))

@@ -1,0 +1,110 @@
+"""What a pruning is chosen by: a budget, a lambda, an increase of the error, or a rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, Self
+
+from formulations.budget_solution import BudgetSolution
+from formulations.cost_items import Price, exact
+from formulations.errors import InvalidInputError
+from formulations.pruning import Pruning
+from formulations.pruning_path import PruningPath
+from prunemodels.choosing import Rule, at_most, check_rule, choose_row
+from prunemodels.path_evaluation import PathEvaluation
+from solvers.budgets.solve import METHODS, solve_budget
+
+Method = Literal["path", "best", "exact"]
+Objective = Literal["trees", "ensemble"]
+OBJECTIVES = ("trees", "ensemble")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """At most one of three numbers; a rule where there is none.
+
+    Parameters
+    ----------
+    budget
+        the largest cost on the cost sample.
+    lam
+        error per unit of cost.
+    max_error_increase
+        how much larger than the unpruned forest's the held-out error may be.
+    rule
+        for choosing without a number.
+    method
+        of `solve_budget`.
+    time_limit
+        seconds for a budget; for both objectives' searches.
+    objective
+        whose error is minimised: the mean of the trees' errors, or the forest's own loss.
+    """
+
+    budget: Price | None
+    lam: float | Fraction | None
+    max_error_increase: float | None
+    rule: Rule
+    method: Method
+    time_limit: float | None
+    objective: Objective = "trees"
+
+    @classmethod
+    def of(
+        cls,
+        budget: Price | None,
+        lam: float | Fraction | None,
+        max_error_increase: float | None,
+        choose: Rule,
+        method: Method,
+        time_limit: float | None,
+        objective: Objective = "trees",
+    ) -> Self:
+        """Check all before any work.
+
+        Raises
+        ------
+        InvalidInputError
+            for more than one number, negative ones, unknown rules, methods and objectives, and the forest's loss without a
+            budget or lambda.
+        """
+        numbers = {"budget": budget, "lam": lam, "max_error_increase": max_error_increase}
+        given = [name for name, number in numbers.items() if number is not None]
+        if len(given) > 1:
+            raise InvalidInputError(f"{' and '.join(given)} are both given; give one of {', '.join(numbers)}, or none")
+        for name in given:
+            if not (name == "lam" and numbers[name] == float("inf")):
+                exact(numbers[name], name)
+        check_rule(choose)
+        if method not in METHODS:
+            raise InvalidInputError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
+        if objective not in OBJECTIVES:
+            raise InvalidInputError(f"objective is {objective!r}; give one of {', '.join(map(repr, OBJECTIVES))}")
+        if objective == "ensemble" and budget is None and lam is None:
+            raise InvalidInputError(
+                "objective is 'ensemble': give a budget or a lam; max_error_increase and choose look along the path of "
+                "objective='trees'"
+            )
+        return cls(budget, lam, max_error_increase, choose, method, time_limit, objective)
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether it looks at held-out errors."""
+        return self.budget is None and self.lam is None
+
+    def choose(self, path: PruningPath, evaluation: PathEvaluation | None) -> tuple[Pruning, int | None, BudgetSolution | None]:
+        """The pruning; its row if it was taken from the path; the solution where there is a budget.
+
+        Where no row of the path has an error small enough for `max_error_increase`, the unpruned forest has.
+        """
+        if self.budget is not None:
+            solution = solve_budget(path.problem, self.budget, method=self.method, time_limit=self.time_limit, path=path)
+            return solution.pruning, None, solution
+        if self.lam is not None:
+            row: int | None = path.row_at_lam(self.lam)
+        else:
+            assert evaluation is not None  # the caller looked at needs_labels
+            limit = self.max_error_increase
+            row = choose_row(evaluation, self.rule) if limit is None else at_most(evaluation, float(limit))
+        return (Pruning.unpruned(path.problem) if row is None else path[row]), row, None

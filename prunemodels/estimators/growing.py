@@ -1,0 +1,191 @@
+"""From examples to a path: split, grow, route, solve. The estimators' common ground."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import BaseDecisionTree
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from formulations.ensemble import Ensemble
+from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
+from formulations.node_errors import ErrorComponent, NodeErrors
+from formulations.problem import PruningProblem
+from formulations.pruning_path import PruningPath
+from prunemodels.costs import Costs, cost_items
+from prunemodels.error_samples import ErrorSample, Given, InBag, OutOfBag
+from prunemodels.estimators.pruned_forest import PrunedForest
+from prunemodels.estimators.samples import Sample, rows_to_predict, split
+from prunemodels.forests import tree_views
+from prunemodels.problems import problem_from_forest
+from solvers import pruning_path
+
+ERRORS = ("in-bag", "out-of-bag", "validation")
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """A fitted forest, where its errors are measured, and the validation examples: the cost sample."""
+
+    forest: Any
+    errors: ErrorSample
+    valid: Sample
+
+
+class PrunedForestEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """What all four estimators share: growing the forest and its path, predicting with the pruned one.
+
+    Subclasses have the parameters `estimator`, `costs`, `validation_fraction`, `errors`, `evaluation_cost`, `random_state`.
+    """
+
+    _default: ClassVar[type]
+    estimator_: Any
+    path_: PruningPath
+
+    def _forest(self) -> Any:
+        """An unfitted forest of the kind wanted."""
+        return self._default() if self.estimator is None else clone(self.estimator)
+
+    def _check_settings(self, labelled: bool) -> None:
+        """Refuse, before any work, what cannot be pruned or measured; `labelled`: the validation examples will have labels."""
+        forest = self._forest()
+        with suppress(NotFittedForestError):
+            tree_views(forest)
+        if is_classifier(forest) != is_classifier(self):
+            wanted = "classifier" if is_classifier(self) else "regressor"
+            raise UnsupportedModelError(f"{type(self).__name__} prunes a {wanted}, estimator is a {type(forest).__name__}")
+        if self.errors is not None and self.errors not in ERRORS:
+            raise InvalidInputError(f"errors is {self.errors!r}; give one of {', '.join(map(repr, ERRORS))}, or None")
+        if self._measured == "validation" and not labelled:
+            raise InvalidInputError(
+                "errors are measured on validation examples: set validation_fraction, or give X_valid and y_valid"
+            )
+
+    def _grow(self, sample: Sample, given: Sample | None = None) -> Grown:
+        """Fit a forest.
+
+        Parameters
+        ----------
+        sample
+            training examples; split by `validation_fraction`, unless validation examples are given.
+        """
+        sample = sample.of_weight()
+        rng = check_random_state(self.random_state)
+        if given is not None:
+            train, valid = sample, given.of_weight()
+        elif self.validation_fraction is None:
+            train, valid = sample, Sample(sample.X, None, sample.weight)
+        else:
+            train, valid = split(sample, self.validation_fraction, rng, sample.y if is_classifier(self) else None)
+        forest = self._forest()
+        if "random_state" in forest.get_params(deep=False) and forest.get_params(deep=False)["random_state"] is None:
+            forest.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
+        weights = {} if train.weight is None else {"sample_weight": train.weight}
+        forest.fit(train.X, train.y, **weights)
+        return Grown(forest, self._error_sample(forest, train, valid), valid)
+
+    def _path(self, grown: Grown) -> PruningPath:
+        """All optimal prunings of a fitted forest."""
+        problem = problem_from_forest(grown.forest, grown.valid.X, **self._settings(grown))
+        return pruning_path(problem, certificate=False)
+
+    def _settings(self, grown: Grown) -> dict[str, Any]:
+        """What a problem is set up with, besides the forest and its cost sample."""
+        return {
+            "costs": self._prices,
+            "errors": grown.errors,
+            "sample_weight": grown.valid.weight,
+            "evaluation_cost": self.evaluation_cost,
+        }
+
+    @property
+    def _measured(self) -> str:
+        """`errors`, or its default."""
+        return self.errors or ("validation" if getattr(self, "objective", "trees") == "ensemble" else "in-bag")
+
+    @property
+    def _prices(self) -> Costs:
+        return 1 if self.costs is None else self.costs
+
+    def _check_prices(self) -> None:
+        """Refuse prices that do not fit the columns before a forest is grown: they must fit a single leaf."""
+        n, names = self.n_features_in_, getattr(self, "feature_names_in_", None)
+        none, column = np.full(1, -1, dtype=np.int32), np.zeros((1, 1))
+        names = None if names is None else tuple(names)
+        where = (none, none, none, column[0], column[0] > 0, column)
+        leaf = Ensemble(np.array([0, 1]), *where, n, "regression", feature_names=names)
+        errors = NodeErrors((ErrorComponent(column[0], np.ones(1)),))
+        items = cost_items(self._prices, leaf)
+        PruningProblem.build(leaf, errors, np.zeros((1, n)), items, evaluation_cost=self.evaluation_cost)
+
+    def _error_sample(self, forest: Any, train: Sample, valid: Sample) -> ErrorSample:
+        """Where the nodes' errors are measured."""
+        if self._measured == "validation":
+            return Given(valid.X, valid.y, valid.weight)
+        if self._measured == "out-of-bag":
+            return OutOfBag(train.X, train.y, train.weight)
+        return InBag() if stores_errors(forest) else InBag(train.X, train.y, train.weight)
+
+    def _keep(self, pruned: PrunedForest) -> None:
+        """The attributes that all fitted estimators have."""
+        self.estimator_ = pruned.estimator
+        self.pruning_ = pruned.pruning
+        self.path_ = pruned.path
+        self.solution_ = pruned.solution
+        self.cost_ = pruned.cost
+        self.feature_usage_ = pruned.feature_usage
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Of the pruned forest, where its kind has them."""
+        importances: NDArray[np.float64] = self.estimator_.feature_importances_
+        return importances
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """What the pruned forest predicts for each row of X."""
+        return self._ask("predict", X)
+
+    def _ask(self, method: str, X: Any) -> NDArray[Any]:
+        check_is_fitted(self)
+        return np.asarray(getattr(self.estimator_, method)(rows_to_predict(self, X)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        forest = get_tags(self._default() if self.estimator is None else self.estimator)
+        tags.input_tags.allow_nan = forest.input_tags.allow_nan
+        tags.input_tags.sparse = forest.input_tags.sparse
+        return tags
+
+
+class ClassProbabilities:
+    """What classifiers have besides."""
+
+    _default = RandomForestClassifier
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Class fractions of each row of X: the mean over the pruned trees, shape (n, n_classes)."""
+        return self._ask("predict_proba", X)  # type: ignore[attr-defined, no-any-return]
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`."""
+        return self._ask("predict_log_proba", X)  # type: ignore[attr-defined, no-any-return]
+
+    def _keep(self, pruned: PrunedForest) -> None:
+        super()._keep(pruned)  # type: ignore[misc]
+        self.classes_ = pruned.estimator.classes_
+
+
+def stores_errors(forest: Any) -> bool:
+    """Whether the trees' stored statistics are their in-bag errors."""
+    trees: list[BaseDecisionTree] = [view.estimator for view in tree_views(forest)]
+    criteria = ("squared_error", "friedman_mse")
+    return all(
+        getattr(tree, "monotonic_cst", None) is None and (is_classifier(tree) or tree.criterion in criteria) for tree in trees
+    )

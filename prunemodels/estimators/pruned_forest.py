@@ -1,0 +1,83 @@
+"""A forest and how it was pruned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.budget_solution import BudgetSolution
+from formulations.cost_items import CostItems
+from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
+from formulations.pruning_path import PruningPath
+from formulations.usage import charges_of, highest_user
+from prunemodels.ensemble_path import EnsemblePath
+from prunemodels.path_evaluation import PathEvaluation
+
+
+@dataclass(frozen=True, eq=False)
+class PrunedForest:
+    """A forest and how it was pruned.
+
+    Parameters
+    ----------
+    estimator
+        the pruned forest, a scikit-learn forest.
+    pruning
+        which splits it keeps.
+    path
+        all optimal prunings.
+    row
+        the path's row that `pruning` is; None where a budget was solved, and for the unpruned forest.
+    solution
+        of the budget, where there is one: bound, gap, the relaxation.
+    evaluation
+        the path on the held-out examples, where the choice looked at them.
+    ensemble
+        the prunings seen for the forest's own loss, with ``objective="ensemble"``; then `path` is where the search started.
+    """
+
+    estimator: Any
+    pruning: Pruning
+    path: PruningPath
+    row: int | None
+    solution: BudgetSolution | None
+    evaluation: PathEvaluation | None
+    ensemble: EnsemblePath | None = None
+
+    @property
+    def problem(self) -> PruningProblem:
+        """The instance."""
+        return self.path.problem
+
+    @property
+    def cost(self) -> float:
+        """Of an average example of the cost sample, in the unit of the prices."""
+        return self.pruning.cost
+
+    @cached_property
+    def feature_usage(self) -> NDArray[np.float64]:
+        """Share of the cost sample that acquires each feature, shape (n_features,)."""
+        return feature_usage(self.pruning)
+
+    def __repr__(self) -> str:
+        before = Pruning.unpruned(self.problem)
+        return (
+            f"PrunedForest({type(self.estimator).__name__}: cost {self.cost:.4g} of {before.cost:.4g}, "
+            f"{self.pruning.n_splits:,} of {before.n_splits:,} splits)"
+        )
+
+
+def feature_usage(pruning: Pruning) -> NDArray[np.float64]:
+    """Share of the cost sample's weight that meets a kept split on each feature, shape (n_features,)."""
+    p, ensemble = pruning.problem, pruning.problem.ensemble
+    each = CostItems.plain([1] * ensemble.n_features)
+    kept = np.flatnonzero(pruning.kept).astype(np.int32)
+    charges = charges_of(ensemble, each)
+    met = highest_user(charges, p.routing, ensemble.tree_of, each.paid_once, kept, pruning.kept.astype(np.int8)) > 0
+    by_feature = met[: -ensemble.n_features].reshape(ensemble.n_features, -1)
+    return np.array([p.weights[row].sum() for row in by_feature]) / p.total_weight

@@ -1,0 +1,138 @@
+"""The examples that `fit` is given: checked as scikit-learn checks them, and split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d, validate_data
+
+from formulations.errors import InvalidInputError
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Examples, with labels and weights where there are any.
+
+    Parameters
+    ----------
+    X
+        numbers that float32 holds: a table if the columns have names, else an array or a CSR matrix.
+    """
+
+    X: Any
+    y: NDArray[Any] | None
+    weight: NDArray[np.float64] | None
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def take(self, rows: NDArray[np.int64]) -> Sample:
+        """Some of the examples."""
+        X = self.X.iloc[rows] if isinstance(self.X, pd.DataFrame) else self.X[rows]
+        y, weight = (None if v is None else v[rows] for v in (self.y, self.weight))
+        return Sample(X, y, weight)
+
+    def of_weight(self) -> Sample:
+        """Without the examples of weight 0: they take no part."""
+        return self if self.weight is None or self.weight.all() else self.take(np.flatnonzero(self.weight))
+
+
+def training_sample(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Sample:
+    """What `fit` was given; sets the estimator's ``n_features_in_`` and ``feature_names_in_``.
+
+    Raises
+    ------
+    InvalidInputError
+        for targets with several outputs.
+    ValueError
+        for all else that scikit-learn refuses.
+    """
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    if len(shape) == 2 and shape[1] > 1:
+        raise InvalidInputError(f"y has {shape[1]} outputs (multi-output); fit one estimator for each column")
+    rows, y = validate_data(estimator, X, y, y_numeric=not is_classifier(estimator), **_rows_as(estimator))
+    if is_classifier(estimator):
+        check_classification_targets(y)
+    return Sample(named(estimator, rows), y, _weights(sample_weight, rows))
+
+
+def other_sample(estimator: Any, X: Any, y: Any, sample_weight: Any, name: str) -> Sample:
+    """More examples for an estimator that saw its training sample.
+
+    Raises
+    ------
+    InvalidInputError
+        for labels that do not fit the rows.
+    """
+    rows = validate_data(estimator, X, reset=False, **_rows_as(estimator))
+    if y is not None:
+        y = column_or_1d(y)
+        y = y if is_classifier(estimator) else check_array(y, ensure_2d=False, dtype=np.float64, input_name=f"y_{name}")
+        if len(y) != rows.shape[0]:
+            raise InvalidInputError(f"y_{name} has {len(y)} labels, X_{name} has {rows.shape[0]} rows: give one label each")
+    return Sample(named(estimator, rows), y, _weights(sample_weight, rows))
+
+
+def rows_to_predict(estimator: Any, X: Any) -> Any:
+    """Examples as the forest saw its own, names included."""
+    return named(estimator, validate_data(estimator, X, reset=False, **_rows_as(estimator)))
+
+
+def named(estimator: Any, rows: Any) -> Any:
+    """A table with the columns' names, where the estimator was given names."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None or hasattr(rows, "tocsr"):
+        return rows
+    # of float64: scikit-learn then makes a float32 copy; in a float32 table it asks to write into a view that is read-only
+    return pd.DataFrame(rows.astype(np.float64), columns=names)
+
+
+def _rows_as(estimator: Any) -> dict[str, Any]:
+    """How rows are checked: float32, as scikit-learn's trees will cast them; NaN where the forest takes it."""
+    finite = "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
+    return {"dtype": np.float32, "accept_sparse": "csr", "ensure_all_finite": finite}
+
+
+def _weights(sample_weight: Any, rows: Any) -> NDArray[np.float64] | None:
+    if sample_weight is None:
+        return None
+    return np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
+
+
+def split(
+    sample: Sample, fraction: float, rng: np.random.RandomState, strata: NDArray[Any] | None = None
+) -> tuple[Sample, Sample]:
+    """Training and validation examples, drawn at random; of each stratum the same fraction, and at least one to train on.
+
+    Parameters
+    ----------
+    strata
+        one entry an example: its class. Default: all in one stratum.
+
+    Raises
+    ------
+    InvalidInputError
+        for a fraction outside (0, 1), and where it leaves a part empty.
+    """
+    if not 0 < fraction < 1:
+        raise InvalidInputError(
+            f"validation_fraction is {fraction!r}; give a number between 0 and 1, or None: the training rows are the cost sample"
+        )
+    n = len(sample)
+    stratum = np.zeros(n, dtype=np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
+    valid = np.zeros(n, dtype=bool)
+    for c in range(int(stratum.max()) + 1):
+        members = rng.permutation(np.flatnonzero(stratum == c))
+        valid[members[: min(round(fraction * len(members)), len(members) - 1)]] = True
+    if not valid.any():
+        raise InvalidInputError(
+            f"n_samples={n} at validation_fraction={fraction} leave no example to validate on; give more, or X_valid and y_valid"
+        )
+    return sample.take(np.flatnonzero(~valid)), sample.take(np.flatnonzero(valid))

@@ -1,0 +1,261 @@
+"""Cross-validation over one forest and one path a fold gives what a grid search gives, and chooses as stated."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+
+import prunemodels as pm
+from prunemodels.estimators import (
+    BudgetPrunedForestClassifier,
+    BudgetPrunedForestClassifierCV,
+    BudgetPrunedForestRegressor,
+    BudgetPrunedForestRegressorCV,
+    growing,
+)
+from prunemodels.estimators.candidates import Candidates, Fold, choose_candidate, results
+
+SMALL = RandomForestClassifier(6, max_depth=5, random_state=1)
+TARGETS = RandomForestRegressor(6, max_depth=4, random_state=1)
+
+
+@cache
+def cancer() -> tuple[Any, Any]:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return X, np.where(y == 1, "benign", "malignant")
+
+
+@cache
+def diabetes() -> tuple[Any, Any]:
+    X, y = load_diabetes(return_X_y=True)
+    return X, y / 100
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy", "neg_log_loss"])
+def test_scores_are_those_of_a_grid_search(scoring: Any) -> None:
+    """The same budgets, folds and random state score alike, and the refitted models predict alike."""
+    X, y = cancer()
+    budgets = [1, 2.5, 4, 9]
+    ours = BudgetPrunedForestClassifierCV(SMALL, budgets=budgets, cv=3, scoring=scoring, random_state=0).fit(X, y)
+    single = BudgetPrunedForestClassifier(SMALL, method="path", random_state=0)
+    theirs = GridSearchCV(single, {"budget": budgets}, cv=3, scoring=scoring).fit(X, y)
+    for k in range(3):
+        np.testing.assert_allclose(ours.cv_results_[f"split{k}_test_score"], theirs.cv_results_[f"split{k}_test_score"])
+    for name in ("mean_test_score", "std_test_score", "rank_test_score"):
+        np.testing.assert_allclose(ours.cv_results_[name], theirs.cv_results_[name], atol=1e-15)
+    assert ours.cv_results_["budget"].tolist() == ours.budgets_.tolist() == budgets
+    if theirs.cv_results_["rank_test_score"].tolist().count(1) == 1:
+        assert ours.budget_ == theirs.best_params_["budget"]
+    one = clone(single).set_params(budget=ours.budget_).fit(X, y)
+    np.testing.assert_array_equal(ours.predict_proba(X), one.predict_proba(X))
+    assert (ours.cost_, ours.cost_ <= ours.budget_) == (one.cost_, True)
+
+
+def test_lambdas_of_a_regressor_are_those_of_a_grid_search() -> None:
+    """The same for lambdas and squared errors, with weights in training and scoring."""
+    X, y = diabetes()
+    lams = [0.0, Fraction(1, 100), 0.05, math.inf]
+    ours = BudgetPrunedForestRegressorCV(TARGETS, lams=lams, cv=KFold(3), random_state=0).fit(X, y)
+    single = BudgetPrunedForestRegressor(TARGETS, random_state=0)
+    theirs = GridSearchCV(single, {"lam": lams}, cv=KFold(3), scoring="neg_mean_squared_error").fit(X, y)
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
+    assert ours.lam_ == theirs.best_params_["lam"]
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    assert not hasattr(ours, "budgets_")
+    assert ours.solution_ is None
+
+
+def test_costs_are_those_of_the_held_out_fold() -> None:
+    """`test_cost` is what the fold's rows pay in the forest of its budget."""
+    X, y = cancer()
+    costs = {name: 2.5 if "worst" in name else 1.0 for name in X.columns}
+    splits = list(KFold(2).split(X))
+    ours = BudgetPrunedForestClassifierCV(SMALL, costs, budgets=[3, 6], cv=splits, random_state=0).fit(X, y)
+    for k, (train, test) in enumerate(splits):
+        for j, budget in enumerate([3, 6]):
+            one = BudgetPrunedForestClassifier(SMALL, costs, budget=budget, method="path", random_state=0)
+            one.fit(X.iloc[train], y[train])
+            seen = pm.evaluate(one.estimator_, X.iloc[test], y[test], costs=costs)
+            assert ours.cv_results_[f"split{k}_test_cost"][j] == pytest.approx(seen.cost)
+            assert ours.cv_results_[f"split{k}_test_score"][j] == pytest.approx(1 - seen.error)
+
+
+def test_one_forest_and_one_path_a_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many budgets are tried, each fold grows one forest, and computes one path; and once more at the end."""
+    X, y = cancer()
+    grown, paths = [], []
+    fit, path = RandomForestClassifier.fit, growing.pruning_path
+    monkeypatch.setattr(RandomForestClassifier, "fit", lambda self, *a, **k: grown.append(1) or fit(self, *a, **k))
+    monkeypatch.setattr(growing, "pruning_path", lambda *a, **k: paths.append(1) or path(*a, **k))
+    model = BudgetPrunedForestClassifierCV(SMALL, budgets=50, cv=3, random_state=0).fit(X, y)
+    assert (len(grown), len(paths)) == (4, 4)
+    assert len(model.budgets_) == 50
+
+
+def test_budgets_chosen_automatically() -> None:
+    """A number of budgets is spread evenly up to the dearest breakpoint's cost, 20 by default."""
+    X, y = cancer()
+    model = BudgetPrunedForestClassifierCV(SMALL, cv=2, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.budgets_, np.arange(1, 21) / 20 * model.path_.cost[0])
+    assert model.path_.row_at_cost(model.budgets_[-1]) == 0
+    assert model.budget_ in model.budgets_
+    assert model.best_index_ == model.budgets_.tolist().index(model.budget_)
+
+
+def test_lambdas_chosen_automatically() -> None:
+    """A number of lambdas are those of the best breakpoints within so many budgets, falling, without repeats."""
+    X, y = cancer()
+    model = BudgetPrunedForestClassifierCV(SMALL, lams=8, cv=2, random_state=0).fit(X, y)
+    assert 1 < len(model.lams_) <= 8
+    assert (np.diff(model.lams_) < 0).all()
+    assert set(model.lams_) <= set(model.path_.lam)
+    assert model.lams_[-1] == 0
+
+
+@pytest.mark.parametrize("rule", ["best", "one_se", "knee"])
+def test_each_rule_refits_its_choice(rule: Any) -> None:
+    """The model fitted on all rows has the budget of the rule's index, whichever rule that is."""
+    X, y = cancer()
+    model = BudgetPrunedForestClassifierCV(SMALL, cv=3, choose=rule, random_state=0).fit(X, y)
+    index = {"best": model.best_index_, "one_se": model.one_se_index_, "knee": model.knee_index_}[rule]
+    assert model.budget_ == model.budgets_[index]
+    assert model.one_se_index_ <= model.best_index_
+
+
+CANDIDATES = Candidates("budget", (1, 2, 3, 4))
+FOLDS = [
+    # mean scores .60 .775 .80 .80; against candidate 2, the cheaper of the best: .20 .025 0 0, in folds .1 .3, .02 .03, 0, .1 -.1
+    Fold(np.array([0.60, 0.68, 0.70, 0.60]), np.array([1.0, 2, 3, 4])),
+    Fold(np.array([0.60, 0.87, 0.90, 1.00]), np.array([1.0, 2, 3, 4])),
+]
+
+
+def test_the_rules_by_hand() -> None:
+    """Best: candidate 2, cheaper than 3. One se: 1 falls short by .025, se .005; 0 by .2, se .1: candidate 2 again. Knee: 1."""
+    assert choose_candidate("best", CANDIDATES, FOLDS) == 2
+    assert choose_candidate("one_se", CANDIDATES, FOLDS) == 2
+    assert choose_candidate("knee", CANDIDATES, FOLDS) == 1
+
+
+def test_one_se_looks_at_differences_within_folds() -> None:
+    """Candidate 0 falls short by .1 and -.06: mean .02, se .08; that the folds differ by .5 does not matter to candidate 1."""
+    folds = [Fold(np.array([0.4, 0.49, 0.5]), np.arange(3.0)), Fold(np.array([1.06, 0.98, 1.0]), np.arange(3.0))]
+    candidates = Candidates("budget", (1, 2, 3))
+    assert choose_candidate("best", candidates, folds) == 2
+    assert choose_candidate("one_se", candidates, folds) == 0
+    steady = [Fold(np.array([0.4, 0.48, 0.5]), np.arange(3.0)), Fold(np.array([0.9, 0.98, 1.0]), np.arange(3.0))]
+    assert choose_candidate("one_se", candidates, steady) == 2  # .02 short in both folds: se 0
+
+
+def test_a_larger_lambda_is_cheaper() -> None:
+    """Of equal scores the largest lambda, and the smallest budget, is taken, in whatever order they are given."""
+    same = [Fold(np.array([0.5, 0.7, 0.7]), np.zeros(3))]
+    assert choose_candidate("best", Candidates("lam", (0.5, 0.1, 0.2)), same) == 2
+    assert choose_candidate("best", Candidates("budget", (0.5, 0.1, 0.2)), same) == 1
+
+
+def test_results_by_hand() -> None:
+    """Means, population standard deviations as in scikit-learn, ranks with ties, one entry a candidate."""
+    table = results(CANDIDATES, FOLDS)
+    np.testing.assert_allclose(table["mean_test_score"], [0.6, 0.775, 0.8, 0.8])
+    np.testing.assert_allclose(table["std_test_score"], [0, 0.095, 0.1, 0.2], atol=1e-15)
+    assert table["rank_test_score"].tolist() == [4, 3, 1, 1]
+    assert table["split1_test_cost"].tolist() == table["mean_test_cost"].tolist() == [1, 2, 3, 4]
+
+
+def test_weights_reach_training_and_scores() -> None:
+    """Rows of weight 0 in given splits count neither in the forest nor in the score."""
+    X, y = cancer()
+    w = np.random.default_rng(0).choice([0.0, 1, 2], len(y))
+    splits = list(KFold(2).split(X))
+    model = BudgetPrunedForestClassifierCV(SMALL, budgets=[4], cv=splits, scoring=None, random_state=0).fit(X, y, sample_weight=w)
+    by_scorer = clone(model).set_params(scoring="accuracy").fit(X, y, sample_weight=w)
+    train, test = splits[0]
+    one = BudgetPrunedForestClassifier(SMALL, budget=4, method="path", random_state=0)
+    one.fit(X.iloc[train], y[train], sample_weight=w[train])
+    expected = np.average(one.predict(X.iloc[test]) == y[test], weights=w[test])
+    assert model.cv_results_["split0_test_score"][0] == pytest.approx(expected)
+    assert by_scorer.cv_results_["split0_test_score"][0] == pytest.approx(expected)
+    assert not np.array_equal(model.cv_results_["split0_test_score"], clone(model).fit(X, y).cv_results_["split0_test_score"])
+
+
+def test_groups_and_jobs() -> None:
+    """Splitters get the groups, also by metadata routing in a grid search; folds at the same time change nothing."""
+    X, y = cancer()
+    groups = np.arange(len(y)) % 7
+    model = BudgetPrunedForestClassifierCV(SMALL, budgets=[2, 5], cv=GroupKFold(3), random_state=0)
+    first = clone(model).fit(X, y, groups=groups)
+    with joblib.parallel_config(backend="threading"):
+        second = clone(model).set_params(n_jobs=2).fit(X, y, groups=groups)
+    np.testing.assert_array_equal(first.cv_results_["mean_test_score"], second.cv_results_["mean_test_score"])
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(clone(model).set_fit_request(groups=True), {"choose": ["best"]}, cv=2)
+        assert search.fit(X, y, groups=groups).best_estimator_.cost_ <= 5
+
+
+def test_scorers_see_forests_with_probabilities() -> None:
+    """A scorer that needs probabilities is called with the pruned forest of the candidate."""
+    X, y = cancer()
+    splits = list(KFold(2, shuffle=True, random_state=0).split(X))
+    model = BudgetPrunedForestClassifierCV(SMALL, budgets=[3], cv=splits, scoring="roc_auc", random_state=0).fit(X, y)
+    train, test = splits[1]
+    one = BudgetPrunedForestClassifier(SMALL, budget=3, method="path", random_state=0).fit(X.iloc[train], y[train])
+    expected = get_scorer("roc_auc")(one, X.iloc[test], y[test])
+    assert model.cv_results_["split1_test_score"][0] == pytest.approx(expected)
+
+
+def test_a_free_forest_has_one_budget() -> None:
+    """Where nothing costs anything, all automatic budgets are 0, and all lambdas too."""
+    X, y = diabetes()
+    for lams in (None, 5):
+        model = BudgetPrunedForestRegressorCV(TARGETS, 0, cv=2, lams=lams, random_state=0).fit(X, y)
+        assert model.cv_results_["mean_test_cost"].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"budgets": [1], "lams": [1]}, pm.InvalidInputError, "budgets and lams are both given"),
+        ({"budgets": 0}, pm.InvalidInputError, "budgets is 0; give how many to try"),
+        ({"lams": []}, pm.InvalidInputError, "lams is empty"),
+        ({"budgets": [1, -2]}, pm.InvalidInputError, r"budgets\[1\] is -2, negative"),
+        ({"budgets": [math.inf]}, pm.InvalidInputError, r"budgets\[0\] is inf"),
+        ({"budgets": "many"}, pm.InvalidInputError, "budgets is 'many'"),
+        ({"lams": 2.5}, pm.InvalidInputError, "lams is 2.5"),
+        ({"choose": "median"}, pm.InvalidInputError, "choose is 'median'; give one of 'best', 'one_se', 'knee'"),
+        ({"errors": "validation", "validation_fraction": None}, pm.InvalidInputError, "on validation examples: set"),
+        ({"errors": "all"}, pm.InvalidInputError, "errors is 'all'"),
+        ({"estimator": LinearRegression()}, pm.UnsupportedModelError, "LinearRegression cannot be pruned"),
+        ({"costs": [1]}, pm.InvalidInputError, "costs has 1 prices"),
+        ({"scoring": "guess"}, ValueError, "guess"),
+    ],
+)
+def test_parameters_are_refused_before_a_forest_is_grown(
+    parameters: dict[str, Any], error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each refusal comes at once and says which parameter and which value."""
+    monkeypatch.setattr(RandomForestClassifier, "fit", lambda *_, **__: pytest.fail("a forest was grown"))
+    with pytest.raises(error, match=message):
+        BudgetPrunedForestClassifierCV(**{"estimator": SMALL, **parameters}).fit(*cancer())
+
+
+def test_one_se_needs_folds() -> None:
+    """With a single split there is no standard error: the rule is refused, the others are not."""
+    X, y = cancer()
+    split = [(np.arange(400), np.arange(400, 569))]
+    with pytest.raises(pm.InvalidInputError, match="choose is 'one_se', which needs at least 2 folds"):
+        BudgetPrunedForestClassifierCV(SMALL, budgets=[3], cv=split, choose="one_se").fit(X, y)
+    assert BudgetPrunedForestClassifierCV(SMALL, budgets=[3], cv=split).fit(X, y).one_se_index_ is None

@@ -1,0 +1,200 @@
+"""A fitted forest is pruned in one call, by each of the four ways to choose."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.model_selection import train_test_split
+
+import prunemodels as pm
+from prunemodels.choosing import at_most, knee, one_se
+from prunemodels.estimators import PrunedForest, prune_forest
+from prunemodels.estimators.pruned_forest import feature_usage
+from prunemodels.path_evaluation import evaluate_path
+from tests.instances import random_problem
+
+
+@cache
+def cancer() -> tuple[Any, ...]:
+    """A small forest and its data: forest, X_valid, y_valid, costs."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X_train, X_valid, y_train, y_valid = train_test_split(X, y.to_numpy(), random_state=0)
+    forest = RandomForestClassifier(10, max_depth=6, random_state=0).fit(X_train, y_train)
+    return forest, X_valid, y_valid, {name: 2.5 if "worst" in name else 1.0 for name in X.columns}
+
+
+def pruned(**options: Any) -> PrunedForest:
+    forest, X, y, costs = cancer()
+    return prune_forest(forest, X, y, costs=costs, **options)
+
+
+@cache
+def path() -> pm.PruningPath:
+    forest, X, _, costs = cancer()
+    return pm.pruning_path(pm.problem_from_forest(forest, X, costs=costs))
+
+
+def test_a_budget_is_kept_exactly() -> None:
+    """The cost on the cost sample is at most the budget in exact numbers; the solution, with its bound, is kept."""
+    made = pruned(budget=Fraction(35, 3))
+    assert made.solution is not None
+    assert made.pruning.exact_cost <= Fraction(35, 3)
+    assert made.solution.bound <= made.pruning.error
+    assert made.cost == made.pruning.cost == pytest.approx(35 / 3, abs=0.2)
+    assert (made.row, made.evaluation) == (None, None)
+    np.testing.assert_array_equal(
+        made.estimator.predict(cancer()[1]), pm.apply_pruning(made.pruning, cancer()[0]).predict(cancer()[1])
+    )
+
+
+def test_the_method_of_a_budget_is_passed_on() -> None:
+    """With "path" the best breakpoint is taken, and without time "best" takes it too."""
+    assert pruned(budget=11.5, method="path").cost == path().at_cost(11.5).cost
+    assert pruned(budget=11.5, time_limit=0).cost == path().at_cost(11.5).cost
+    assert pruned(budget=11.5).pruning.error <= path().at_cost(11.5).error
+
+
+@pytest.mark.parametrize("lam", [0, 0.002, Fraction(1, 100), math.inf])
+def test_a_lambda_takes_its_row(lam: Any) -> None:
+    """The pruning is the path's at that lambda; no labels are needed."""
+    forest, X, _, costs = cancer()
+    made = prune_forest(forest, X, costs=costs, lam=lam)
+    assert made.row == path().row_at_lam(lam)
+    np.testing.assert_array_equal(made.pruning.kept, path().at_lam(lam).kept)
+    assert made.solution is None
+
+
+def test_rules_look_at_the_validation_data() -> None:
+    """Without a number the rule's row is taken, one_se by default; `evaluation` says what it saw."""
+    _, X, y, _ = cancer()
+    seen = evaluate_path(path(), X, y)
+    assert pruned().row == one_se(seen)
+    assert pruned(choose="knee").row == knee(seen)
+    assert one_se(seen) != knee(seen)
+    made = pruned()
+    assert made.evaluation is not None
+    np.testing.assert_array_equal(made.evaluation.error, seen.error)
+
+
+def test_an_increase_of_the_error_is_kept() -> None:
+    """The forest errs at most so much more than the unpruned one on the validation data, and no cheaper row does."""
+    forest, X, y, costs = cancer()
+    made = pruned(max_error_increase=0.02)
+    errors = [pm.evaluate(model, X, y, costs=costs).error for model in (forest, made.estimator)]
+    assert errors[1] <= errors[0] + 0.02
+    assert made.row == at_most(evaluate_path(path(), X, y), 0.02)
+    assert made.evaluation is not None
+    assert (made.evaluation.increase[made.row + 1 :] > 0.02).all()
+
+
+def test_where_no_row_errs_as_little_the_unpruned_forest_stays() -> None:
+    """The unpruned forest has no increase at all, so that 0 can always be kept."""
+    X = np.arange(8.0).reshape(-1, 1)
+    # in-bag the second split of each tree gains nothing and is dropped even at lambda 0; on these labels it was right
+    forest = RandomForestClassifier(1, bootstrap=False, random_state=0).fit(X, [0, 0, 1, 1, 0, 0, 0, 0])
+    problem = pm.problem_from_forest(forest, X, costs=1, errors=pm.Given(X, [0] * 8))
+    assert pm.pruning_path(problem)[0].n_splits == 0
+    made = prune_forest(forest, X, [0, 0, 1, 1, 0, 0, 0, 0], errors=pm.Given(X, [0] * 8), max_error_increase=0)
+    assert made.row is None
+    assert made.pruning.n_splits == 2
+    assert made.evaluation is not None
+    assert made.evaluation.unpruned_error == 0
+
+
+def test_weights_count_in_cost_and_choice() -> None:
+    """Weights of the validation examples reach the cost sample, the evaluation, and errors measured there."""
+    forest, X, y, costs = cancer()
+    w = np.random.default_rng(0).choice([0.0, 1, 4], len(y))
+    made = prune_forest(forest, X, y, costs=costs, sample_weight=w, errors="validation")
+    problem = pm.problem_from_forest(forest, X, costs=costs, sample_weight=w, errors=pm.Given(X, y, w))
+    expected = pm.pruning_path(problem)
+    np.testing.assert_array_equal(made.path.level, expected.level)
+    assert made.row == one_se(evaluate_path(expected, X, y, sample_weight=w))
+
+
+def test_prices_of_splits_and_regression() -> None:
+    """Evaluation costs reach the instance; regressors are pruned by squared errors."""
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(5, max_depth=5, random_state=0).fit(X[:300], y[:300])
+    made = prune_forest(forest, X[300:], y[300:], evaluation_cost=0.5)
+    expected = pm.pruning_path(pm.problem_from_forest(forest, X[300:], costs=1, evaluation_cost=0.5))
+    assert made.row == one_se(evaluate_path(expected, X[300:], y[300:]))
+    assert made.cost == expected[made.row].cost
+
+
+def test_polars_tables_are_read() -> None:
+    """A polars table gives what the same numbers in pandas give."""
+    forest, X, y, costs = cancer()
+    made = prune_forest(forest, pl.DataFrame({name: X[name].to_numpy() for name in X.columns}), y, costs=costs)
+    assert made.row == pruned().row
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_feature_usage_is_counted_by_walking(seed: int) -> None:
+    """The share of the weight of rows that are asked for a feature somewhere, on random instances with zero weights."""
+    problem = random_problem(seed)
+    pruning = pm.pruning_path(problem)[0]
+    e = problem.ensemble
+    X = np.asarray(problem.X)[problem.rows]
+    asked = np.zeros((len(X), e.n_features), dtype=bool)
+    for i, x in enumerate(X):
+        for root in e.roots.tolist():
+            h = root
+            while pruning.kept[h]:
+                asked[i, e.feature[h]] = True
+                h = e.left[h] if x[e.feature[h]] <= e.threshold[h] else e.right[h]
+    assert feature_usage(pruning) == pytest.approx(np.average(asked, axis=0, weights=problem.weights))
+
+
+def test_with_unit_prices_usage_adds_up_to_the_cost() -> None:
+    """Where every feature costs 1, the shares sum to the cost."""
+    forest, X, _, _ = cancer()
+    made = prune_forest(forest, X, lam=0.002)
+    assert made.feature_usage.sum() == pytest.approx(made.cost)
+    assert made.feature_usage is made.feature_usage
+    assert repr(made).startswith("PrunedForest(RandomForestClassifier: cost ")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": 3, "lam": 0.1}, "budget and lam are both given; give one of budget, lam, max_error_increase, or none"),
+        ({"budget": -1}, "budget is -1, negative"),
+        ({"lam": math.nan}, "lam is nan"),
+        ({"lam": -0.1}, "lam is -0.1, negative"),
+        ({"max_error_increase": -0.1}, "max_error_increase is -0.1, negative"),
+        ({"max_error_increase": math.inf}, "max_error_increase is inf"),
+        ({"choose": "best"}, "choose is 'best'"),
+        ({"method": "guess", "budget": 3}, "method is 'guess'; choose one of path, best, exact"),
+        ({"objective": "forest", "budget": 3}, "objective is 'forest'; give one of 'trees', 'ensemble'"),
+        ({"objective": "ensemble"}, "objective is 'ensemble': give a budget or a lam"),
+        ({"objective": "ensemble", "max_error_increase": 0.1}, "objective is 'ensemble': give a budget or a lam"),
+        ({"objective": "ensemble", "lam": 0.1, "errors": "in-bag"}, "errors is 'in-bag'; set errors to 'validation' or 'out-of"),
+        ({"objective": "ensemble", "lam": 0.1, "y_valid": None}, "y_valid is missing: errors='validation' needs the labels"),
+        ({"y_valid": None}, "y_valid is missing: without budget and lam the choice needs the labels of X_valid"),
+        ({"y_valid": None, "lam": 1, "errors": "validation"}, "y_valid is missing: errors='validation' needs the labels"),
+        ({"errors": "in the bag"}, "errors is 'in the bag'"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused(options: dict[str, Any], message: str) -> None:
+    """Each refusal says which argument and which value."""
+    forest, X, y, _ = cancer()
+    with pytest.raises(pm.InvalidInputError, match=message):
+        prune_forest(forest, X, **{"y_valid": y, **options})
+
+
+def test_what_is_no_forest_is_refused() -> None:
+    """Boosted trees, and forests that are not fitted, are refused by name."""
+    _, X, y, _ = cancer()
+    with pytest.raises(pm.UnsupportedModelError, match="GradientBoostingClassifier cannot be pruned"):
+        prune_forest(GradientBoostingClassifier(), X, y)
+    with pytest.raises(pm.NotFittedForestError, match="not fitted"):
+        prune_forest(RandomForestClassifier(), X, y)

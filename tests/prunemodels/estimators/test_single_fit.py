@@ -1,0 +1,398 @@
+"""The estimators grow, prune and predict, and work wherever scikit-learn's do."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from functools import cache
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.ensemble import (
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import prunemodels as pm
+from prunemodels.choosing import knee, one_se
+from prunemodels.estimators import BudgetPrunedForestClassifier, BudgetPrunedForestRegressor
+from prunemodels.path_evaluation import evaluate_path
+
+SMALL = RandomForestClassifier(8, max_depth=6, random_state=1)
+
+
+@cache
+def cancer() -> tuple[Any, Any]:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return X, np.where(y == 1, "benign", "malignant")
+
+
+def fit(**parameters: Any) -> BudgetPrunedForestClassifier:
+    return BudgetPrunedForestClassifier(**{"estimator": SMALL, "random_state": 0, **parameters}).fit(*cancer())
+
+
+def test_a_budget() -> None:
+    """The cost on the cost sample is at most the budget; what is fitted is a pruned scikit-learn forest with all its pieces."""
+    X, y = cancer()
+    model = fit(budget=5)
+    assert type(model.estimator_) is RandomForestClassifier
+    assert model.solution_ is not None
+    assert model.solution_.pruning is model.pruning_
+    assert model.pruning_.exact_cost <= 5
+    assert model.cost_ == model.pruning_.cost
+    assert model.feature_usage_.sum() == pytest.approx(model.cost_)
+    assert model.evaluation_ is None
+    assert model.classes_.tolist() == ["benign", "malignant"]
+    assert model.n_features_in_ == 30
+    assert model.feature_names_in_.tolist() == X.columns.tolist() == model.estimator_.feature_names_in_.tolist()
+    assert set(model.predict(X)) == set(y)
+    np.testing.assert_array_equal(model.predict_proba(X), model.estimator_.predict_proba(X))
+    np.testing.assert_array_equal(model.predict_log_proba(X), model.estimator_.predict_log_proba(X))
+    np.testing.assert_array_equal(model.feature_importances_, model.estimator_.feature_importances_)
+    assert model.score(X, y) == (model.predict(X) == y).mean() > 0.9
+    assert model.path_.certificate is None
+
+
+def test_the_forest_sees_the_rest() -> None:
+    """The validation part, 30 % of each class, is the cost sample; the forest is the one fitted on the other rows."""
+    X, y = cancer()
+    model = fit(lam=0.0)
+    valid = model.path_.problem.X
+    assert isinstance(valid, pd.DataFrame)
+    n = [int((y == c).sum()) for c in model.classes_]
+    assert len(valid) == sum(round(0.3 * k) for k in n)
+    known = {tuple(row): k for k, row in enumerate(X.to_numpy(np.float32).tolist())}
+    rows = np.array([known[tuple(row)] for row in valid.to_numpy().tolist()])
+    assert [(y[rows] == c).sum() for c in model.classes_] == [round(0.3 * k) for k in n]
+    rest = np.setdiff1d(np.arange(len(y)), rows)
+    forest = clone(SMALL).fit(X.iloc[rest].astype(np.float32), y[rest])
+    expected = pm.problem_from_forest(forest, X.iloc[rows], costs=1)
+    np.testing.assert_array_equal(model.path_.problem.ensemble.threshold, expected.ensemble.threshold)
+    np.testing.assert_array_equal(model.path_.level, pm.pruning_path(expected).level)
+
+
+@pytest.mark.parametrize("part", ["random", "given"])
+def test_rules_choose_on_the_validation_part(part: str) -> None:
+    """one_se (the default) and knee take the rows that they take on the evaluation of the part set aside, or given."""
+    X, y = cancer()
+    more = {} if part == "random" else {"X_valid": X[400:], "y_valid": y[400:]}
+    models = [
+        BudgetPrunedForestClassifier(SMALL, choose=rule, random_state=0).fit(X[:400], y[:400], **more)
+        for rule in ("one_se", "knee")
+    ]
+    for model, rule in zip(models, (one_se, knee), strict=True):
+        assert model.evaluation_ is not None
+        np.testing.assert_array_equal(model.pruning_.kept, model.path_[rule(model.evaluation_)].kept)
+    if part == "given":
+        assert models[0].evaluation_ is not None
+        np.testing.assert_array_equal(models[0].evaluation_.error, evaluate_path(models[0].path_, X[400:], y[400:]).error)
+        assert models[0].path_.problem.n_rows == len(X) - 400
+        assert models[0].path_.problem.errors.components[0].weight[0] == 400  # all given rows are trained on
+
+
+def test_an_increase_of_the_error() -> None:
+    """The validation error is at most so much larger than the unpruned forest's."""
+    model = fit(max_error_increase=0.05)
+    seen = model.evaluation_
+    assert seen is not None
+    row = next(k for k in range(len(model.path_)) if (model.path_[k].kept == model.pruning_.kept).all())
+    assert seen.increase[row] <= 0.05 < seen.increase[row + 1 :].min()
+
+
+def test_validation_data_without_labels() -> None:
+    """With a budget or a lambda the cost sample needs no labels."""
+    X, y = cancer()
+    model = BudgetPrunedForestClassifier(SMALL, budget=4).fit(
+        X[:400], y[:400], X_valid=X[400:], sample_weight_valid=np.arange(169.0)
+    )
+    assert model.cost_ <= 4
+    assert model.path_.problem.n_rows == 168  # one weighs nothing
+
+
+def test_the_training_rows_as_cost_sample() -> None:
+    """With validation_fraction=None all rows are trained on, and all are the cost sample."""
+    model = fit(budget=5, validation_fraction=None)
+    assert model.path_.problem.n_rows == 569
+    assert model.path_.problem.errors.components[0].weight[0] == 569
+
+
+@pytest.mark.parametrize("errors", ["in-bag", "out-of-bag", "validation"])
+def test_where_errors_are_measured(errors: Any) -> None:
+    """Each choice gives the node errors of its error sample."""
+    X, y = cancer()
+    X32 = X.astype(np.float32)
+    model = BudgetPrunedForestClassifier(SMALL, lam=0.001, errors=errors).fit(X[:400], y[:400], X_valid=X[400:], y_valid=y[400:])
+    forest = clone(SMALL).fit(X32[:400], y[:400])
+    sample = {
+        "in-bag": pm.InBag(X32[:400], y[:400]),
+        "out-of-bag": pm.OutOfBag(X32[:400], y[:400]),
+        "validation": pm.Given(X32[400:], y[400:]),
+    }[errors]
+    expected = pm.problem_from_forest(forest, X32[400:], costs=1, errors=sample)
+    np.testing.assert_allclose(model.path_.problem.node_error, expected.node_error, atol=1e-15)
+
+
+def test_criteria_without_stored_errors_are_measured_on_the_training_rows() -> None:
+    """Trees grown by absolute errors, or with monotonic constraints, store no in-bag errors; they are measured."""
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(3, max_depth=3, criterion="absolute_error", random_state=0)
+    model = BudgetPrunedForestRegressor(forest, budget=2, validation_fraction=None).fit(X[:150], y[:150])
+    X32 = X[:150].astype(np.float32)
+    expected = pm.InBag(X32, y[:150]).measure(clone(forest).fit(X32, y[:150]), model.path_.problem.ensemble)
+    np.testing.assert_allclose(model.path_.problem.errors.components[0].e, expected.components[0].e)
+    constrained = DecisionTreeClassifier(monotonic_cst=[1] * 30, max_depth=4, random_state=0)
+    assert fit(estimator=constrained, lam=0.001).pruning_.n_splits > 0
+
+
+def test_weights_of_zero_take_no_part() -> None:
+    """Rows of weight 0 change neither the split nor the forest nor the choice; other weights count everywhere."""
+    X, y = cancer()
+    w = np.random.default_rng(0).choice([0.0, 1.0, 3.0], len(y))
+    model = BudgetPrunedForestClassifier(SMALL, random_state=0).fit(X, y, sample_weight=w)
+    kept = w > 0
+    other = BudgetPrunedForestClassifier(SMALL, random_state=0).fit(X[kept], y[kept], sample_weight=w[kept])
+    np.testing.assert_array_equal(model.path_.level, other.path_.level)
+    np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
+    assert set(model.path_.problem.weights) == {1.0, 3.0}
+    plain = BudgetPrunedForestClassifier(SMALL, random_state=0).fit(X[kept], y[kept])
+    assert not np.array_equal(model.predict_proba(X), plain.predict_proba(X))
+
+
+def test_class_weights_of_the_inner_forest_count() -> None:
+    """They reach the errors that are minimised, as the trees store them."""
+    balanced = fit(estimator=clone(SMALL).set_params(class_weight={"benign": 1, "malignant": 9}), lam=0.003)
+    problem = balanced.path_.problem
+    forest = clone(SMALL).set_params(class_weight={"benign": 1, "malignant": 9})
+    X, y = cancer()
+    known = {tuple(row) for row in problem.X.to_numpy().tolist()}
+    train = np.array([tuple(row) not in known for row in X.astype(np.float32).to_numpy().tolist()])
+    expected = pm.problem_from_forest(forest.fit(X[train], y[train]), problem.X, costs=1)
+    np.testing.assert_array_equal(problem.node_error, expected.node_error)
+
+
+def test_three_classes_and_extra_trees() -> None:
+    """Multi-class labels go through, with the kinds of forest that weigh rows themselves."""
+    X, y = load_iris(return_X_y=True)
+    model = BudgetPrunedForestClassifier(ExtraTreesClassifier(10, random_state=0), budget=1.5, random_state=0).fit(X, y)
+    assert model.cost_ <= 1.5
+    assert model.score(X, y) > 0.9
+    assert model.predict_proba(X).shape == (150, 3)
+
+
+def test_a_class_of_one_row_is_trained_on() -> None:
+    """Every class is in the training part, however rare."""
+    X, y = load_iris(return_X_y=True)
+    rows = [*range(100), 149]
+    for fraction in (0.3, 0.8):
+        model = BudgetPrunedForestClassifier(SMALL, validation_fraction=fraction, random_state=0).fit(X[rows], y[rows])
+        assert model.classes_.tolist() == [0, 1, 2]
+
+
+def test_regression_with_a_bag() -> None:
+    """A bag of trees on some of the columns is pruned by squared errors; it has no importances."""
+    X, y = load_diabetes(return_X_y=True)
+    bag = BaggingRegressor(DecisionTreeRegressor(max_depth=4), 6, max_features=0.5, random_state=0)
+    model = BudgetPrunedForestRegressor(bag, costs=np.arange(10), budget=12, random_state=0).fit(X, y)
+    assert model.cost_ <= 12
+    assert model.score(X, y) > 0.2
+    assert not hasattr(model, "feature_importances_")
+    assert not hasattr(model, "predict_proba")
+
+
+def test_missing_values_pass_where_the_forest_takes_them() -> None:
+    """NaN goes through, in tables too, where scikit-learn would write into a float32 table's read-only view."""
+    X, y = cancer()
+    holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
+    model = BudgetPrunedForestClassifier(SMALL, budget=5, random_state=0).fit(holes, y)
+    assert model.score(holes, y) > 0.85
+    assert sklearn.utils.get_tags(BudgetPrunedForestClassifier()).input_tags.allow_nan
+
+
+def test_costs_by_name_in_pandas_and_polars() -> None:
+    """Prices by name find their columns; polars tables give what pandas tables give, also in predict."""
+    X, y = cancer()
+    costs = {name: 2.5 if "worst" in name else 1.0 for name in reversed(X.columns)}
+    polar = pl.DataFrame({name: X[name].to_numpy() for name in X.columns})
+    models = [BudgetPrunedForestClassifier(SMALL, costs, budget=6, random_state=0).fit(table, y) for table in (X, polar)]
+    assert models[0].cost_ == models[1].cost_ <= 6
+    np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(polar))
+    assert [float(p) for p in models[1].path_.problem.costs.prices] == [costs[name] for name in X.columns]
+
+
+def test_sparse_matrices() -> None:
+    """A sparse matrix gives what the dense one gives."""
+    X, y = cancer()
+    few = np.where(X.to_numpy() > X.to_numpy().mean(axis=0), X.to_numpy(), 0)
+    models = [
+        BudgetPrunedForestClassifier(SMALL, random_state=0).fit(table, y)
+        for table in (few, sparse.csr_matrix(few), sparse.csc_matrix(few))
+    ]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.predict_proba(sparse.csr_matrix(few)), models[0].predict_proba(few))
+
+
+def test_random_states() -> None:
+    """The forest's own is respected; without one it comes from the estimator's, and the same number gives the same model."""
+    X, y = cancer()
+    given = fit(lam=0.0)
+    assert given.estimator_.random_state == 1
+    free = [
+        BudgetPrunedForestClassifier(RandomForestClassifier(3), lam=0.0, random_state=seed).fit(X, y).predict_proba(X)
+        for seed in (0, 0, 1)
+    ]
+    np.testing.assert_array_equal(free[0], free[1])
+    assert not np.array_equal(free[0], free[2])
+    assert SMALL.get_params()["random_state"] == 1
+    assert not hasattr(SMALL, "estimators_")
+
+
+def test_default_forests() -> None:
+    """Without an estimator a random forest with scikit-learn's settings is grown, and a feature costs 1."""
+    X, y = load_iris(return_X_y=True)
+    classifier = BudgetPrunedForestClassifier(lam=0.01, random_state=0).fit(X, y)
+    regressor = BudgetPrunedForestRegressor(lam=0.01, random_state=0).fit(X, y)
+    assert (type(classifier.estimator_), type(regressor.estimator_)) == (RandomForestClassifier, RandomForestRegressor)
+    assert len(classifier.estimator_.estimators_) == 100
+    assert classifier.path_.problem.costs.prices == (1, 1, 1, 1)
+
+
+def test_copies_and_files(tmp_path: Any) -> None:
+    """A clone keeps the parameters; pickle and joblib keep what was fitted."""
+    X, _ = cancer()
+    model = fit(budget=5)
+    assert clone(model).get_params()["budget"] == 5
+    assert not hasattr(clone(model), "path_")
+    joblib.dump(model, tmp_path / "model.joblib")
+    for copy in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model.joblib")):
+        np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
+        assert copy.cost_ == copy.path_.at_cost(copy.cost_).cost or copy.cost_ <= 5
+
+
+def test_in_meta_estimators() -> None:
+    """Grid search over budgets, cross-validation, calibration, and a pipeline that sets its output, all work."""
+    X, y = cancer()
+    model = BudgetPrunedForestClassifier(RandomForestClassifier(5, max_depth=4), random_state=0)
+    search = GridSearchCV(model, {"budget": [1, 4], "estimator__max_depth": [2, 4]}, cv=2).fit(X, y)
+    assert search.best_estimator_.cost_ <= search.best_params_["budget"]
+    assert cross_val_score(model.set_params(budget=4), X, y, cv=2).min() > 0.85
+    calibrated = CalibratedClassifierCV(model, cv=2).fit(X, y)
+    assert calibrated.score(X, y) > 0.9
+    pipeline = make_pipeline(StandardScaler(), clone(model)).set_output(transform="pandas").fit(X, y)
+    assert pipeline[-1].feature_names_in_.tolist() == X.columns.tolist()
+    assert pipeline.score(X, y) > 0.85
+
+
+def test_validation_data_are_routed_through_a_pipeline() -> None:
+    """With metadata routing, a pipeline transforms X_valid as it transforms X, and hands both on."""
+    X, y = cancer()
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = BudgetPrunedForestClassifier(SMALL, budget=5).set_fit_request(
+            X_valid=True, y_valid=True, sample_weight_valid=True
+        )
+        pipeline = Pipeline([("scale", StandardScaler()), ("forest", model)], transform_input=["X_valid"])
+        w = np.ones(169)
+        pipeline.fit(X[:400], y[:400], X_valid=X[400:], y_valid=y[400:], sample_weight_valid=w)
+    scaled = StandardScaler().fit(X[:400]).transform(X[400:])
+    used = pipeline[-1].path_.problem
+    np.testing.assert_array_equal(np.asarray(used.X), scaled.astype(np.float32))
+
+
+def test_weights_are_routed_by_a_grid_search() -> None:
+    """With metadata routing, weights reach fit in every fold."""
+    X, y = cancer()
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = BudgetPrunedForestClassifier(SMALL, budget=5, random_state=0).set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=True)
+        search = GridSearchCV(model, {"budget": [4]}, cv=2).fit(X, y, sample_weight=np.full(len(y), 2.0))
+    assert set(search.best_estimator_.path_.problem.weights) == {2.0}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"budget": 3, "lam": 1}, pm.InvalidInputError, "budget and lam are both given"),
+        ({"lam": 1, "max_error_increase": 1}, pm.InvalidInputError, "lam and max_error_increase are both given"),
+        ({"budget": "much"}, pm.InvalidInputError, "budget is 'much'"),
+        ({"choose": "best"}, pm.InvalidInputError, "choose is 'best'"),
+        ({"objective": "ensemble"}, pm.InvalidInputError, "objective is 'ensemble': give a budget or a lam"),
+        ({"objective": "ensemble", "budget": 5, "errors": "in-bag"}, pm.InvalidInputError, "set errors to 'validation' or"),
+        (
+            {"objective": "ensemble", "budget": 5, "validation_fraction": None},
+            pm.InvalidInputError,
+            "on validation examples: set",
+        ),
+        ({"errors": "training"}, pm.InvalidInputError, "errors is 'training'; give one of 'in-bag', 'out-of-bag', 'validation'"),
+        ({"validation_fraction": 1.0}, pm.InvalidInputError, "validation_fraction is 1.0; give a number between 0 and 1"),
+        ({"validation_fraction": None}, pm.InvalidInputError, "the choice needs labelled examples"),
+        ({"validation_fraction": None, "lam": 1, "errors": "validation"}, pm.InvalidInputError, "on validation examples: set"),
+        ({"estimator": HistGradientBoostingClassifier()}, pm.UnsupportedModelError, "HistGradientBoostingClassifier cannot be"),
+        ({"estimator": make_pipeline(SMALL)}, pm.UnsupportedModelError, "Pipeline cannot be pruned"),
+        ({"estimator": LinearRegression()}, pm.UnsupportedModelError, "LinearRegression cannot be pruned"),
+        (
+            {"estimator": RandomForestRegressor()},
+            pm.UnsupportedModelError,
+            "prunes a classifier, estimator is a RandomForestRegressor",
+        ),
+        ({"costs": [1, 2]}, pm.InvalidInputError, "costs has 2 prices, the forest was trained on 30 features"),
+        ({"costs": {"mean radius": 1}}, pm.InvalidInputError, "costs has no price for 'mean texture'"),
+        ({"costs": pm.CostItems.plain([1, 2])}, pm.InvalidInputError, "costs has prices for 2 features"),
+        ({"evaluation_cost": -1}, pm.InvalidInputError, "evaluation_cost is -1, negative"),
+    ],
+)
+def test_parameters_are_refused_before_a_forest_is_grown(
+    parameters: dict[str, Any], error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each refusal comes at once and says which parameter and which value."""
+    monkeypatch.setattr(RandomForestClassifier, "fit", lambda *_, **__: pytest.fail("a forest was grown"))
+    with pytest.raises(error, match=message):
+        fit(**parameters)
+
+
+def test_data_are_refused() -> None:
+    """Several outputs, validation data that do not fit, and half of them, are refused by name."""
+    X, y = cancer()
+    model = BudgetPrunedForestClassifier(SMALL, budget=3)
+    with pytest.raises(pm.InvalidInputError, match=r"y has 2 outputs \(multi-output\); fit one estimator for each column"):
+        model.fit(X, np.stack([y, y], axis=1))
+    with pytest.raises(pm.InvalidInputError, match="X_valid is missing"):
+        model.fit(X, y, y_valid=y)
+    with pytest.raises(pm.InvalidInputError, match="y_valid has 3 labels, X_valid has 169 rows"):
+        model.fit(X[:400], y[:400], X_valid=X[400:], y_valid=y[:3])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.fit(X, y, X_valid=X.rename(columns={"mean radius": "radius"}))
+    with pytest.raises(pm.InvalidInputError, match="without budget and lam the choice needs labelled examples"):
+        clone(model).set_params(budget=None).fit(X, y, X_valid=X)
+    with pytest.raises(ValueError, match="at least one non-zero number"):
+        model.fit(X, y, sample_weight=np.zeros(len(y)))
+    with pytest.raises(pm.InvalidInputError, match=r"n_samples=2 at validation_fraction=0\.1 leave no example"):
+        clone(model).set_params(validation_fraction=0.1).fit(X[:2], y[:2])
+    with pytest.raises(ValueError, match="NaN"):
+        BudgetPrunedForestRegressor(lam=1).fit(X[:50], np.arange(50.0), X_valid=X[50:52], y_valid=[1, np.nan])
+
+
+def test_one_warning_for_rows_without_names() -> None:
+    """Predicting an array after a table warns once, as scikit-learn's own forests do."""
+    X, _ = cancer()
+    model = fit(budget=5)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.predict(X.to_numpy())
+    assert len(caught) == 1
+    assert "does not have valid feature names, but BudgetPrunedForestClassifier" in str(caught[0].message)
