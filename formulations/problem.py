@@ -108,7 +108,7 @@ class PruningProblem:
         rows = np.flatnonzero(omega > 0)
         _check_size(costs, rows.size)
         routing = route(ensemble, X32 if len(rows) == len(X32) else X32[rows])
-        evaluation = _evaluation(evaluation_cost, ensemble)
+        evaluation = evaluation_prices(evaluation_cost, ensemble)
         integers = to_integers(ensemble, errors, costs, omega[rows], evaluation, routing)
         charges = charges_of(ensemble, costs)
         return cls(ensemble, errors, costs, X, rows, omega[rows], evaluation, routing, charges, integers)
@@ -251,7 +251,7 @@ def check_weights(weights: ArrayLike | None, n_rows: int, name: str) -> NDArray[
     return w
 
 
-def _evaluation(cost: Price | Sequence[Price] | NDArray[np.float64], ensemble: Ensemble) -> tuple[Fraction, ...]:
+def evaluation_prices(cost: Price | Sequence[Price] | NDArray[np.float64], ensemble: Ensemble) -> tuple[Fraction, ...]:
     """a_f as exact fractions, one a feature."""
     if np.ndim(cost) == 0:  # type: ignore[arg-type]
         return (exact(cost, "evaluation_cost"),) * ensemble.n_features

@@ -1,0 +1,120 @@
+"""Buying features on demand: what stopping early saves, by the order of asking, and how fast the walk is.
+
+    python -m benchmarks.on_demand                    MiniBooNE and Covertype: pruned forests of 40 entropy trees, uniform costs
+    python -m benchmarks.on_demand --prices           heart, thyroid, hepatitis, Pima, BUPA: real prices, five forests each
+
+Every run is checked: the classes are the forest's on every row, and without early stopping the mean cost is the one that
+`evaluate` counts. Costs are means over held-out rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from benchmarks.path import machine
+from prunemodels.datasets import load_dataset, part_sizes
+from prunemodels.medical import load_prices
+from prunemodels.on_demand import OnDemandPredictor, OnDemandResult, cheap_trees_first, from_table
+
+BUDGETS: dict[str, tuple[float | None, ...]] = {"miniboone": (10, 20, None), "covtype426k": (8, 14, None)}
+PRICED = {"heart_cleveland": "heart", "ann_thyroid": "ann_thyroid", "hepatitis": "hepatitis", "pima": "pima", "bupa": "bupa"}
+ORDERS = ("adaptive", "forest", "cheap trees first")
+
+
+def serve(forest: Any, X: Any, costs: Any, calibration: Any, order: str | None) -> tuple[OnDemandResult, float]:
+    """Predict all rows, with early stopping if an order is named; and the seconds of processor time that it took."""
+    options: dict[str, Any] = {}
+    if order is not None:
+        cheap = order == "cheap trees first"
+        options = {"early_stopping": True, "order": cheap_trees_first(forest, calibration, costs=costs) if cheap else order}
+    predictor = OnDemandPredictor(forest, costs, from_table(X), **options)
+    rows = X.index if hasattr(X, "index") else len(X)
+    start = time.process_time()
+    result = predictor.run(rows)
+    seconds = time.process_time() - start
+    assert np.array_equal(result.predictions, forest.predict(X))
+    return result, seconds
+
+
+def costs_of(forest: Any, X: Any, y: NDArray[Any], costs: Any, calibration: Any) -> list[tuple[OnDemandResult, float]]:
+    """Without early stopping, then by each order."""
+    runs = [serve(forest, X, costs, calibration, order) for order in (None, *ORDERS)]
+    assert abs(runs[0][0].mean_cost - pm.evaluate(forest, X, y, costs=costs).cost) < 1e-9
+    return runs
+
+
+def uniform(name: str, most: int) -> None:
+    """One line a budget."""
+    data = load_dataset(name)
+    order = np.random.default_rng(0).permutation(len(data.y))
+    n_train, n_cost, _ = part_sizes(data.name, len(data.y))
+    train, cost, test = order[:n_train], order[n_train : n_train + n_cost], order[n_train + n_cost :][:most]
+    X = np.asarray(data.X, dtype=np.float32)
+    forest = RandomForestClassifier(40, criterion="entropy", max_features=None, n_jobs=-1, random_state=0)
+    forest.fit(X[train], data.y[train])
+    path = pm.pruning_path(pm.problem_from_forest(forest, X[cost], costs=1.0), certificate=False)
+    for budget in BUDGETS[name]:
+        model = forest if budget is None else pm.apply_pruning(path.at_cost(budget), forest)
+        serve(model, X[test[:100]], 1, X[cost[:100]], "adaptive")  # compile first
+        runs = costs_of(model, X[test], data.y[test], 1, X[cost[:1000]])
+        cells = [name, "none" if budget is None else f"{budget:g}", f"{len(test):,}"]
+        cells += [f"{result.mean_cost:.2f}" for result, _ in runs]
+        cells += [f"{result.requests:,} in {result.rounds}" for result, _ in runs[:2]]
+        cells += [f"{1e5 * seconds / len(test):.1f}" for _, seconds in runs[:2]]
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def priced(name: str, file: str, share: float | None, forests: int = 5) -> None:
+    """One line: pruned to at most a share of the unpruned forest's dollars, or not pruned; mean over forests."""
+    data, costs = load_dataset(name), load_prices(file)
+    kept = []
+    for seed in range(forests):
+        order = np.random.default_rng(seed).permutation(len(data.y))
+        train, cost, test = np.split(order, [len(order) // 2, 3 * len(order) // 4])
+        forest = RandomForestClassifier(40, random_state=seed).fit(data.X.iloc[train], data.y[train])
+        path = pm.pruning_path(pm.problem_from_forest(forest, data.X.iloc[cost], costs=costs), certificate=False)
+        model = forest if share is None else pm.apply_pruning(path.at_cost(share * float(path.cost[0])), forest)
+        X = data.X.iloc[test]
+        kept.append([run.mean_cost for run, _ in costs_of(model, X, data.y[test], costs, data.X.iloc[cost])])
+    print(
+        f"| {name} | {'none' if share is None else format(share, '.0%')} | "
+        + " | ".join(f"{dollars:.2f}" for dollars in np.mean(kept, axis=0))
+        + " |",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Buying features on demand.")
+    parser.add_argument("--prices", action="store_true", help="data with real prices instead")
+    parser.add_argument("--rows", type=int, default=20_000, help="most held-out rows to predict")
+    args = parser.parse_args()
+    print(machine() + "\n")
+    if args.prices:
+        print(
+            "| | pruned to | all that is needed | "
+            + " | ".join(f"stopping: {order}" for order in ORDERS)
+            + " |\n|"
+            + " --- |"
+            + " ---: |" * 5
+        )
+        for name, file in PRICED.items():
+            for share in (None, 0.95, 0.8):
+                priced(name, file, share)
+        return
+    head = ["data", "budget", "rows", "all that is needed", *(f"stopping: {order}" for order in ORDERS)]
+    head += ["requests in rounds", "the same, stopping", "CPU s for 100,000 rows", "the same, stopping"]
+    print("| " + " | ".join(head) + " |\n| --- |" + " ---: |" * (len(head) - 1), flush=True)
+    for name in BUDGETS:
+        uniform(name, args.rows)
+
+
+if __name__ == "__main__":
+    main()

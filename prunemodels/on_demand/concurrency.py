@@ -1,0 +1,64 @@
+"""All requests of a round in flight together."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import TYPE_CHECKING
+
+from prunemodels.on_demand.errors import AcquisitionFailedError
+from prunemodels.on_demand.request import Request
+
+if TYPE_CHECKING:
+    from prunemodels.on_demand.walk import Walk
+
+
+async def ask_together(walk: Walk, requests: list[Request], limit: int | None) -> None:
+    """Ask for all requests, at most `limit` at a time, and have the walk take the answers as they come.
+
+    After a failure what is in flight is awaited and kept, since it may have been paid already, and nothing new is begun.
+    When the task is cancelled what is in flight is cancelled too, and awaited.
+
+    Raises
+    ------
+    AcquisitionFailedError
+        the first failure, the others in its attribute `others`.
+    """
+    gate = asyncio.Semaphore(limit or len(requests))
+    failures: list[AcquisitionFailedError] = []
+
+    async def serve(request: Request) -> None:
+        async with gate:
+            if failures:
+                return
+            try:
+                await _serve(walk, request)
+            except AcquisitionFailedError as error:
+                failures.append(error)
+
+    tasks = [asyncio.create_task(serve(request)) for request in requests]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    if failures:
+        failures[0].others = tuple(failures[1:])
+        raise failures[0]
+
+
+async def _serve(walk: Walk, request: Request) -> None:
+    """Ask for one request and take its answer."""
+    answer = walk.ask(request)
+    if inspect.isawaitable(answer):
+        try:
+            answer = await answer
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise walk.failed(request, error) from error  # cancelled by itself, not from outside
+        except Exception as error:
+            raise walk.failed(request, error) from error
+    walk.take(request, answer)

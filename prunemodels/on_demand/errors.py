@@ -1,0 +1,46 @@
+"""What goes wrong while features are bought; either error carries the walk, which can go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from formulations.errors import PruneModelsError
+
+if TYPE_CHECKING:
+    from prunemodels.on_demand.request import Request
+    from prunemodels.on_demand.walk import Walk
+
+
+class AcquisitionFailedError(PruneModelsError, RuntimeError):
+    """`acquire` raised an exception (the ``__cause__``), or its answer is not what was asked for.
+
+    Attributes
+    ----------
+    request
+        the request that failed; nothing of it was kept or paid.
+    walk
+        all that was bought before, and, where several requests were in flight, what the others brought. Look at it with
+        ``walk.result()``; ``walk.run()`` goes on, and asks again only for what was not delivered.
+    others
+        failures of requests that were in flight at the same time.
+    """
+
+    def __init__(self, message: str, request: Request, walk: Walk) -> None:
+        super().__init__(message)
+        self.request = request
+        self.walk = walk
+        self.others: tuple[AcquisitionFailedError, ...] = ()
+
+
+class InterruptedAcquisitionError(PruneModelsError, KeyboardInterrupt):
+    """The user stopped the walk (Ctrl-C); what was delivered is kept.
+
+    Attributes
+    ----------
+    walk
+        all that was bought before; ``walk.run()`` goes on.
+    """
+
+    def __init__(self, message: str, walk: Walk) -> None:
+        super().__init__(message)
+        self.walk = walk

@@ -1,0 +1,87 @@
+"""Who waits for what -> as few requests as possible.
+
+A row that waits for feature f buys the items of f that it has not bought, and gets with it, of all features that the forest
+tests,
+
+    f itself, and each unknown g that needs one of the items bought now and no item that is still missing.            (1)
+
+Rows with the same items and features form one request. Two requests of a round never charge one row for the same item: what
+shares an item with what the row buys for a feature before f, in the forest's order, waits for the next round. So what a row buys
+does not depend on the other rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bundle = tuple[tuple[int, ...], tuple[int, ...]]
+"""Items to buy and features to bring, as ascending indices."""
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """Groups rows into requests.
+
+    Parameters
+    ----------
+    needs
+        bool, shape (F, M): which items a feature needs.
+    """
+
+    needs: NDArray[np.bool_]
+
+    @cached_property
+    def _near(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """For each feature: those that share an item with it, itself included, and all items of these."""
+        shares = (self.needs.astype(np.int32) @ self.needs.T.astype(np.int32)) > 0
+        np.fill_diagonal(shares, True)
+        return [(np.flatnonzero(row), np.flatnonzero(self.needs[row].any(axis=0))) for row in shares]
+
+    def of(
+        self, wanted: NDArray[np.bool_], unknown: NDArray[np.bool_], bought: NDArray[np.bool_]
+    ) -> list[tuple[Bundle, NDArray[np.int64]]]:
+        """The requests of a round, each with its rows, ascending.
+
+        Parameters
+        ----------
+        wanted
+            bool, shape (rows, F): what each row waits for.
+        unknown
+            bool, shape (rows, F): what was never asked for.
+        bought
+            bool, shape (rows, M): what each row has paid, items that are paid once for all likewise.
+        """
+        found: dict[Bundle, list[NDArray[np.int64]]] = {}
+        taken = np.zeros_like(bought)
+        for f in np.flatnonzero(wanted.any(axis=0)):
+            for bundle, rows in self._bundles(int(f), np.flatnonzero(wanted[:, f]), unknown, bought):
+                charged = np.array(bundle[0], dtype=np.int64)
+                free = rows[~taken[np.ix_(rows, charged)].any(axis=1)]
+                taken[np.ix_(free, charged)] = True
+                if free.size:
+                    found.setdefault(bundle, []).append(free)
+        return [(bundle, np.sort(np.concatenate(rows))) for bundle, rows in found.items()]
+
+    def _bundles(
+        self, f: int, rows: NDArray[np.int64], unknown: NDArray[np.bool_], bought: NDArray[np.bool_]
+    ) -> list[tuple[Bundle, NDArray[np.int64]]]:
+        """(1) for the rows that wait for feature f: rows of equal standing together."""
+        near, items = self._near[f]
+        if near.size == 1 and items.size <= 1:  # a price of its own: everyone who waits buys the same
+            return [((tuple(items.tolist()), (f,)), rows)]
+        standing = np.concatenate([unknown[np.ix_(rows, near)], bought[np.ix_(rows, items)]], axis=1)
+        kinds, kind = np.unique(np.packbits(standing, axis=1), axis=0, return_inverse=True)
+        bundles = []
+        for k in range(len(kinds)):
+            members = np.flatnonzero(kind.ravel() == k)
+            has = bought[rows[members[0]]]
+            buys = self.needs[f] & ~has
+            complete = ~(self.needs[near] & ~(has | buys)).any(axis=1)
+            touched = (self.needs[near] & buys).any(axis=1)
+            brings = near[(unknown[rows[members[0]], near] & complete & touched) | (near == f)]
+            bundles.append(((tuple(np.flatnonzero(buys).tolist()), tuple(brings.tolist())), rows[members]))
+        return bundles

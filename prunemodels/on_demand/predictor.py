@@ -1,0 +1,220 @@
+"""Predict with a forest while buying its features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from formulations.cost_items import Price
+from formulations.ensemble import Ensemble
+from formulations.errors import InvalidInputError
+from formulations.problem import evaluation_prices
+from prunemodels.costs import Costs, cost_items
+from prunemodels.forests import read_forest
+from prunemodels.on_demand.answers import Cells, column
+from prunemodels.on_demand.options import Options
+from prunemodels.on_demand.plan import Plan, plan_of
+from prunemodels.on_demand.request import Acquire
+from prunemodels.on_demand.result import OnDemandResult
+from prunemodels.on_demand.walk import Walk
+
+
+class OnDemandPredictor:
+    """Walks the trees of a forest and asks for features when it needs them, in batches.
+
+    Every round, all rows that wait for the same items are asked for together. Each item is paid at most once a row, each
+    feature is asked for at most once a row, and nothing is asked for that the walk does not need.
+
+    Parameters
+    ----------
+    forest
+        a fitted forest, pruned or not, see `read_forest`, or an `Ensemble`.
+    costs
+        prices, see `prunemodels.costs.cost_items`.
+    acquire
+        serves a `Request`: ``acquire(request)`` returns the values of ``request.features`` for ``request.rows``, in one of the
+        forms of `prunemodels.on_demand.answers.read`; or it is an async function that does, for the methods that are awaited.
+    evaluation_cost
+        a >= 0: price of evaluating one split for one row; one number, or one for each feature.
+    early_stopping
+        classification: a row stops as soon as the trees that are left cannot change its class, in scikit-learn's own
+        floating-point sums. So the classes are those of the whole forest; probabilities are not. Rows then ask for one thing at
+        a time, in more rounds.
+    tolerance
+        regression's early stopping: a row stops as soon as its prediction is certain to be within this distance of the whole
+        forest's.
+    order
+        with early stopping, what a row asks for next. ``"adaptive"``: the feature that settles most for the square root of its
+        price, where a tree that waits for it counts how far apart its possible answers are. ``"forest"``: what the first
+        unfinished tree waits for. Or a permutation of the trees, such as `cheap_trees_first` finds: the same in that order.
+        Without early stopping all that is needed is asked for at once, and the order changes nothing.
+    max_rows
+        most rows of a request; larger ones are split.
+
+    Raises
+    ------
+    InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
+        each says which argument, which value, and what to do.
+    """
+
+    def __init__(
+        self,
+        forest: Any,
+        costs: Costs,
+        acquire: Acquire,
+        *,
+        evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+        early_stopping: bool = False,
+        tolerance: float | None = None,
+        order: Literal["adaptive", "forest"] | Sequence[int] | NDArray[np.integer[Any]] = "adaptive",
+        max_rows: int | None = None,
+    ) -> None:
+        trees = forest if isinstance(forest, Ensemble) else read_forest(forest)
+        if not callable(acquire):
+            raise InvalidInputError(f"acquire is {type(acquire).__name__}, not callable; for a full table give from_table(X)")
+        self.acquire = acquire
+        self._plan: Plan = plan_of(trees, cost_items(costs, trees), evaluation_prices(evaluation_cost, trees))
+        self._options = _options(trees, early_stopping, tolerance, order, max_rows)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Classes, of classifiers."""
+        if self._plan.ensemble.classes is None:
+            raise AttributeError("a regression forest has no classes")
+        return self._plan.ensemble.classes
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features that some split tests; no others are ever asked for."""
+        return self._plan.names
+
+    def start(self, rows: Any, *, known: Any = None) -> Walk:
+        """A walk that has not asked for anything yet. Keep it where a run may be cancelled or fail: it can go on.
+
+        Parameters
+        ----------
+        rows
+            labels of the rows to predict, without repeats: a pandas index, a list, or a number n for 0 to n - 1.
+        known
+            values that are at hand, and cost nothing: a mapping from feature names to columns, or a table, a pandas one with the
+            rows' labels as its index. Cells that are `UNAVAILABLE`, or masked in a ``numpy.ma`` array, are not known; NaN is a
+            measured missing value.
+
+        Raises
+        ------
+        InvalidInputError
+            for labels that repeat, features that the forest does not have, and values that are not finite numbers or NaN.
+        """
+        labels = _labels(rows)
+        return Walk(self._plan, self._options, self.acquire, labels, self._known(known, labels))
+
+    def run(self, rows: Any, *, known: Any = None) -> OnDemandResult:
+        """Predictions with their costs and purchases; arguments as `start`.
+
+        Raises
+        ------
+        InvalidInputError, AcquisitionFailedError, InterruptedAcquisitionError
+            as `start` and `Walk.run`.
+        """
+        return self.start(rows, known=known).run()
+
+    async def run_async(self, rows: Any, *, known: Any = None, limit: int | None = None) -> OnDemandResult:
+        """As `run`, all requests of a round in flight together, or at most `limit`; the same result."""
+        return await self.start(rows, known=known).run_async(limit)
+
+    def predict(self, rows: Any, *, known: Any = None) -> NDArray[Any]:
+        """Classes, or numbers (regression), shape (n,)."""
+        return self.run(rows, known=known).predictions
+
+    async def predict_async(self, rows: Any, *, known: Any = None, limit: int | None = None) -> NDArray[Any]:
+        """As `predict`, see `run_async`."""
+        return (await self.run_async(rows, known=known, limit=limit)).predictions
+
+    def predict_proba(self, rows: Any, *, known: Any = None) -> NDArray[np.float64]:
+        """Class fractions, shape (n, K).
+
+        Raises
+        ------
+        InvalidInputError
+            with early stopping, which leaves them open.
+        """
+        if self._options.stops:
+            raise InvalidInputError(
+                "early stopping leaves probabilities open; set early_stopping=False, or take run(rows).probabilities, which are "
+                "guesses where stopped_early is true"
+            )
+        probabilities = self.run(rows, known=known).probabilities if self._plan.ensemble.classes is not None else None
+        if probabilities is None:
+            raise InvalidInputError("a regression forest has no probabilities; use predict")
+        return probabilities
+
+    def _known(self, known: Any, labels: pd.Index[Any]) -> Cells:
+        """The known values of the features that are tested."""
+        plan, n = self._plan, len(labels)
+        values, had = np.zeros((n, len(plan.names)), dtype=np.float32), np.zeros((n, len(plan.names)), dtype=bool)
+        if known is None:
+            return values, had
+        if isinstance(known, pd.DataFrame) and not known.index.equals(labels):
+            raise InvalidInputError("known: its index differs from the rows; give known.loc[rows]")
+        if not isinstance(known, Mapping) and not hasattr(known, "columns"):
+            raise InvalidInputError(f"known is {type(known).__name__}; give a mapping from feature names to columns, or a table")
+        everything = plan.ensemble.feature_names or tuple(f"x{f}" for f in range(plan.ensemble.n_features))
+        place = {name: f for f, name in enumerate(plan.names)}
+        for key in known if isinstance(known, Mapping) else known.columns:
+            if str(key) not in everything:
+                raise InvalidInputError(
+                    f"known has {str(key)!r}, the forest has no such feature; it tests {', '.join(plan.names[:6])}"
+                )
+            if str(key) in place:
+                f = place[str(key)]
+                try:
+                    values[:, f], had[:, f] = column(known[key], n, str(key), labels)
+                except InvalidInputError as error:
+                    raise InvalidInputError(f"known: {error}") from error
+        return values, had
+
+
+def _labels(rows: Any) -> pd.Index[Any]:
+    """The rows' labels as an index."""
+    if isinstance(rows, (int, np.integer)) and not isinstance(rows, bool):
+        labels: pd.Index[Any] = pd.RangeIndex(int(rows))
+    elif isinstance(rows, (str, Mapping)) or getattr(rows, "ndim", 1) != 1 or not hasattr(rows, "__iter__"):
+        raise InvalidInputError(f"rows is {type(rows).__name__}; give the rows' labels, such as table.index, or their number")
+    else:
+        labels = rows if isinstance(rows, pd.Index) else pd.Index(list(rows))
+    if len(labels) == 0:
+        raise InvalidInputError("rows is empty: at least one row is needed")
+    if not labels.is_unique:
+        raise InvalidInputError(f"rows has {labels[labels.duplicated()][0]!r} twice; give each label once")
+    return labels
+
+
+def _options(trees: Ensemble, early_stopping: bool, tolerance: float | None, order: Any, max_rows: int | None) -> Options:
+    """Check when to stop and in which order."""
+    if tolerance is not None and trees.task == "classification":
+        raise InvalidInputError("tolerance is for regression; classification stops exactly with early_stopping=True")
+    if early_stopping and trees.task == "regression" and tolerance is None:
+        raise InvalidInputError("early_stopping: a regression forest's mean changes with every tree; give tolerance")
+    if tolerance is not None and not (np.isfinite(tolerance) and tolerance >= 0):
+        raise InvalidInputError(f"tolerance is {tolerance}; give a finite number >= 0")
+    if max_rows is not None and max_rows < 1:
+        raise InvalidInputError(f"max_rows is {max_rows}; give the most rows of a request, at least 1, or None")
+    return Options(
+        early_stopping or tolerance is not None, -1.0 if tolerance is None else float(tolerance), _places(order, trees), max_rows
+    )
+
+
+def _places(order: Any, trees: Ensemble) -> NDArray[np.int64]:
+    """The place of each tree in the order, or nothing for ``"adaptive"``."""
+    if isinstance(order, str):
+        if order not in ("adaptive", "forest"):
+            raise InvalidInputError(f"order is {order!r}; give 'adaptive', 'forest', or a permutation of the trees")
+        return np.arange(trees.n_trees if order == "forest" else 0, dtype=np.int64)
+    given = np.asarray(order)
+    if given.dtype.kind not in "iu" or not np.array_equal(np.sort(given), np.arange(trees.n_trees)):
+        raise InvalidInputError(f"order is no permutation of the trees 0 to {trees.n_trees - 1}; name each once")
+    return np.argsort(given).astype(np.int64)

@@ -1,0 +1,93 @@
+"""What is asked of the outside world, and the forms in which it may answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any, Final, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+
+
+class _Unavailable(Enum):
+    UNAVAILABLE = "UNAVAILABLE"
+
+    def __repr__(self) -> str:
+        return "UNAVAILABLE"
+
+
+UNAVAILABLE: Final[Literal[_Unavailable.UNAVAILABLE]] = _Unavailable.UNAVAILABLE
+"""The answer for a value that cannot be had. NaN is something else: a value that was looked for and is missing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Buy these items for these rows, and bring the values of these features.
+
+    Parameters
+    ----------
+    items
+        names of the items that each row pays if it is served, none of which it has paid before. Empty where the features are
+        computed from what was bought already, or need no item. An item that is paid once for all rows is named in the first
+        request that needs it.
+    features
+        names of the features that are wanted: of all that the forest tests, those that this purchase completes.
+    rows
+        labels of the rows, without repeats.
+    price
+        what one row pays for the items, once-for-all items left out.
+    positions
+        int64: places of the rows in what `run` was given.
+    columns
+        int64: places of the features among the forest's.
+    number
+        requests of a walk are numbered from 0.
+    """
+
+    items: tuple[str, ...]
+    features: tuple[str, ...]
+    rows: pd.Index[Any]
+    price: Fraction
+    positions: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    number: int
+
+    def __str__(self) -> str:
+        bought = ", ".join(map(repr, self.items)) or "nothing"
+        named = "item" if len(self.items) == 1 else "items"
+        return f"request {self.number} ({named} {bought} for {len(self.rows)} row{'s' * (len(self.rows) != 1)})"
+
+
+Acquire = Callable[[Request], Any]
+"""Serves a request, or returns an awaitable that does, in one of the forms that `prunemodels.on_demand.answers.read` takes."""
+
+
+def from_table(X: Any) -> Acquire:
+    """An `acquire` that looks values up in a full table: for tests, simulations, and features that are at hand.
+
+    Parameters
+    ----------
+    X
+        shape (n, n_features). A pandas table is looked up by the rows' labels and the features' names, anything else by
+        position. Masked cells of a ``numpy.ma`` array are unavailable.
+
+    Raises
+    ------
+    InvalidInputError
+        if X has labels twice, or is not two-dimensional.
+    """
+    if isinstance(X, pd.DataFrame):
+        if not X.index.is_unique:
+            raise InvalidInputError(f"from_table: X has the row {X.index[X.index.duplicated()][0]!r} twice; give each label once")
+        named = X.set_axis([str(c) for c in X.columns], axis=1)
+        return lambda request: named.loc[request.rows, list(request.features)]
+    cells = X.to_numpy() if hasattr(X, "to_numpy") else np.ma.asarray(X) if np.ma.isMaskedArray(X) else np.asarray(X)
+    if cells.ndim != 2:
+        raise InvalidInputError(f"from_table: X has shape {cells.shape}; give a table with one row an example")
+    return lambda request: cells[request.positions[:, None], request.columns]

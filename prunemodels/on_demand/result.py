@@ -1,0 +1,104 @@
+"""What came out: predictions, what was bought for them, and how sure they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class OnDemandResult:
+    """Predictions of n rows by T trees, with their purchases.
+
+    Parameters
+    ----------
+    rows
+        the rows' labels.
+    predictions
+        shape (n,): labels (classification), or numbers.
+    probabilities
+        float64, shape (n, K), in the order of the forest's classes; None for regression. Of rows that stopped early, or are not
+        finished, they count an open tree by what the node predicts at which the row stands.
+    bought
+        for each row the names of the items that it paid, in order. Items that are paid once for all rows stand in `once`.
+    once
+        the items that were paid once for all rows, in order.
+    units, unit
+        what each row paid is ``units * unit``: int64 of shape (n,), and a fraction.
+    once_cost
+        the price of the items in `once`.
+    finished
+        bool, shape (n,): the row's prediction stands. All true, but for the result of a walk that was broken off.
+    stopped_early
+        bool, shape (n,): trees were left open that cannot change the predicted class any more (regression: beyond the tolerance).
+    fell_back
+        bool, shape (n,): a feature could not be had, and some tree answered with the node's own prediction.
+    trees_finished
+        int64, shape (n,): trees that were walked to a leaf, or to a feature that could not be had.
+    rounds, requests
+        rounds of requests, and requests in all; those that failed are counted too.
+    """
+
+    rows: pd.Index[Any]
+    predictions: NDArray[Any]
+    probabilities: NDArray[np.float64] | None
+    bought: tuple[tuple[str, ...], ...]
+    once: tuple[str, ...]
+    units: NDArray[np.int64]
+    unit: Fraction
+    once_cost: Fraction
+    finished: NDArray[np.bool_]
+    stopped_early: NDArray[np.bool_]
+    fell_back: NDArray[np.bool_]
+    trees_finished: NDArray[np.int64]
+    rounds: int
+    requests: int
+
+    @cached_property
+    def exact_cost(self) -> tuple[Fraction, ...]:
+        """What each row paid, evaluation of splits included, as fractions."""
+        return tuple(int(u) * self.unit for u in self.units)
+
+    @cached_property
+    def cost(self) -> NDArray[np.float64]:
+        """float64, shape (n,): `exact_cost`, each correctly rounded."""
+        amounts, place = np.unique(self.units, return_inverse=True)
+        return np.array([float(int(u) * self.unit) for u in amounts], dtype=np.float64)[place]
+
+    @cached_property
+    def exact_mean_cost(self) -> Fraction:
+        """Mean of the rows' costs, plus what is paid once for all in full.
+
+        It is the cost that ``evaluate`` reports, which counts items paid once for all also where no row gets to the splits that
+        need them.
+        """
+        return sum(map(int, self.units)) * self.unit / len(self.units) + self.once_cost
+
+    @property
+    def mean_cost(self) -> float:
+        """`exact_mean_cost` as a float."""
+        return float(self.exact_mean_cost)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line a row: prediction, cost, bought, and the flags."""
+        columns = {
+            "prediction": self.predictions,
+            "cost": self.cost,
+            "bought": list(self.bought),
+            "finished": self.finished,
+            "stopped_early": self.stopped_early,
+            "fell_back": self.fell_back,
+            "trees_finished": self.trees_finished,
+        }
+        return pd.DataFrame(columns, index=self.rows)
+
+    def __repr__(self) -> str:
+        flags = {"stopped early": self.stopped_early, "fell back": self.fell_back, "not finished": ~self.finished}
+        told = "".join(f", {int(flag.sum())} {name}" for name, flag in flags.items() if flag.any())
+        return f"OnDemandResult({len(self.rows)} rows, mean cost {self.mean_cost:.6g}, {self.requests} requests{told})"

@@ -1,0 +1,41 @@
+"""One row after the other: go down the trees as far as the known features lead, and see what is asked for next.
+
+Rows are served independently, so these loops run over rows and then trees; what they share is only how requests are batched.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+UNKNOWN, KNOWN, LOST = 0, 1, 2
+"""What is known of a feature of a row; LOST: it was asked for and cannot be had."""
+
+
+@njit(cache=True)
+def _advance(rows, node, trees, cells, status, step_units, steps):  # type: ignore[no-untyped-def]
+    """Walk each tree down to a leaf, or to a split whose feature is not known; add up the price of the splits passed."""
+    left, right, column, threshold, missing_left = trees
+    for i in rows:
+        for t in range(node.shape[1]):
+            h = node[i, t]
+            while left[h] >= 0 and status[i, column[h]] == KNOWN:
+                f = column[h]
+                x = cells[i, f]
+                go_left = missing_left[h] if x != x else float(x) <= threshold[h]
+                h = left[h] if go_left else right[h]
+                steps[i] += step_units[f]
+            node[i, t] = h
+
+
+@njit(cache=True)
+def _ask_for_all(rows, node, trees, status, wanted, done):  # type: ignore[no-untyped-def]
+    """Every feature at which a tree waits is needed for certain, whatever the others bring."""
+    left, column = trees[0], trees[2]
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        done[k] = True
+        for t in range(node.shape[1]):
+            h = node[i, t]
+            if left[h] >= 0 and status[i, column[h]] == UNKNOWN:
+                wanted[k, column[h]] = True
+                done[k] = False

@@ -1,0 +1,188 @@
+"""When a row's answer is decided though trees are open, and what to ask for while it is not.
+
+Let E_t be the nodes of tree t where the row's walk can still end, given the features that are known: leaves, and splits whose
+feature may turn out not to be had. Whatever comes, tree t answers the value of some v in E_t, so for each class k
+
+    low_k = sum_t min over v in E_t of value[v, k]   <=   sum of the answers   <=   high_k = sum_t max ... value[v, k]     (1)
+
+scikit-learn adds the T answers one by one and divides by T. With u = 2^-53, g = T u / (1 - T u) and
+A = sum_t max |value in tree t|, each of the sums in (1), and the forest's own, is off by at most g A, and the quotient by
+u (1 + g) A / T more. Hence class k wins in scikit-learn's own arithmetic, ties excluded, where for every other class j
+
+    low_k - high_j  >  slack,        slack = 8 (T + 2) u A  >=  4 g A + 2 u (1 + g) A + the rounding of the difference     (2)
+
+A regression forest's mean is known to within `tolerance` where guess - low and high - guess are at most T tolerance, less the
+slack. The guess of an open tree is the value of the split where it waits, which is in E_t.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.ensemble import Ensemble
+from prunemodels.on_demand.steps import KNOWN, UNKNOWN
+
+UNIT_ROUNDOFF = 2.0**-53
+"""u of (2): half the distance from 1 to the next float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class Extremes:
+    """What any row can be answered below a node.
+
+    Parameters
+    ----------
+    low, high
+        float64, shape (n, K): least and greatest value of a node's subtree, itself included.
+    slack
+        of (2).
+    deepest
+        depth of the deepest node.
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    slack: float
+    deepest: int
+
+
+def extremes_of(ensemble: Ensemble) -> Extremes:
+    """Extremes of every subtree, in one pass from the leaves up."""
+    low, high = ensemble.value.copy(), ensemble.value.copy()
+    _widen(ensemble.left, ensemble.right, low, high)
+    largest = np.maximum.reduceat(np.abs(ensemble.value).max(axis=1), ensemble.roots).sum()
+    slack = 8 * (ensemble.n_trees + 2) * UNIT_ROUNDOFF * float(largest) + np.finfo(np.float64).tiny
+    return Extremes(low, high, float(slack), int(ensemble.depth.max()))
+
+
+@njit(cache=True)
+def _widen(left, right, low, high):  # type: ignore[no-untyped-def]
+    """Children stand behind their parents, so a pass downwards in the ids goes up the trees."""
+    for h in range(left.shape[0] - 1, -1, -1):
+        if left[h] >= 0:
+            for k in range(low.shape[1]):
+                low[h, k] = min(low[h, k], low[left[h], k], low[right[h], k])
+                high[h, k] = max(high[h, k], high[left[h], k], high[right[h], k])
+
+
+@njit(cache=True)
+def _ask_for_one(  # type: ignore[no-untyped-def]
+    rows,
+    node,
+    trees,
+    cells,
+    status,
+    value,
+    low,
+    high,
+    slack,
+    deepest,
+    tolerance,
+    place,
+    needs,
+    price,
+    bought,
+    wanted,
+    done,
+    early,
+):
+    """Stop where (2) holds; else ask for one feature.
+
+    ``place[t]`` is tree t's place in a given order: the first tree that waits decides. Where ``place`` is empty, feature f
+    scores how far apart the answers of the trees that wait for it can be, over the square root of what is still to be paid for
+    it: over the price itself, features that are cheap and settle little would all be bought first.
+    """
+    left, column = trees[0], trees[2]
+    n_trees, n_classes = node.shape[1], value.shape[1]
+    score, total = np.zeros(needs.shape[0]), np.zeros((3, n_classes))  # total: low, high and guess
+    ends, stack = np.zeros((2, n_classes)), np.zeros(deepest + 2, dtype=np.int64)
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        score[:] = -1.0
+        total[:] = 0.0
+        first, asked = n_trees, -1
+        for t in range(n_trees):
+            h = node[i, t]
+            f = column[h]
+            for c in range(n_classes):
+                ends[0, c] = ends[1, c] = value[h, c]
+            if left[h] >= 0 and status[i, f] == UNKNOWN:
+                _reach(h, cells[i], status[i], trees, value, low, high, ends, stack)
+                score[f] = max(score[f], 0.0) + _widest(ends)
+                if place.shape[0] and place[t] < first:
+                    first, asked = place[t], f
+            for c in range(n_classes):
+                total[0, c] += ends[0, c]
+                total[1, c] += ends[1, c]
+                total[2, c] += value[h, c]
+        if score.shape[0] == 0 or score.max() < 0:
+            done[k] = True
+        elif _decided(total, slack, tolerance, n_trees):
+            done[k] = early[k] = True
+        else:
+            wanted[k, asked if place.shape[0] else _best_buy(score, needs, price, bought[i])] = True
+
+
+@njit(cache=True)
+def _reach(start, cells, status, trees, value, low, high, ends, stack):  # type: ignore[no-untyped-def]
+    """Widen `ends` (least, greatest) to E_t below a node; subtrees that cannot widen it are passed over."""
+    left, right, column, threshold, missing_left = trees
+    stack[0] = start
+    n = 1
+    while n:
+        n -= 1
+        h = stack[n]
+        while left[h] >= 0 and status[column[h]] == KNOWN:
+            x = cells[column[h]]
+            h = left[h] if (missing_left[h] if x != x else float(x) <= threshold[h]) else right[h]
+        inside = True
+        for c in range(value.shape[1]):
+            inside = inside and low[h, c] >= ends[0, c] and high[h, c] <= ends[1, c]
+            ends[0, c] = min(ends[0, c], value[h, c])
+            ends[1, c] = max(ends[1, c], value[h, c])
+        if not inside and left[h] >= 0 and status[column[h]] == UNKNOWN:
+            stack[n], stack[n + 1] = left[h], right[h]
+            n += 2
+
+
+@njit(cache=True)
+def _widest(ends):  # type: ignore[no-untyped-def]
+    """How far apart the possible answers are, in the class where that is most."""
+    widest = 0.0
+    for c in range(ends.shape[1]):
+        widest = max(widest, ends[1, c] - ends[0, c])
+    return widest
+
+
+@njit(cache=True)
+def _decided(total, slack, tolerance, n_trees):  # type: ignore[no-untyped-def]
+    """(2), or, with a tolerance (regression), whether the guess is that near whatever comes."""
+    if tolerance >= 0:
+        return max(total[1, 0] - total[2, 0], total[2, 0] - total[0, 0]) + slack <= tolerance * n_trees
+    winner = np.argmax(total[2])
+    for c in range(total.shape[1]):  # noqa: SIM110 (a loop that is compiled)
+        if c != winner and not total[0, winner] - total[1, c] > slack:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _best_buy(score, needs, price, bought):  # type: ignore[no-untyped-def]
+    """The feature that waits with the highest score per root of the price; what is free goes first."""
+    best, best_free, best_score = -1, False, -1.0
+    for f in range(score.shape[0]):
+        if score[f] < 0:
+            continue
+        owed = 0.0
+        for m in range(needs.shape[1]):
+            if needs[f, m] and not bought[m]:
+                owed += price[m]
+        free = owed == 0
+        here = score[f] if free else score[f] / np.sqrt(owed)
+        if best < 0 or (free and not best_free) or (free == best_free and here > best_score):
+            best, best_free, best_score = f, free, here
+    return best

@@ -1,0 +1,82 @@
+"""From where the rows stand to predictions and purchases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from prunemodels.on_demand.plan import Plan
+from prunemodels.on_demand.result import OnDemandResult
+from prunemodels.on_demand.steps import LOST
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Where n rows stand in T trees, what they know of F features, and what they paid of M items.
+
+    Parameters
+    ----------
+    node
+        int32, shape (n, T).
+    status
+        uint8, shape (n, F): unknown, known or lost.
+    paid_by
+        int32, shape (n, M): number of the request that paid the item, -1 if it was not paid.
+    steps
+        int64, shape (n,): price of the splits evaluated, in units.
+    done, early
+        bool, shape (n,): rows whose prediction stands, and those of them with open trees.
+    """
+
+    node: NDArray[np.int32]
+    status: NDArray[np.uint8]
+    paid_by: NDArray[np.int32]
+    steps: NDArray[np.int64]
+    done: NDArray[np.bool_]
+    early: NDArray[np.bool_]
+
+
+def result_of(plan: Plan, rows: pd.Index[Any], at: Standing, rounds: int, requests: int) -> OnDemandResult:
+    """Average the trees as scikit-learn does, and add up the purchases."""
+    trees, costs = plan.ensemble, plan.costs
+    total = np.zeros((len(rows), trees.value.shape[1]))
+    for t in range(trees.n_trees):  # in scikit-learn's order: its sums, to the last bit
+        total += trees.value[at.node[:, t]]
+    total /= trees.n_trees
+    classes = trees.classes
+    lost = np.zeros((len(rows), trees.n_trees), dtype=bool)
+    if plan.names:
+        lost = trees.is_split[at.node] & (np.take_along_axis(at.status, plan.column[at.node], axis=1) == LOST)
+    paid = at.paid_by >= 0
+    for_all = np.flatnonzero(costs.paid_once & paid.any(axis=0))
+    first = [int(at.paid_by[paid[:, m], m].min()) for m in for_all]
+    return OnDemandResult(
+        rows=rows,
+        predictions=total[:, 0] if classes is None else classes.take(np.argmax(total, axis=1), axis=0),
+        probabilities=None if classes is None else total,
+        bought=_bought(costs.names, np.where(costs.paid_once, -1, at.paid_by)),
+        once=tuple(costs.names[m] for m in for_all[np.argsort(first, kind="stable")]),
+        units=at.steps + paid @ plan.item_units,
+        unit=plan.unit,
+        once_cost=sum((costs.prices[m] for m in for_all), Fraction(0)),
+        finished=at.done,
+        stopped_early=at.early,
+        fell_back=np.any(lost, axis=1),
+        trees_finished=(~trees.is_split[at.node] | lost).sum(axis=1),
+        rounds=rounds,
+        requests=requests,
+    )
+
+
+def _bought(names: tuple[str, ...], paid_by: NDArray[np.int32]) -> tuple[tuple[str, ...], ...]:
+    """Each row's items by the request that paid them, then in the order of the items."""
+    row, item = np.nonzero(paid_by >= 0)
+    order = np.lexsort((item, paid_by[row, item], row))
+    named = [names[m] for m in item[order]]
+    ends = np.cumsum(np.bincount(row, minlength=paid_by.shape[0])).tolist()
+    return tuple(tuple(named[a:b]) for a, b in zip([0, *ends[:-1]], ends, strict=True))

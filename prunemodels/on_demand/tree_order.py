@@ -1,0 +1,64 @@
+"""A fixed order of the trees in which the first ones are cheap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.cost_items import CostItems
+from formulations.ensemble import Ensemble
+from formulations.routing import as_rows, leaves_of
+from prunemodels.costs import Costs, cost_items
+from prunemodels.forests import check_columns, read_forest
+
+
+def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]:
+    """Order the trees so that each adds as little to the mean cost as possible, given what the ones before it bought.
+
+    Parameters
+    ----------
+    forest
+        a fitted forest, or an `Ensemble`.
+    X
+        examples like those to come, shape (N, n_features); some hundred are enough.
+    costs
+        as `OnDemandPredictor`. Items paid once for all count nothing.
+
+    Returns
+    -------
+    array
+        int64, shape (T,): a permutation of the trees, for ``OnDemandPredictor(order=...)``.
+
+    Raises
+    ------
+    InvalidInputError, UnsupportedModelError, NotFittedForestError
+        as `problem_from_forest`.
+    """
+    trees = forest if isinstance(forest, Ensemble) else read_forest(forest)
+    check_columns(X, trees.feature_names)
+    items = cost_items(costs, trees)
+    uses = _items_on_path(trees, items)[leaves_of(trees, as_rows(X, trees.n_features))]
+    price = np.where(items.paid_once, 0.0, items.price)
+    bought = np.zeros(uses.shape[1:], dtype=bool)
+    left, order = list(range(trees.n_trees)), []
+    while left:
+        extra = [float(((uses[t] & ~bought) @ price).sum()) for t in left]
+        cheapest = left.pop(int(np.argmin(extra)))
+        bought |= uses[cheapest]
+        order.append(cheapest)
+    return np.array(order, dtype=np.int64)
+
+
+def _items_on_path(trees: Ensemble, items: CostItems) -> NDArray[np.bool_]:
+    """bool, shape (n, M): the items that a row pays on its way to a node, in this tree alone."""
+    needs = np.zeros((items.n_features, items.n_items), dtype=bool)
+    for f, needed in enumerate(items.needs):
+        needs[f, list(needed)] = True
+    path = np.zeros((trees.n_nodes, items.n_items), dtype=bool)
+    for depth in range(1, int(trees.depth.max()) + 1):
+        nodes = np.flatnonzero(trees.depth == depth)
+        above = trees.parent[nodes]
+        path[nodes] = path[above] | needs[trees.feature[above]]
+    return path

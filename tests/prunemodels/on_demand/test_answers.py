@@ -1,0 +1,235 @@
+"""Forms in which values may come, and what is refused."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import prunemodels as pm
+from prunemodels.on_demand import UNAVAILABLE, OnDemandPredictor, Request, from_table
+from prunemodels.on_demand.answers import read
+from tests.prunemodels.forest_kinds import fitted
+
+ROWS = pd.Index(["p", "q", "r"])
+BOTH = Request(("g",), ("a", "b"), ROWS, Fraction(5), np.arange(3), np.arange(2), 7)
+ONE = Request(("a",), ("a",), ROWS, Fraction(5), np.arange(3), np.arange(1), 7)
+CELLS = np.array([[1, 2], [3, 4], [5, 6.5]])
+FRAME = pd.DataFrame(CELLS, index=ROWS, columns=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        CELLS,
+        CELLS.tolist(),
+        FRAME,
+        FRAME.loc[["r", "p", "q"], ["b", "a"]],
+        FRAME.convert_dtypes(),
+        {"b": CELLS[:, 1], "a": [1, 3, 5]},
+        {"a": FRAME["a"], "b": FRAME["b"]},
+        CELLS.astype(object),
+        [[Decimal(1), 2], [Fraction(3), 4], [5, "6.5"]],
+        CELLS.astype(np.float16),
+    ],
+)
+def test_all_forms_mean_the_same(answer):
+    """Arrays, lists, tables in any order, mappings, and numbers of any kind."""
+    values, had = read(answer, BOTH)
+    assert (values.dtype, had.dtype) == (np.float32, np.bool_)
+    assert values.tolist() == CELLS.tolist()
+    assert had.all()
+
+
+def test_polars_tables_are_taken_by_column():
+    """Other tables are taken by name."""
+    polars = pytest.importorskip("polars")
+    assert read(polars.DataFrame(CELLS[:, ::-1], schema=["b", "a"]), BOTH)[0].tolist() == CELLS.tolist()
+
+
+@pytest.mark.parametrize(
+    "answer", [[1, 3, 5], np.array([[1], [3], [5]]), FRAME["a"], FRAME["a"].iloc[::-1], FRAME[["a"]], {"a": [1, 3, 5]}]
+)
+def test_one_feature_may_come_as_a_column(answer):
+    """For a single feature, a flat list or a Series is enough."""
+    assert read(answer, ONE)[0].tolist() == [[1], [3], [5]]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [[1, UNAVAILABLE], [UNAVAILABLE, UNAVAILABLE], [5, 6.5]],
+        np.ma.array(CELLS, mask=[[0, 1], [1, 1], [0, 0]]),
+        {"a": [1, UNAVAILABLE, 5], "b": np.ma.array([2, 4, 6.5], mask=[1, 1, 0])},
+        pd.DataFrame({"a": [1, UNAVAILABLE, 5], "b": [UNAVAILABLE, UNAVAILABLE, 6.5]}, index=ROWS),
+        np.ma.array([[1, UNAVAILABLE], [0, UNAVAILABLE], [5, 6.5]], dtype=object, mask=[[0, 0], [1, 0], [0, 0]]),
+    ],
+)
+def test_what_was_not_had(answer):
+    """Marked by UNAVAILABLE or by a mask, cell by cell; nothing is left of a masked number."""
+    values, had = read(answer, BOTH)
+    assert had.tolist() == [[True, False], [False, False], [True, True]]
+    assert values.tolist() == [[1, 0], [0, 0], [5, 6.5]]
+
+
+def test_a_column_or_all_can_be_unavailable():
+    """In a mapping a column; instead of an answer, everything."""
+    assert read({"a": UNAVAILABLE, "b": [2, 4, 6]}, BOTH)[1].tolist() == [[False, True]] * 3
+    assert not read(UNAVAILABLE, BOTH)[1].any()
+    assert repr(UNAVAILABLE) == "UNAVAILABLE"
+
+
+def test_nan_is_a_value():
+    """NaN, None and NA were measured and are missing: had, and routed as missing values."""
+    for answer in (
+        [[np.nan, 2], [3, np.nan], [5, 6]],
+        [[None, 2], [3, None], [5, 6]],
+        pd.DataFrame({"a": pd.array([None, 3, 5], dtype="Int64"), "b": pd.array([2, pd.NA, 6], dtype="Float64")}, index=ROWS),
+    ):
+        values, had = read(answer, BOTH)
+        assert had.all()
+        assert np.isnan(values).tolist() == [[True, False], [False, True], [False, False]]
+
+
+def test_a_masked_infinity_is_no_matter():
+    """What was not had is not looked at."""
+    assert read(np.ma.array([[np.inf, 1], [1, 1], [1, 1]], mask=[[1, 0], [0, 0], [0, 0]]), BOTH)[0][0, 0] == 0
+
+
+REFUSED = [
+    (CELLS[:2], r"it has shape \(2, 2\); give \(3, 2\)"),
+    (CELLS.T, r"it has shape \(2, 3\); give \(3, 2\)"),
+    ([1, 2, 3], r"it has shape \(3,\); give \(3, 2\)"),
+    (None, r"it has shape \(\); give \(3, 2\)"),
+    ([[1, 2], [3], [5, 6]], r"it is ragged .*; give shape \(3, 2\)"),
+    ([[1, 2], [3, np.inf], [5, 6]], "'b' of row 'q' is infinite as a float32"),
+    ([[1, 2], [3, 4], [-1e39, 6]], "'a' of row 'r' is infinite as a float32"),
+    ([[1, 2], [3, "many"], [5, 6]], "'b' is not numeric"),
+    ([[1, 2], [3, [4]], [5, 6]], "ragged"),
+    ({"a": [1, 2, 3]}, "the feature 'b' was asked for and is absent"),
+    ({"a": [1, 2, 3], "b": [1, 2, 3], "c": [1, 2, 3]}, "the feature 'c' was not asked for; give 'a', 'b' alone"),
+    ({"a": [1, 2, 3], "b": [1, 2]}, r"'b' has shape \(2,\) for 3 rows"),
+    ({"a": [1, 2, 3], "b": 5}, r"'b' has shape \(\) for 3 rows"),
+    (FRAME["a"], r"it has shape \(3,\); give \(3, 2\)"),
+    (FRAME.reset_index(drop=True), "the row 'p' is not in the table's index"),
+    (FRAME.loc[["p", "q"]], "the row 'r' is not in the table's index; give every row, with UNAVAILABLE"),
+    (pd.concat([FRAME, FRAME[:1]]), "the row 'p' stands there twice"),
+    (pd.concat([FRAME, FRAME[:1].set_axis(["s"])]), "the row 's' was not asked for"),
+]
+
+
+@pytest.mark.parametrize(("answer", "message"), REFUSED)
+def test_what_is_refused(answer, message):
+    """Wrong shapes, rows and features that were not asked for, infinities and text are refused, naming row and feature."""
+    with pytest.raises(pm.InvalidInputError, match=message):
+        read(answer, BOTH)
+
+
+def test_values_are_routed_as_float32():
+    """A value just above a threshold that rounds onto it goes left, as in scikit-learn."""
+    case = fitted("tree")
+    threshold = case.forest.tree_.threshold[0]
+    X = np.tile(case.X[0], (2, 1))
+    X[:, case.forest.tree_.feature[0]] = threshold + 1e-12, np.nextafter(np.float32(threshold), np.float32(9))
+    assert np.array_equal(OnDemandPredictor(case.forest, 1, lambda r: X[r.positions[:, None], r.columns]).run(2).probabilities,
+                          case.forest.predict_proba(X))  # fmt: skip
+
+
+GOOD = {"forest": "random forest, named features", "costs": 1, "acquire": from_table(np.zeros((3, 5)))}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"acquire": 3}, "acquire is int, not callable; for a full table give from_table"),
+        ({"costs": [1, 2]}, "costs has 2 prices"),
+        ({"costs": pm.CostItems.plain([1, 2])}, "costs has prices for 2 features, the forest was trained on 5"),
+        ({"evaluation_cost": -1}, "evaluation_cost is -1"),
+        ({"order": "best"}, "order is 'best'; give 'adaptive', 'forest', or a permutation"),
+        ({"order": [0, 1]}, "order is no permutation of the trees 0 to 2"),
+        ({"order": [0, 1, 1]}, "order is no permutation"),
+        ({"order": [0.0, 1.0, 2.0]}, "order is no permutation"),
+        ({"tolerance": 0.1}, "tolerance is for regression"),
+        ({"max_rows": 0}, "max_rows is 0; give the most rows of a request"),
+        ({"forest": "regression tree", "early_stopping": True}, "early_stopping: .* give tolerance"),
+        ({"forest": "regression tree", "tolerance": -1}, "tolerance is -1; give a finite number"),
+        ({"forest": "regression tree", "tolerance": np.nan}, "tolerance is nan"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    """Each says which argument, which value, and what to do."""
+    given = {**GOOD, **options}
+    with pytest.raises(pm.InvalidInputError, match=message):
+        OnDemandPredictor(fitted(given.pop("forest")).forest, given.pop("costs"), given.pop("acquire"), **given)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["p", "q", "p"], "rows has 'p' twice"),
+        ([], "rows is empty"),
+        (0, "rows is empty"),
+        (-3, "rows is empty"),
+        (True, "rows is bool; give the rows' labels"),
+        ("patient", "rows is str"),
+        (2.0, "rows is float"),
+        (np.zeros((2, 2)), "rows is ndarray"),
+        (pd.DataFrame({"a": [1]}), "rows is DataFrame"),
+        ({"p": 1}, "rows is dict"),
+    ],
+)
+def test_bad_rows_are_refused(rows, message):
+    """Rows are distinct labels, or how many there are."""
+    with pytest.raises(pm.InvalidInputError, match=message):
+        OnDemandPredictor(fitted("tree").forest, 1, GOOD["acquire"]).run(rows)
+
+
+@pytest.mark.parametrize(
+    "rows", [["p", "q", "r"], ROWS, np.array(["p", "q", "r"]), pd.Series(["p", "q", "r"]), ("p", "q", "r"), np.int64(3)]
+)
+def test_rows_in_any_form(rows):
+    """Lists, indices, arrays, Series, or a number."""
+    result = OnDemandPredictor(fitted("tree").forest, 1, GOOD["acquire"]).run(rows)
+    assert list(result.rows) == (["p", "q", "r"] if not isinstance(rows, np.integer) else [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({"z": [1, 2, 3]}, "known has 'z', the forest has no such feature"),
+        ({"a": [1, 2]}, r"known: 'a' has shape \(2,\) for 3 rows"),
+        ({"a": [1, np.inf, 3]}, "known: 'a' of row 1 is infinite"),
+        ([1, 2, 3], "known is list; give a mapping"),
+        (pd.DataFrame({"a": [1, 2, 3]}, index=[5, 6, 7]), "known: its index differs from the rows"),
+    ],
+)
+def test_bad_known_values_are_refused(known, message):
+    """Features by name, one finite value or NaN a row."""
+    with pytest.raises(pm.InvalidInputError, match=message):
+        OnDemandPredictor(fitted(GOOD["forest"]).forest, 1, GOOD["acquire"]).start(3, known=known)
+
+
+def test_questions_that_a_predictor_cannot_answer():
+    """Probabilities of a regressor, or under early stopping, and a regressor's classes."""
+    table = from_table(rows := np.zeros((2, 5)))
+    with pytest.raises(pm.InvalidInputError, match="early stopping leaves probabilities open"):
+        OnDemandPredictor(fitted("tree").forest, 1, table, early_stopping=True).predict_proba(len(rows))
+    regressor = OnDemandPredictor(fitted("regression tree").forest, 1, table)
+    with pytest.raises(pm.InvalidInputError, match="a regression forest has no probabilities"):
+        regressor.predict_proba(2)
+    with pytest.raises(AttributeError, match="no classes"):
+        _ = regressor.classes_
+    assert set(regressor.features) <= {"x0", "x1", "x2", "x3", "x4"}
+
+
+def test_unfitted_and_other_models_are_refused():
+    """As everywhere in the package."""
+    from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+
+    with pytest.raises(pm.NotFittedForestError):
+        OnDemandPredictor(RandomForestClassifier(), 1, GOOD["acquire"])
+    with pytest.raises(pm.UnsupportedModelError):
+        OnDemandPredictor(GradientBoostingClassifier(), 1, GOOD["acquire"])

@@ -1,0 +1,187 @@
+"""Whatever goes wrong, what was bought is known and kept."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import prunemodels as pm
+from prunemodels.on_demand import (
+    UNAVAILABLE,
+    AcquisitionFailedError,
+    InterruptedAcquisitionError,
+    OnDemandPredictor,
+    from_table,
+)
+from tests.prunemodels.forest_kinds import fitted
+from tests.prunemodels.on_demand.cases import forest_of, random_case, stump
+from tests.prunemodels.on_demand.reference import Spy
+
+THREE = forest_of(*[stump(f, (1, 0), (0, 1)) for f in range(3)], n_features=3)
+
+
+def test_a_failing_lab_by_hand():
+    """The second of three requests fails: the first is kept and paid, the third was not asked; going on asks for two."""
+    spy = Spy(np.array([[0, 1, 1.0], [0, 0, 0]]), fails=frozenset([1]))
+    with pytest.raises(AcquisitionFailedError, match="the line is dead") as caught:
+        OnDemandPredictor(THREE, [3, 4, 5], spy).run(["p", "q"])
+    error = caught.value
+    assert isinstance(error.__cause__, ConnectionError)
+    assert (error.request.items, error.request.features, list(error.request.rows)) == (("x1",), ("x1",), ["p", "q"])
+    assert "request 1 (item 'x1' for 2 rows) failed" in str(error)
+    assert error.others == ()
+    partial = error.walk.result()
+    assert partial.bought == (("x0",), ("x0",))
+    assert partial.exact_cost == (3, 3)
+    assert not partial.finished.any()
+    assert (partial.rounds, partial.requests) == (1, 2)
+    assert "2 not finished" in repr(partial)
+    assert not error.walk.finished
+    result = error.walk.run()
+    assert [r.items for r in spy.requests] == [("x0",), ("x1",), ("x2",)]
+    assert result.predictions.tolist() == ["class 1", "class 0"]
+    assert result.exact_cost == (12, 12)
+    assert error.walk.finished
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), stops=st.booleans(), broken=st.integers(0, 4))
+def test_a_broken_walk_ends_like_an_unbroken_one(seed, stops, broken):
+    """However often it fails, and pickled in between, the walk ends with the same result, and pays nothing twice."""
+    case, rng = random_case(seed), np.random.default_rng(seed)
+    had = rng.random(case.X.shape) >= 0.2
+    plain, spy = Spy(case.X, had), Spy(case.X, had, frozenset(rng.integers(0, 8, broken).tolist()))
+    options = {"evaluation_cost": case.evaluation, "early_stopping": stops}
+    expected = OnDemandPredictor(case.trees, case.costs, plain, **options).run(len(case.X))
+    walk = OnDemandPredictor(case.trees, case.costs, spy, **options).start(len(case.X))
+    while not walk.finished:
+        try:
+            result = walk.run()
+        except AcquisitionFailedError as error:
+            walk = pickle.loads(pickle.dumps(error.walk))
+            walk.acquire = spy
+    result = walk.run()  # again: nothing is left to do
+    assert sorted(spy.asked()) == sorted(plain.asked())
+    assert len(spy.asked()) == len(set(spy.asked()))
+    assert np.array_equal(result.predictions, expected.predictions)
+    assert np.array_equal(result.units, expected.units)
+    assert [sorted(b) for b in result.bought] == [sorted(b) for b in expected.bought]
+    assert np.array_equal(result.probabilities, expected.probabilities)
+    assert np.array_equal(result.stopped_early, expected.stopped_early)
+
+
+def test_what_cannot_be_had_by_hand():
+    """What is not delivered is not paid; the split that tests it answers with its own prediction, and the row is flagged."""
+    forest = forest_of(stump(0, (1, 0), (0, 1), root=(0.2, 0.8)), stump(1, (1, 0), (0, 1)), n_features=2)
+    had = np.array([[False, True], [True, True]])
+    result = OnDemandPredictor(forest, [3, 4], Spy(np.zeros((2, 2)), had)).run(2)
+    assert result.probabilities.tolist() == [[0.6, 0.4], [1.0, 0.0]]
+    assert result.fell_back.tolist() == [True, False]
+    assert result.bought == (("x1",), ("x0", "x1"))
+    assert result.exact_cost == (4, 7)
+    assert result.finished.all()
+    assert result.trees_finished.tolist() == [2, 2]
+    assert "1 fell back" in repr(result)
+
+
+def test_an_item_is_paid_if_it_brings_something():
+    """Of a group one feature is lost: the group is paid. Of two items, one of which brings nothing by itself: neither is paid."""
+    forest = forest_of(stump(0, (1, 0), (0, 1)), stump(1, (1, 0), (0, 1)), n_features=2)
+    group = pm.CostItems.grouped(["g", "g"], {"g": 5})
+    result = OnDemandPredictor(forest, group, Spy(np.zeros((1, 2)), np.array([[False, True]]))).run(1)
+    assert result.exact_cost == (5,)
+    blood = pm.CostItems.from_items({"a": 1, "blood": 2}, [["a", "blood"], ["blood"]])
+    spy = Spy(np.zeros((1, 2)), np.array([[False, False]]))
+    result = OnDemandPredictor(forest, blood, spy).run(1)
+    assert [(r.items, r.features) for r in spy.requests] == [(("a", "blood"), ("x0", "x1"))]
+    assert (result.exact_cost, result.bought) == ((0,), ((),))
+
+
+def test_a_whole_request_can_be_unavailable():
+    """UNAVAILABLE for an answer loses it all; the forest of roots answers."""
+    case = fitted("random forest, 3 string labels")
+    result = OnDemandPredictor(case.forest, 1, lambda request: UNAVAILABLE).run(4)
+    roots = np.mean([tree.tree_.value[0, 0] for tree in case.forest.estimators_], axis=0)
+    assert result.probabilities == pytest.approx(np.tile(roots, (4, 1)))
+    assert result.fell_back.all()
+    assert (result.mean_cost, result.rounds) == (0, 1)
+
+
+def test_ctrl_c_carries_the_walk():
+    """An interruption while `acquire` works is a KeyboardInterrupt that carries what was bought, and the walk goes on."""
+    X = np.zeros((2, 3))
+    spy = Spy(X)
+
+    def acquire(request):
+        if request.items == ("x1",) and len(spy.requests) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        return spy(request)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        OnDemandPredictor(THREE, [3, 4, 5], acquire).run(2)
+    assert isinstance(caught.value, InterruptedAcquisitionError)
+    walk = caught.value.walk
+    assert walk.result().exact_cost == (3, 3)
+    spy.requests.clear()
+    assert walk.run().exact_cost == (12, 12)
+    assert [r.items for r in spy.requests if r.items != ("x1",)] == [("x2",)]
+
+
+def test_an_answer_that_arrived_is_entered_after_an_interruption(monkeypatch):
+    """An answer that was handed over before the interruption struck is not asked for again."""
+    spy = Spy(np.zeros((2, 3)))
+    walk = OnDemandPredictor(THREE, [3, 4, 5], spy).start(2)
+    settle, calls = walk._settle, []
+
+    def interrupted():
+        calls.append(len(walk._arrived))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        settle()
+
+    monkeypatch.setattr(walk, "_settle", interrupted)
+    with pytest.raises(InterruptedAcquisitionError):
+        walk.run()
+    monkeypatch.undo()
+    assert walk.result().bought == (("x0", "x1"), ("x0", "x1"))
+    assert walk.run().exact_cost == (12, 12)
+    assert len(spy.asked()) == 6
+
+
+def test_entering_an_answer_twice_changes_nothing():
+    """An interruption may strike between entering an answer and striking it off the list."""
+    walk = OnDemandPredictor(THREE, [3, 4, 5], Spy(np.zeros((2, 3)))).start(2)
+    requests = next(walk._rounds())
+    walk.take(requests[0], [0, 0])
+    walk.take(requests[1], [0, UNAVAILABLE])
+    before = walk.result()
+    walk._arrived.append((requests[0], (np.zeros((2, 1), np.float32), np.ones((2, 1), bool))))
+    after = walk.result()
+    assert before.bought == after.bought == (("x0", "x1"), ("x0",))
+    assert np.array_equal(before.units, after.units)
+
+
+def test_a_refused_answer_is_a_failure_that_keeps_the_walk():
+    """An answer of the wrong shape names item and row count, is not paid, and can be asked for again."""
+    answers = iter([np.zeros((2, 1)), np.zeros((5, 1)), np.zeros((2, 1)), np.zeros((2, 1))])
+    with pytest.raises(
+        AcquisitionFailedError, match=r"request 1 \(item 'x1' for 2 rows\) is refused: it has shape \(5, 1\)"
+    ) as caught:
+        OnDemandPredictor(THREE, [3, 4, 5], lambda request: next(answers)).run(2)
+    assert isinstance(caught.value.__cause__, pm.InvalidInputError)
+    assert caught.value.walk.run().exact_cost == (12, 12)
+
+
+def test_from_table_in_a_walk_leaves_the_table_alone():
+    """What is bought is copied: neither the table nor what was known up front changes."""
+    case = fitted("random forest")
+    X, known = case.X.copy(), {"x0": case.X[:, 0].copy()}
+    OnDemandPredictor(case.forest, 1, from_table(X)).run(len(X), known=known)
+    assert np.array_equal(X, case.X)
+    assert np.array_equal(known["x0"], case.X[:, 0])

@@ -1,0 +1,175 @@
+"""What is promised: the forest's predictions, the reported cost, each item at most once; against a slow walk and scikit-learn."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import prunemodels as pm
+from formulations import NodeErrors, PruningProblem
+from formulations.node_errors import ErrorComponent
+from prunemodels.on_demand import OnDemandPredictor, from_table
+from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
+from tests.prunemodels.on_demand.cases import Case, random_case
+from tests.prunemodels.on_demand.reference import Spy, mean_of, walk_row
+
+SEEDS = st.integers(0, 2**32 - 1)
+COSTS = pm.CostItems.from_items(
+    {"blood": 2.1, "b": 7.27, "c": 1, "free": 0, "licence": 50},
+    [["b", "blood"], ["c", "blood"], ["free"], ["b", "c", "licence"], []],
+    once=["licence"],
+)
+
+
+def problem_of(case: Case) -> PruningProblem:
+    """The instance whose cost is that of a prediction of the case's rows."""
+    nothing = NodeErrors((ErrorComponent(np.zeros(case.trees.n_nodes), np.ones(case.trees.n_trees)),))
+    return PruningProblem.build(case.trees, nothing, case.X, case.costs, evaluation_cost=case.evaluation)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_are_scikit_learns_to_the_last_bit(kind):
+    """For every kind of forest, pruned: the same classes, and bit for bit the same probabilities or means."""
+    case = fitted(kind)
+    forest = pm.apply_pruning(random_pruning(pm.problem_from_forest(case.forest, case.X, costs=1)), case.forest)
+    predictor = OnDemandPredictor(forest, COSTS, from_table(case.X))
+    rows = case.X.index if hasattr(case.X, "index") else len(case.X)
+    result = predictor.run(rows)
+    assert np.array_equal(result.predictions, forest.predict(case.X))
+    assert result.predictions.dtype == forest.predict(case.X).dtype
+    assert np.array_equal(predictor.predict(rows), result.predictions)
+    if hasattr(forest, "classes_"):
+        assert np.array_equal(predictor.predict_proba(rows), forest.predict_proba(case.X))
+        assert np.array_equal(predictor.classes_, forest.classes_)
+    assert not result.fell_back.any()
+    assert not result.stopped_early.any()
+    assert result.finished.all()
+    assert (result.trees_finished == pm.read_forest(forest).n_trees).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_cost_is_the_reported_one(kind):
+    """For every kind of forest, pruned: `evaluate` and the pruning itself report the mean cost, items and evaluation together."""
+    case = fitted(kind)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=COSTS, evaluation_cost=[0.1, 0, 0.25, 1, 0])
+    pruning = random_pruning(problem)
+    forest = pm.apply_pruning(pruning, case.forest)
+    predictor = OnDemandPredictor(forest, COSTS, from_table(case.X), evaluation_cost=[0.1, 0, 0.25, 1, 0])
+    result = predictor.run(case.X.index if hasattr(case.X, "index") else len(case.X))
+    assert result.exact_mean_cost == pruning.exact_cost
+    told = pm.evaluate(forest, case.X, case.y, costs=COSTS, evaluation_cost=[0.1, 0, 0.25, 1, 0]).cost
+    assert result.mean_cost == pytest.approx(told, rel=1e-12)
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=SEEDS)
+def test_every_row_pays_what_the_problem_says(seed):
+    """Row by row and in fractions, the purchases are those of the unpruned problem."""
+    case = random_case(seed)
+    problem = problem_of(case)
+    whole = pm.Pruning.unpruned(problem)
+    result = OnDemandPredictor(case.trees, case.costs, Spy(case.X), evaluation_cost=case.evaluation).run(len(case.X))
+    for i in range(len(case.X)):
+        bought = {case.costs.names[m] for m in np.flatnonzero(whole.bought[:, i])}
+        assert {m for m in result.bought[i] if case.costs.prices[case.costs.names.index(m)]} == bought
+    for_all = {case.costs.names[m]: case.costs.prices[m] for m in np.flatnonzero(whole.bought_once)}
+    used = {m for m in result.once if case.costs.prices[case.costs.names.index(m)]}
+    assert used <= set(for_all)  # the problem counts what splits need that no row gets to
+    assert result.exact_mean_cost == whole.exact_cost - sum((for_all[m] for m in set(for_all) - used), Fraction(0))
+    assert result.once_cost == sum((case.costs.prices[case.costs.names.index(m)] for m in result.once), Fraction(0))
+    assert np.array_equal(result.cost, [float(c) for c in result.exact_cost])
+
+
+@settings(max_examples=300, deadline=None)
+@given(seed=SEEDS, lost=st.floats(0, 0.6), up_front=st.floats(0, 0.6))
+def test_against_the_slow_walk(seed, lost, up_front):
+    """With features lost and known, for every row: the same requests, purchases, nodes, flags and costs as the slow walk's."""
+    case, rng = random_case(seed, regression=seed % 3 == 0), np.random.default_rng(seed)
+    had, known = rng.random(case.X.shape) >= lost, rng.random(case.X.shape) < up_front
+    spy = Spy(case.X, had)
+    given_up_front = {f"x{f}": np.ma.array(case.X[:, f], mask=~known[:, f]) for f in range(case.X.shape[1])}
+    predictor = OnDemandPredictor(case.trees, case.costs, spy, evaluation_cost=case.evaluation)
+    result = predictor.run(len(case.X), known=given_up_front)
+    asked = spy.asked()
+    assert len(asked) == len(set(asked))
+    orders = {i: [] for i in range(len(case.X))}
+    for request in spy.requests:
+        for i in request.positions:
+            orders[i].append((set(request.items), set(request.columns.tolist())))
+    for i, x in enumerate(case.X):
+        row = walk_row(case.trees, case.costs, x, had[i], set(np.flatnonzero(known[i]).tolist()))
+        named = [
+            ({case.costs.names[m] for m in items if not case.costs.paid_once[m]}, set(features)) for items, features in row.orders
+        ]
+        once = {name for name, flag in zip(case.costs.names, case.costs.paid_once, strict=True) if flag}
+        assert sorted((sorted(i - once), sorted(f)) for i, f in orders[i]) == sorted((sorted(i), sorted(f)) for i, f in named)
+        assert result.exact_cost[i] == row.cost(case.costs, case.evaluation)
+        assert set(result.bought[i]) == {case.costs.names[m] for m in row.paid} - once
+        assert result.fell_back[i] == row.fell_back
+        mean = mean_of(case.trees, row.nodes)
+        if result.probabilities is None:
+            assert result.predictions[i] == mean[0]
+        else:
+            assert np.array_equal(result.probabilities[i], mean)
+            assert result.predictions[i] == case.trees.classes[np.argmax(mean)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(seed=SEEDS, stops=st.booleans(), lost=st.floats(0, 0.5))
+def test_no_item_is_named_twice_and_no_cost_exceeds_the_full_one(seed, stops, lost):
+    """Whatever is lost or left out, a row is never asked to pay for more than the full walk, and for no delivered item again."""
+    case, rng = random_case(seed), np.random.default_rng(seed)
+    had = rng.random(case.X.shape) >= lost
+    full = OnDemandPredictor(case.trees, case.costs, Spy(case.X), evaluation_cost=case.evaluation).run(len(case.X))
+    spy = Spy(case.X, had)
+    options = {"early_stopping": stops, "evaluation_cost": case.evaluation}
+    result = OnDemandPredictor(case.trees, case.costs, spy, **options).run(len(case.X))
+    assert all(a <= b for a, b in zip(result.exact_cost, full.exact_cost, strict=True))
+    assert result.exact_mean_cost <= full.exact_mean_cost
+    assert all(set(a) <= set(b) for a, b in zip(result.bought, full.bought, strict=True))
+    assert set(result.once) <= set(full.once)
+    if had.all():
+        paid = spy.paid()
+        assert len(paid) == len(set(paid))
+        assert sum(m in result.once for _, m in paid) >= len(result.once)
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=SEEDS, stops=st.booleans(), most=st.integers(1, 3))
+def test_rows_do_not_matter_to_each_other(seed, stops, most):
+    """A row served alone, among others, or in small requests gets, buys and pays the same."""
+    case, rng = random_case(seed), np.random.default_rng(seed)
+    spy = Spy(case.X, rng.random(case.X.shape) >= 0.2)
+    together = OnDemandPredictor(case.trees, case.costs, spy, early_stopping=stops).run(len(case.X))
+    small = OnDemandPredictor(case.trees, case.costs, Spy(case.X, spy.had), early_stopping=stops, max_rows=most).run(len(case.X))
+    assert together.bought == small.bought
+    assert np.array_equal(together.units, small.units)
+    for i in range(len(case.X)):
+        alone = OnDemandPredictor(case.trees, case.costs, Spy(case.X[[i]], spy.had[[i]]), early_stopping=stops).run(1)
+        assert alone.predictions[0] == together.predictions[i]
+        assert alone.bought[0] == together.bought[i]
+        assert alone.units[0] == together.units[i]
+        assert alone.fell_back[0] == together.fell_back[i]
+
+
+def test_prices_of_many_digits_are_exact():
+    """A third of a cent is a third of a cent, also summed over rows."""
+    case = fitted("tree")
+    costs = pm.CostItems.plain([Fraction(1, 3), 0.1, 2, Fraction(1, 7), 5])
+    result = OnDemandPredictor(case.forest, costs, from_table(case.X)).run(len(case.X))
+    assert result.unit == Fraction(1, 210)
+    expected = [sum((costs.prices[int(m[1:])] for m in bought), Fraction(0)) for bought in result.bought]
+    assert list(result.exact_cost) == expected
+
+
+def test_prices_that_do_not_fit_are_refused():
+    """Prices without a common 64-bit unit are refused, instead of overflowing."""
+    case = fitted("tree")
+    with pytest.raises(pm.CapacityOverflowError, match="write prices with fewer digits"):
+        OnDemandPredictor(case.forest, [1e9, 1e-15, 1, 1, 1], from_table(case.X))
+    with pytest.raises(pm.CapacityOverflowError, match="write prices with fewer digits"):
+        OnDemandPredictor(case.forest, 1, from_table(case.X), evaluation_cost=Fraction(2**61))

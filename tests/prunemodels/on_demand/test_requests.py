@@ -1,0 +1,171 @@
+"""What is asked for, and in how few requests."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from prunemodels.on_demand import OnDemandPredictor, from_table
+from tests.prunemodels.forest_kinds import fitted, rows
+from tests.prunemodels.on_demand.cases import forest_of, stump
+from tests.prunemodels.on_demand.reference import Spy
+
+THYROID = pm.CostItems.from_items(
+    {"TT4": 12.41, "T4U": 9.31, "blood": 2.1, "age": 1},
+    [["TT4", "blood"], ["T4U", "blood"], ["TT4", "T4U", "blood"], ["age"]],
+)
+
+
+def test_a_discount_by_hand():
+    """Blood is drawn with the first test, the second goes without, and what is computed from both is asked for with the last."""
+    forest = forest_of(*[stump(f, (1, 0), (0, 1)) for f in range(4)], n_features=4)
+    spy = Spy(np.zeros((2, 4)))
+    result = OnDemandPredictor(forest, THYROID, spy).run(2)
+    assert [(r.items, r.features, r.price) for r in spy.requests] == [
+        (("TT4", "blood"), ("x0",), Fraction("14.51")),
+        (("age",), ("x3",), Fraction(1)),  # of its own: in the same round
+        (("T4U",), ("x1", "x2"), Fraction("9.31")),
+    ]
+    assert [r.number for r in spy.requests] == [0, 1, 2]
+    assert (result.rounds, result.requests) == (2, 3)
+    assert result.bought == (("TT4", "blood", "age", "T4U"),) * 2
+    assert result.exact_cost == (Fraction("24.82"),) * 2
+
+
+def test_what_is_computed_from_paid_items_costs_nothing_more():
+    """If two purchases of a round complete a third feature, it is asked for afterwards without any item."""
+    costs = pm.CostItems.from_items({"a": 1, "b": 2}, [["a"], ["b"], ["a", "b"]])
+    spy = Spy(np.zeros((1, 3)))
+    result = OnDemandPredictor(forest_of(*[stump(f, (1, 0), (0, 1)) for f in range(3)], n_features=3), costs, spy).run(1)
+    assert [(r.items, r.features) for r in spy.requests] == [(("a",), ("x0",)), (("b",), ("x1",)), ((), ("x2",))]
+    assert result.exact_cost == (3,)
+
+
+def test_a_group_comes_in_one_request():
+    """Rows that wait for different features of a group are asked for together, and get all of it that some split tests."""
+    costs = pm.CostItems.grouped(["image", "image", "image", "lab"], {"image": 5, "lab": 20})
+    node, values = stump(3, (1, 0), (0, 1))
+    deeper = stump(0, (1, 0), (0, 1)), stump(1, (0, 1), (1, 0))
+    node.left, node.right = deeper[0][0], deeper[1][0]
+    forest = forest_of((node, [values[0], *deeper[0][1], *deeper[1][1]]), n_features=4)
+    spy = Spy(np.array([[0, 0, 0, 0], [0, 0, 0, 1]]))  # the first row waits for x0, the second for x1
+    OnDemandPredictor(forest, costs, spy).run(["p", "q"])
+    assert [(r.items, r.features, list(r.rows)) for r in spy.requests] == [
+        (("lab",), ("x3",), ["p", "q"]),
+        (("image",), ("x0", "x1"), ["p", "q"]),
+    ]
+
+
+def test_a_licence_is_named_once():
+    """What is paid once for all rows stands in the first request that needs it, and in no row's purchases."""
+    costs = pm.CostItems.from_items({"a": 1, "licence": 900, "b": 2}, [["a", "licence"], ["b", "licence"]], once=["licence"])
+    spy = Spy(np.array([[0, 0], [1, 0]]))
+    node, values = stump(0, (1, 0), (0, 1))
+    below = stump(1, (1, 0), (0, 1))
+    node.left = below[0]
+    forest = forest_of((node, [values[0], *below[1], values[2]]), n_features=2)
+    result = OnDemandPredictor(forest, costs, spy).run(2)
+    assert [r.items for r in spy.requests] == [("a", "licence"), ("b",)]
+    assert [r.price for r in spy.requests] == [1, 2]
+    assert result.once == ("licence",)
+    assert result.once_cost == 900
+    assert result.bought == (("a", "b"), ("a",))
+    assert result.exact_mean_cost == 900 + Fraction(4, 2)
+
+
+def test_a_licence_is_named_once_in_a_round():
+    """Two requests of the same round that need it: the first names it; several requests of few rows likewise."""
+    costs = pm.CostItems.from_items({"a": 1, "licence": 9}, [["a", "licence"]], once=["licence"])
+    spy = Spy(np.zeros((5, 1)))
+    OnDemandPredictor(forest_of(stump(0, (1, 0), (0, 1)), n_features=1), costs, spy, max_rows=2).run(5)
+    assert [(r.items, r.positions.tolist()) for r in spy.requests] == [
+        (("a", "licence"), [0, 1]),
+        (("a",), [2, 3]),
+        (("a",), [4]),
+    ]
+
+
+@pytest.mark.parametrize("copies", [1, 50])
+def test_requests_do_not_grow_with_the_rows(copies):
+    """Fifty times the rows make the same requests: at most one a round and item, in at most as many rounds as features."""
+    case = fitted("random forest")
+    X = np.tile(case.X, (copies, 1))
+    for stops in (False, True):
+        one = OnDemandPredictor(case.forest, 1, from_table(case.X), early_stopping=stops).run(len(case.X))
+        many = OnDemandPredictor(case.forest, 1, from_table(X), early_stopping=stops).run(len(X))
+        assert many.requests == one.requests <= 5 * many.rounds
+        assert many.rounds == one.rounds <= 5
+
+
+def test_free_features_are_asked_for_only_when_needed():
+    """Without a price, too, a feature that a row does not meet is not asked for."""
+    case = fitted("tree")
+    spy = Spy(case.X)
+    OnDemandPredictor(case.forest, 0, spy).run(len(case.X))
+    splits = case.forest.tree_.feature >= 0
+    met = (case.forest.decision_path(case.X).toarray()[:, splits] @ np.eye(5)[case.forest.tree_.feature[splits]]) > 0
+    assert sorted(spy.asked()) == sorted(zip(*(a.tolist() for a in np.nonzero(met)), strict=True))
+
+
+def test_known_features_cost_nothing():
+    """What is at hand is not asked for; NaN is known, a masked cell is not; columns that no split tests are ignored."""
+    forest = forest_of(stump(0, (1, 0), (0, 1)), stump(1, (1, 0), (0, 1)), n_features=3)
+    spy = Spy(np.array([[1.0, 1, 0], [1, 1, 0]]))
+    known = {"x0": np.ma.array([0.0, 9], mask=[False, True]), "x1": [np.nan, np.nan], "x2": [5, 5]}
+    result = OnDemandPredictor(forest, [3, 4, 5], spy).run(2, known=known)
+    assert [(r.items, r.positions.tolist()) for r in spy.requests] == [(("x0",), [1])]
+    assert result.exact_cost == (0, 3)
+    assert result.probabilities.tolist() == [[0.5, 0.5], [0.0, 1.0]]  # NaN goes right: missing_left is False
+
+
+def test_a_pandas_table_of_known_values():
+    """A table with the rows' labels as its index is taken by column name."""
+    case = fitted("random forest, named features")
+    X = case.X.set_axis([f"patient {i}" for i in range(len(case.X))])
+    spy = Spy(X)
+    result = OnDemandPredictor(case.forest, 1, spy).run(X.index, known=X[["a", "c", "e"]])
+    assert {f for r in spy.requests for f in r.features} <= {"b", "d"}
+    assert np.array_equal(result.predictions, case.forest.predict(X))
+    assert result.to_frame().index.equals(X.index)
+
+
+def test_no_request_where_nothing_is_tested():
+    """A forest of single leaves predicts without any request."""
+    case = fitted("random forest")
+    roots = pm.apply_pruning(pm.Pruning.all_roots(pm.problem_from_forest(case.forest, case.X, costs=1)), case.forest)
+    spy = Spy(case.X)
+    for stops in (False, True):
+        result = OnDemandPredictor(roots, 1, spy, early_stopping=stops).run(3)
+        assert (result.rounds, spy.calls, result.mean_cost) == (0, 0, 0)
+        assert np.array_equal(result.predictions, roots.predict(case.X[:3]))
+        assert not result.stopped_early.any()
+
+
+def test_from_table_serves_by_label_and_by_place():
+    """Tables of pandas are looked up by label, others by position; polars tables too."""
+    polars = pytest.importorskip("polars")
+    X = rows()
+    labels = np.random.default_rng(0).permutation(len(X)) + 1000
+    frame = pd.DataFrame(X, index=labels, columns=list("abcde"))
+    y = (X[:, 0] > 0).astype(int)
+    forest = RandomForestClassifier(3, random_state=0).fit(frame, y)
+    some = labels[10:40]
+    by_label = OnDemandPredictor(forest, 1, from_table(frame)).run(some)
+    assert np.array_equal(by_label.predictions, forest.predict(frame.loc[some]))
+    by_place = OnDemandPredictor(forest, 1, from_table(X[10:40])).run(some)
+    of_polars = OnDemandPredictor(forest, 1, from_table(polars.DataFrame(X[10:40], schema=list("abcde")))).run(30)
+    assert np.array_equal(by_place.predictions, by_label.predictions)
+    assert np.array_equal(of_polars.predictions, by_label.predictions)
+
+
+def test_from_table_refuses_what_is_no_table():
+    """Labels twice, and a single column, are refused."""
+    with pytest.raises(pm.InvalidInputError, match="from_table: X has the row 'p' twice"):
+        from_table(pd.DataFrame({"a": [1, 2]}, index=["p", "p"]))
+    with pytest.raises(pm.InvalidInputError, match=r"from_table: X has shape \(3,\)"):
+        from_table([1, 2, 3])
