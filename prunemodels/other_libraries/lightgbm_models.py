@@ -1,0 +1,186 @@
+"""LightGBM's boosters: reading them, and writing them back pruned.
+
+Data and thresholds are doubles, ``x <= t``. treelite keeps one bit for missing values, LightGBM has three meanings of it
+(`lightgbm_text`), so where a NaN goes is read from the model text:
+
+    a NaN counts as 0 where nothing is missing: left if 0 <= t;
+    where zeros are missing they go with the NaNs, by the split's default;                            (1)
+    where NaNs are missing, they go by the default, zeros by the comparison.
+
+(1) holds for whole features in what LightGBM trains, and zeros are then made NaN on the way in. Text that mixes it is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import NotFittedForestError, UnsupportedModelError
+from prunemodels.other_libraries.counterparts import counterparts
+from prunemodels.other_libraries.dependencies import treelite
+from prunemodels.other_libraries.lightgbm_text import (
+    DEFAULT_LEFT,
+    LEAF_KEYS,
+    NANS,
+    SPLIT_KEYS,
+    ZEROS,
+    ModelText,
+    children,
+    numbers,
+)
+from prunemodels.other_libraries.model_forest import ModelForest, pruned_ends
+from prunemodels.other_libraries.treelite_models import forest_of
+
+
+def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
+    """Read a ``Booster`` or any of the scikit-learn estimators of LightGBM, up to its best iteration.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for linear leaves, splits that disagree on what is missing, and what `forest_of` refuses.
+    NotFittedForestError
+        for an estimator that was not fitted.
+    """
+    booster = _booster(model)
+    text = ModelText.parse(booster.model_to_string())
+    for t, tree in enumerate(text.trees):
+        if tree.get("is_linear", "0") != "0":
+            raise UnsupportedModelError(f"tree {t} has linear models in its leaves; train with linear_tree=False")
+    names = tuple(booster.feature_name())
+    forest = forest_of(
+        treelite().frontend.from_lightgbm(booster),
+        classes=getattr(model, "classes_", None),
+        feature_names=None if names == tuple(f"Column_{f}" for f in range(len(names))) else names,
+        source=model,
+        cover=cover,
+    )
+    missing_left, zero_missing = _missing(forest, text)
+    weight = _leaf_weights(forest, text)
+    if weight is not None and cover is None:
+        forest = forest.with_cover(weight)
+    ensemble = replace(forest.ensemble, missing_left=missing_left)
+    return replace(forest, ensemble=ensemble, zero_missing=zero_missing, zero_near=True)
+
+
+def _booster(model: Any) -> Any:
+    if not hasattr(model, "booster_") and not hasattr(model, "fit"):
+        return model
+    if not model.__sklearn_is_fitted__():
+        raise NotFittedForestError(f"the {type(model).__name__} is not fitted: call fit(X, y) first")
+    return model.booster_
+
+
+def _leaf_weights(forest: ModelForest, text: ModelText) -> NDArray[np.float64] | None:
+    """Sums of Hessians in the leaves, which treelite leaves out; None if the text does too."""
+    ensemble = forest.ensemble
+    weight = np.zeros(ensemble.n_nodes)
+    for t, tree in enumerate(text.trees):
+        own = np.arange(ensemble.tree_start[t], ensemble.tree_start[t + 1])
+        if own.size == 1:
+            continue
+        stored = numbers(tree, "leaf_weight")
+        if not stored.size:
+            return None
+        leaf = ~ensemble.is_split[own]
+        weight[own[leaf]] = stored[~counterparts(ensemble, t, *children(tree))[leaf]]
+    return weight
+
+
+def _missing(forest: ModelForest, text: ModelText) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Where NaN goes at each node, and the features whose zeros are missing: (1)."""
+    ensemble = forest.ensemble
+    kind, default_left, zero_left = (np.zeros(ensemble.n_nodes, dtype=np.int64) for _ in range(3))
+    for t, tree in enumerate(text.trees):
+        own = np.arange(ensemble.tree_start[t], ensemble.tree_start[t + 1])
+        split = ensemble.is_split[own]
+        if not split.any():
+            continue
+        file = counterparts(ensemble, t, *children(tree))[split]
+        decision = numbers(tree, "decision_type").astype(np.int64)[file]
+        kind[own[split]] = (decision >> 2) & 3
+        default_left[own[split]] = (decision & DEFAULT_LEFT) > 0
+        zero_left[own[split]] = numbers(tree, "threshold")[file] >= 0
+    split = ensemble.is_split
+    zero_missing = np.zeros(ensemble.n_features, dtype=bool)
+    zero_missing[ensemble.feature[split & (kind == ZEROS) & (default_left != zero_left)]] = True
+    clash = split & (kind == NANS) & zero_missing[ensemble.feature] & (default_left != zero_left)
+    if clash.any():
+        h = int(np.flatnonzero(clash)[0])
+        t = int(ensemble.tree_of[h])
+        raise UnsupportedModelError(
+            f"tree {t}, node {h - int(ensemble.tree_start[t])}: feature {ensemble.feature[h]} has its zeros taken for missing "
+            "at other splits and not at this one; train with one setting of zero_as_missing"
+        )
+    # at a feature whose zeros are missing, NaN and 0 are one; where nothing is missing both go where 0 belongs
+    by_default = (kind == NANS) | (kind == ZEROS)
+    return np.where(by_default, default_left, zero_left).astype(bool) & split, zero_missing
+
+
+def write_lightgbm(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
+    """A copy of the model whose booster is pruned; predictions of the library itself, and its files, are those of any booster.
+
+    Parameters
+    ----------
+    kept
+        bool, shape (n,): the splits that stay.
+    """
+    booster = _booster(forest.source)
+    text = ModelText.parse(booster.model_to_string())
+    trees = tuple(_pruned_tree(tree, forest, t, kept) for t, tree in enumerate(text.trees))
+    names = booster.feature_name()
+    pruned = copy.deepcopy(forest.source)
+    tail = _with_importances(text.tail, np.bincount(forest.ensemble.feature[kept], minlength=len(names)), names)
+    _booster(pruned).model_from_string(ModelText(text.head, trees, tail).write())
+    return pruned
+
+
+def _pruned_tree(tree: dict[str, str], forest: ModelForest, t: int, kept: NDArray[np.bool_]) -> dict[str, str]:
+    """The block of a tree with some splits made leaves; splits and leaves numbered in the ensemble's order."""
+    ensemble, nodes = forest.ensemble, forest.ensemble.nodes_of(t)
+    if not ensemble.is_split[nodes.start]:
+        return tree
+    left, right = children(tree)
+    file = counterparts(ensemble, t, left, right)
+    stays = np.flatnonzero(pruned_ends(ensemble, kept)[nodes] == np.arange(nodes.start, nodes.stop)) + nodes.start
+    splits, leaves = stays[kept[stays]], stays[~kept[stays]]
+    number = np.zeros(ensemble.n_nodes, dtype=np.int64)
+    number[splits], number[leaves] = np.arange(splits.size), ~np.arange(leaves.size)
+    changed = {"num_leaves": str(leaves.size)}
+    for key in SPLIT_KEYS:
+        words = tree.get(key, "").split()
+        changed[key] = " ".join(words[file[h - nodes.start]] for h in splits) if words else ""
+    changed["left_child"] = " ".join(str(k) for k in number[ensemble.left[splits]])
+    changed["right_child"] = " ".join(str(k) for k in number[ensemble.right[splits]])
+    for key in LEAF_KEYS:
+        own, inner = tree.get(key, "").split(), tree.get(key.replace("leaf", "internal"), "").split()
+        if key == "leaf_value":
+            inner = _collapsed_values(forest, t, file, len(inner))
+        numbered = [int(file[h - nodes.start]) for h in leaves]
+        changed[key] = " ".join(inner[j] if j >= 0 else own[~j] for j in numbered) if own and inner else ""
+    return {key: changed.get(key, value) for key, value in tree.items()}
+
+
+def _collapsed_values(forest: ModelForest, t: int, file: NDArray[np.int64], n_splits: int) -> list[str]:
+    """What each split of tree t predicts as a leaf, in the file's order; the shortest decimals that denote the doubles."""
+    words = [""] * n_splits
+    for h, j in zip(
+        range(int(forest.ensemble.tree_start[t]), int(forest.ensemble.tree_start[t + 1])), file.tolist(), strict=True
+    ):
+        if j >= 0:
+            words[j] = repr(float(forest.leaf_value[h, 0]))
+    return words
+
+
+def _with_importances(tail: tuple[str, ...], counts: NDArray[np.int64], names: list[str]) -> tuple[str, ...]:
+    """The tail with the number of splits on each feature, most first, as LightGBM writes it."""
+    if "feature_importances:" not in tail:
+        return tail
+    start = tail.index("feature_importances:") + 1
+    stop = tail.index("", start)
+    used = sorted((f for f in range(len(names)) if counts[f]), key=lambda f: -counts[f])
+    return (*tail[:start], *(f"{names[f]}={counts[f]}" for f in used), *tail[stop:])

@@ -1,0 +1,76 @@
+"""What a model of another library, pruned or not, costs and how good it is on examples that were not used to prune it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from formulations.pruning import Pruning
+from prunemodels.costs import Costs
+from prunemodels.other_libraries.boosted import Evaluation, priced
+from prunemodels.other_libraries.labels import class_indices, targets
+from prunemodels.other_libraries.losses import loss_of
+from prunemodels.other_libraries.model_forest import ModelForest
+from prunemodels.other_libraries.reading import read_model
+
+
+@dataclass(frozen=True, eq=False)
+class ModelEvaluation:
+    """Cost, loss and accuracy of a model on labelled examples.
+
+    Parameters
+    ----------
+    cost
+        mean cost of a prediction: per example, in the unit of the prices.
+    features
+        mean number of distinct features that a prediction asks for.
+    loss
+        mean loss of the margins (`losses`); NaN for forests of class fractions, which have none.
+    error
+        share of wrong labels, or mean squared error.
+    splits
+        splits in all trees.
+    n
+        number of examples.
+    """
+
+    cost: float
+    features: float
+    loss: float
+    error: float
+    splits: int
+    n: int
+
+
+def evaluate_model(model: Any, X: Any, y: ArrayLike, *, costs: Costs, evaluation_cost: Evaluation = 0) -> ModelEvaluation:
+    """Predict X with a model and count what it asks for on the way.
+
+    Parameters
+    ----------
+    model
+        what `read_model` reads, e.g. what ``to_model`` or `prune_model` returned.
+    X, y
+        examples and labels, best ones that nothing was trained or pruned on.
+    costs, evaluation_cost
+        as in `problem_from_forest`.
+
+    Raises
+    ------
+    InvalidInputError, UnsupportedModelError, NotFittedForestError
+        as `prune_boosted`.
+    """
+    forest = model if isinstance(model, ModelForest) else read_model(model)
+    rows = forest.rows(X)
+    margins = forest.margins(rows)
+    predicted = forest.predictions(margins)
+    if forest.classes is None:
+        error = float(np.mean((predicted - targets(y, len(rows))) ** 2))
+    else:
+        error = float(np.mean(predicted != forest.classes[class_indices(y, forest.classes, len(rows))]))
+    loss = np.nan if forest.link == "fractions" else float(np.mean(loss_of(forest, y, len(rows)).values(margins)))
+    cost = Pruning.unpruned(priced(forest, rows, costs, evaluation_cost=evaluation_cost)).cost
+    features = Pruning.unpruned(priced(forest, rows, 1)).cost
+    return ModelEvaluation(cost, features, loss, error, forest.ensemble.n_splits, len(rows))

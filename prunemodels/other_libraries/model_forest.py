@@ -1,0 +1,199 @@
+"""A model of another library as arrays, with all that its predictions need beyond the trees.
+
+    margin_o(x) = base_o + sum over the trees t of output o of scale_t * leaf value of x in t                (1)
+
+One output for regression and two classes, one a class for more. Averaged forests have scale_t = 1 / (trees of the output).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from formulations.ensemble import Ensemble
+from formulations.errors import InvalidInputError
+from formulations.problem import n_examples
+from formulations.routing import as_rows, leaves_of
+from prunemodels.forests import check_columns
+from prunemodels.other_libraries.node_values import mean_of_leaves
+from prunemodels.other_libraries.thresholds import Cells, cast_rows
+
+Link = Literal["identity", "sigmoid", "softmax", "one_vs_rest", "fractions"]
+
+NEARLY_ZERO = float(np.float32(1e-35))
+"""What LightGBM takes for zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelForest:
+    """The trees of a model and how their leaves become predictions.
+
+    Parameters
+    ----------
+    ensemble
+        the trees; ``value`` is what a node adds to the margin were it a leaf, shape (n, 1): ``scale * leaf_value``. Of forests
+        with a vector in each leaf (``link="fractions"``): class fractions, shape (n, K).
+    leaf_value
+        shape (n, 1) or (n, K): the same unscaled, in the model's own floating-point type: what an exported leaf holds.
+    classes
+        the labels, in the order of the outputs (two for one output); None for regression.
+    output
+        int32, shape (T,): the output that each tree adds to.
+    scale
+        float64, shape (T,): see (1).
+    base
+        float64, shape (number of outputs,): see (1).
+    link
+        how margins become predictions; ``"fractions"``: the mean of the trees' class fractions.
+    sharpness
+        alpha of the sigmoid ``1 / (1 + exp(-alpha * margin))``.
+    averaged
+        whether an output is a mean of trees that each predict it, rather than a sum of corrections: a forest, not boosting.
+    source
+        the model itself (not a copy), for `to_model`.
+    node_id
+        int32, shape (n,): the node's number in its tree in treelite's model.
+    cells
+        for thresholds that are doubles: see `thresholds`; None where the library casts data to float32.
+    missing
+        the number that stands for a missing value besides NaN (XGBoost's `missing`).
+    zero_missing
+        bool, shape (n_features,): where LightGBM takes zeros for missing values.
+    zero_near
+        whether numbers as small as 1e-35 count as 0, as LightGBM has it.
+    """
+
+    ensemble: Ensemble
+    leaf_value: NDArray[np.floating]
+    classes: NDArray[Any] | None
+    output: NDArray[np.int32]
+    scale: NDArray[np.float64]
+    base: NDArray[np.float64]
+    link: Link
+    sharpness: float
+    averaged: bool
+    source: Any
+    node_id: NDArray[np.int32]
+    cells: Mapping[int, Cells] | None = None
+    missing: float = np.nan
+    zero_missing: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    zero_near: bool = False
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of margins of a row: 1 for regression and two classes."""
+        return int(self.base.shape[0])
+
+    @property
+    def trees_of_output(self) -> NDArray[np.int64]:
+        """int64, shape (n_outputs,): how many trees add to each output."""
+        return np.bincount(self.output, minlength=self.n_outputs)
+
+    def with_cover(self, cover: NDArray[np.float64]) -> ModelForest:
+        """The forest whose collapsed splits predict the mean of their leaves, weighted by `cover`, shape (n,), of the leaves."""
+        ensemble = self.ensemble
+        leaf_value = mean_of_leaves(ensemble.left, ensemble.right, self.leaf_value, cover)
+        value = leaf_value.astype(np.float64) * self.scale[ensemble.tree_of, None]
+        return replace(self, leaf_value=leaf_value, ensemble=replace(ensemble, value=value))
+
+    def rows(self, X: Any, name: str = "X") -> NDArray[np.float32]:
+        """Examples as the float32 rows that `Ensemble` routes exactly as the library routes X.
+
+        Missing values become NaN. For a library that compares doubles a number within rounding of a threshold moves to the
+        side where it belongs; all else is ``float32(X)``.
+
+        Raises
+        ------
+        InvalidInputError
+            for a table that is empty, not numeric, has other columns, or, where the library refuses them, infinities.
+        """
+        ensemble = self.ensemble
+        check_columns(X, ensemble.feature_names, name)
+        if self.cells is None:
+            return as_rows(X, ensemble.n_features, name) if np.isnan(self.missing) else self._without_marks(X, name)
+        doubles = as_doubles(X, ensemble.n_features, name)
+        if self.zero_near:
+            doubles[np.abs(doubles) <= NEARLY_ZERO] = 0.0
+        if self.zero_missing.any():
+            doubles[(doubles == 0) & self.zero_missing] = np.nan
+        return cast_rows(doubles, self.cells)
+
+    def _without_marks(self, X: Any, name: str) -> NDArray[np.float32]:
+        """NaN where the mark for missing values stands, which XGBoost compares in float32."""
+        with np.errstate(over="ignore"):
+            rows = as_doubles(X, self.ensemble.n_features, name).astype(np.float32)
+        rows[rows == np.float32(self.missing)] = np.nan
+        return as_rows(rows, self.ensemble.n_features, name)
+
+    def margins(self, rows: NDArray[np.float32], kept: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """(1) in float64, shape (N, n_outputs); class fractions for ``link="fractions"``.
+
+        Parameters
+        ----------
+        rows
+            from `rows`.
+        kept
+            bool, shape (n,): the splits of a pruning; default: all.
+        """
+        ensemble = self.ensemble
+        ends = pruned_ends(ensemble, ensemble.is_split if kept is None else kept)
+        leaves = ends[leaves_of(ensemble, rows)]
+        margins = np.tile(self.base, (rows.shape[0], 1))
+        for t in range(ensemble.n_trees):
+            if self.link == "fractions":
+                margins += ensemble.value[leaves[t]] / ensemble.n_trees
+            else:
+                margins[:, self.output[t]] += ensemble.value[leaves[t], 0]
+        return margins
+
+    def predictions(self, margins: NDArray[np.float64]) -> NDArray[Any]:
+        """Labels or numbers, shape (N,), that margins stand for."""
+        if self.classes is None:
+            return margins[:, 0] if self.link == "identity" else np.asarray(expit(self.sharpness * margins[:, 0]))
+        if self.n_outputs == 1:
+            return np.asarray(self.classes[(margins[:, 0] > 0).astype(np.int64)])
+        return np.asarray(self.classes[margins.argmax(axis=1)])
+
+    def __repr__(self) -> str:
+        kind = "averaged" if self.averaged else "boosted"
+        return f"ModelForest({self.ensemble!r}, {kind}, {self.n_outputs} output{'s' * (self.n_outputs > 1)}, {self.link})"
+
+
+def pruned_ends(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """For each node the leaf of the pruned tree in which its rows end (a split's own id where it is kept)."""
+    ends = np.arange(ensemble.n_nodes, dtype=np.int32)
+    for level in range(1, int(ensemble.depth.max(initial=0)) + 1):
+        nodes = np.flatnonzero(ensemble.depth == level)
+        above = ensemble.parent[nodes]
+        ends[nodes] = np.where(kept[above], nodes, ends[above])
+    return ends
+
+
+def as_doubles(X: Any, n_features: int, name: str) -> NDArray[np.float64]:
+    """Check a table of examples and copy it as float64; a pandas NA is NaN, infinities pass.
+
+    Raises
+    ------
+    InvalidInputError
+        if X is empty, not two-dimensional, not numeric, or has another number of columns.
+    """
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    try:
+        if hasattr(X, "iloc"):
+            X = X.to_numpy(dtype=np.float64, na_value=np.nan)
+        table = np.array(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{name} has a column that is not numeric ({error}); encode it as the model's training data was"
+        ) from error
+    if table.ndim != 2 or table.shape[1] != n_features:
+        raise InvalidInputError(f"{name} has shape {table.shape}; the model needs a table with {n_features} columns")
+    if n_examples(table) == 0:
+        raise InvalidInputError(f"{name} is empty: at least one example is needed")
+    return table

@@ -1,0 +1,67 @@
+"""Any model that treelite reads -> `ModelForest`, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import UnsupportedModelError
+from prunemodels.other_libraries.dependencies import library_of, treelite
+from prunemodels.other_libraries.lightgbm_models import read_lightgbm, write_lightgbm
+from prunemodels.other_libraries.model_forest import ModelForest
+from prunemodels.other_libraries.treelite_export import write_treelite
+from prunemodels.other_libraries.treelite_models import forest_of
+from prunemodels.other_libraries.xgboost_models import read_xgboost, write_xgboost
+
+
+def read_model(model: Any, *, cover: Any = None) -> ModelForest:
+    """The trees of an XGBoost, LightGBM or treelite model as arrays.
+
+    Parameters
+    ----------
+    model
+        fitted: a ``Booster`` or scikit-learn estimator of XGBoost or LightGBM, or a ``treelite.Model``, by which the forests of
+        other libraries come (``treelite.sklearn.import_model``, ``treelite.frontend.load_...``). It is not changed.
+    cover
+        examples, shape (N, n_features): what leaves weigh in the mean that a collapsed split predicts, for models that do not say
+        how many training rows were in them.
+
+    Returns
+    -------
+    ModelForest
+        its rows, margins and predictions are those of the library.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for categorical splits, linear leaves, linear boosters, several targets, objectives without a loss of bounded curvature
+        (counts, ranking, hinge): each names what, and the tree and node if there is one.
+    NotFittedForestError
+        for an estimator that was not fitted.
+    ImportError
+        if treelite is not installed.
+    """
+    library = library_of(model)
+    if library == "xgboost":
+        return read_xgboost(model, cover)
+    if library == "lightgbm":
+        return read_lightgbm(model, cover)
+    if library == "treelite" and isinstance(model, treelite().Model):
+        return forest_of(model, cover=cover)
+    raise UnsupportedModelError(
+        f"{type(model).__name__} is not a model of XGBoost or LightGBM nor a treelite.Model; forests of scikit-learn go to "
+        "problem_from_forest, others through treelite.frontend"
+    )
+
+
+def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
+    """The model that was read, pruned: of the same class, in the same library. The one that was read is not changed.
+
+    Parameters
+    ----------
+    kept
+        bool, shape (n,): the splits that stay, closed under parents.
+    """
+    return {"xgboost": write_xgboost, "lightgbm": write_lightgbm}.get(library_of(forest.source), write_treelite)(forest, kept)

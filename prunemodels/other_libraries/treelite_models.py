@@ -1,0 +1,160 @@
+"""``treelite.Model`` -> `ModelForest`: what the header says of outputs, base scores, averages and links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.ensemble import Ensemble
+from formulations.errors import UnsupportedModelError
+from formulations.routing import route
+from prunemodels.other_libraries.model_forest import Link, ModelForest
+from prunemodels.other_libraries.thresholds import Cells, cells_of
+from prunemodels.other_libraries.treelite_trees import Trees, read_trees
+
+TASKS = {0: "kBinaryClf", 1: "kRegressor", 2: "kMultiClf", 3: "kLearningToRank", 4: "kIsolationForest"}
+
+LINKS: dict[tuple[str, str], Link] = {
+    ("kBinaryClf", "sigmoid"): "sigmoid",
+    ("kBinaryClf", "identity"): "sigmoid",  # binary:logitraw: trained on the log loss, margins handed out
+    ("kMultiClf", "softmax"): "softmax",
+    ("kMultiClf", "multiclass_ova"): "one_vs_rest",
+    ("kMultiClf", "identity_multiclass"): "fractions",
+    ("kRegressor", "identity"): "identity",
+    ("kRegressor", "sigmoid"): "sigmoid",
+}
+
+
+def forest_of(
+    model: Any,
+    *,
+    averaged: bool = False,
+    classes: ArrayLike | None = None,
+    feature_names: tuple[str, ...] | None = None,
+    source: Any = None,
+    cover: Any = None,
+) -> ModelForest:
+    """Read a ``treelite.Model``.
+
+    Parameters
+    ----------
+    averaged
+        whether trees that are summed are shares of a mean, as XGBoost's parallel trees; true anyway if treelite says so.
+    classes
+        the labels; default 0, 1, ...
+    source
+        the model that treelite read it from; default: the treelite model.
+    cover
+        examples whose numbers in the leaves weigh them, where the model holds no cover.
+
+    Raises
+    ------
+    UnsupportedModelError
+        naming what cannot be pruned.
+    """
+    header = model.get_header_accessor()
+    task = TASKS.get(int(header.get_field("task_type")[0]), "an unknown task")
+    link = _link(header, task)
+    n_values = int(header.get_field("num_class")[0]) if link == "fractions" else 1
+    trees = read_trees(model, n_values)
+    mean = bool(header.get_field("average_tree_output")[0])
+    base = np.array(header.get_field("base_scores"), dtype=np.float64)
+    output = _outputs(header, link, trees)
+    share = 1.0 / np.bincount(output, minlength=base.size) if mean and link != "fractions" else np.ones(base.size)
+    labels = None if task == "kRegressor" else _labels(classes, max(2, base.size))
+    cells = _cells(trees)
+    forest = ModelForest(
+        _ensemble(trees, cells, model.num_feature, labels if link == "fractions" else None, feature_names),
+        trees.leaf_value,
+        labels,
+        output,
+        share[output],
+        base,
+        link,
+        float(header.get_field("sigmoid_alpha")[0]) if header.get_field("postprocessor") != "identity" else 1.0,
+        mean or averaged,
+        model if source is None else source,
+        trees.node_id,
+        cells,
+    )
+    return forest.with_cover(_counted(forest, cover) if trees.cover is None else trees.cover)
+
+
+def _cells(trees: Trees) -> dict[int, Cells] | None:
+    """The cells of thresholds that are doubles; None for float32, which `Ensemble` compares as it is."""
+    if trees.threshold.dtype == np.float32:
+        return None
+    split = trees.left >= 0
+    return cells_of(trees.feature[split], trees.threshold[split].astype(np.float64))
+
+
+def _ensemble(
+    trees: Trees,
+    cells: Mapping[int, Cells] | None,
+    n_features: int,
+    classes: NDArray[Any] | None,
+    feature_names: tuple[str, ...] | None,
+) -> Ensemble:
+    """The trees with thresholds that float32 rows are compared with; classes where leaves hold class fractions."""
+    threshold = trees.threshold.astype(np.float64)
+    for f, own in (cells or {}).items():
+        mine = trees.feature == f
+        threshold[mine] = own.stand_in(trees.threshold[mine])
+    return Ensemble(
+        trees.tree_start,
+        trees.left,
+        trees.right,
+        trees.feature,
+        threshold,
+        trees.missing_left,
+        trees.leaf_value.astype(np.float64),
+        n_features,
+        "regression" if classes is None else "classification",
+        classes,
+        feature_names,
+    )
+
+
+def _link(header: Any, task: str) -> Link:
+    """How margins become predictions; refuses by name what has no loss with bounded curvature, or several targets."""
+    if int(header.get_field("num_target")[0]) != 1:
+        raise UnsupportedModelError(
+            f"the model predicts {int(header.get_field('num_target')[0])} targets at once; train one model for each"
+        )
+    link, averaged = LINKS.get((task, header.get_field("postprocessor"))), bool(header.get_field("average_tree_output")[0])
+    vector = tuple(int(k) for k in header.get_field("leaf_vector_shape")) != (1, 1)
+    probabilities = averaged and task == "kBinaryClf" and link == "sigmoid" and header.get_field("postprocessor") == "identity"
+    if link is None or probabilities or (vector != (link == "fractions")) or (vector and not averaged):
+        leaves = ", a vector in each leaf" if vector else ""
+        raise UnsupportedModelError(
+            f"a {task} model with the postprocessor {header.get_field('postprocessor')!r}{leaves} cannot be pruned; what can "
+            "be: squared error, log loss of two or more classes with one tree a class, averaged class fractions"
+        )
+    return link
+
+
+def _outputs(header: Any, link: Link, trees: Trees) -> NDArray[np.int32]:
+    if link == "fractions":
+        return np.zeros(len(trees.tree_start) - 1, dtype=np.int32)
+    output = np.array(header.get_field("class_id"), dtype=np.int32)
+    if (output < 0).any():
+        t = int(np.flatnonzero(output < 0)[0])
+        raise UnsupportedModelError(f"tree {t} adds to all outputs at once; only one tree an output can be pruned")
+    return output
+
+
+def _labels(classes: ArrayLike | None, n_classes: int) -> NDArray[Any]:
+    return np.arange(n_classes) if classes is None else np.asarray(classes)
+
+
+def _counted(forest: ModelForest, cover: Any) -> NDArray[np.float64]:
+    """How many of the given examples reach each node."""
+    if cover is None:
+        raise UnsupportedModelError(
+            "the model holds neither sums of Hessians nor numbers of training rows, so what a collapsed split predicts is open; "
+            "give examples to weigh its leaves by: read_model(model, cover=X)"
+        )
+    return route(forest.ensemble, forest.rows(cover, "cover")).counts().astype(np.float64)

@@ -1,0 +1,132 @@
+"""XGBoost's boosters: reading them, and writing them back pruned.
+
+Scores are summed in float32 and data compared in float32, ``x < t``. With one round of parallel trees (XGBRF*) the sum is a mean:
+XGBoost divides the leaves by the number of trees when it grows them. The model file is JSON with one array for each
+property of a tree's nodes; a pruned tree keeps the entries of the nodes that remain.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import NotFittedForestError, UnsupportedModelError
+from prunemodels.other_libraries.counterparts import counterparts
+from prunemodels.other_libraries.dependencies import treelite
+from prunemodels.other_libraries.model_forest import ModelForest, pruned_ends
+from prunemodels.other_libraries.treelite_models import forest_of
+
+NO_PARENT = 2147483647
+"""What XGBoost writes for the parent of a root."""
+
+PER_NODE = (
+    "base_weights",
+    "default_left",
+    "left_children",
+    "loss_changes",
+    "parents",
+    "right_children",
+    "split_conditions",
+    "split_indices",
+    "split_type",
+    "sum_hessian",
+)
+
+
+def read_xgboost(model: Any, cover: Any = None) -> ModelForest:
+    """Read a ``Booster`` or any of the scikit-learn estimators of XGBoost; after early stopping, the trees that it predicts with.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for linear boosters, and what `forest_of` refuses.
+    NotFittedForestError
+        for an estimator that was not fitted.
+    """
+    booster = _booster(model)
+    kind = json.loads(booster.save_config())["learner"]["gradient_booster"]["name"]
+    if kind not in ("gbtree", "dart"):
+        raise UnsupportedModelError(f"the booster is {kind!r}: it has no trees; train with booster='gbtree'")
+    names = booster.feature_names
+    forest = forest_of(
+        _through_treelite(booster),
+        averaged=booster.num_boosted_rounds() == 1,
+        classes=getattr(model, "classes_", None),
+        feature_names=None if names is None else tuple(names),
+        source=model,
+        cover=cover,
+    )
+    missing = getattr(model, "missing", None)
+    return replace(forest, missing=np.nan if missing is None else float(missing))
+
+
+def _through_treelite(booster: Any) -> Any:
+    """The booster as treelite reads it; refused with its words where it cannot, or with the columns that hold categories."""
+    package = treelite()
+    try:
+        return package.frontend.from_xgboost(booster)
+    except package.TreeliteError as error:
+        kinds = booster.feature_types or []
+        categories = [name for name, kind in zip(booster.feature_names or [], kinds, strict=False) if kind == "c"]
+        why = f"the features {categories} are categorical; encode them as numbers before training" if categories else str(error)
+        raise UnsupportedModelError(f"treelite cannot read the booster: {why}") from error
+
+
+def _booster(model: Any) -> Any:
+    """The booster, cut after the round at which training stopped early, as the estimators' ``predict`` does."""
+    if not hasattr(model, "get_booster"):
+        return model
+    if not model.__sklearn_is_fitted__():
+        raise NotFittedForestError(f"the {type(model).__name__} is not fitted: call fit(X, y) first")
+    booster = model.get_booster()
+    if booster.attr("best_iteration") is None or getattr(model, "early_stopping_rounds", None) is None:
+        return booster
+    return booster[: int(booster.attr("best_iteration")) + 1]
+
+
+def write_xgboost(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
+    """A copy of the model whose booster is pruned; predictions of the library itself, and its files, are those of any booster.
+
+    Parameters
+    ----------
+    kept
+        bool, shape (n,): the splits that stay.
+    """
+    document = json.loads(bytes(_booster(forest.source).save_raw(raw_format="json")))
+    grown = document["learner"]["gradient_booster"]
+    weight = grown.get("weight_drop")
+    trees = grown.get("gbtree", grown)["model"]["trees"]
+    for t, tree in enumerate(trees):
+        _prune_tree(tree, forest, t, kept, 1.0 if weight is None else weight[t])
+    pruned = copy.deepcopy(forest.source)
+    booster = pruned.get_booster() if hasattr(pruned, "get_booster") else pruned
+    booster.load_model(bytearray(json.dumps(document), "utf-8"))
+    return pruned
+
+
+def _prune_tree(tree: dict[str, Any], forest: ModelForest, t: int, kept: NDArray[np.bool_], weight: float) -> None:
+    """Keep the entries of the nodes that remain, in the ensemble's order; collapsed splits become leaves."""
+    ensemble, nodes = forest.ensemble, forest.ensemble.nodes_of(t)
+    old = counterparts(ensemble, t, np.array(tree["left_children"]), np.array(tree["right_children"]))
+    stays = np.flatnonzero(pruned_ends(ensemble, kept)[nodes] == np.arange(nodes.start, nodes.stop)) + nodes.start
+    new = np.full(ensemble.n_nodes, -1)
+    new[stays] = np.arange(stays.size)
+    ids = old[stays - nodes.start]
+    for name in PER_NODE:
+        tree[name] = [tree[name][j] for j in ids]
+    for k, h in enumerate(stays.tolist()):
+        parent = int(ensemble.parent[h])
+        tree["parents"][k] = NO_PARENT if parent < 0 else int(new[parent])
+        tree["left_children"][k] = int(new[ensemble.left[h]]) if kept[h] else -1
+        tree["right_children"][k] = int(new[ensemble.right[h]]) if kept[h] else -1
+        if ensemble.is_split[h] and not kept[h]:
+            value = float(str(np.float32(forest.leaf_value[h, 0] / weight)))  # the shortest decimal that denotes the float32
+            tree["split_conditions"][k] = tree["base_weights"][k] = value
+            tree["split_indices"][k] = tree["split_type"][k] = tree["default_left"][k] = 0
+            tree["loss_changes"][k] = 0.0
+    tree["tree_param"] |= {"num_nodes": str(stays.size), "num_deleted": "0"}

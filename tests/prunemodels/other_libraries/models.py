@@ -1,0 +1,182 @@
+"""Small fitted models of every kind that is read, and prunings of them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import lightgbm
+import numpy as np
+import treelite
+import xgboost
+from numpy.typing import NDArray
+from sklearn.datasets import make_classification, make_regression
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+
+from formulations import Ensemble
+from prunemodels.other_libraries import ModelForest
+
+X2, Y2 = make_classification(240, 6, n_informative=4, flip_y=0.1, random_state=0)
+X3, Y3 = make_classification(240, 6, n_informative=4, n_classes=3, random_state=1)
+XR, YR = make_regression(240, 6, noise=5.0, random_state=2)
+_rng = np.random.default_rng(0)
+HOLES = np.where(_rng.random(X2.shape) < 0.15, np.nan, np.where(_rng.random(X2.shape) < 0.2, 0.0, X2))
+"""X2 with missing values and zeros."""
+
+X_DEEP = {"n_estimators": 8, "max_depth": 4, "n_jobs": 1, "random_state": 0}
+L_DEEP = {"n_estimators": 8, "num_leaves": 10, "verbose": -1, "n_jobs": 1, "random_state": 0}
+L_RF = {**L_DEEP, "boosting_type": "rf", "subsample": 0.6, "subsample_freq": 1}
+
+
+@functools.cache
+def xgboost_models() -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
+    """Name -> (model, data, labels)."""
+    return {
+        "two classes": (xgboost.XGBClassifier(**X_DEEP).fit(HOLES, Y2), HOLES, Y2),
+        "three classes": (xgboost.XGBClassifier(**X_DEEP).fit(X3, Y3), X3, Y3),
+        "numbers": (xgboost.XGBRegressor(**X_DEEP).fit(XR, YR), XR, YR),
+        "forest, two classes": (xgboost.XGBRFClassifier(**X_DEEP).fit(HOLES, Y2), HOLES, Y2),
+        "forest, three classes": (xgboost.XGBRFClassifier(**X_DEEP).fit(X3, Y3), X3, Y3),
+        "forest, numbers": (xgboost.XGBRFRegressor(**X_DEEP).fit(XR, YR), XR, YR),
+        "dart": (xgboost.XGBClassifier(booster="dart", rate_drop=0.5, **X_DEEP).fit(X2, Y2), X2, Y2),
+        "nodes deleted": (xgboost.XGBClassifier(gamma=3.0, **X_DEEP).fit(X2, Y2), X2, Y2),
+        "zero is missing": (xgboost.XGBClassifier(missing=0.0, **X_DEEP).fit(HOLES, Y2), HOLES, Y2),
+        "stopped early": (_stopped_early(), X2, Y2),
+        "booster": (xgboost.XGBClassifier(**X_DEEP).fit(X2, Y2).get_booster(), X2, Y2),
+        "rounds of two trees": (xgboost.XGBClassifier(num_parallel_tree=2, subsample=0.5, **X_DEEP).fit(X2, Y2), X2, Y2),
+    }
+
+
+def _stopped_early() -> Any:
+    """Stops at its second round and holds four more."""
+    model = xgboost.XGBClassifier(early_stopping_rounds=4, learning_rate=1.0, **{**X_DEEP, "n_estimators": 50})
+    model.fit(X2[:120], Y2[:120], eval_set=[(X2[120:], Y2[120:])], verbose=False)
+    assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
+    return model
+
+
+@functools.cache
+def lightgbm_models() -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
+    """Name -> (model, data, labels)."""
+    letters = np.array(["no", "yes"])[Y2]
+    return {
+        "two classes": (lightgbm.LGBMClassifier(**L_DEEP).fit(HOLES, letters), HOLES, letters),
+        "three classes": (lightgbm.LGBMClassifier(**L_DEEP).fit(X3, Y3), X3, Y3),
+        "one against the rest": (lightgbm.LGBMClassifier(objective="multiclassova", **L_DEEP).fit(X3, Y3), X3, Y3),
+        "numbers": (lightgbm.LGBMRegressor(**L_DEEP).fit(XR, YR), XR, YR),
+        "forest, two classes": (lightgbm.LGBMClassifier(**L_RF).fit(HOLES, Y2), HOLES, Y2),
+        "forest, numbers": (lightgbm.LGBMRegressor(**L_RF).fit(XR, YR), XR, YR),
+        "zeros are missing": (lightgbm.LGBMClassifier(zero_as_missing=True, **L_DEEP).fit(HOLES, Y2), HOLES, Y2),
+        "nothing is missing": (lightgbm.LGBMClassifier(use_missing=False, **L_DEEP).fit(HOLES, Y2), HOLES, Y2),
+        "dart": (lightgbm.LGBMClassifier(**{**L_DEEP, "boosting_type": "dart"}).fit(X2, Y2), X2, Y2),
+        "steep sigmoid": (lightgbm.LGBMClassifier(sigmoid=2.5, **L_DEEP).fit(X2, Y2), X2, Y2),
+        "bare trees": (lightgbm.LGBMClassifier(min_child_samples=230, **L_DEEP).fit(X2, Y2), X2, Y2),
+        "booster": (lightgbm.LGBMClassifier(**L_DEEP).fit(X2, Y2).booster_, X2, Y2),
+    }
+
+
+@functools.cache
+def treelite_models() -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
+    """Name -> (treelite.Model, data, labels)."""
+    load = treelite.sklearn.import_model
+    return {
+        "class fractions": (load(RandomForestClassifier(5, max_depth=4, random_state=0).fit(X3, Y3)), X3, Y3),
+        "mean of numbers": (load(RandomForestRegressor(5, max_depth=4, random_state=0).fit(XR, YR)), XR, YR),
+        "gradient boosting": (load(GradientBoostingClassifier(n_estimators=5, random_state=0).fit(X3, Y3)), X3, Y3),
+        "every comparison": (every_comparison(), np.where(np.isnan(HOLES[:, :2]), np.nan, XR[:, :2]), YR),
+    }
+
+
+def every_comparison() -> Any:
+    """Two trees in float32 that compare with <, <=, > and >=, numbered against the order, with thresholds that data hit."""
+    build = treelite.model_builder
+    builder = build.ModelBuilder(
+        threshold_type="float32",
+        leaf_output_type="float32",
+        metadata=build.Metadata(2, "kRegressor", False, 1, [1], (1, 1)),
+        tree_annotation=build.TreeAnnotation(2, [0, 0], [0, 0]),
+        postprocessor=build.PostProcessorFunc("identity"),
+        base_scores=[0.25],
+    )
+    for t, operators in enumerate([("<", ">"), (">=", "<=")]):
+        builder.start_tree()
+        for key, operator in zip((4, 2), operators, strict=True):
+            builder.start_node(key)
+            left, right = (2, 1) if key == 4 else (0, 3)
+            threshold = float(np.float32(XR[key, t]))
+            builder.numerical_test(
+                t, threshold, default_left=key == 4, opname=operator, left_child_key=left, right_child_key=right
+            )
+            builder.data_count(10)
+            builder.end_node()
+        for key in (1, 0, 3):
+            builder.start_node(key)
+            builder.leaf(float(key + 5 * t))
+            builder.data_count(key + 1)
+            builder.end_node()
+        builder.end_tree()
+    return builder.commit()
+
+
+def library_margins(model: Any, X: NDArray[np.float64], n_outputs: int) -> NDArray[np.float64]:
+    """What the library itself makes of X, before the link, shape (N, outputs)."""
+    if isinstance(model, treelite.Model):
+        return np.asarray(treelite.gtil.predict(model, X, pred_margin=True), dtype=np.float64).reshape(len(X), n_outputs)
+    if isinstance(model, xgboost.Booster):
+        margins = model.predict(xgboost.DMatrix(X), output_margin=True)
+    elif isinstance(model, xgboost.XGBModel):
+        margins = model.predict(X, output_margin=True)
+    else:
+        booster = getattr(model, "booster_", model)
+        margins = booster.predict(X, raw_score=True)
+        if "\naverage_output" in booster.model_to_string():
+            margins = margins / booster.num_trees()  # LightGBM hands out the sum for raw scores, and the mean to the link
+    return np.asarray(margins, dtype=np.float64).reshape(len(X), n_outputs)
+
+
+def library_leaves(model: Any, X: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The leaf of each row in each tree as the library counts them, shape (N, T)."""
+    if isinstance(model, treelite.Model):
+        return np.asarray(treelite.gtil.predict_leaf(model, X)).astype(np.int64)
+    if isinstance(model, xgboost.Booster):
+        return np.asarray(model.predict(xgboost.DMatrix(X), pred_leaf=True)).astype(np.int64).reshape(len(X), -1)
+    if isinstance(model, xgboost.XGBModel):
+        return np.asarray(model.apply(X)).astype(np.int64).reshape(len(X), -1)
+    return np.asarray(getattr(model, "booster_", model).predict(X, pred_leaf=True)).astype(np.int64).reshape(len(X), -1)
+
+
+def some_pruning(ensemble: Ensemble, seed: int, keep: float = 0.7) -> NDArray[np.bool_]:
+    """Random splits, closed under parents."""
+    kept = (np.random.default_rng(seed).random(ensemble.n_nodes) < keep) & ensemble.is_split
+    for h in range(ensemble.n_nodes):
+        if ensemble.parent[h] >= 0 and not kept[ensemble.parent[h]]:
+            kept[h] = False
+    return kept
+
+
+def all_prunings(ensemble: Ensemble) -> NDArray[np.bool_]:
+    """Every pruning of a small ensemble, one a row."""
+    splits = np.flatnonzero(ensemble.is_split)
+    assert splits.size <= 14
+    closed = []
+    for code in range(2**splits.size):
+        kept = np.zeros(ensemble.n_nodes, dtype=bool)
+        kept[splits[(code >> np.arange(splits.size)) & 1 == 1]] = True
+        above = ensemble.parent[splits]
+        if (kept[above] | (above < 0) | ~kept[splits]).all():
+            closed.append(kept)
+    return np.array(closed)
+
+
+def margins_by_walking(forest: ModelForest, rows: NDArray[np.float32], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The margins of a pruned forest, row by row and node by node: the plain reference."""
+    e = forest.ensemble
+    margins = np.tile(forest.base, (len(rows), 1))
+    for i, x in enumerate(rows.astype(np.float64)):
+        for t, root in enumerate(e.roots):
+            h = int(root)
+            while kept[h]:
+                left = e.missing_left[h] if np.isnan(x[e.feature[h]]) else x[e.feature[h]] <= e.threshold[h]
+                h = int(e.left[h] if left else e.right[h])
+            margins[i, forest.output[t]] += e.value[h, 0]
+    return margins
