@@ -1,7 +1,8 @@
-"""The command line: ``prunemodels demo``, ``path``, ``prune``, ``compare``, ``export`` and ``check``.
+"""The command line: ``prunemodels demo``, ``path``, ``prune``, ``report``, ``compare``, ``export`` and ``check``.
 
 This module only parses; what a command needs is imported when it runs, so help and usage errors come at once.
-Exit status: 0, 2 for bad input, 130 after Ctrl-C; of checks 0, 1 or 2 as the claim holds, is refuted or remains undecided.
+Exit status: 0, 2 for bad input, 130 after Ctrl-C; of checks 0, 1 or 2 as the claim holds, is refuted or remains
+undecided; of ``report`` 1 if a check of the page is refuted.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     try:
         args = parser().parse_args(argv)
+        args.words = argv
     except SystemExit as stop:  # argparse has said why
         return int(stop.code or 0)
     try:
@@ -60,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_outputs(path, _run_path)
     _add_prune(commands.add_parser("prune", help="prune a forest to a budget or for a price of cost, and save it"))
+    _add_report(commands.add_parser("report", help="one HTML page on what pruning did: cost, error, features, trees, proof"))
     _add_compare(commands.add_parser("compare", help="run several solvers on one problem: value, bound, time and memory of each"))
     _add_export(commands.add_parser("export", help="write the problem as a linear or integer program, for other solvers"))
     _add_check(commands.add_parser("check", help="verify a claim and show the evidence: total unimodularity, optimality, ..."))
@@ -98,6 +101,23 @@ def _add_prune(command: argparse.ArgumentParser) -> None:
     add("--out", required=True, metavar="FILE", help="the pruned forest: .skops or .joblib")
     add("--path-csv", metavar="FILE.csv", help="also write the whole path")
     _add_outputs(command, _run_prune)
+
+
+def _add_report(command: argparse.ArgumentParser) -> None:
+    add_inputs(command)
+    add = command.add_argument
+    goal = command.add_mutually_exclusive_group(required=True)
+    goal.add_argument("--budget", type=nonnegative, metavar="B", help="prune to this mean cost of a prediction")
+    goal.add_argument("--lam", type=nonnegative, metavar="L", help="prune at this error worth one unit of cost")
+    goal.add_argument("--pruned", metavar="FILE", help="a forest that was pruned from FOREST, by prune or by anyone")
+    add("--method", choices=BUDGET_METHODS, help="within the budget: path, best (default) or exact, as in prune")
+    add("--time-limit", type=seconds, metavar="S", help="seconds for the search within the budget")
+    add("--held-out", required=True, metavar="FILE", help="labelled examples kept apart, a table like --data: measured on these")
+    add("--confidence", type=confidence, default=0.95, metavar="C", help="of the page's intervals (default: 0.95)")
+    add("--title", help="heading of the page")
+    add("--unit", metavar="WORD", help="unit of the prices, e.g. dollars")
+    add("--out", required=True, metavar="FILE.html", help="the page: complete, it loads nothing from elsewhere")
+    add_manners(command, _run_report)
 
 
 def _add_outputs(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
@@ -194,6 +214,12 @@ def _run_prune(args: argparse.Namespace) -> Result:
     from prunemodels.commands import prune_command
 
     return prune_command(args)
+
+
+def _run_report(args: argparse.Namespace) -> Result:
+    from prunemodels.report_commands import report_command
+
+    return report_command(args)
 
 
 def _run_compare(args: argparse.Namespace) -> Result:

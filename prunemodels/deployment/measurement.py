@@ -1,0 +1,191 @@
+"""How large a forest is and how long its predictions take, before and after pruning.
+
+For reports only: seconds depend on the machine and on what else it does. Both forests are timed in one run, in turns, after a
+warm-up, each with a single job, and the median of the repeats is told; so the *ratio* is the more robust number.
+"""
+
+from __future__ import annotations
+
+import copy
+import statistics
+import tempfile
+import timeit
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formulations.errors import InvalidInputError
+from formulations.problem import n_examples
+from formulations.routing import as_rows
+from prunemodels.deployment.onnx_models import session, to_onnx
+from prunemodels.files import dump_forest
+from prunemodels.forests import read_forest
+
+WARM_UP = 3
+"""Calls of each forest that are not timed."""
+
+Predict = Callable[[Any], object]
+
+
+@dataclass(frozen=True)
+class ForestSize:
+    """What a forest weighs.
+
+    Parameters
+    ----------
+    splits, leaves
+        of all trees.
+    deepest
+        splits on the longest way from a root to a leaf.
+    joblib_bytes, skops_bytes
+        of its files, compressed as `save_forest` writes them.
+    """
+
+    trees: int
+    splits: int
+    leaves: int
+    deepest: int
+    joblib_bytes: int
+    skops_bytes: int
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One way to predict: the medians of `repeats` calls.
+
+    Parameters
+    ----------
+    engine
+        ``"scikit-learn"`` or ``"onnxruntime"``.
+    rows
+        of a call.
+    before, after
+        seconds a call.
+    """
+
+    engine: str
+    rows: int
+    before: float
+    after: float
+    repeats: int
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """Size and latency before and after pruning: for reports only."""
+
+    before: ForestSize
+    after: ForestSize
+    timings: tuple[Timing, ...]
+
+    def __str__(self) -> str:
+        sizes = [f"{n.joblib_bytes:,} bytes in joblib, {n.skops_bytes:,} in skops" for n in (self.before, self.after)]
+        lines = [f"before   {self.before.splits:,} splits, {sizes[0]}", f"after    {self.after.splits:,} splits, {sizes[1]}"]
+        for t in self.timings:
+            rows = "one row" if t.rows == 1 else f"{t.rows:,} rows"
+            lines.append(f"{t.engine}, {rows}: {1e3 * t.before:.3g} ms before, {1e3 * t.after:.3g} ms after")
+        return "\n".join(lines)
+
+
+def forest_size(forest: Any) -> ForestSize:
+    """Nodes, depth and the sizes of the files of a fitted forest.
+
+    Raises
+    ------
+    UnsupportedModelError, NotFittedForestError
+        as `read_forest`.
+    """
+    ensemble = read_forest(forest)
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"forest{ending}" for ending in (".joblib", ".skops")]
+        for file in files:
+            dump_forest(forest, file)
+        joblib_bytes, skops_bytes = (file.stat().st_size for file in files)
+    return ForestSize(
+        ensemble.n_trees,
+        ensemble.n_splits,
+        ensemble.n_nodes - ensemble.n_splits,
+        int(ensemble.depth.max()),
+        joblib_bytes,
+        skops_bytes,
+    )
+
+
+def measure_deployment(
+    before: Any, after: Any, X: Any, *, batch_rows: int = 1000, repeats: int = 30, onnx: bool = False
+) -> Deployment:
+    """Sizes of two forests, and how long ``predict`` takes for one row and for a batch.
+
+    Parameters
+    ----------
+    before, after
+        fitted forests, side by side.
+    X
+        rows to predict, best held-out ones; as many as there are are used, in turns.
+    batch_rows
+        rows of a batch; all of X where there are fewer.
+    repeats
+        calls of each forest for each timing; the median counts.
+    onnx
+        time ONNX models of both too; needs ``pip install "prunemodels[interop]"``.
+
+    Raises
+    ------
+    InvalidInputError
+        for no repeats, no rows in a batch, or rows that do not fit the forests.
+    UnsupportedModelError, NotFittedForestError
+        as `read_forest`; UnsupportedModelError also where the libraries for ONNX are missing.
+    """
+    if repeats < 1 or batch_rows < 1:
+        raise InvalidInputError(f"repeats is {repeats}, batch_rows {batch_rows}; give at least 1 of each")
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    X32 = as_rows(X, read_forest(before).n_features)
+    sizes = forest_size(before), forest_size(after)
+    batch = min(batch_rows, n_examples(X))
+    ways: list[tuple[str, Any, tuple[Predict, Predict]]] = [
+        ("scikit-learn", X, (_single_job(before).predict, _single_job(after).predict))
+    ]
+    if onnx:
+        ways.append(("onnxruntime", X32, (_onnx_predict(before), _onnx_predict(after))))
+    timings = [
+        Timing(engine, rows, *_medians(forests, _batches(data, rows), repeats), repeats)
+        for engine, data, forests in ways
+        for rows in sorted({1, batch})
+    ]
+    return Deployment(*sizes, tuple(timings))
+
+
+def _single_job(forest: Any) -> Any:
+    """The forest with one job, its trees shared: starting threads is not what is measured."""
+    alone = copy.copy(forest)
+    if "n_jobs" in forest.get_params(deep=False):
+        alone.n_jobs = 1
+    return alone
+
+
+def _onnx_predict(forest: Any) -> Predict:
+    """What runs an ONNX model of the forest on one thread."""
+    running = session(to_onnx(forest), threads=1)
+    name = running.get_inputs()[0].name
+    return lambda rows: running.run(None, {name: rows})
+
+
+def _batches(X: Any, rows: int, most: int = 100) -> list[Any]:
+    """Slices of so many rows, some of them."""
+    starts = range(0, n_examples(X) - rows + 1, rows)[:most]
+    return [X.iloc[k : k + rows] if hasattr(X, "iloc") else X[k : k + rows] for k in starts]
+
+
+def _medians(forests: tuple[Predict, Predict], batches: list[Any], repeats: int) -> tuple[float, float]:
+    """Seconds a call of each; the forests take turns, and the first of a turn changes."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for turn in range(-WARM_UP, repeats):
+        rows = batches[turn % len(batches)]
+        for which in (0, 1) if turn % 2 else (1, 0):
+            spent = timeit.timeit(lambda predict=forests[which], rows=rows: predict(rows), number=1)  # type: ignore[misc]
+            if turn >= 0:
+                seconds[which].append(spent)
+    return statistics.median(seconds[0]), statistics.median(seconds[1])

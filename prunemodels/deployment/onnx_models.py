@@ -1,0 +1,149 @@
+"""A forest as an ONNX model that predicts what the forest predicts.
+
+skl2onnx does the conversion. Three things are seen to, since a model that is silently another one is worse than none:
+
+- thresholds are float32 numbers before the conversion, see `prunemodels.deployment.float32_thresholds`;
+- a missing value goes where the tree sends it. skl2onnx (1.20) writes "not to the left" at every split;
+- the trees in the model are compared with the forest's, node by node: number, threshold, order.
+
+The model takes float32 rows, shape (N, n_features), under the name ``X``, as scikit-learn's trees do after their own cast. Give
+it ``X.astype(numpy.float32)``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import UnsupportedModelError
+from prunemodels.deployment.float32_thresholds import float32_thresholds
+from prunemodels.forests import tree_views
+
+TREE_OPERATORS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
+
+
+def to_onnx(forest: Any) -> Any:
+    """Convert a fitted forest, pruned or not, to an ONNX model.
+
+    Parameters
+    ----------
+    forest
+        what `read_forest` reads.
+
+    Returns
+    -------
+    onnx.ModelProto
+        input ``X``, float32, shape (N, n_features). Outputs of a classifier: labels, shape (N,), and probabilities, shape (N, K);
+        of a regressor: predictions, shape (N, 1). Sums are float32, so probabilities differ by rounding: see `compare_onnx`.
+
+    Raises
+    ------
+    UnsupportedModelError
+        where skl2onnx is not installed, cannot convert the forest, or writes other trees than the forest has.
+    NotFittedForestError
+        if the forest is not fitted.
+    """
+    rounded = float32_thresholds(forest)
+    _check_classes(rounded)
+    skl2onnx = _library("skl2onnx")
+    types = _library("skl2onnx.common.data_types")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = skl2onnx.convert_sklearn(
+            rounded,
+            initial_types=[("X", types.FloatTensorType([None, int(rounded.n_features_in_)]))],
+            options={id(rounded): {"zipmap": False}} if hasattr(rounded, "classes_") else None,
+        )
+    _send_missing_values(model, rounded)
+    return model
+
+
+def session(model: Any, threads: int = 0) -> Any:
+    """An onnxruntime session on the CPU; 0 threads: as many as there are cores.
+
+    Raises
+    ------
+    UnsupportedModelError
+        where onnxruntime is not installed.
+    """
+    runtime = _library("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    return runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def _library(name: str) -> Any:
+    """An optional library, or what to install."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return importlib.import_module(name)
+    except ImportError as error:
+        missing = name.split(".")[0]
+        raise UnsupportedModelError(f'ONNX needs {missing}, which is missing: pip install "prunemodels[interop]"') from error
+
+
+def _check_classes(forest: Any) -> None:
+    """skl2onnx joins the outputs of a bag's trees, which must have the same classes."""
+    if not hasattr(forest, "classes_"):
+        return
+    for t, view in enumerate(tree_views(forest)):
+        if len(view.classes) < len(forest.classes_):
+            raise UnsupportedModelError(
+                f"tree {t} of the {type(forest).__name__} never saw the class {_unseen(forest, view.classes)!r}, and skl2onnx "
+                "cannot average trees with different classes; train with larger draws (max_samples), so that every tree sees all"
+            )
+
+
+def _unseen(forest: Any, known: NDArray[np.int64]) -> Any:
+    return next(label for k, label in enumerate(forest.classes_.tolist()) if k not in set(known.tolist()))
+
+
+def _send_missing_values(model: Any, forest: Any) -> None:
+    """Write each split's way for missing values into the model, after a look whether it is that split."""
+    trees = iter([view.estimator.tree_ for view in tree_views(forest)])
+    for operator in model.graph.node:
+        if operator.op_type in TREE_OPERATORS:
+            attributes = {a.name: a for a in operator.attribute}
+            left: list[int] = []
+            for nodes in _by_tree(attributes):
+                left += _checked_ways(next(trees, None), attributes, nodes)
+            ways = attributes["nodes_missing_value_tracks_true"]
+            del ways.ints[:]
+            ways.ints.extend(left)
+    if next(trees, None) is not None:
+        raise _other_trees("fewer trees")
+
+
+def _by_tree(attributes: dict[str, Any]) -> Iterator[slice]:
+    """The nodes of each tree of an operator: they stand together."""
+    ids = np.array(attributes["nodes_treeids"].ints)
+    edges = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
+    for first, end in pairwise(edges):
+        yield slice(first, end)
+
+
+def _checked_ways(tree: Any, attributes: dict[str, Any], nodes: slice) -> list[int]:
+    """Where the tree's nodes send missing values, 1 for left; refuses nodes that are not the tree's."""
+    if tree is None or tree.node_count != nodes.stop - nodes.start:
+        raise _other_trees("another number of nodes")
+    node = np.array(attributes["nodes_nodeids"].ints[nodes])
+    splits = np.array([mode == b"BRANCH_LEQ" for mode in attributes["nodes_modes"].strings[nodes]])
+    threshold = np.array(attributes["nodes_values"].floats[nodes])
+    same = sorted(node.tolist()) == list(range(tree.node_count)) and (splits == (tree.children_left[node] >= 0)).all()
+    if not same or (threshold[splits] != tree.threshold[node[splits]]).any():
+        raise _other_trees("other thresholds or splits")
+    return [int(way) for way in tree.missing_go_to_left[node] & splits]
+
+
+def _other_trees(what: str) -> UnsupportedModelError:
+    version = getattr(_library("skl2onnx"), "__version__", "?")
+    return UnsupportedModelError(
+        f"skl2onnx {version} wrote {what} than the forest has; the model was thrown away: install skl2onnx 1.19 or 1.20"
+    )

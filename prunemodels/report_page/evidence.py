@@ -1,0 +1,116 @@
+"""What is proven of the pruning, and what is not: the verdicts of `proofs_checks`, in words.
+
+Every report checks its path first, anew, whoever computed it. A pruning is then one of three: a row of the path (optimal for an
+interval of lambda), the answer to a budget (with a bound), or anything else, which is measured against LP1's relaxation at its
+own cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from formulations.budget_solution import BudgetSolution
+from formulations.pruning import Pruning
+from formulations.pruning_path import PruningPath
+from proofs_checks.optimality.budget_solution import check_budget_solution
+from proofs_checks.optimality.path_optimality import check_path
+from proofs_checks.verdict import Verdict
+from solvers.budgets import solve_budget
+from solvers.budgets.exact_cost import exact_cost
+
+ROUNDING = 1e-12
+"""Bounds that differ by less are the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The checks of a report.
+
+    Parameters
+    ----------
+    of_path
+        is every row of the path optimal?
+    row
+        of the path that the pruning is; None for another pruning.
+    lam_from, lam_to
+        the lambdas for which the row is optimal, both included; None for no row. ``lam_to`` is None where there is no end.
+    solution
+        the answer to the budget, or to the pruning's own cost where it is no row; None for a row without a budget. Its bound is
+        at most the relaxation's, which the path proves.
+    stated_bound
+        the search's own bound, where it is above that: from branch and bound, without a certificate; else None.
+    of_solution
+        is it within the budget, and are error and bound true? None where there is no solution.
+    cost, error
+        of the pruning, exactly.
+    rounded
+        whether the instance had to be rounded to integers.
+    """
+
+    of_path: Verdict
+    row: int | None
+    lam_from: Fraction | None
+    lam_to: Fraction | None
+    solution: BudgetSolution | None
+    stated_bound: float | None
+    of_solution: Verdict | None
+    cost: Fraction
+    error: Fraction
+    rounded: bool
+
+    @property
+    def holds(self) -> bool | None:
+        """True where all checks hold, False where one is refuted, else None."""
+        answers = [v.holds for v in (self.of_path, self.of_solution) if v is not None]
+        return False if False in answers else None if None in answers else True
+
+
+def evidence_of(path: PruningPath, pruning: Pruning, solution: BudgetSolution | None) -> Evidence:
+    """Check the path, and the pruning against it."""
+    row = row_of(path, pruning)
+    of_path = check_path(path)
+    compared = solution
+    if solution is None and row is None:
+        at_own_cost = solve_budget(path.problem, exact_cost(pruning), method="path", path=path)
+        compared = replace(at_own_cost, pruning=pruning, error=pruning.error)
+    stated = None
+    if compared is not None and compared.bound > (proven := float(compared.relaxation.value)) + ROUNDING:
+        stated, compared = compared.bound, replace(compared, bound=proven)
+    of_solution = None if compared is None else check_budget_solution(compared, path)
+    first, last = (None, None) if row is None else lam_interval(path, row)
+    return Evidence(
+        of_path,
+        row,
+        first,
+        last,
+        compared,
+        stated,
+        of_solution,
+        pruning.exact_cost,
+        pruning.exact_error,
+        not path.problem.integers.exact,
+    )
+
+
+def row_of(path: PruningPath, pruning: Pruning) -> int | None:
+    """The row of the path that keeps the same splits."""
+    rows = [k for k in range(len(path)) if path.n_splits[k] == pruning.n_splits]
+    return next((k for k in rows if np.array_equal(path[k].kept, pruning.kept)), None)
+
+
+def lam_interval(path: PruningPath, row: int) -> tuple[Fraction, Fraction | None]:
+    """The lambdas for which a row is optimal."""
+    first = row if path.ties == "smallest" else row - 1
+    b = path.breakpoints
+    return b[max(first, 0)], b[first + 1] if first + 1 < len(b) else None
+
+
+def figures_of(verdict: Verdict) -> str:
+    """A verdict's certificate in a line."""
+    if isinstance(verdict.certificate, Mapping):
+        return ", ".join(f"{key} {value}" for key, value in verdict.certificate.items())
+    return "" if verdict.certificate is None else str(verdict.certificate)

@@ -1,0 +1,130 @@
+"""All that a report tells, computed before a line of it is written."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from formulations.budget_solution import BudgetSolution
+from formulations.errors import InvalidInputError
+from formulations.pruning import Pruning
+from formulations.pruning_path import PruningPath
+from prunemodels.deployment import Deployment, measure_deployment
+from prunemodels.held_out import on_other_rows
+from prunemodels.path_evaluation import PathEvaluation, evaluate_path
+from prunemodels.report_page.evidence import Evidence, evidence_of
+from prunemodels.report_page.held_out_change import HeldOutChange, held_out_change
+from prunemodels.report_page.item_costs import ItemCost, item_costs
+from prunemodels.report_page.tree_shapes import TreeShapes, tree_shapes
+from prunemodels.report_page.usage_counts import UsageCounts, usage_counts
+from prunemodels.surgery import apply_pruning
+
+LIBRARIES = ("prunemodels", "scikit-learn", "numpy", "numba", "ortools")
+"""Whose versions a report tells."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What the user calls things.
+
+    Parameters
+    ----------
+    title
+        heading of the page.
+    unit
+        of the prices, such as "dollars"; empty: no word.
+    command
+        how to make the page again; None: not told.
+    sources
+        what the data are, by what they are used for; shown as they are.
+    """
+
+    title: str = "Pruned forest"
+    unit: str = ""
+    command: str | None = None
+    sources: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What the sections of a report are made of; `before` and `after` are pairs in that order."""
+
+    labels: Labels
+    path: PruningPath
+    pruning: Pruning
+    unpruned: Pruning
+    solution: BudgetSolution | None
+    model: str
+    held_out: HeldOutChange
+    along_path: PathEvaluation
+    items: tuple[ItemCost, ...]
+    usage: tuple[UsageCounts, UsageCounts]
+    shapes: tuple[TreeShapes, TreeShapes]
+    evidence: Evidence
+    deployment: Deployment
+    versions: Mapping[str, str]
+
+    @property
+    def task(self) -> str:
+        """``"classification"`` or ``"regression"``."""
+        return self.path.problem.ensemble.task
+
+
+def gather(
+    path: PruningPath,
+    forest: Any,
+    X: Any,
+    y: Any,
+    chosen: Pruning | BudgetSolution,
+    *,
+    sample_weight: ArrayLike | None,
+    confidence: float,
+    labels: Labels,
+) -> Facts:
+    """Compute everything; arguments as in `report_page`."""
+    solution = chosen if isinstance(chosen, BudgetSolution) else None
+    pruning = chosen.pruning if isinstance(chosen, BudgetSolution) else chosen
+    problem = path.problem
+    if pruning.problem is not problem:
+        raise InvalidInputError("chosen is of another problem than path; give a pruning of path.problem")
+    pruned = apply_pruning(pruning, forest)
+    X = X.to_pandas() if hasattr(X, "to_pandas") else X  # polars and pyarrow tables
+    elsewhere = on_other_rows(problem, X, sample_weight)
+    along_path = evaluate_path(path, X, y, sample_weight=sample_weight)
+    rows = X.iloc[elsewhere.rows] if hasattr(X, "iloc") else _array(X)[elsewhere.rows]
+    kept = (problem.ensemble.is_split, pruning.kept)
+    counts = [usage_counts(problem.ensemble, k, rows, elsewhere.weights) for k in kept]
+    unpruned = Pruning.unpruned(problem)
+    return Facts(
+        labels=labels,
+        path=path,
+        pruning=pruning,
+        unpruned=unpruned,
+        solution=solution,
+        model=type(forest).__name__,
+        held_out=held_out_change(elsewhere, pruning.kept, (forest, pruned), y, confidence),
+        along_path=along_path,
+        items=tuple(item_costs(elsewhere, pruning.kept)),
+        usage=(counts[0], counts[1]),
+        shapes=(tree_shapes(unpruned), tree_shapes(pruning)),
+        evidence=evidence_of(path, pruning, solution),
+        deployment=measure_deployment(forest, pruned, rows),
+        versions=_versions(),
+    )
+
+
+def _array(X: Any) -> Any:
+    import numpy as np
+
+    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+
+
+def _versions() -> dict[str, str]:
+    """Of the libraries and the machine's kind; nothing that names the machine."""
+    found = {library: version(library) for library in LIBRARIES}
+    return {**found, "Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}

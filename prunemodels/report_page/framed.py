@@ -1,0 +1,49 @@
+"""The report page within another page: a notebook's output, or the site's documentation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from formulations.errors import InvalidInputError
+from prunemodels.report_page.markup import Html, tag
+
+HEAD = "<head>"
+
+BASE = tag("base", href="about:srcdoc").removesuffix("</base>")
+"""Without it a link to a section leads to the surrounding page: a page in a frame inherits that page's address."""
+
+
+@dataclass(frozen=True)
+class FramedPage:
+    """A page of `report_page` that Jupyter shows in a frame of its own, so that neither style reaches the other.
+
+    Parameters
+    ----------
+    page
+        the page, as `report_page` returns it or `write_report` wrote it.
+    height
+        of the frame, in pixels; the page scrolls within.
+
+    Raises
+    ------
+    InvalidInputError
+        for a text that is no complete page, and a height that is not positive.
+    """
+
+    page: str
+    height: int = 640
+
+    def __post_init__(self) -> None:
+        if HEAD not in self.page:
+            raise InvalidInputError(f"page begins with {self.page[:40]!r}, not with a page's head; give what report_page returns")
+        if self.height <= 0:
+            raise InvalidInputError(f"height is {self.height}; give pixels above 0")
+
+    def _repr_html_(self) -> Html:
+        """What Jupyter asks for."""
+        within = str(self.page).replace(HEAD, HEAD + BASE, 1)
+        style = f"width:100%;height:{self.height}px;border:1px solid #999"
+        return tag("iframe", srcdoc=within, title="Report on a pruned forest", style=style)
+
+    def __repr__(self) -> str:
+        return f"FramedPage({len(self.page):,} characters)"

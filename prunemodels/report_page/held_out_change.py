@@ -1,0 +1,121 @@
+"""What pruning changed on held-out examples: cost and error before and after, and the differences, example by example.
+
+Both forests see the same examples, so their difference is known better than either: its interval is that of the mean of
+
+    x_i(before) - x_i(after)        the cost that example i saves                                                         (1)
+    l_i(after) - l_i(before)        0-1 loss, or squared error, of the forest's own prediction                              (2)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from formulations.errors import InvalidInputError
+from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
+from prunemodels.held_out import largest_row_cost, row_costs
+from prunemodels.mean_bounds import MeanInterval, mean_interval, standard_error
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A mean of paired differences with Student's two-sided interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class HeldOutChange:
+    """Before and after on held-out examples.
+
+    Parameters
+    ----------
+    n
+        examples of positive weight.
+    cost_before, cost_after, error_before, error_after
+        with intervals; costs contain what is paid once.
+    saving, increase
+        (1) and (2), paired.
+    broken, mended
+        examples that only the unpruned, only the pruned forest predicts rightly; None for regression.
+    """
+
+    n: int
+    confidence: float
+    cost_before: MeanInterval
+    cost_after: MeanInterval
+    saving: Difference
+    error_before: MeanInterval
+    error_after: MeanInterval
+    increase: Difference
+    broken: int | None
+    mended: int | None
+
+
+def held_out_change(
+    problem: PruningProblem,
+    kept: NDArray[np.bool_],
+    forests: tuple[Any, Any],
+    y: Any,
+    confidence: float,
+) -> HeldOutChange:
+    """Measure a pruning on a problem whose cost sample are held-out examples.
+
+    Parameters
+    ----------
+    problem
+        the forest and prices with the held-out examples as cost sample.
+    forests
+        before and after.
+    y
+        labels of all examples of ``problem.X``.
+    """
+    truth = np.asarray(y)
+    predicted = [forest.predict(problem.X) for forest in forests]
+    if truth.shape != predicted[0].shape:
+        raise InvalidInputError(f"y has shape {truth.shape}, X has {len(predicted[0])} rows: give one label each")
+    classification = problem.ensemble.task == "classification"
+    losses = [(p != truth).astype(np.float64) if classification else (p - truth) ** 2 for p in predicted]
+    l_before, l_after = (loss[problem.rows] for loss in losses)
+    w = problem.weights
+    before, after = Pruning.unpruned(problem), Pruning(problem, kept)
+    x_before, x_after = row_costs(before), row_costs(after)
+    once = float(problem.costs.price[before.bought_once & ~after.bought_once].sum())
+    worst = 1.0 if classification else math.inf
+    return HeldOutChange(
+        n=len(w),
+        confidence=confidence,
+        cost_before=_cost(before, x_before, confidence),
+        cost_after=_cost(after, x_after, confidence),
+        saving=_paired(x_before - x_after + once, w, confidence),
+        error_before=mean_interval(l_before, worst, confidence, "t", w),
+        error_after=mean_interval(l_after, worst, confidence, "t", w),
+        increase=_paired(l_after - l_before, w, confidence),
+        broken=int((l_after > l_before).sum()) if classification else None,
+        mended=int((l_after < l_before).sum()) if classification else None,
+    )
+
+
+def _cost(pruning: Pruning, x: NDArray[np.float64], confidence: float) -> MeanInterval:
+    """The mean cost with its interval; what is paid once for all examples is known, without error."""
+    problem = pruning.problem
+    largest = largest_row_cost(problem, pruning.kept)
+    rows = mean_interval(np.minimum(x, largest), largest, confidence, "t", problem.weights)
+    once = float(problem.costs.price[pruning.bought_once].sum())
+    mean, low, high = (once + number for number in (rows.mean, rows.low, rows.high))
+    return MeanInterval(mean, rows.standard_error, low, high, confidence, "t", rows.n)
+
+
+def _paired(d: NDArray[np.float64], w: NDArray[np.float64], confidence: float) -> Difference:
+    """The weighted mean of differences."""
+    mean = float(w @ d / w.sum())
+    half = float(stats.t.ppf((1 + confidence) / 2, len(d) - 1)) * standard_error(d, w)
+    return Difference(mean, mean - half, mean + half)

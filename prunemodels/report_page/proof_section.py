@@ -1,0 +1,107 @@
+"""What the certificate says: the checks, their verdicts, and where they end."""
+
+from __future__ import annotations
+
+from proofs_checks.verdict import Verdict
+from prunemodels.report_page.evidence import Evidence, figures_of
+from prunemodels.report_page.facts import Facts
+from prunemodels.report_page.markup import Html, join, tag
+from prunemodels.report_page.wording import error, exactly
+
+WORD = {True: ("yes", "Verified."), False: ("no", "Refuted."), None: ("open", "Undecided.")}
+
+
+def proof(facts: Facts) -> tuple[str, str, Html]:
+    """The section."""
+    e = facts.evidence
+    verdicts = [v for v in (e.of_path, e.of_solution) if v is not None]
+    parts = [
+        tag("p", _answer(e.holds), " ", _in_words(facts)),
+        tag("ul", *(tag("li", _verdict(v)) for v in verdicts), class_="plain"),
+        tag("h3", "In exact numbers"),
+        tag("dl", *_exact(facts), class_="facts"),
+        tag("h3", "What is not proven"),
+        tag("ul", *(tag("li", text) for text in _limits(facts)), class_="plain"),
+    ]
+    return "proof", "What is proven", join(*parts)
+
+
+def _answer(holds: bool | None) -> Html:
+    class_, word = WORD[holds]
+    return tag("strong", word, class_=f"verdict {class_}")
+
+
+def _verdict(v: Verdict) -> Html:
+    class_, word = WORD[v.holds]
+    figures = figures_of(v)
+    return join(
+        tag("span", word, class_=f"verdict {class_}"),
+        f" {v.claim[:1].upper()}{v.claim[1:]}. How: {v.method}",
+        f"; {figures}." if figures else ".",
+    )
+
+
+def _in_words(facts: Facts) -> str:
+    """What the verdicts mean for the chosen pruning."""
+    e, task = facts.evidence, facts.task
+    if e.holds is False:
+        return "A check found something wrong, see below: do not rely on this pruning before that is explained."
+    if e.holds is None:
+        return "The checks could not decide everything, see below."
+    if e.solution is not None:
+        s = e.solution
+        of = "within the budget" if facts.solution is not None else "of at most this cost"
+        if s.gap == 0:
+            return f"No pruning {of} has less error on the samples than the chosen one."
+        return (
+            f"No pruning {of} has less error on the samples than {error(s.bound, task)}; the chosen one has "
+            f"{error(s.error, task)}. What is open is the gap between them, {error(s.gap, task)}."
+        )
+    return f"The chosen pruning is optimal on the samples: none has less error plus lambda times cost, for {_interval(e)}."
+
+
+def _interval(e: Evidence) -> str:
+    if e.lam_from is None:
+        return "no lambda"
+    first = f"{float(e.lam_from):.6g}"
+    return f"every lambda from {first} on" if e.lam_to is None else f"every lambda from {first} to {float(e.lam_to):.6g}"
+
+
+def _exact(facts: Facts) -> list[Html]:
+    """Fractions, of the problem's integers."""
+    e, s = facts.evidence, facts.evidence.solution
+    rows: list[tuple[str, object]] = [
+        ("cost, cost sample", exactly(e.cost)),
+        ("trees\u2019 error, error sample", exactly(e.error)),
+    ]
+    if e.row is not None and e.lam_from is not None:
+        end = "\u221e" if e.lam_to is None else exactly(e.lam_to)
+        rows.append(("optimal for lambda", f"{exactly(e.lam_from)} to {end}, row {e.row} of {len(facts.path)} of the path"))
+    if s is not None:
+        rows.append(("budget" if facts.solution is not None else "compared at the cost", exactly(s.budget)))
+        rows.append(("relaxation LP1", exactly(s.relaxation.value)))
+        rows.append(("lambda*", exactly(s.relaxation.lam)))
+        rows.append(("bound, gap", f"{s.bound!r}, {s.gap!r} ({s.status})"))
+    return [join(tag("dt", what), tag("dd", told)) for what, told in rows]
+
+
+def _limits(facts: Facts) -> list[str]:
+    """Where the proof ends."""
+    limits = [
+        "Optimality is that of the samples: the trees\u2019 mean error on the error sample and the cost on the cost sample. On "
+        "other examples cost and error are estimates, with the intervals given above.",
+        "Compared are all prunings of this forest. Another forest, grown with costs in mind say, may do better.",
+        "What is minimised is the mean of the trees\u2019 errors, not the error of their vote.",
+    ]
+    if facts.evidence.rounded:
+        limits.append(
+            "Prices, weights or errors were rounded to a grid of integers; what that can change is part of the figures above."
+        )
+    if facts.evidence.row is None and facts.evidence.solution is not None and facts.evidence.solution.gap > 0:
+        limits.append("Whether a better pruning lies in the gap is open.")
+    if facts.evidence.stated_bound is not None:
+        limits.append(
+            f"The search within the budget states a bound of {facts.evidence.stated_bound!r}, above the relaxation\u2019s, from "
+            "branch and bound. It carries no certificate, so it is not verified here."
+        )
+    return limits

@@ -1,0 +1,155 @@
+"""The trade-off twice: on held-out examples, and on the samples that pruning was computed from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from prunemodels.report_page.chart import Chart, Point, legend, marker
+from prunemodels.report_page.facts import Facts
+from prunemodels.report_page.markup import Html, join, tag
+from prunemodels.report_page.wording import amount, error
+
+POINTS = 16
+"""Held-out points with whiskers; the line and its band go through all rows."""
+
+MOST_DOTS = 80
+"""With more breakpoints than this the line alone says where they are."""
+
+CHEAPEST = 0.15
+"""Prunings that cost a smaller share than this of the dearest may lie above the charts."""
+
+LINE = tag("line", x1=1, x2=27, y1=8, y2=8, class_="line")
+
+
+def spread(cost: NDArray[np.float64], points: int = POINTS) -> list[int]:
+    """Rows of the path that lie evenly over the costs, the first and the last among them."""
+    wanted = np.linspace(float(cost.max()), float(cost.min()), points)
+    return sorted({int(np.abs(cost - at).argmin()) for at in wanted} | {0, len(cost) - 1})
+
+
+def ceiling(cost: NDArray[np.float64], high: NDArray[np.float64], least: float) -> float:
+    """Where the vertical axis ends: above all prunings but the cheapest, whose errors would flatten the rest."""
+    usual = high[cost >= CHEAPEST * cost.max()]
+    return float(min(high.max(), max(1.25 * float(usual.max()), 1.6 * least)))
+
+
+def half_width(facts: Facts) -> NDArray[np.float64]:
+    """Half the interval of each row's held-out error."""
+    along = facts.along_path
+    quantile = float(stats.t.ppf((1 + facts.held_out.confidence) / 2, max(1, along.n - 1)))
+    half: NDArray[np.float64] = quantile * np.nan_to_num(along.error_se)
+    return half
+
+
+def held_out_chart(facts: Facts) -> Html:
+    """The forest's own error on held-out examples along the path, with intervals."""
+    along, held_out, task = facts.along_path, facts.held_out, facts.task
+    half = half_width(facts)
+    low, high = np.maximum(along.error - half, 0.0), along.error + half
+    ends = max(held_out.error_before.high, held_out.error_after.high)
+    top = max(ceiling(along.cost, high, ends), ends)
+    chart = Chart(1.03 * max(along.unpruned_cost, float(along.cost.max())), 1.05 * top)
+    lines = [
+        chart.band(_points(along.cost, low), _points(along.cost, high)),
+        chart.line(_points(along.cost, along.error), "line"),
+    ]
+    for k in spread(along.cost):
+        x = f"{chart.x(along.cost[k]):.1f}"
+        lines.append(tag("line", x1=x, x2=x, y1=f"{chart.y(low[k]):.1f}", y2=f"{chart.y(high[k]):.1f}", class_="whisker"))
+        hint = f"cost {amount(along.cost[k])}, {_measure(task)} {error(along.error[k], task)} \u00b1 {error(half[k], task)}"
+        lines.append(marker("dot", chart.x(along.cost[k]), chart.y(along.error[k]), hint))
+    parts = [chart.axes(_cost_label(facts), f"{_measure(task)} of the forest, held out", _ticks(task)), chart.clipped(*lines)]
+    for kind, cost, err in (
+        ("unpruned", held_out.cost_before, held_out.error_before),
+        ("chosen", held_out.cost_after, held_out.error_after),
+    ):
+        x = f"{chart.x(cost.mean):.1f}"
+        parts.append(tag("line", x1=x, x2=x, y1=f"{chart.y(err.low):.1f}", y2=f"{chart.y(err.high):.1f}", class_="ink"))
+        hint = f"{kind}: cost {amount(cost.mean)}, {_measure(task)} {error(err.mean, task)}"
+        parts.append(marker(kind, chart.x(cost.mean), chart.y(err.mean), hint))
+    percent = f"{100 * held_out.confidence:g}\u00a0%"
+    reach = [f"cost {amount(along.cost[k])} and {_measure(task)} {error(along.error[k], task)}" for k in (0, -1)]
+    marked = [
+        f"{what}: cost {amount(cost.mean)}, {_measure(task)} {error(err.mean, task)}"
+        for what, cost, err in (
+            ("Chosen", held_out.cost_after, held_out.error_after),
+            ("Unpruned", held_out.cost_before, held_out.error_before),
+        )
+    ]
+    told = f"Held out, the path goes from {reach[0]} to {reach[1]}. {'. '.join(marked)}."
+    svg = chart.svg("Held-out error against held-out cost", told, *parts, id_="held-out-chart")
+    entries = [
+        (join(LINE, marker("dot", 14, 8)), f"optimal prunings, with {percent} intervals point by point"),
+        (marker("unpruned", 14, 8), "the forest before pruning"),
+        (marker("chosen", 14, 8), "the chosen pruning"),
+    ]
+    return tag("figure", tag("h3", "On held-out examples"), svg, legend(entries), _above(float(along.error.max()), chart, task))
+
+
+def sample_chart(facts: Facts) -> Html:
+    """What was minimised: the hull of all prunings on the samples, the budget, the relaxation's optimum, the pruning."""
+    path, task, solution = facts.path, facts.task, facts.solution
+    points = {"unpruned": facts.unpruned, "chosen": facts.pruning}
+    top = ceiling(path.cost, path.error, max(facts.pruning.error, facts.unpruned.error))
+    chart = Chart(1.03 * max(facts.unpruned.cost, float(path.cost[0])), 1.05 * top)
+    parts: list[object] = [chart.axes(_cost_label(facts), f"trees\u2019 mean {_measure(task)}, error sample", _ticks(task))]
+    if solution is not None:
+        r = solution.relaxation
+        if not r.is_integral:
+            chord = [(r.cheaper.cost, r.cheaper.error), (r.dearer.cost, r.dearer.error)]
+            parts.append(chart.clipped(chart.line(chord, "chord")))
+        if solution.budget <= chart.x_most:
+            x = f"{chart.x(float(solution.budget)):.1f}"
+            parts.append(tag("line", x1=x, x2=x, y1=chart.top, y2=chart.height - chart.bottom, class_="budget"))
+    lines = [chart.line(_points(path.cost, path.error), "line")]
+    for k in range(len(path)) if len(path) <= MOST_DOTS else []:
+        hint = f"lambda {path.lam[k]:.4g}: cost {amount(path.cost[k])}, error {error(path.error[k], task)}"
+        lines.append(marker("dot", chart.x(path.cost[k]), chart.y(path.error[k]), hint))
+    parts.append(chart.clipped(*lines))
+    entries = [(LINE, "optimal prunings, one for every lambda: the lower hull of all prunings")]
+    for kind, pruning in points.items():
+        hint = f"{kind}: cost {amount(pruning.cost)}, error {error(pruning.error, task)}"
+        parts.append(marker(kind, chart.x(pruning.cost), chart.y(pruning.error), hint))
+        entries.append((marker(kind, 14, 8), "before pruning" if kind == "unpruned" else "the chosen pruning"))
+    told = (
+        f"The lower convex hull of all prunings, from cost {amount(path.cost[0])} and error {error(path.error[0], task)} to cost "
+        f"{amount(path.cost[-1])} and error {error(path.error[-1], task)}. Chosen: cost {amount(facts.pruning.cost)}, error "
+        f"{error(facts.pruning.error, task)}."
+    )
+    if solution is not None:
+        value, at = float(solution.relaxation.value), min(float(solution.budget), solution.relaxation.dearer.cost)
+        parts.append(marker("relaxed", chart.x(at), chart.y(value), f"relaxation: cost {amount(at)}, error {error(value, task)}"))
+        line = tag("line", x1=14, x2=14, y1=0, y2=16, class_="budget")
+        entries.append((line, f"the budget, {amount(float(solution.budget))}"))
+        entries.append((marker("relaxed", 14, 8), f"optimum of the relaxation LP1, {error(value, task)}: no pruning is below"))
+        told += f" Budget {amount(float(solution.budget))}; the relaxation's optimum there has error {error(value, task)}."
+    svg = chart.svg("Error against cost on the samples that pruning was computed from", told, *parts, id_="sample-chart")
+    above = _above(float(path.error.max()), chart, task)
+    return tag("figure", tag("h3", "On the samples that it was computed from"), svg, legend(entries), above)
+
+
+def _above(most: float, chart: Chart, task: str) -> Html | None:
+    """What is not seen."""
+    if most <= chart.y_most:
+        return None
+    return tag("figcaption", f"The cheapest prunings lie above the chart: they err up to {error(most, task)}.")
+
+
+def _cost_label(facts: Facts) -> str:
+    return "cost per prediction" + (f", {facts.labels.unit}" if 0 < len(facts.labels.unit) <= 20 else "")
+
+
+def _measure(task: str) -> str:
+    return "error rate" if task == "classification" else "mean squared error"
+
+
+def _ticks(task: str) -> Any:
+    return (lambda v: f"{100 * v:g}\u00a0%") if task == "classification" else (lambda v: f"{v:g}")
+
+
+def _points(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[Point]:
+    return list(zip(x.tolist(), y.tolist(), strict=True))

@@ -1,0 +1,86 @@
+"""How many trees use a feature for an example: Table 1 of BP16.
+
+    c_{i,f}  =  number of trees on whose path for example i some kept split tests feature f                                (1)
+
+The table tells which share of all pairs (i, f) has c = 0, 1 to 7, and more. An example pays for f as soon as c > 0, so features
+that few trees use are what pruning saves on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.ensemble import Ensemble
+from formulations.routing import as_rows
+
+FEW = 7
+"""Where BP16 draws the line between few and many trees."""
+
+
+@dataclass(frozen=True, eq=False)
+class UsageCounts:
+    """The pairs of example and feature by the number of trees that use them.
+
+    Parameters
+    ----------
+    share
+        float64, shape (T + 1,): share of the pairs, weighted by example, that k trees use.
+    features
+        mean number of features that an example uses.
+    """
+
+    share: NDArray[np.float64]
+    features: float
+
+    @property
+    def bins(self) -> tuple[float, float, float]:
+        """Shares of no use, 1 to 7 trees, more than 7 trees."""
+        return float(self.share[0]), float(self.share[1 : FEW + 1].sum()), float(self.share[FEW + 1 :].sum())
+
+
+def usage_counts(ensemble: Ensemble, kept: NDArray[np.bool_], X: Any, weights: NDArray[np.float64]) -> UsageCounts:
+    """(1) over examples with weights > 0.
+
+    Parameters
+    ----------
+    kept
+        bool, shape (n,): the splits kept, closed under parents.
+    X, weights
+        the examples; weights float64, shape (N,).
+    """
+    rows = as_rows(X, ensemble.n_features)
+    tally = np.zeros(ensemble.n_trees + 1)
+    e = ensemble
+    _tally(rows, weights, e.roots, e.left, e.right, e.feature, e.threshold, e.missing_left, kept, tally)
+    share = tally / (weights.sum() * ensemble.n_features)
+    return UsageCounts(share, float((1 - share[0]) * ensemble.n_features))
+
+
+@njit(cache=True)
+def _tally(  # type: ignore[no-untyped-def]
+    rows, weights, roots, left, right, feature, threshold, missing_left, kept, tally
+):
+    """Add each example's weight to the tally of every number of trees that one of its features has."""
+    n_features = rows.shape[1]
+    uses = np.zeros(n_features, dtype=np.int64)
+    last = np.full(n_features, -1, dtype=np.int64)
+    for i in range(rows.shape[0]):
+        uses[:] = 0
+        last[:] = -1
+        for t in range(roots.shape[0]):
+            h = roots[t]
+            while kept[h]:
+                f = feature[h]
+                if last[f] != t:
+                    last[f] = t
+                    uses[f] += 1
+                x = rows[i, f]
+                goes_left = missing_left[h] if np.isnan(x) else x <= threshold[h]
+                h = left[h] if goes_left else right[h]
+        for f in range(n_features):
+            tally[uses[f]] += weights[i]

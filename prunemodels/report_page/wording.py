@@ -1,0 +1,67 @@
+"""Numbers in text: enough digits to compare, no more."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+MINUS = "\u2212"
+
+
+def amount(x: float) -> str:
+    """A cost: four significant digits, no exponent from 0.001 up."""
+    if x == 0:
+        return "0"
+    if abs(x) >= 1000:
+        return f"{x:,.0f}".replace("-", MINUS)
+    return f"{x:.4g}".replace("-", MINUS)
+
+
+def error(x: float, task: str) -> str:
+    """An error rate in per cent, or a mean squared error."""
+    return f"{100 * x:.2f}\u00a0%".replace("-", MINUS) if task == "classification" else amount(x)
+
+
+def change(x: float, task: str) -> str:
+    """A difference of errors, with its sign: in percentage points, or plain."""
+    if task == "classification":
+        return f"{100 * x:+.2f}".replace("-", MINUS) + "\u00a0points"
+    return ("+" if x > 0 else "") + amount(x)
+
+
+def share(x: float, digits: int = 1) -> str:
+    """0.123 as 12.3 %."""
+    return f"{100 * x:.{digits}f}\u00a0%".replace("-", MINUS)
+
+
+def less(before: float, after: float) -> str:
+    """How much less the second is: ``39 % less``."""
+    if before == 0:
+        return "nothing to save"
+    saved = 1 - after / before
+    if abs(saved) < 0.0005:
+        return "the same"
+    digits = 0 if abs(saved) >= 0.1 else 1
+    return f"{100 * abs(saved):.{digits}f}\u00a0% {'less' if saved > 0 else 'more'}"
+
+
+def count(n: int, noun: str) -> str:
+    """``1 tree``, ``40 trees``."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def seconds(s: float) -> str:
+    """In ms or microseconds."""
+    return f"{1e3 * s:.3g}\u00a0ms" if s >= 1e-3 else f"{1e6 * s:.3g}\u00a0\u00b5s"
+
+
+def size(n: int) -> str:
+    """Bytes as kB or MB, of 1,000 and 1,000,000."""
+    return f"{n / 1e6:,.2f}\u00a0MB" if n >= 1e6 else f"{n / 1e3:,.1f}\u00a0kB"
+
+
+def exactly(x: Fraction) -> str:
+    """A fraction and about what it is; alone the latter where it is too long to be read."""
+    text = str(x)
+    if x.denominator == 1:
+        return text
+    return f"{text} \u2248 {float(x):.8g}" if len(text) <= 40 else f"\u2248 {float(x)!r}"

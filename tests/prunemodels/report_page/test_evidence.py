@@ -1,0 +1,108 @@
+"""What a report says is proven."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import prunemodels as pm
+from formulations.papers import two_trees
+from proofs_checks.verdict import Verdict
+from prunemodels.report_page.evidence import evidence_of, figures_of, lam_interval, row_of
+from solvers import pruning_path
+from tests.prunemodels.report_page.cases import classifier
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+def test_a_row_is_optimal_on_its_interval(ties: str) -> None:
+    """At both ends of its interval, and in the middle, no other row is better; the intervals cover all lambda >= 0."""
+    path = pruning_path(classifier().path.problem, ties=ties)
+    reached = Fraction(0)
+    for k in range(len(path)):
+        first, last = lam_interval(path, k)
+        assert first == (0 if k == 0 else reached)
+        for lam in (first, first + 1 if last is None else (first + last) / 2, first if last is None else last):
+            values = [e + lam * c for e, c in zip(path.exact_error, path.exact_cost, strict=True)]
+            assert values[k] == min(values)
+        if last is not None:
+            reached = last
+    assert last is None
+
+
+def test_a_row_of_the_path_is_verified() -> None:
+    """With its row, its interval and its exact cost; nothing is compared with a budget."""
+    case = classifier()
+    evidence = evidence_of(case.path, case.some, None)
+    k = len(case.path) // 2
+    assert (evidence.row, evidence.holds, evidence.rounded) == (k, True, False)
+    assert (evidence.lam_from, evidence.lam_to) == (case.path.breakpoints[k], case.path.breakpoints[k + 1])
+    assert (evidence.cost, evidence.error) == (case.path.exact_cost[k], case.path.exact_error[k])
+    assert evidence.solution is evidence.of_solution is None
+
+
+def test_a_budget_is_verified_with_its_gap() -> None:
+    """The answer's own bound and gap, checked."""
+    case = classifier()
+    solution = pm.solve_budget(case.path.problem, 3, method="path", path=case.path)
+    evidence = evidence_of(case.path, solution.pruning, solution)
+    assert evidence.holds is True
+    assert evidence.solution is solution
+    assert evidence.of_solution.certificate["gap"] == solution.gap
+
+
+def test_a_bound_beyond_the_relaxation_is_not_claimed() -> None:
+    """Branch and bound may know more than the path proves: verified is the relaxation's bound, the other is told as stated."""
+    case = classifier()
+    solution = pm.solve_budget(case.path.problem, 3, method="path", path=case.path)
+    proven = float(solution.relaxation.value)
+    assert solution.gap > 0
+    higher = replace(solution, bound=(proven + solution.error) / 2)
+    evidence = evidence_of(case.path, higher.pruning, higher)
+    assert evidence.holds is True
+    assert evidence.solution.bound == proven
+    assert evidence.stated_bound == higher.bound
+    assert evidence_of(case.path, solution.pruning, solution).stated_bound is None
+
+
+def test_another_pruning_is_measured_at_its_own_cost() -> None:
+    """One that is no row: compared with LP1's relaxation at exactly its cost, its gap above 0."""
+    case = classifier()
+    problem = case.path.problem
+    kept = problem.ensemble.is_split.copy()
+    inner = problem.ensemble.left
+    top = problem.ensemble.roots[0]
+    kept[problem.ensemble.nodes_of(0)] = False  # a whole tree gone, the others whole
+    assert inner[top] >= 0
+    pruning = pm.Pruning(problem, kept)
+    assert row_of(case.path, pruning) is None
+    evidence = evidence_of(case.path, pruning, None)
+    assert evidence.row is evidence.lam_from is evidence.lam_to is None
+    assert evidence.solution.budget == pruning.exact_cost
+    assert evidence.solution.gap == pytest.approx(pruning.error - float(evidence.solution.relaxation.value))
+    assert evidence.solution.gap > 0
+    assert evidence.holds is True
+
+
+def test_a_path_without_a_certificate_is_undecided() -> None:
+    """Nothing is claimed of it."""
+    path = replace(classifier().path, certificate=None)
+    assert evidence_of(path, path[2], None).holds is None
+
+
+def test_a_wrong_path_is_refuted() -> None:
+    """Levels that are not those of the instance: the verdict says no, whatever the row says."""
+    problem = two_trees()
+    path = pruning_path(problem)
+    wrong = replace(path, level=np.where(path.level > 0, path.level - 1, path.level).astype(np.int32))
+    evidence = evidence_of(wrong, wrong[len(wrong) - 1], None)
+    assert evidence.holds is False
+
+
+def test_figures_of_a_verdict() -> None:
+    """A mapping in words, a sentence as it is, nothing for nothing."""
+    assert figures_of(Verdict("c", True, "m", {"rows": 3, "gap": 0.5})) == "rows 3, gap 0.5"
+    assert figures_of(Verdict("c", False, "m", "row 2 is wrong")) == "row 2 is wrong"
+    assert figures_of(Verdict("c", True, "m")) == ""

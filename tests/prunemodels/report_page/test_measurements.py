@@ -1,0 +1,190 @@
+"""What a report measures: usage, held-out change, items, shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.tree import DecisionTreeClassifier
+
+import prunemodels as pm
+from formulations.papers import two_trees
+from formulations.pruning import Pruning
+from prunemodels.held_out import on_other_rows
+from prunemodels.report_page.held_out_change import _paired, held_out_change
+from prunemodels.report_page.item_costs import item_costs
+from prunemodels.report_page.tree_shapes import tree_shapes
+from prunemodels.report_page.usage_counts import usage_counts
+from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
+from tests.prunemodels.report_page.cases import classifier, regressor
+
+
+def slow_counts(forest, kept_forest, X):
+    """Trees that use each feature for each row, from scikit-learn's decision paths."""
+    ensemble = pm.read_forest(kept_forest)
+    counts = np.zeros((len(X), ensemble.n_features), dtype=int)
+    trees = getattr(kept_forest, "estimators_", [kept_forest])
+    columns = getattr(kept_forest, "estimators_features_", [np.arange(ensemble.n_features)] * len(trees))
+    rows = X.to_numpy() if hasattr(X, "to_numpy") else X
+    for tree, own in zip(trees, columns, strict=True):
+        visited = tree.decision_path(rows[:, own].astype(np.float32)).toarray().astype(bool)
+        for i in range(len(rows)):
+            nodes = np.flatnonzero(visited[i] & (tree.tree_.children_left >= 0))
+            counts[i, np.unique(np.asarray(own)[tree.tree_.feature[nodes]])] += 1
+    return counts
+
+
+@pytest.mark.parametrize("kind", ["random forest", "bag, some columns", "random forest, missing values", "tree"])
+def test_usage_is_what_decision_paths_say(kind: str) -> None:
+    """Shares of pairs by number of trees, of a pruned forest, weighted, against scikit-learn's own paths."""
+    case = fitted(kind)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    pruning = random_pruning(problem)
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(case.X))
+    seen = usage_counts(problem.ensemble, pruning.kept, case.X, weights)
+    expected = slow_counts(case.forest, pm.apply_pruning(pruning, case.forest), case.X)
+    for k in range(problem.ensemble.n_trees + 1):
+        share = weights @ (expected == k).sum(axis=1) / (weights.sum() * expected.shape[1])
+        assert seen.share[k] == pytest.approx(share, abs=1e-12)
+    assert seen.share.sum() == pytest.approx(1)
+    assert seen.features == pytest.approx(weights @ (expected > 0).sum(axis=1) / weights.sum())
+
+
+def test_the_bins_of_table_1() -> None:
+    """No use, 1 to 7 trees, more than 7: of 9 trees shares 0.1 each, 1 to 7 is 0.7 and more than 7 0.2."""
+    from prunemodels.report_page.usage_counts import UsageCounts
+
+    assert UsageCounts(np.full(10, 0.1), 0.0).bins == pytest.approx((0.1, 0.7, 0.2))
+    assert UsageCounts(np.array([0.25, 0.75]), 0.0).bins == (0.25, 0.75, 0.0)
+
+
+def test_before_and_after_are_what_evaluate_says() -> None:
+    """Cost and error on held-out rows, of both forests; broken and mended predictions counted one by one."""
+    for case in (classifier(), regressor()):
+        problem, pruning = case.path.problem, case.some
+        pruned = pm.apply_pruning(pruning, case.forest)
+        seen = held_out_change(on_other_rows(problem, case.X), pruning.kept, (case.forest, pruned), case.y, 0.9)
+        for forest, cost, error in (
+            (case.forest, seen.cost_before, seen.error_before),
+            (pruned, seen.cost_after, seen.error_after),
+        ):
+            price = [float(a) for a in problem.evaluation]
+            known = pm.evaluate(forest, case.X, case.y, costs=problem.costs, evaluation_cost=price)
+            assert cost.mean == pytest.approx(known.cost)
+            assert error.mean == pytest.approx(known.error)
+            assert cost.low <= cost.mean <= cost.high
+        assert seen.saving.mean == pytest.approx(seen.cost_before.mean - seen.cost_after.mean)
+        assert seen.increase.mean == pytest.approx(seen.error_after.mean - seen.error_before.mean)
+        assert seen.n == len(case.y)
+        right = [forest.predict(case.X) == case.y for forest in (case.forest, pruned)]
+        if case is classifier():
+            assert (seen.broken, seen.mended) == ((right[0] & ~right[1]).sum(), (~right[0] & right[1]).sum())
+            assert seen.broken != seen.mended
+        else:
+            assert seen.broken is seen.mended is None
+
+
+def test_the_paired_interval_is_students() -> None:
+    """As scipy's paired t-test has it; with weights that are all the same number too."""
+    rng = np.random.default_rng(0)
+    d = rng.normal(0.3, 1, 40)
+    known = stats.ttest_1samp(d, 0.0).confidence_interval(0.9)
+    for w in (np.ones(40), np.full(40, 2.5)):
+        seen = _paired(d, w, 0.9)
+        assert (seen.mean, seen.low, seen.high) == pytest.approx((d.mean(), known.low, known.high))
+    assert _paired(np.array([1.0, 3.0]), np.array([3.0, 1.0]), 0.9).mean == 1.5
+
+
+def test_rows_of_weight_zero_do_not_count() -> None:
+    """Neither in costs nor in errors: as if they were not there."""
+    case = classifier()
+    pruning, keep = case.some, np.arange(80) % 3 > 0
+    forests = (case.forest, pm.apply_pruning(pruning, case.forest))
+    weighted = on_other_rows(case.path.problem, case.X, keep.astype(float))
+    fewer = on_other_rows(case.path.problem, case.X[keep])
+    one = held_out_change(weighted, pruning.kept, forests, case.y, 0.95)
+    assert one == held_out_change(fewer, pruning.kept, forests, case.y[keep], 0.95)
+    with pytest.raises(pm.InvalidInputError, match=r"y has shape \(80,\), X has 53 rows"):
+        held_out_change(fewer, pruning.kept, forests, case.y, 0.95)
+
+
+def test_what_is_paid_once_is_saved_once() -> None:
+    """Two trees, the second item a licence: without its tree the licence is saved, by every row and without error."""
+    trees = two_trees()
+    costs = pm.CostItems.from_items({"a": 1, "b": 8, "c": 1}, [["a"], ["b"], ["c"]], once=["b"])
+    X = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    problem = on_other_rows(trees, X)
+    problem = type(problem).build(problem.ensemble, problem.errors, X, costs)
+    nothing = Pruning.all_roots(problem)
+
+    class Constant:
+        def predict(self, X):
+            return np.zeros(len(X), dtype=int)
+
+    seen = held_out_change(problem, nothing.kept, (Constant(), Constant()), np.zeros(2, dtype=int), 0.95)
+    assert seen.cost_after.mean == 0
+    assert seen.saving.mean == pytest.approx(Pruning.unpruned(problem).cost)
+    assert seen.cost_before.mean == pytest.approx(Pruning.unpruned(problem).cost)
+    assert seen.saving.mean > 8
+
+
+def test_items_add_up_to_the_cost() -> None:
+    """Shares times prices, and the evaluation, are the costs before and after; the dearest first, the evaluation last."""
+    case = classifier()
+    problem = on_other_rows(case.path.problem, case.X)
+    rows = item_costs(problem, case.some.kept)
+    assert sum(r.before for r in rows) == pytest.approx(Pruning.unpruned(problem).cost)
+    assert sum(r.after for r in rows) == pytest.approx(Pruning(problem, case.some.kept).cost)
+    assert [r.name for r in rows][-1] == "evaluation of splits"
+    assert {r.name for r in rows[:-1]} == {"<lab>", "own & only", "licence", "last"}  # "free" has no price
+    assert [r.before for r in rows[:-1]] == sorted((r.before for r in rows[:-1]), reverse=True)
+    licence = next(r for r in rows if r.name == "licence")
+    assert (licence.once, licence.bought_before, licence.before) == (True, 1.0, 0.125)
+    lab = next(r for r in rows if r.name == "<lab>")
+    assert lab.features == tuple(case.X.columns[:2])
+    assert lab.before == pytest.approx(2 * lab.bought_before)
+    assert 0 < lab.bought_before <= 1
+
+
+def test_an_items_own_feature_is_not_named_again() -> None:
+    """With plain prices an item is its feature."""
+    case = fitted("random forest, named features")
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    assert all(row.features == () for row in item_costs(problem, problem.ensemble.is_split))
+
+
+def test_shapes_of_the_papers_trees() -> None:
+    """Figure 1: 2 and 3 splits; by depth 2, 3; the example meets 2 splits in each tree; pruned to roots nothing is left."""
+    problem = two_trees()
+    whole, roots = tree_shapes(Pruning.unpruned(problem)), tree_shapes(Pruning.all_roots(problem))
+    assert whole.splits.tolist() == [2, 3]
+    assert whole.by_depth.tolist() == [2, 3]
+    assert (whole.leaves, whole.deepest, whole.stumps, whole.features) == (7, 2, 0, 3)
+    assert whole.mean_way == 2.0
+    assert roots.splits.tolist() == [0, 0]
+    assert roots.by_depth.tolist() == [0, 0]
+    assert (roots.leaves, roots.deepest, roots.stumps, roots.features, roots.mean_way) == (2, 0, 2, 0, 0.0)
+
+
+@pytest.mark.parametrize("kind", ["random forest", "extra trees", "bag"])
+def test_shapes_are_those_of_the_pruned_forest(kind: str) -> None:
+    """As scikit-learn counts them after the pruning was applied."""
+    case = fitted(kind)
+    assert kind in KINDS
+    pruning = random_pruning(pm.problem_from_forest(case.forest, case.X, costs=1))
+    trees = pm.apply_pruning(pruning, case.forest).estimators_
+    seen = tree_shapes(pruning)
+    assert seen.splits.tolist() == [t.tree_.node_count - t.get_n_leaves() for t in trees]
+    assert seen.leaves == sum(t.get_n_leaves() for t in trees)
+    assert seen.deepest == max(t.get_depth() for t in trees)
+    X = np.asarray(case.X, dtype=np.float32)
+    ways = [t.decision_path(X).sum() / len(X) - 1 for t in trees]
+    assert seen.mean_way == pytest.approx(np.mean(ways))
+
+
+def test_a_single_leaf_has_a_shape() -> None:
+    """A forest without any split does not break the counts."""
+    tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [1, 1])
+    shape = tree_shapes(Pruning.unpruned(pm.problem_from_forest(tree, [[0.0]], costs=1, errors=pm.Given([[0.0]], [1]))))
+    assert shape.by_depth.tolist() == [0]
+    assert (shape.stumps, shape.deepest, shape.leaves) == (1, 0, 1)

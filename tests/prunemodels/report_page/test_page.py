@@ -1,0 +1,266 @@
+"""The page: complete, accessible, safe with any name, and never half written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from prunemodels.report_page import report_page, write_report
+from prunemodels.report_page.facts import Labels, gather
+from prunemodels.report_page.page import render
+from prunemodels.report_page.style import DARK, LIGHT, SHAPE_ON, TEXT_ON, contrast
+from tests.prunemodels.report_page.cases import HOSTILE, Case, Page, classifier, regressor
+
+TITLE = 'Forest <"7"> & co'
+
+
+def whole(case: Case, chosen: object, **labels: object) -> str:
+    return report_page(case.path, case.forest, case.X, case.y, chosen=chosen, **labels)
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    """A budget with every option, a row of the path, a pruning that is neither, and a regression."""
+    case, numbers = classifier(), regressor()
+    problem = case.path.problem
+    budget = pm.solve_budget(problem, 3, method="path", path=case.path)
+    kept = problem.ensemble.is_split.copy()
+    kept[problem.ensemble.nodes_of(0)] = False
+    command, sources = "prunemodels report 'a b.skops' --title '<x>'", {"file of --data": "valid & <co>.csv, SHA-256 12ab"}
+    return {
+        "budget": whole(case, budget, title=TITLE, unit="<dollars>", command=command, sources=sources),
+        "row": whole(case, case.some),
+        "other": whole(case, pm.Pruning(problem, kept), confidence=0.8),
+        "regression": whole(numbers, numbers.some),
+        "roots": whole(case, pm.Pruning.all_roots(problem)),
+        "unpruned": whole(case, pm.Pruning.unpruned(problem)),
+    }
+
+
+KINDS = ["budget", "row", "other", "regression", "roots", "unpruned"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_markup_is_sound(pages: dict[str, str], kind: str) -> None:
+    """Every element is closed in order, no attribute and no id is there twice, every reference leads somewhere."""
+    page = Page(pages[kind])
+    assert not page.problems
+    ids = [a["id"] for _, a, _ in page.elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    for _, attributes, _ in page.elements:
+        assert set((attributes.get("aria-labelledby") or "").split()) <= set(ids)
+        if (attributes.get("href") or "").startswith("#"):
+            assert attributes["href"][1:] in ids
+    used = {c for _, a, _ in page.elements for c in (a.get("class") or "").split()}
+    sheet = page.text("style")
+    assert all(f".{c}" in sheet for c in used - {"wide-table"})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_loads_nothing(pages: dict[str, str], kind: str) -> None:
+    """No script, no link to another file or host, no import in the style sheet, no place on this machine."""
+    page = Page(pages[kind])
+    assert not {"script", "link", "iframe", "img", "object", "base", "form"} & {name for name, _, _ in page.elements}
+    for _, attributes, _ in page.elements:
+        assert not {"src", "xlink:href", "style", "onload", "onclick"} & set(attributes)
+        assert (attributes.get("href") or "#").startswith("#")
+    assert not re.search(r"https?:|url\(|@import", pages[kind])
+    assert not re.search(r"/(tmp|home|root|work|usr)/", pages[kind])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_can_be_read_without_seeing_it(pages: dict[str, str], kind: str) -> None:
+    """Language, title, landmarks, headings in order, tables with captions and scopes, pictures with name and description."""
+    page = Page(pages[kind])
+    assert page.all("html")[0]["lang"] == "en"
+    assert page.text("title").strip()
+    for landmark in ("header", "nav", "main", "footer", "h1"):
+        assert len(page.all(landmark)) == 1, landmark
+    assert page.all("nav")[0]["aria-label"]
+    levels = [int(name[1]) for name, _, _ in page.elements if re.fullmatch("h[1-6]", name)]
+    assert levels[0] == 1
+    assert all(b <= a + 1 for a, b in pairwise(levels))
+    assert len(page.all("table")) == len(page.all("caption")) >= 5
+    assert all(a.get("scope") in ("row", "col") for a in page.all("th"))
+    assert all(a.get("tabindex") == "0" and a.get("aria-labelledby") for a in page.all("div") if a.get("role") == "region")
+    assert page.elements[[n for n, _, _ in page.elements].index("body") + 1][1]["href"] == "#content"
+    for attributes in (a for name, a, above in page.elements if name == "svg" and "svg" not in above):
+        assert attributes.get("aria-hidden") == "true" or (attributes["role"] == "img" and attributes["aria-labelledby"])
+    described = [data for name, data in page.texts if name == "desc"]
+    assert len(described) == 5
+    assert all(len(text) > 30 for text in described)
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_text_and_lines_stand_out(colours: dict[str, str]) -> None:
+    """Text has a contrast of at least 4.5 to 1 with its ground, lines of at least 3, in both themes; kept from pruned too."""
+    for text, ground in TEXT_ON:
+        assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    for shape, ground in SHAPE_ON:
+        assert contrast(colours[shape], colours[ground]) >= 3, (shape, ground)
+    assert contrast(colours["after"], colours["pale"]) >= 3
+    assert LIGHT.keys() == DARK.keys()
+
+
+def test_contrast_is_that_of_the_guidelines() -> None:
+    """Black on white 21, the same colour 1, and #777777 on white the famous 4.48."""
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#ffffff", "#ffffff") == 1
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
+
+
+def test_every_colour_is_of_a_theme(pages: dict[str, str]) -> None:
+    """No colour outside the two tables, and no variable without one."""
+    sheet = Page(pages["row"]).text("style")
+    assert set(re.findall(r"#[0-9a-f]{3,6}\b", sheet)) <= set(LIGHT.values()) | set(DARK.values())
+    assert set(re.findall(r"var\(--([a-z]+)\)", sheet)) <= set(LIGHT)
+    assert "prefers-color-scheme:dark" in sheet
+    assert "@media print" in sheet
+
+
+def test_names_cannot_break_out(pages: dict[str, str]) -> None:
+    """Features and items called like markup, 200 characters or right to left are shown as they are; so are title and command."""
+    page = Page(pages["budget"])
+    text = page.text()
+    for shown in ("<lab>", "own & only", *HOSTILE[:2], "<dollars>", "valid & <co>.csv", "--title '<x>'"):
+        assert shown in text, shown
+    assert page.text("title").startswith(TITLE)
+    assert "alert(1)" in text
+    assert len(page.all("h1")) == 1
+    pages["budget"].encode()
+
+
+def test_the_headline_tells_saving_and_loss(pages: dict[str, str]) -> None:
+    """With the numbers that `evaluate` measures, rounded."""
+    case = classifier()
+    problem, pruned = case.path.problem, pm.apply_pruning(case.some, case.forest)
+    price = [float(a) for a in problem.evaluation]
+    before, after = (pm.evaluate(f, case.X, case.y, costs=problem.costs, evaluation_cost=price) for f in (case.forest, pruned))
+    lede = re.search(r'<p class="lede">(.*?)</p>', pages["row"]).group(1)
+    saved = f"{100 * (1 - after.cost / before.cost):.0f}\u00a0% less"
+    assert f"a prediction costs {after.cost:.4g} instead of {before.cost:.4g}, <strong>{saved}</strong>" in lede
+    assert f"{100 * after.error:.2f}\u00a0% of the predictions are wrong" in lede
+    assert "On 80 held-out examples" in lede
+
+
+def test_a_regression_speaks_of_squared_errors(pages: dict[str, str]) -> None:
+    """And neither of predictions that are wrong nor of broken ones."""
+    text = Page(pages["regression"]).text()
+    assert "the mean squared error is" in text
+    assert "predictions are wrong" not in text
+    assert "from right to wrong" not in text
+
+
+def test_nothing_pruned_is_said_plainly(pages: dict[str, str]) -> None:
+    """The unpruned forest against itself: the same cost, errors as before, and no loss."""
+    text = Page(pages["unpruned"]).text()
+    assert "the same" in text
+    assert "wrong as before" in text
+    assert "No example is predicted worse or better." in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("row", ["Verified.", "none has less error plus lambda times cost, for every lambda from", "of the path"]),
+        ("budget", ["Verified.", "No pruning within the budget has less error on the samples than", "relaxation LP1", "budget"]),
+        ("other", ["Verified.", "No pruning of at most this cost", "compared at the cost", "in the gap is open"]),
+        ("roots", ["on the samples", "\u221e"]),
+    ],
+)
+def test_what_is_proven_is_told(pages: dict[str, str], kind: str, words: list[str]) -> None:
+    """By the kind of pruning, with what is not proven."""
+    text = Page(pages[kind]).text()
+    for word in (*words, "What is not proven", "Another forest, grown with costs in mind say, may do better"):
+        assert word in text, word
+
+
+def test_a_refuted_check_is_told_first(pages: dict[str, str]) -> None:
+    """Whatever else the page says."""
+    case = classifier()
+    labels = Labels()
+    facts = gather(case.path, case.forest, case.X, case.y, case.some, sample_weight=None, confidence=0.95, labels=labels)
+    evidence = facts.evidence
+    for holds, word, told in ((False, "Refuted.", "do not rely on this pruning"), (None, "Undecided.", "could not decide")):
+        verdict = replace(evidence.of_path, holds=holds, certificate="split 3 is < wrong")
+        text = Page(render(replace(facts, evidence=replace(evidence, of_path=verdict)))).text()
+        assert word in text
+        assert told in text
+        assert "split 3 is < wrong" in text
+    stated = Page(render(replace(facts, evidence=replace(evidence, stated_bound=0.25)))).text()
+    assert "states a bound of 0.25" in stated
+    rounded = Page(render(replace(facts, evidence=replace(evidence, rounded=True)))).text()
+    assert "rounded to a grid" in rounded
+    assert "rounded to a grid" not in Page(render(facts)).text()
+
+
+def test_a_large_path_makes_a_small_page() -> None:
+    """54 features, 40 trees, hundreds of breakpoints: the page stays far below 500 kB, with the items beyond twelve folded."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 54))
+    y = (X[:, :6].sum(axis=1) + 0.8 * rng.normal(size=2000) > 0) & (X[:, 6] < 1.5)
+    forest = RandomForestClassifier(40, max_depth=8, max_features=20, random_state=0).fit(X[:1200], y[:1200])
+    path = pm.pruning_path(pm.problem_from_forest(forest, X[1200:1700], costs=1))
+    assert len(path) > 150
+    page = report_page(path, forest, X[1700:], y[1700:], chosen=path.at_cost(path.cost[0] / 2))
+    assert len(page.encode()) < 150_000
+    assert "42 more items" in page
+
+
+def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
+    """Written once, not over another without force, and not at all after an error."""
+    case = classifier()
+    place = write_report(tmp_path / "r.html", case.path, case.forest, case.X, case.y, chosen=case.some, title="T")
+    assert "<title>T</title>" in place.read_text(encoding="utf-8")
+    with pytest.raises(pm.InvalidInputError, match=r"r\.html exists"):
+        write_report(place, case.path, case.forest, case.X, case.y, chosen=case.some)
+    write_report(place, case.path, case.forest, case.X, case.y, chosen=case.some, title="U", force=True)
+    assert "<title>U</title>" in place.read_text(encoding="utf-8")
+    with pytest.raises(pm.InvalidInputError, match=r"give one of \.html"):
+        write_report(tmp_path / "r.pdf", case.path, case.forest, case.X, case.y, chosen=case.some)
+    with pytest.raises(pm.InvalidInputError, match="80 rows"):
+        write_report(tmp_path / "s.html", case.path, case.forest, case.X, case.y[:5], chosen=case.some)
+    assert [file.name for file in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    """A pruning of another problem, another forest, a confidence that is none."""
+    case, numbers = classifier(), regressor()
+    with pytest.raises(pm.InvalidInputError, match="chosen is of another problem"):
+        whole(case, numbers.some)
+    with pytest.raises(pm.InvalidInputError, match="the forest has other trees"):
+        report_page(case.path, numbers.forest, case.X, case.y, chosen=case.some)
+    with pytest.raises(pm.InvalidInputError, match=r"confidence is 95"):
+        whole(case, case.some, confidence=95)
+
+
+@pytest.mark.parametrize("kind", ["polars", "sparse", "list"])
+def test_other_tables_of_held_out_examples_will_do(kind: str) -> None:
+    """The same headline from a polars table, a sparse matrix and a list of lists as from a pandas table or an array."""
+    case = classifier() if kind == "polars" else regressor()
+    if kind == "polars":
+        X = pytest.importorskip("polars").DataFrame(case.X.to_dict("list"))
+    else:
+        X = csr_matrix(case.X) if kind == "sparse" else case.X.tolist()
+    one, other = (report_page(case.path, case.forest, rows, case.y, chosen=case.some) for rows in (case.X, X))
+    ledes = [re.search(r'<p class="lede">(.*?)</p>', page).group(1) for page in (one, other)]
+    assert ledes[0] == ledes[1]
+
+
+def test_weights_of_held_out_examples_count() -> None:
+    """Twice an example is an example of weight two, in the headline."""
+    case = classifier()
+    w = np.where(np.arange(len(case.y)) < 20, 2.0, 1.0)
+    twice = np.concatenate([np.arange(len(case.y)), np.arange(20)])
+    one = whole(case, case.some, sample_weight=w)
+    other = report_page(case.path, case.forest, case.X.iloc[twice], case.y[twice], chosen=case.some)
+    ledes = [re.search(r'<p class="lede">On [\d,]+ (.*?)</p>', page).group(1) for page in (one, other)]
+    assert ledes[0] == ledes[1]
