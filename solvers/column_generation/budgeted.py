@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -25,7 +25,8 @@ from solvers.column_generation.budget_coupling import BudgetCoupling, BudgetPric
 from solvers.column_generation.budget_incumbent import BudgetIncumbent
 from solvers.column_generation.budget_master import BudgetMaster
 from solvers.column_generation.budget_start import BudgetStart, secants
-from solvers.column_generation.loop import Generated, Round, generate_columns, relative_gap
+from solvers.column_generation.history import Generated, Round
+from solvers.column_generation.loop import generate_columns, relative_gap
 from solvers.column_generation.pricing import TreePruning
 from solvers.tree_closure import free_of_charge
 
@@ -50,7 +51,7 @@ class BudgetDecomposition:
     pruning
         the best pruning within the budget that was met on the way.
     history
-        one line a round: the fields of `solvers.column_generation.loop.Round`.
+        one line a round: the fields of `solvers.column_generation.history.Round`.
     stats
         seconds and counts: for reports only.
     """
@@ -181,15 +182,12 @@ class _Run:
 
     def _answer(self, found: Generated, first: BudgetStart, start_seconds: float) -> BudgetDecomposition:
         master, mixture = self.master, self.incumbent.mixture
-        history = pd.DataFrame([asdict(r) for r in found.rounds], columns=[f.name for f in fields(Round)])
         bound = self._bound(found)
         stats = {
             "seconds": self.seconds,
             "start_seconds": start_seconds,
             "secants": float(first.secants),
-            "master_seconds": float(history["master_seconds"].sum()),
-            "pricing_seconds": float(history["pricing_seconds"].sum()),
-            "rounds": float(len(found.rounds)),
+            **found.stats(),
             "columns": float(master.n_columns),
             "rows": float(master.n_rows),
             "iterations": master.iterations,
@@ -205,7 +203,7 @@ class _Run:
             self._mixed(),
             mixture,
             self.incumbent.pruning,
-            history,
+            found.history(),
             found.stopped,
             stats,
         )

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from formulations.errors import SolverFailedError
 from formulations.solution import StopReason
+from solvers.column_generation.history import Generated, Round
 
 Column = TypeVar("Column")
 AnyColumn = TypeVar("AnyColumn", contravariant=True)
@@ -117,34 +118,6 @@ class Pricing(Protocol[Column]):
     def key(self, column: Column) -> Hashable:
         """Equal for equal columns only."""
         ...
-
-
-@dataclass(frozen=True)
-class Round:
-    """One line of the history; seconds of this round, but `seconds` since the start. `bound` and `upper` are the best so far."""
-
-    value: float
-    upper: float
-    bound: float
-    round_bound: float
-    gap: float
-    columns: int
-    added: int
-    alpha: float
-    master_seconds: float
-    pricing_seconds: float
-    seconds: float
-
-
-@dataclass(frozen=True, eq=False)
-class Generated:
-    """How the generation ended: best charges (None if none were priced), their bound, the best upper value, and all rounds."""
-
-    stopped: StopReason
-    charge: NDArray[np.float64] | None
-    bound: float
-    upper: float
-    rounds: tuple[Round, ...]
 
 
 def relative_gap(upper: float, bound: float, reference: float) -> float:

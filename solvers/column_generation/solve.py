@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -22,8 +22,9 @@ from formulations.pruning import Pruning
 from formulations.solution import Solution
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
+from solvers.column_generation.history import Round
 from solvers.column_generation.incumbent import Incumbent
-from solvers.column_generation.loop import Round, generate_columns
+from solvers.column_generation.loop import generate_columns
 from solvers.column_generation.master import AggregatedMaster
 from solvers.column_generation.pricing import How, TreePricing, columns_of
 from solvers.column_generation.scheme import STABILISED, Scheme
@@ -46,7 +47,7 @@ class Decomposition:
     solution
         with `ItemLoads` as certificate.
     history
-        one line a round: the fields of `solvers.column_generation.loop.Round`. In (OBJ): `value` of the restricted master's
+        one line a round: the fields of `solvers.column_generation.history.Round`. In (OBJ): `value` of the restricted master's
         program, `upper` of the best solution, `bound` the best so far, `round_bound` of the round; `gap` is relative.
     """
 
@@ -157,7 +158,6 @@ class _Run:
         )
         if master.y is not None:
             self.incumbent.offer_levels(master.y)
-        history = pd.DataFrame([asdict(r) for r in found.rounds], columns=[f.name for f in fields(Round)])
         pruning, rate = self.incumbent.pruning, exact(lam, "lam")
         scaled = scale(self.problem, rate).refined()
         loads = self.coupling.loads(np.zeros(self.coupling.n_rows) if found.charge is None else found.charge, scaled)
@@ -166,9 +166,7 @@ class _Run:
             "seconds": self.seconds,
             "start_seconds": start_seconds,
             "start_rounds": float(start.rounds),
-            "master_seconds": float(history["master_seconds"].sum()),
-            "pricing_seconds": float(history["pricing_seconds"].sum()),
-            "rounds": float(len(found.rounds)),
+            **found.stats(),
             "columns": float(master.n_columns),
             "rows": float(master.n_rows),
             "coupling_rows": float(self.coupling.n_rows),
@@ -178,7 +176,7 @@ class _Run:
             stats["integral"] = float(is_integral(master.y))
         value = pruning.value(float(lam))
         solution = Solution(self.problem, lam, pruning, value, bound, found.stopped, max(gap, PROVEN), loads, stats)
-        return Decomposition(solution, history)
+        return Decomposition(solution, found.history())
 
     def master(self, start: Start) -> AggregatedMaster | FullMaster:
         """The restricted master, without columns."""

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from formulations import SolverFailedError, StopReason
-from solvers.column_generation.loop import MasterAnswer, Priced, Round, generate_columns, relative_gap
+from solvers.column_generation.history import Round
+from solvers.column_generation.loop import MasterAnswer, Priced, generate_columns, relative_gap
 
 LENGTHS, ROLLS = np.array([3, 4, 6]), (10, 13)
 DEMAND, PENALTY = np.array([2.3, 1.9, 2.1]), np.array([2.0, 3.0, 4.0])
