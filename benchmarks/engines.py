@@ -30,8 +30,9 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
+from benchmarks.apart import train
 from benchmarks.instances import middles
-from benchmarks.path import machine, train
+from benchmarks.path import machine
 from formulations.matrix import MATRICES
 from formulations.models import unimodular
 from formulations.sizes import model_size

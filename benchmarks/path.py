@@ -14,9 +14,6 @@ import argparse
 import json
 import platform
 import resource
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -28,24 +25,12 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
+from benchmarks.apart import run_apart
 from formulations import Pruning
-from prunemodels.datasets import load_dataset, part_sizes
 from solvers.closure_cut import ClosureProblem, best_closure
 from solvers.numbering import compact, local_forest
 
 T = TypeVar("T")
-
-
-def train(name: str, seed: int, file: Path) -> None:
-    """Grow BP16's forest and keep it with the rows of the cost sample."""
-    data = load_dataset(name)
-    order = np.random.default_rng(seed).permutation(len(data.y))
-    n_train, n_cost, _ = part_sizes(data.name, len(data.y))
-    train_rows, cost_rows = order[:n_train], order[n_train : n_train + n_cost]
-    forest = RandomForestClassifier(40, criterion="entropy", max_features=None, n_jobs=-1, random_state=seed)
-    X = np.asarray(data.X, dtype=np.float32)
-    forest.fit(X[train_rows], data.y[train_rows])
-    joblib.dump((forest, X[cost_rows]), file)
 
 
 def best_of(repeats: int, work: Callable[[], T]) -> tuple[float, T]:
@@ -167,32 +152,23 @@ def machine() -> str:
     return f"{platform.machine()}, {cores} cores, Python {platform.python_version()}, {versions}"
 
 
+def report(args: argparse.Namespace) -> None:
+    """Print the figures, and write them where that is asked for."""
+    figures = measure(args.measure, args.repeats)
+    print(f"{args.data}, seed {args.seed}; {machine()}")
+    for name, figure in figures.items():
+        print(f"  {name.replace('_', ' '):36s}{figure:>16{',.6g' if figure < 1000 else ',.0f'}}")
+    if args.json:
+        args.json.write_text(json.dumps({"data": args.data, "machine": machine(), **figures}, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="miniboone", help="data set in the folder PRUNEMODELS_DATA, or a file")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path, help="write the figures there too")
-    parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.measure:
-        print(json.dumps(measure(args.measure, args.repeats)))
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "forest.joblib"
-        train(args.data, args.seed, file)
-        command = [sys.executable, "-m", "benchmarks.path", "--measure", str(file), "--repeats", str(args.repeats)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-    figures = json.loads(done.stdout)
-    print(f"{args.data}, seed {args.seed}; {machine()}")
-    for name, figure in figures.items():
-        print(
-            f"  {name.replace('_', ' '):36s}{figure:>16,.6g}"
-            if figure < 1000
-            else f"  {name.replace('_', ' '):36s}{figure:>16,.0f}"
-        )
-    if args.json:
-        args.json.write_text(json.dumps({"data": args.data, "machine": machine(), **figures}, indent=1) + "\n")
+    run_apart(parser, "benchmarks.path", report)
 
 
 if __name__ == "__main__":

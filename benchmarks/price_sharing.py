@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
-import tempfile
 import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
@@ -24,7 +22,8 @@ import joblib
 import numpy as np
 
 import prunemodels as pm
-from benchmarks.path import best_of, machine, train
+from benchmarks.apart import run_apart
+from benchmarks.path import best_of, machine
 from formulations import PruningProblem
 from formulations.papers import two_trees
 from solvers.closure_cut import ClosureProblem, best_closure
@@ -106,16 +105,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Price sharing against one cut.")
     parser.add_argument("--data", default="miniboone", choices=sorted(LAMBDAS))
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.measure is not None:
-        measure(args.data, args.measure, args.repeats)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "forest.joblib"
-        train(args.data, 0, file)
-        command = [sys.executable, "-m", "benchmarks.price_sharing", "--data", args.data, "--repeats", str(args.repeats)]
-        subprocess.run([*command, "--measure", str(file)], check=True)
+    run_apart(parser, "benchmarks.price_sharing", lambda args: measure(args.data, args.measure, args.repeats))
 
 
 if __name__ == "__main__":

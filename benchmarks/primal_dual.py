@@ -27,7 +27,8 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks.path import machine, train
+from benchmarks.apart import train
+from benchmarks.path import machine
 from solvers.primal_dual import run_primal_dual
 
 RULES: dict[str, dict[str, Any]] = {

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import argparse
 import resource
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 import joblib
 import numpy as np
 
 import prunemodels as pm
-from benchmarks.path import best_of, machine, train
+from benchmarks.apart import run_apart
+from benchmarks.path import best_of, machine
 from formulations.matrix import MATRICES
 from formulations.papers import two_trees
 from proofs_checks import (
@@ -137,16 +135,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What checking costs.")
     parser.add_argument("--data", default="miniboone", choices=("miniboone", "covtype426k"))
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.measure is not None:
-        measure(args.data, args.measure, args.repeats)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "forest.joblib"
-        train(args.data, 0, file)
-        command = [sys.executable, "-m", "benchmarks.proofs", "--data", args.data, "--repeats", str(args.repeats)]
-        subprocess.run([*command, "--measure", str(file)], check=True)
+    run_apart(parser, "benchmarks.proofs", lambda args: measure(args.data, args.measure, args.repeats))
 
 
 if __name__ == "__main__":
