@@ -14,7 +14,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from prunemodels.datasets import data_folder, load_dataset
+from prunemodels.datasets import load_dataset
+from prunemodels.medical import load_prices
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Lambdas are taken where the path costs these shares of the unpruned forest's cost."""
@@ -108,13 +109,6 @@ def real_instances(*, quick: bool = False) -> Iterator[Instance]:
     """
     for name in ("sonar",) if quick else REAL:
         data, file = load_dataset(name), REAL[name]
-        costs = 1 if file is None else prices(file)
+        costs = 1 if file is None else load_prices(file)
         problem = grown(data.X, data.y, trees=2 if quick else 10, rows=20 if quick else 100, costs=costs)
         yield Instance(f"{name}, {'equal' if file is None else 'real'} prices", "UCI", problem)
-
-
-def prices(file: str) -> pd.DataFrame:
-    """Real prices; thyroid's FTI is computed from two other tests and costs nothing of its own."""
-    table = pd.read_csv(data_folder() / "costs" / f"{file}.csv")
-    table["needs"] = np.where(table["feature"] == "FTI", "TT4;T4U", "")
-    return table

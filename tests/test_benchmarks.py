@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import math
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import prunemodels as pm
-from benchmarks import engines, instances, naive
+from benchmarks import apart, engines, instances, naive
 from prunemodels.datasets import FOLDER_VARIABLE
 
 
@@ -83,3 +86,34 @@ def test_engines_agree_and_leave_when_they_fail() -> None:
     told = engines.table([small, larger]).splitlines()
     assert {line.count("|") for line in told} == {4}
     assert engines.notes([small, larger])[0].startswith("brute_force, 10 rows: ")
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_a_forest_is_grown_in_one_process_and_measured_in_another(seed: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second command is the first with the forest's file added; there nothing is grown, and the file is gone afterwards."""
+    told: list[Any] = []
+
+    def second(command: list[str], *, check: bool) -> None:
+        assert check
+        told.append(command)
+        assert Path(command[-1]).read_text() == "grown"
+        monkeypatch.setattr("sys.argv", ["b", *command[3:]])
+        run(argparse.ArgumentParser())
+
+    def run(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--data", default="miniboone")
+        if seed is not None:
+            parser.add_argument("--seed", type=int, default=0)
+        apart.run_apart(parser, "benchmarks.b", lambda args: told.append((args.data, args.measure)))
+
+    monkeypatch.setattr(apart, "train", lambda name, seed, file: (told.append((name, seed)), file.write_text("grown")))
+    monkeypatch.setattr(apart.subprocess, "run", second)
+    options = ["--data", "sonar", *([] if seed is None else ["--seed", str(seed)])]
+    monkeypatch.setattr("sys.argv", ["b", *options])
+    run(argparse.ArgumentParser())
+    grown, command, measured = told
+    assert grown == ("sonar", seed or 0)
+    assert command[:3] == [sys.executable, "-m", "benchmarks.b"]
+    assert command[3:-2] == options
+    assert measured == ("sonar", Path(command[-1]))
+    assert not Path(command[-1]).exists()
