@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -19,10 +16,7 @@ from formulations.pruning_path import PruningPath
 from prunemodels.budget_plots import plot_budget
 from prunemodels.budget_report import BudgetFigures
 from prunemodels.certified_budget import CertifiedBudget, budget_for_confidence
-from prunemodels.files import dump_forest
 from prunemodels.held_out import HeldOut
-from prunemodels.mixture import mixture_of
-from prunemodels.outputs import OutputFiles, check_output
 from prunemodels.plots import plot_tradeoff
 from prunemodels.refusals import named
 from solvers.budgets import solve_budget
@@ -124,40 +118,6 @@ def _row_of(pruning: Pruning, path: PruningPath) -> int | None:
     """The row of the path that is the pruning."""
     rows = [k for k in range(len(path)) if path.integer_cost[k] == pruning.integer_cost]
     return next((k for k in rows if np.array_equal(path[k].kept, pruning.kept)), None)
-
-
-@dataclass(frozen=True)
-class MixtureFiles:
-    """Where ``--mixture`` writes the two forests and their weights."""
-
-    cheaper: Path
-    dearer: Path
-    weight: Path
-
-    @classmethod
-    def beside(cls, out: Path, *, force: bool) -> MixtureFiles:
-        """NAME.cheaper.skops, NAME.dearer.skops and NAME.mixture.json beside NAME.skops."""
-        names = (f"{out.stem}.cheaper{out.suffix}", f"{out.stem}.dearer{out.suffix}", f"{out.stem}.mixture.json")
-        return cls(*(check_output(out.with_name(name), "--mixture", force=force) for name in names))
-
-    @property
-    def all(self) -> list[Path]:
-        """The three files."""
-        return [self.cheaper, self.dearer, self.weight]
-
-    def write(self, outputs: OutputFiles, solution: BudgetSolution, forest: Any) -> None:
-        """Both forests, and what it takes to serve them."""
-        mixture = mixture_of(solution.relaxation, forest)
-        dump_forest(mixture.cheaper, outputs.aside(self.cheaper))
-        dump_forest(mixture.dearer, outputs.aside(self.dearer))
-        told = {
-            "budget": str(solution.budget),
-            "weight": str(mixture.weight),
-            "dearer": self.dearer.name,
-            "cheaper": self.cheaper.name,
-            "meaning": "serve each example by the dearer forest with probability weight, else by the cheaper",
-        }
-        outputs.aside(self.weight).write_text(json.dumps(told, indent=2) + "\n")
 
 
 def _same_file(a: str, b: str) -> bool:

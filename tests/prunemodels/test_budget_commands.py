@@ -16,7 +16,7 @@ from sklearn.datasets import load_diabetes, make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from prunemodels import budget_commands, commands
+from prunemodels import budget_commands, commands, mixture_files
 from prunemodels.certified_budget import budget_for_confidence
 from prunemodels.cli import main
 from prunemodels.held_out import held_out_cost, held_out_error
@@ -343,7 +343,8 @@ def test_ctrl_c(
     def interrupted(*args: object, **options: object) -> None:
         raise stop
 
-    monkeypatch.setattr(commands if place == "hold_out" else budget_commands, place, interrupted)
+    homes = {"hold_out": commands, "dump_forest": mixture_files}
+    monkeypatch.setattr(homes.get(place, budget_commands), place, interrupted)
     how = ["--confidence", "0.9"] if place == "budget_for_confidence" else ["--method", "path", "--mixture"]
     assert main(prune(*how, "--held-out", "test.csv", "--picture", "out/p")) == 130
     assert capsys.readouterr().err == "interrupted: nothing was written\n"
