@@ -36,6 +36,10 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.primal_dual
 	$(BIN)/python -m benchmarks.proofs
 	$(BIN)/python -m benchmarks.budgets --exact-seconds 0
+	$(BIN)/python -m benchmarks.on_demand
+	$(BIN)/python -m benchmarks.ensemble_loss
+	$(BIN)/python -m benchmarks.boosted
+	$(BIN)/python -m benchmarks.medical
 
 clean:
 	rm -rf $(VENV) demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -19,7 +19,7 @@ from formulations.node_errors import NodeErrors
 from formulations.problem import PruningProblem, check_weights
 from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
-from prunemodels.budget_commands import MixtureFiles, Taken, check_budget_options, take
+from prunemodels.budget_commands import Taken, check_budget_options, take
 from prunemodels.budget_report import HeldOutFigures
 from prunemodels.costs import items_from_table
 from prunemodels.datasets import read_table, shown, take_column, take_features
@@ -28,6 +28,7 @@ from prunemodels.evaluation import Evaluation, evaluate
 from prunemodels.files import FOREST_ENDINGS, dump_forest, load_forest
 from prunemodels.forests import read_forest
 from prunemodels.held_out import HeldOut, hold_out
+from prunemodels.mixture_files import MixtureFiles
 from prunemodels.outputs import OutputFiles, check_output
 from prunemodels.plots import draw, picture_files, plot_tradeoff
 from prunemodels.problems import problem_from_forest

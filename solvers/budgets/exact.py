@@ -49,8 +49,8 @@ def exact_budget(
     budget
         B >= 0: the largest cost of an average example, in the unit of the prices.
     time_limit
-        seconds. Past it the best pruning so far, with the bound so far. Looked at after every cut, of which one takes seconds on a
-        large forest.
+        seconds. Past it the best pruning so far, with the bound so far. Looked at after every cut, which takes seconds
+        on a large forest.
     path
         `pruning_path(problem)`, if it is at hand.
     incumbent
