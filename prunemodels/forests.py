@@ -29,6 +29,8 @@ FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, 
 BAGS = (BaggingClassifier, BaggingRegressor)
 TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
 
+OTHER_LIBRARIES = ("xgboost", "lightgbm", "treelite")
+
 SUPPORTED = "RandomForest*, ExtraTrees*, Bagging* of decision trees, DecisionTree*"
 
 
@@ -75,8 +77,15 @@ def _check_kind(forest: Any) -> None:
     # exact types: subclasses such as IsolationForest or RandomTreesEmbedding predict something else
     kinds = (*FORESTS, *BAGS, *TREES)
     if type(forest) not in kinds and not any(isinstance(forest, k) and type(forest).predict is k.predict for k in kinds):
-        hint = "; boosted trees add up and have no mean error over trees" if "Boost" in type(forest).__name__ else ""
+        hint = _hint(forest)
         raise UnsupportedModelError(f"{type(forest).__name__} cannot be pruned; what can be: {SUPPORTED}{hint}")
+
+
+def _hint(forest: Any) -> str:
+    """Where else a model may be taken to."""
+    if type(forest).__module__.split(".")[0] in OTHER_LIBRARIES:
+        return "; for forests of other libraries see problem_from_model (averaged) and prune_boosted"
+    return "; boosted trees add up and have no mean error over trees" if "Boost" in type(forest).__name__ else ""
 
 
 def _classes_of(forest: Any, tree: Any, n_classes: int) -> NDArray[np.int64]:

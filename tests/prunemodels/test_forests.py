@@ -159,6 +159,14 @@ def test_boosting_is_told_why():
         pm.read_forest(GradientBoostingClassifier())
 
 
+@pytest.mark.parametrize("kind", ["XGBRFClassifier", "XGBClassifier"])
+def test_other_libraries_have_a_way_of_their_own(kind):
+    """XGBoost's and LightGBM's models are refused with the name of what takes them."""
+    xgboost = pytest.importorskip("xgboost")
+    with pytest.raises(pm.UnsupportedModelError, match=f"{kind} cannot be pruned.*see problem_from_model .* and prune_boosted"):
+        pm.read_forest(getattr(xgboost, kind)())
+
+
 @pytest.mark.parametrize("thing", [None, 3, "forest.joblib", RandomForestClassifier])
 def test_what_is_no_model_is_refused(thing):
     """Anything else gets the package's own error, never an AttributeError."""
