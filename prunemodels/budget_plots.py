@@ -13,6 +13,7 @@ from formulations.errors import InvalidInputError
 from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
 from prunemodels.held_out import HeldOut
+from prunemodels.pictures import Picture
 from prunemodels.plots import BLACK, BLUE, MOST_MARKERS, VERMILION, label_axes
 
 GREEN = "#009E73"
@@ -61,7 +62,7 @@ def plot_budget(
         _draw_held_out(ax, points, with_error=True)
         label_axes(ax, path)
         return cast("Figure", ax.get_figure())
-    figure = Figure(figsize=(10.4, 4.8), layout="constrained")
+    figure = Picture(figsize=(10.4, 4.8), layout="constrained")
     whole, near = figure.subplots(1, 2)
     for axes, with_error in ((whole, True), (near, False)):
         _draw(axes, solution, path, taken)

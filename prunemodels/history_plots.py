@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from formulations.errors import InvalidInputError
+from prunemodels.pictures import Picture
 from prunemodels.plots import BLACK, BLUE, VERMILION
 
 SMALLEST = 1e-12
@@ -43,7 +44,7 @@ def plot_history(history: pd.DataFrame, *, figure: Figure | None = None) -> Figu
         raise InvalidInputError(
             f"history has {len(history)} rounds and lacks {missing or 'none of its columns'}; nothing to draw"
         )
-    fig = Figure(figsize=(6.4, 5.2), layout="constrained") if figure is None else figure
+    fig = Picture(figsize=(6.4, 5.2), layout="constrained") if figure is None else figure
     above, below = cast("tuple[Axes, Axes]", tuple(fig.subplots(2, 1, sharex=True, height_ratios=[3, 2])))
     rounds = np.arange(1, len(history) + 1)
     marker = "." if len(history) <= 60 else ""

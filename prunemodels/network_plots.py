@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.errors import InvalidInputError
 from formulations.problem import PruningProblem
 from formulations.shortest_path import TreeNetwork
+from prunemodels.pictures import Picture
 from prunemodels.plots import BLUE, VERMILION
 
 GREY = "0.45"
@@ -61,7 +62,7 @@ def draw_network(network: TreeNetwork, *, path: ArrayLike | None = None, ax: Axe
     level = _levels(network)
     if ax is None:
         size = (max(4.0, 1.15 * network.n_boundaries), max(2.4, 0.62 * level.max() + 1.2))
-        ax = Figure(figsize=size, layout="constrained").add_subplot()
+        ax = Picture(figsize=size, layout="constrained").add_subplot()
     bold = np.zeros(network.n_arcs, dtype=bool)
     if path is not None:
         bold[np.asarray(path, dtype=np.int64)] = True
@@ -106,7 +107,7 @@ def draw_tree(problem: PruningProblem, t: int, *, kept: ArrayLike | None = None,
     x, depth = _places(left, right, split), ensemble.depth[nodes]
     state = _states(kept, problem, nodes)
     if ax is None:
-        ax = Figure(figsize=(max(3.2, 0.95 * x.max() + 1.4), 0.95 * depth.max() + 1.3), layout="constrained").add_subplot()
+        ax = Picture(figsize=(max(3.2, 0.95 * x.max() + 1.4), 0.95 * depth.max() + 1.3), layout="constrained").add_subplot()
     graph: nx.DiGraph = nx.DiGraph()
     graph.add_nodes_from(range(n))
     graph.add_edges_from((h, int(child)) for h in np.flatnonzero(split) for child in (left[h], right[h]))

@@ -16,6 +16,7 @@ from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
 from prunemodels.evaluation import Evaluation
 from prunemodels.outputs import OutputFiles
+from prunemodels.pictures import Picture
 
 PICTURE_ENDINGS = (".png", ".svg")
 
@@ -52,7 +53,7 @@ def plot_tradeoff(
         save it with `save_picture`.
     """
     if ax is None:
-        ax = Figure(figsize=(6.4, 4.2), layout="constrained").add_subplot()
+        ax = Picture(figsize=(6.4, 4.2), layout="constrained").add_subplot()
     unpruned = Pruning.unpruned(path.problem)
     marker = "." if len(path) <= MOST_MARKERS else ""
     ax.plot(path.cost, path.error, color=BLUE, lw=1.6, marker=marker, ms=6, label="optimal prunings: trees' error, error sample")

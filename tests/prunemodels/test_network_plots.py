@@ -20,6 +20,7 @@ import prunemodels as pm
 from formulations.papers import two_trees
 from formulations.shortest_path import TreeNetwork, stop_costs, tree_network
 from prunemodels.network_plots import draw_network, draw_tree, network_graph
+from prunemodels.pictures import Picture
 from prunemodels.plots import BLUE, VERMILION
 from solvers.shortest_paths import cheapest_path
 
@@ -105,6 +106,12 @@ def test_no_text_covers_another(small: pm.PruningProblem) -> None:
     figures += [draw(two_trees(), t) for t in (0, 1) for draw in (draw_tree, lambda p, t: draw_network(tree_network(p, t)))]
     for figure in figures:
         assert overlaps(figure) == []
+
+
+def test_jupyter_shows_them() -> None:
+    """Figures of their own draw themselves in a notebook."""
+    assert isinstance(draw_tree(two_trees(), 0), Picture)
+    assert isinstance(draw_network(network()), Picture)
 
 
 def test_nothing_is_left_behind() -> None:
