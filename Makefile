@@ -1,6 +1,7 @@
 # make demo      install into .venv and run the main job on data that scikit-learn ships
 # make test      install into .venv, lint, check types, run all quick tests
 # make test-slow the tests that take minutes (real data, five seeds)
+# make docs      the site, notebooks executed: docs/_build/html/index.html
 # make bench     what it costs, measured: seconds, arcs, bytes
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: demo test test-slow lint types bench clean
+.PHONY: demo test test-slow lint types docs bench clean
 
 demo: $(VENV)/.user
 	$(BIN)/prunemodels demo --force
@@ -27,6 +28,9 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx -W --keep-going -q -c docs . docs/_build/html -d docs/_build/doctrees
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.path
 	$(BIN)/python -m benchmarks.naive
@@ -42,7 +46,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.medical
 
 clean:
-	rm -rf $(VENV) demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	rm -rf $(VENV) demo-output docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it: make PYTHON=/path/to/python"; exit 1; }
@@ -53,5 +57,5 @@ $(VENV)/.user: pyproject.toml $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,interop]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,docs,interop]"
 	@touch $@ $(VENV)/.user

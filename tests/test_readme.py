@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]
+DOCS = [page.relative_to(ROOT) for page in (ROOT / "docs").rglob("*.md")]
+PAGES = ["README.md", *sorted(str(page) for page in DOCS if "_build" not in page.parts)]
 
 
 def blocks(page: str) -> list[tuple[str, str | None]]:

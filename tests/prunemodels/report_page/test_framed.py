@@ -9,7 +9,7 @@ import pytest
 from formulations.errors import InvalidInputError
 from prunemodels.report_page.framed import BASE, FramedPage
 
-PAGE = '<!DOCTYPE html>\n<html lang="en"><head><title>a &lt; b</title></head><body id="x"><a href="#x">"all" of it</a></body></html>\n'
+PAGE = '<!DOCTYPE html>\n<html><head><title>a &lt; b</title></head><body id="x"><a href="#x">"all" of it</a></body></html>'
 
 
 class Frames(HTMLParser):

@@ -1,0 +1,73 @@
+"""The packages' docstrings are written to be read as they are; this makes reStructuredText of them.
+
+An indented block is a formula or a drawing: it stays as it is, as a literal block. A bar or a trailing underscore in a sentence
+(``|S_h|``, ``cost_``) is a character, not markup.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+CODE = re.compile(r"(``.*?``|`[^`]*`_?)")
+ARRAY = re.compile(r"(?:~numpy\.)?ndarray\[tuple\[(?:~typing\.)?Any, \.\.\.\], (?:~numpy\.)?dtype\[([~\w.]+)\]\]")
+MARKUP = re.compile(r"(?<!\\)\||(?<=\w)_(?=[\s.,:;)\]]|$)")
+
+
+def indent(line: str) -> int:
+    """How many spaces a line starts with."""
+    return len(line) - len(line.lstrip())
+
+
+def escaped(line: str) -> str:
+    """The line with what looks like markup escaped, outside of code."""
+    return "".join(part if part.startswith("`") else MARKUP.sub(r"\\\g<0>", part) for part in CODE.split(line))
+
+
+def marked(lines: list[str]) -> list[str]:
+    """The lines with ``::`` before each block that is indented more than the paragraph above it."""
+    out: list[str] = []
+    literal: int | None = None  # the indentation of what is above the literal block that we are in
+    above = ""
+    for number, line in enumerate(lines):
+        if not line.strip():
+            out.append(line)
+            continue
+        if literal is not None and indent(line) <= literal:
+            literal = None
+        blank_before = number > 0 and not lines[number - 1].strip()
+        listed = re.match(r"\s*([-*]|\d+\.|\.\.) ", above)
+        if literal is None and blank_before and above and indent(line) > indent(above) and not listed:
+            literal = indent(above)
+            if not above.rstrip().endswith("::"):
+                out.extend([" " * literal + "::", ""])
+        if literal is None:
+            above = line
+        out.append(line if literal is not None or re.fullmatch(r"\s*-{3,}", line) else escaped(line))
+    return out
+
+
+def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Before the sections (Parameters, Returns) are parsed."""
+    lines[:] = marked(lines)
+
+
+def shorter(signature: str) -> str:
+    """A signature with the types as they were written: NDArray[float64], Price."""
+    return ARRAY.sub(r"NDArray[\1]", re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", signature))
+
+
+def process_signature(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """What autodoc shows of a function's types."""
+    return signature and shorter(signature), returned and shorter(returned)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Join autodoc, ahead of napoleon."""
+    app.connect("autodoc-process-docstring", process, priority=400)
+    app.connect("autodoc-process-signature", process_signature)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

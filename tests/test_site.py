@@ -1,0 +1,219 @@
+"""The documentation site: it builds without a warning, and says something about everything that is public."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import prunemodels as pm
+from formulations import Solver
+from solvers.budgets import BUDGET_SOLVERS
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.glob("*.md"), *(DOCS / "api").glob("*.md")])
+SECTIONS = ("start", "tutorials", "how_to", "explanation", "reference", "development")
+DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto\w+|data):: (\S+)", re.MULTILINE)
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    """One strict build, notebooks not executed: no warning, all pages there, no dead link, nothing fetched from elsewhere."""
+    pytest.importorskip("myst_nb", reason='the site needs pip install "prunemodels[docs]"')
+    html = tmp_path / "html"
+    options = ["-q", "-W", "--keep-going", "-D", "nb_execution_mode=off", "-d", str(tmp_path / "doctrees"), "-c", str(DOCS)]
+    built = subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, str(ROOT), str(html)], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert (built.returncode, built.stderr) == (0, "")
+    files = [file for file in html.resolve().rglob("*.html") if "_static" not in file.parts]  # the theme keeps a template there
+    pages = {file: Page(file) for file in files}
+    wanted = {f"docs/{name}.html" for name in SECTIONS} | {"index.html"}
+    wanted |= {f"notebooks/{file.stem}.html" for file in (ROOT / "notebooks").glob("*.ipynb")}
+    wanted |= {str(page.relative_to(ROOT).with_suffix(".html")) for page in PAGES}
+    assert wanted <= {str(file.relative_to(html.resolve())) for file in pages}
+    assert {file.name: links for file in pages if (links := dead(pages, file))} == {}
+    assert "<math" in pages[html.resolve() / "docs" / "unimodularity.html"].text
+
+
+class Page(HTMLParser):
+    """What a page links to, what it fetches, and the places in it."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.fetched: list[str] = []
+        self.places: set[str] = set()
+        self.text = file.read_text()
+        self.feed(self.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Gather one tag's."""
+        found = {name: value or "" for name, value in attrs}
+        self.places.add(found.get("id", ""))
+        target = found.get("href") or found.get("src")
+        if target:
+            (self.links if tag == "a" else self.fetched).append(target)
+
+
+def dead(pages: dict[Path, Page], file: Path) -> list[str]:
+    """Links of a page that lead to no file of the site, or to no place in it, and all that it fetches from elsewhere."""
+    page, found = pages[file], []
+    for link in [*page.links, *page.fetched]:
+        if re.match(r"[a-z]+:|//", link):
+            if link in page.fetched and not link.startswith("data:"):
+                found.append(link)
+            continue
+        name, _, place = link.partition("#")
+        target = (file.parent / name.split("?")[0]).resolve() if name else file
+        if not target.is_file() or (place and target in pages and place not in pages[target].places):
+            found.append(link)
+    return found
+
+
+def documented() -> set[int]:
+    """What the pages of the API reference have an entry for, by identity."""
+    found = set()
+    for page in (DOCS / "api").glob("*.md"):
+        module = ""
+        for directive, name in DIRECTIVE.findall(page.read_text()):
+            if directive == "currentmodule":
+                module = name
+            elif directive != "autosummary":
+                found.add(id(resolved(module, name)))
+    return found
+
+
+def resolved(module: str, name: str) -> object:
+    """The object that a directive names, in full or within the current module."""
+    for full in (f"{module}.{name}", name):
+        home, _, attribute = full.rpartition(".")
+        try:
+            return getattr(importlib.import_module(home), attribute)
+        except (ImportError, AttributeError, ValueError):
+            continue
+    raise AssertionError(f"the API reference names {name}, in {module}, which is not there")
+
+
+def test_every_public_name_is_in_the_api_reference() -> None:
+    """Each name of `pm.__all__` has an entry, and every entry is something that can be imported."""
+    entries = documented()
+    missing = [name for name in pm.__all__ if id(getattr(importlib.import_module(pm._HOME[name]), name)) not in entries]
+    assert missing == []
+
+
+def first_cells(page: Path, heading: str) -> set[str]:
+    """The names in the first column of the table below a heading."""
+    section = re.split(r"^## ", page.read_text(), flags=re.MULTILINE)
+    (table,) = (part for part in section if part.startswith(heading))
+    return set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE))
+
+
+def test_every_engine_and_formulation_is_in_the_tables() -> None:
+    """The tables of engines are those of the registries: nothing missing, nothing made up."""
+    engines = DOCS / "engines.md"
+    assert first_cells(engines, "For one lambda") == set(pm.SOLVERS)
+    assert first_cells(engines, "For a budget") == set(BUDGET_SOLVERS)
+    assert first_cells(engines, "Formulations") == set(pm.FORMULATIONS)
+
+
+def test_what_the_pages_cite_is_there() -> None:
+    """Tests, files and benchmark modules that are named on a page exist."""
+    for page in [*PAGES, ROOT / "README.md"]:
+        text = page.read_text()
+        for file, name in re.findall(r"`(?:python -m pytest )?(tests/[\w/.]+?)(?:::(\w+))?`", text):
+            assert (ROOT / file).exists() or "add_a" in page.name, (page.name, file)
+            assert not name or f"def {name}(" in (ROOT / file).read_text(), (page.name, name)
+        for module in re.findall(r"python -m (benchmarks\.\w+)", text):
+            assert (ROOT / f"{module.replace('.', '/')}.py").is_file(), (page.name, module)
+    for link in re.findall(r"\]\(([\w/]+\.\w+)\)", (ROOT / "README.md").read_text()):  # on the site the build follows links
+        assert (ROOT / link).is_file(), link
+
+
+def code_of(page: str) -> str:
+    """The first Python block of a page."""
+    found = re.search(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    "name", ["papers", "twin stumps", "losing splits", "random 3", "rounded 1", "wine, groups", "breast cancer, licence"]
+)
+def test_the_example_of_an_engine_passes_the_conformance_suite(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `add_an_engine` shows is a true engine: the suite accepts it, as it would from the registry."""
+    from tests.solvers import test_conformance
+
+    names: dict[str, Solver] = {}
+    exec(compile(code_of("add_an_engine.md"), "add_an_engine.md", "exec"), names)
+    monkeypatch.setitem(test_conformance.ENGINES, "equal_shares", names["equal_shares"])
+    test_conformance.test_engines_agree(name, "equal_shares")
+    test_conformance.test_impossible_lambdas_are_refused("equal_shares", -0.1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_example_of_a_formulation_passes_the_suite(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `add_a_formulation` shows is a true formulation: every pruning is a feasible point at its own value."""
+    from tests.formulations import test_models
+
+    names: dict[str, object] = {}
+    exec(compile(code_of("add_a_formulation.md"), "add_a_formulation.md", "exec"), names)
+    monkeypatch.setitem(test_models.FORMULATIONS, "IP3 summed", names["build"])
+    test_models.test_every_pruning_is_a_feasible_point_at_its_value("IP3 summed", seed)
+    test_models.test_negative_numbers_are_refused(test_models.FORMULATIONS, "IP3 summed")
+    test_models.test_models_say_what_they_are()
+
+
+def test_the_picture_is_that_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python docs/pictures.py` draws what is committed: the same words and as many points; less than 60 kB."""
+    monkeypatch.syspath_prepend(str(DOCS))
+    drawn = importlib.import_module("pictures").main(tmp_path)
+    committed = DOCS / "_static" / "tradeoff.svg"
+    assert committed.stat().st_size < 60_000
+    assert words(drawn) == words(committed)
+
+
+def words(file: Path) -> list[str]:
+    """The texts of a picture, and how many marks it has."""
+    root = ET.parse(file).getroot()
+    texts = ["".join(node.itertext()).strip() for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    return [*texts, str(len(list(root.iter("{http://www.w3.org/2000/svg}use"))))]
+
+
+def test_formulas_are_simplified_to_what_the_converter_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halves, sized fences and labels under braces come out as TeX has them."""
+    pytest.importorskip("sphinx", reason='the site needs pip install "prunemodels[docs]"')
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    mathml = importlib.import_module("mathml")
+    assert mathml.simpler(r"\frac12 \dfrac3{4}") == r"\frac{1}{2} \frac{3}{4}"
+    assert mathml.simpler(r"\big(x\Bigr) \textstyle\sum") == r"(x\Bigr) \sum"
+    formula = mathml.converted(None, r"\underbrace{a}_{\text{name}} + b_i", block=True)
+    under = ET.fromstring(formula).find(".//{*}munder/{*}mtext")
+    assert under is not None
+    assert under.text == "name"
+    assert formula.count("<msub>") == 1
+    aligned = mathml.converted(None, r"a &= 1 \\ b &= 2", block=True)
+    assert aligned.count("<mtr>") == 2
+
+
+def test_docstrings_keep_their_drawings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indented blocks become literal, bars and underscores in sentences are escaped, code is not; types read as written."""
+    pytest.importorskip("sphinx", reason='the site needs pip install "prunemodels[docs]"')
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    marked = importlib.import_module("plain_docstrings").marked
+    drawn = ["Minimise", "", "    a_ + b      (1)", "", "and stop_."]
+    assert marked(drawn) == ["Minimise", "", "::", "", "    a_ + b      (1)", "", r"and stop\_."]
+    assert marked(["x", "    is |S_h|, cost_ and `|b| cost_ c`"]) == ["x", r"    is \|S_h\|, cost\_ and `|b| cost_ c`"]
+    assert marked(["n", "    of", "", "        f(x)"]) == ["n", "    of", "", "    ::", "", "        f(x)"]
+    listed = ["- a list", "", "  goes on", "", ".. note::", "", "    as it is"]
+    assert marked(listed) == listed
+    shorter = importlib.import_module("plain_docstrings").shorter
+    written = "(a: TypeAliasForwardRef('Price'), b: ~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.bool]])"
+    assert shorter(written) == "(a: Price, b: NDArray[~numpy.bool])"
+    assert shorter("(ndarray[tuple[Any, ...], dtype[bool]])") == "(NDArray[bool])"
