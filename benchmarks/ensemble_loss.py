@@ -23,9 +23,9 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations.ensemble_loss import EnsembleProblem
 from prunemodels.datasets import load_dataset, part_sizes
-from prunemodels.ensemble_objective import solve_ensemble_path
-from prunemodels.ensemble_path import EnsemblePath
-from prunemodels.ensemble_samples import LossName, ensemble_problem
+from prunemodels.ensemble_loss.objective import solve_ensemble_path
+from prunemodels.ensemble_loss.path import EnsemblePath
+from prunemodels.ensemble_loss.samples import LossName, ensemble_problem
 
 
 @dataclass(frozen=True, eq=False)

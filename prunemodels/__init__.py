@@ -14,6 +14,8 @@ check_siblings()
 import importlib
 from typing import TYPE_CHECKING
 
+from prunemodels.public_names import HOMES
+
 if TYPE_CHECKING:
     from formulations import (
         BrokenFileError,
@@ -35,13 +37,11 @@ if TYPE_CHECKING:
     )
     from formulations.models import FORMULATIONS, read, read_point
     from formulations.sizes import size_report
-    from prunemodels.budget_plots import plot_budget
-    from prunemodels.certified_budget import budget_for_confidence
-    from prunemodels.choice_plots import plot_choice
-    from prunemodels.comparison import compare
+    from prunemodels.comparison.compare import compare
+    from prunemodels.comparison.growth import measure_growth
     from prunemodels.deployment import compare_onnx, float32_thresholds, measure_deployment, to_onnx
-    from prunemodels.ensemble_objective import ensemble_path
-    from prunemodels.ensemble_path import EnsemblePath
+    from prunemodels.ensemble_loss.objective import ensemble_path
+    from prunemodels.ensemble_loss.path import EnsemblePath
     from prunemodels.error_samples import Blend, Given, InBag, OutOfBag
     from prunemodels.estimators import (
         BudgetPrunedForestClassifier,
@@ -51,9 +51,11 @@ if TYPE_CHECKING:
         PrunedForest,
         prune_forest,
     )
-    from prunemodels.evaluation import Evaluation, evaluate
+    from prunemodels.evaluation.certified_budget import budget_for_confidence
+    from prunemodels.evaluation.forest import Evaluation, evaluate
+    from prunemodels.evaluation.held_out import HeldOut, HeldOutCost, held_out_cost, held_out_error, hold_out
+    from prunemodels.evaluation.path import PathEvaluation, evaluate_path
     from prunemodels.forests import read_forest
-    from prunemodels.held_out import HeldOut, HeldOutCost, held_out_cost, held_out_error, hold_out
     from prunemodels.mixture import MixturePredictor, mixture_of
     from prunemodels.mixture_files import load_mixture
     from prunemodels.on_demand import (
@@ -75,7 +77,16 @@ if TYPE_CHECKING:
         prune_model,
         read_model,
     )
-    from prunemodels.path_evaluation import PathEvaluation, evaluate_path
+    from prunemodels.pictures.budget import plot_budget
+    from prunemodels.pictures.choice import plot_choice
+    from prunemodels.pictures.cut import plot_cut
+    from prunemodels.pictures.gap import plot_gaps
+    from prunemodels.pictures.growth import plot_growth
+    from prunemodels.pictures.history import plot_history
+    from prunemodels.pictures.levels import plot_levels
+    from prunemodels.pictures.matrices import plot_certificate, plot_matrix
+    from prunemodels.pictures.tradeoff import plot_tradeoff
+    from prunemodels.pictures.trees import plot_point, plot_trees
     from prunemodels.problems import problem_from_forest
     from prunemodels.report_page import write_report
     from prunemodels.surgery import apply_pruning
@@ -158,10 +169,21 @@ __all__ = [
     "linear_program",
     "load_mixture",
     "measure_deployment",
+    "measure_growth",
     "min_cut",
     "mixture_of",
     "plot_budget",
+    "plot_certificate",
     "plot_choice",
+    "plot_cut",
+    "plot_gaps",
+    "plot_growth",
+    "plot_history",
+    "plot_levels",
+    "plot_matrix",
+    "plot_point",
+    "plot_tradeoff",
+    "plot_trees",
     "price_sharing",
     "primal_dual",
     "problem_from_forest",
@@ -185,87 +207,7 @@ __all__ = [
     "write_report",
 ]
 
-_HOMES = {
-    "formulations": [
-        "BrokenFileError",
-        "CapacityOverflowError",
-        "CostItems",
-        "Ensemble",
-        "InterruptedSolveError",
-        "InvalidInputError",
-        "NotFittedForestError",
-        "PruneModelsError",
-        "Pruning",
-        "PruningPath",
-        "PruningProblem",
-        "Solution",
-        "SolverFailedError",
-        "Status",
-        "StopReason",
-        "UnsupportedModelError",
-    ],
-    "formulations.models": ["FORMULATIONS", "read", "read_point"],
-    "formulations.sizes": ["size_report"],
-    "prunemodels.budget_plots": ["plot_budget"],
-    "prunemodels.certified_budget": ["budget_for_confidence"],
-    "prunemodels.choice_plots": ["plot_choice"],
-    "prunemodels.comparison": ["compare"],
-    "prunemodels.deployment": ["compare_onnx", "float32_thresholds", "measure_deployment", "to_onnx"],
-    "prunemodels.ensemble_objective": ["ensemble_path"],
-    "prunemodels.ensemble_path": ["EnsemblePath"],
-    "prunemodels.error_samples": ["Blend", "Given", "InBag", "OutOfBag"],
-    "prunemodels.estimators": [
-        "BudgetPrunedForestClassifier",
-        "BudgetPrunedForestClassifierCV",
-        "BudgetPrunedForestRegressor",
-        "BudgetPrunedForestRegressorCV",
-        "PrunedForest",
-        "prune_forest",
-    ],
-    "prunemodels.evaluation": ["Evaluation", "evaluate"],
-    "prunemodels.forests": ["read_forest"],
-    "prunemodels.held_out": ["HeldOut", "HeldOutCost", "held_out_cost", "held_out_error", "hold_out"],
-    "prunemodels.mixture": ["MixturePredictor", "mixture_of"],
-    "prunemodels.mixture_files": ["load_mixture"],
-    "prunemodels.on_demand": [
-        "UNAVAILABLE",
-        "AcquisitionFailedError",
-        "InterruptedAcquisitionError",
-        "OnDemandPredictor",
-        "OnDemandResult",
-        "cheap_trees_first",
-        "from_table",
-    ],
-    "prunemodels.other_libraries": [
-        "BoostedPath",
-        "BoostedPruning",
-        "boosted_path",
-        "evaluate_model",
-        "problem_from_model",
-        "prune_boosted",
-        "prune_model",
-        "read_model",
-    ],
-    "prunemodels.path_evaluation": ["PathEvaluation", "evaluate_path"],
-    "prunemodels.problems": ["problem_from_forest"],
-    "prunemodels.report_page": ["write_report"],
-    "prunemodels.surgery": ["apply_pruning"],
-    "solvers": [
-        "SOLVERS",
-        "dantzig_wolfe",
-        "integer_program",
-        "linear_program",
-        "min_cut",
-        "price_sharing",
-        "primal_dual",
-        "pruning_path",
-        "solve_model",
-        "solve_relaxation",
-    ],
-    "solvers.budgets": ["BUDGET_SOLVERS", "solve_budget", "solve_class_budgets", "solve_worst_case"],
-    "solvers.program_files": ["write_program"],
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_HOME = {name: module for module, names in HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:

@@ -12,7 +12,17 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 
-from prunemodels.arguments import Result, add_inputs, add_manners, amounts, confidence, names, nonnegative, positive, seconds
+from prunemodels.command_line.arguments import (
+    Result,
+    add_inputs,
+    add_manners,
+    amounts,
+    confidence,
+    names,
+    nonnegative,
+    positive,
+    seconds,
+)
 
 FORMULATIONS = ("IP0", "IP1", "IP2", "IP3", "LP1", "closure")
 BUDGET_METHODS = ("path", "best", "exact")
@@ -205,42 +215,42 @@ def _add_check(command: argparse.ArgumentParser) -> None:
 
 
 def _run_path(args: argparse.Namespace) -> Result:
-    from prunemodels.commands import path_command
+    from prunemodels.command_line.commands import path_command
 
     return path_command(args)
 
 
 def _run_prune(args: argparse.Namespace) -> Result:
-    from prunemodels.commands import prune_command
+    from prunemodels.command_line.commands import prune_command
 
     return prune_command(args)
 
 
 def _run_report(args: argparse.Namespace) -> Result:
-    from prunemodels.report_commands import report_command
+    from prunemodels.command_line.report_commands import report_command
 
     return report_command(args)
 
 
 def _run_compare(args: argparse.Namespace) -> Result:
-    from prunemodels.model_commands import compare_command
+    from prunemodels.command_line.model_commands import compare_command
 
     return compare_command(args)
 
 
 def _run_export(args: argparse.Namespace) -> Result:
-    from prunemodels.model_commands import export_command
+    from prunemodels.command_line.model_commands import export_command
 
     return export_command(args)
 
 
 def _run_check(args: argparse.Namespace) -> Result:
-    from prunemodels.check_commands import CHECKS
+    from prunemodels.command_line.check_commands import CHECKS
 
     return CHECKS[args.claim](args)
 
 
 def _run_demo(args: argparse.Namespace) -> Result:
-    from prunemodels.demo import demo_command
+    from prunemodels.command_line.demo import demo_command
 
     return demo_command(args)

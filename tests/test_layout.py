@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,8 @@ def test_public_names_are_where_the_package_says() -> None:
     tree = ast.parse((ROOT / "prunemodels" / "__init__.py").read_text())
     seen = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert set(prunemodels.__all__) <= seen
+    # importing a submodule sets an attribute of the package, which would hide a public name
+    assert not set(prunemodels.__all__) & {module.name for module in pkgutil.iter_modules(prunemodels.__path__)}
     with pytest.raises(AttributeError, match="no attribute 'prune_everything'"):
         _ = prunemodels.prune_everything
 

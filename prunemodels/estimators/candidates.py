@@ -22,8 +22,8 @@ from scipy.stats import rankdata
 from formulations.cost_items import exact
 from formulations.errors import InvalidInputError
 from formulations.pruning_path import PruningPath
-from prunemodels.choosing import furthest_corner, within
-from prunemodels.path_evaluation import ROUNDING
+from prunemodels.evaluation.choosing import furthest_corner, within
+from prunemodels.evaluation.path import ROUNDING
 
 Kind = Literal["budget", "lam"]
 FoldRule = Literal["best", "one_se", "knee"]

@@ -124,7 +124,7 @@ class BudgetPrunedForestClassifierCV(ClassProbabilities, ClassifierMixin, _Budge
     choose
         ``"best"``: the largest mean score, of several the cheapest. ``"one_se"``: the cheapest whose mean score falls short of
         the best one's by at most one standard error of that difference over the folds. ``"knee"``: the corner of the lower hull
-        of the mean (cost, -score), see `prunemodels.choosing`.
+        of the mean (cost, -score), see `prunemodels.evaluation.choosing`.
     cv
         splitter, number of folds, or splits, as everywhere in scikit-learn. Default: 5 folds.
     scoring

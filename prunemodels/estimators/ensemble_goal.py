@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.cost_items import Price
 from formulations.errors import InvalidInputError
 from prunemodels.costs import Costs
-from prunemodels.ensemble_objective import ensemble_path
+from prunemodels.ensemble_loss.objective import ensemble_path
 from prunemodels.error_samples import ErrorSample, Given, OutOfBag
 from prunemodels.estimators.goal import Goal
 from prunemodels.estimators.pruned_forest import PrunedForest

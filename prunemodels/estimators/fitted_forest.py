@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.cost_items import Price
 from formulations.errors import InvalidInputError
 from formulations.pruning_path import PruningPath
-from prunemodels.choosing import Rule
 from prunemodels.costs import Costs
 from prunemodels.error_samples import ErrorSample, Given
 from prunemodels.estimators.ensemble_goal import prune_for_loss
 from prunemodels.estimators.goal import Goal, Method, Objective
 from prunemodels.estimators.pruned_forest import PrunedForest
-from prunemodels.path_evaluation import evaluate_path
+from prunemodels.evaluation.choosing import Rule
+from prunemodels.evaluation.path import evaluate_path
 from prunemodels.problems import problem_from_forest
 from prunemodels.surgery import apply_pruning
 from solvers import pruning_path
@@ -61,7 +61,7 @@ def prune_forest(
         >= 0: take the cheapest pruning of the path whose forest's error on the validation data is at most the unpruned forest's
         plus this, in units of the error (0.01: one point of the error rate).
     choose
-        where none of the three is given: ``"one_se"`` or ``"knee"``, see `prunemodels.choosing`.
+        where none of the three is given: ``"one_se"`` or ``"knee"``, see `prunemodels.evaluation.choosing`.
     errors
         where errors are measured: ``"in-bag"``, ``"validation"`` (on `X_valid` and `y_valid`), or an error sample. Default:
         in-bag for the trees' errors, validation for the forest's loss. A rule that chooses on the data that measured

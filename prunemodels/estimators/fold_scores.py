@@ -12,7 +12,7 @@ from formulations.pruning import Pruning
 from prunemodels.estimators.candidates import Candidates, Fold
 from prunemodels.estimators.growing import PrunedForestEstimator
 from prunemodels.estimators.samples import Sample
-from prunemodels.path_evaluation import evaluate_path
+from prunemodels.evaluation.path import evaluate_path
 from prunemodels.surgery import apply_pruning
 
 

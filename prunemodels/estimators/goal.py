@@ -11,8 +11,8 @@ from formulations.cost_items import Price, exact
 from formulations.errors import InvalidInputError
 from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
-from prunemodels.choosing import Rule, at_most, check_rule, choose_row
-from prunemodels.path_evaluation import PathEvaluation
+from prunemodels.evaluation.choosing import Rule, at_most, check_rule, choose_row
+from prunemodels.evaluation.path import PathEvaluation
 from solvers.budgets.solve import METHODS, solve_budget
 
 Method = Literal["path", "best", "exact"]

@@ -15,8 +15,8 @@ from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
 from formulations.usage import charges_of, highest_user
-from prunemodels.ensemble_path import EnsemblePath
-from prunemodels.path_evaluation import PathEvaluation
+from prunemodels.ensemble_loss.path import EnsemblePath
+from prunemodels.evaluation.path import PathEvaluation
 
 
 @dataclass(frozen=True, eq=False)

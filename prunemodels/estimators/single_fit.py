@@ -13,13 +13,13 @@ from sklearn.ensemble import RandomForestRegressor
 
 from formulations.cost_items import Price
 from formulations.errors import InvalidInputError
-from prunemodels.choosing import Rule
 from prunemodels.costs import Costs
 from prunemodels.estimators.ensemble_goal import in_bag_refusal, prune_for_loss
 from prunemodels.estimators.fitted_forest import prune_by
 from prunemodels.estimators.goal import Goal, Method, Objective
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
 from prunemodels.estimators.samples import Sample, other_sample, training_sample
+from prunemodels.evaluation.choosing import Rule
 
 
 class _BudgetPrunedForest(PrunedForestEstimator):
@@ -144,7 +144,7 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
         >= 0: the cheapest pruning of the path whose forest's validation error is at most the unpruned forest's plus this.
     choose
         where none of the three is given: ``"one_se"``, the cheapest pruning that the validation data cannot tell from the
-        best, or ``"knee"``, see `prunemodels.choosing`.
+        best, or ``"knee"``, see `prunemodels.evaluation.choosing`.
     validation_fraction
         the part of the training examples, drawn at random and by class, that the forest does not see: the cost sample, and what
         choices look at. None: the training examples are the cost sample; then a budget or a lam is needed.

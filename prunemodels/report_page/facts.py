@@ -15,8 +15,8 @@ from formulations.errors import InvalidInputError
 from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
 from prunemodels.deployment import Deployment, measure_deployment
-from prunemodels.held_out import on_other_rows
-from prunemodels.path_evaluation import PathEvaluation, evaluate_path
+from prunemodels.evaluation.held_out import on_other_rows
+from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.report_page.evidence import Evidence, evidence_of
 from prunemodels.report_page.held_out_change import HeldOutChange, held_out_change
 from prunemodels.report_page.item_costs import ItemCost, item_costs

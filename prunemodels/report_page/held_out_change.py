@@ -19,8 +19,8 @@ from scipy import stats
 from formulations.errors import InvalidInputError
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
-from prunemodels.held_out import largest_row_cost, row_costs
-from prunemodels.mean_bounds import MeanInterval, mean_interval, standard_error
+from prunemodels.evaluation.held_out import largest_row_cost, row_costs
+from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval, standard_error
 
 
 @dataclass(frozen=True)

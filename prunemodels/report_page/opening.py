@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prunemodels.mean_bounds import MeanInterval
+from prunemodels.evaluation.mean_bounds import MeanInterval
 from prunemodels.report_page.facts import Facts
 from prunemodels.report_page.held_out_change import Difference
 from prunemodels.report_page.markup import Html, join, name, tag

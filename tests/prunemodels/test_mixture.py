@@ -17,7 +17,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
 from prunemodels import mixture
-from prunemodels.held_out import row_costs
+from prunemodels.evaluation.held_out import row_costs
 from prunemodels.mixture import MixturePredictor, mixture_of
 from solvers.budgets import relaxed_optimum
 

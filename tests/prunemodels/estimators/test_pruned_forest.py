@@ -15,10 +15,10 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier,
 from sklearn.model_selection import train_test_split
 
 import prunemodels as pm
-from prunemodels.choosing import at_most, knee, one_se
 from prunemodels.estimators import PrunedForest, prune_forest
 from prunemodels.estimators.pruned_forest import feature_usage
-from prunemodels.path_evaluation import evaluate_path
+from prunemodels.evaluation.choosing import at_most, knee, one_se
+from prunemodels.evaluation.path import evaluate_path
 from tests.instances import random_problem
 
 

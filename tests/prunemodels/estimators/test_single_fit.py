@@ -31,9 +31,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
-from prunemodels.choosing import knee, one_se
 from prunemodels.estimators import BudgetPrunedForestClassifier, BudgetPrunedForestRegressor
-from prunemodels.path_evaluation import evaluate_path
+from prunemodels.evaluation.choosing import knee, one_se
+from prunemodels.evaluation.path import evaluate_path
 
 SMALL = RandomForestClassifier(8, max_depth=6, random_state=1)
 

@@ -1,0 +1,191 @@
+"""What a budget led to, for the screen and for programs: the relaxation, the gap, the confidence, the held-out cost.
+
+Figures come from the solution, from exact fractions, and from held-out rows; fractions also stand as text, ``"37/8"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from formulations.budget_solution import BudgetSolution
+from formulations.pruning import Pruning
+from prunemodels.evaluation.certified_budget import CertifiedBudget
+from prunemodels.evaluation.held_out import HeldOut
+from solvers.budgets.exact_cost import exact_cost
+
+
+@dataclass(frozen=True)
+class Point:
+    """Cost and error of a pruning on the samples."""
+
+    cost: float
+    error: float
+
+
+@dataclass(frozen=True)
+class RelaxationFigures:
+    """The optimum of LP1's relaxation: its value, lambda*, the two neighbouring prunings and the dearer one's weight."""
+
+    value: float
+    lam: float
+    exact_lam: str
+    weight: float
+    exact_weight: str
+    cheaper: Point
+    dearer: Point
+
+
+@dataclass(frozen=True)
+class ConfidenceFigures:
+    """The rows that certified the budget, and what it amounts to on the rows that the pruning was chosen by."""
+
+    confidence: float
+    method: str
+    smaller_budget: float
+    exact_smaller_budget: str
+    choosing_rows: int
+    certifying_rows: int
+    certified_cost: float
+    upper_bound: float
+
+
+@dataclass(frozen=True)
+class BudgetFigures:
+    """Answer to a budget.
+
+    Parameters
+    ----------
+    budget, exact_cost
+        as fractions in text; the exact cost, on the cost sample, is at most the budget.
+    method, status, stopped, seconds
+        of the search for the pruning.
+    bound, gap
+        no pruning within the budget errs less than the bound; gap = error of the pruning taken - bound.
+    confidence
+        None where the budget is that of the cost sample.
+    """
+
+    budget: str
+    method: str
+    status: str
+    stopped: str
+    seconds: float
+    cost: float
+    exact_cost: str
+    error: float
+    bound: float
+    gap: float
+    relaxation: RelaxationFigures
+    confidence: ConfidenceFigures | None
+
+    @classmethod
+    def of(cls, solution: BudgetSolution, method: str, pruning: Pruning, certified: CertifiedBudget | None) -> BudgetFigures:
+        """The figures of a solution, and of the pruning taken, which is another one where the budget was certified."""
+        mixture = solution.relaxation
+        relaxation = RelaxationFigures(
+            float(mixture.value),
+            float(mixture.lam),
+            str(mixture.lam),
+            float(mixture.weight),
+            str(mixture.weight),
+            Point(mixture.cheaper.cost, mixture.cheaper.error),
+            Point(mixture.dearer.cost, mixture.dearer.error),
+        )
+        error = solution.error if certified is None else pruning.error
+        return cls(
+            budget=str(solution.budget),
+            method=method,
+            status=str(solution.status),
+            stopped=str(solution.stopped),
+            seconds=float(solution.stats.get("seconds", 0.0)),
+            cost=pruning.cost,
+            exact_cost=str(exact_cost(pruning)),
+            error=error,
+            bound=solution.bound,
+            gap=max(0.0, error - solution.bound),
+            relaxation=relaxation,
+            confidence=None if certified is None else _confidence(certified),
+        )
+
+    def lines(self, shown: Callable[[float], str], budget: float) -> list[str]:
+        """For the screen; `shown` writes an error."""
+        r = self.relaxation
+        mixed = f"one pruning, of cost {r.dearer.cost:.6g}"
+        if r.exact_weight != "1":
+            mixed = " and ".join(
+                f"{share:.4g} of cost {p.cost:.6g} (error {shown(p.error)})"
+                for share, p in ((r.weight, r.dearer), (1 - r.weight, r.cheaper))
+            )
+        lines = [
+            f"relaxation     trees' error {shown(r.value)} at lambda* = {r.lam:.6g}:",
+            f"               {mixed}",
+            f"proven         no pruning of cost {budget:g} errs less than {shown(self.bound)}; gap {shown(self.gap)}",
+        ]
+        if self.confidence is None:
+            return [
+                f"budget         cost {self.cost:.6g} of {budget:g}; {self.method}: {self.status}, {self.seconds:.1f} s",
+                *lines,
+            ]
+        c = self.confidence
+        return [
+            f"budget         {budget:g} for the population with {100 * c.confidence:g} % confidence; "
+            f"its test bounds the mean by {c.upper_bound:.6g}",
+            f"               on {c.certifying_rows:,} rows of mean {c.certified_cost:.6g}; "
+            f"it amounts to a budget of {c.smaller_budget:.6g} on the other {c.choosing_rows:,}",
+            *lines,
+        ]
+
+
+@dataclass(frozen=True)
+class HeldOutFigures:
+    """Cost and error on held-out rows, with the ends of their intervals."""
+
+    file: str
+    examples: int
+    confidence: float
+    method: str
+    cost: float
+    cost_low: float
+    cost_high: float
+    error: float | None
+    error_low: float | None
+    error_high: float | None
+
+    @classmethod
+    def of(cls, held_out: HeldOut, file: str) -> HeldOutFigures:
+        """The figures of a pruning on a file."""
+        cost, error = held_out.cost, held_out.error
+        ends = (None, None, None) if error is None else (error.mean, error.low, error.high)
+        return cls(file, cost.n, cost.confidence, cost.method, cost.mean, cost.low, cost.high, *ends)
+
+    def lines(self, shown: Callable[[float], str]) -> list[str]:
+        """For the screen; `shown` writes an error."""
+        certain = f"{100 * self.confidence:g} %"
+        lines = [
+            f"held out       cost {self.cost:.4g} on {self.examples:,} examples of {self.file}, "
+            f"{certain} interval {self.cost_low:.4g} to {self.cost_high:.4g}"
+        ]
+        if self.error is not None and self.error_low is not None and self.error_high is not None:
+            ends = f"{certain} interval {shown(self.error_low)} to {shown(self.error_high)}"
+            lines.append(f"               forest's error {shown(self.error)}, {ends}")
+        return lines
+
+
+def figures(part: BudgetFigures | HeldOutFigures | None) -> dict[str, Any] | None:
+    """For JSON."""
+    return None if part is None else asdict(part)
+
+
+def _confidence(certified: CertifiedBudget) -> ConfidenceFigures:
+    return ConfidenceFigures(
+        certified.confidence,
+        certified.method,
+        float(certified.smaller_budget),
+        str(certified.smaller_budget),
+        certified.n_choosing,
+        certified.n_certifying,
+        certified.certified_cost,
+        certified.upper_bound,
+    )

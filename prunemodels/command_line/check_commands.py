@@ -1,0 +1,205 @@
+"""The command ``check``: a claim, its verdict, and the evidence."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from formulations.errors import InvalidInputError
+from formulations.matrix import MATRICES
+from formulations.papers import two_trees
+from formulations.problem import PruningProblem
+from formulations.pruning_path import PruningPath
+from formulations.shortest_path import tree_networks
+from proofs_checks.counterexample.argument import check_counterexample
+from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
+from proofs_checks.matrices.row_operations import check_printed_matrices
+from proofs_checks.optimality.corollary import check_corollary
+from proofs_checks.optimality.path_optimality import check_path
+from proofs_checks.optimality.solution_optimality import check_solution
+from proofs_checks.total_unimodularity import METHODS, check_total_unimodularity
+from proofs_checks.total_unimodularity.formulation_network import check_formulation
+from proofs_checks.verdict import Verdict
+from prunemodels.command_line.check_report import CheckSummary
+from prunemodels.command_line.commands import read_problem
+from prunemodels.command_line.refusals import named
+from prunemodels.datasets import read_table
+from prunemodels.files import FOREST_ENDINGS, load_forest
+from prunemodels.matrix_files import MATRIX_ENDINGS, load_matrix, load_network, save_network
+from prunemodels.outputs import OutputFiles, check_output
+from prunemodels.surgery import pruning_from_forest
+from solvers import SOLVERS, min_cut, pruning_path
+
+PAPERS = "papers"
+"""In the place of a forest: the papers' two trees."""
+
+
+def check_tu(args: argparse.Namespace) -> CheckSummary:
+    """``prunemodels check tu``: of a matrix in a file, or of a formulation's matrix."""
+    start = time.perf_counter()
+    _check_method(args)
+    places = [] if args.out is None else [check_output(args.out, "--out", endings=(".npz",), force=args.force)]
+    given = None
+    if args.certificate is not None:
+        with named("--certificate"):
+            given = load_network(args.certificate)
+    if args.forest.endswith(MATRIX_ENDINGS):
+        _refuse(args, ("data", "costs", "formulation", "merge"), "belongs to a forest; drop it for a matrix")
+        with named("MATRIX"):
+            matrix: Any = load_matrix(args.forest)
+        problem, subject = None, f"{args.forest}: {matrix!r}"
+    else:
+        problem = _problem(args)
+        formulation = args.formulation or "IP3"
+        matrix = _formulation_matrix(problem, formulation, merge=args.merge)
+        subject = f"{args.forest}: the matrix of {formulation}, {matrix!r}"
+    if given is not None:
+        verdict = check_network_matrix(matrix, given)
+    elif problem is not None and args.method is None:
+        verdict = check_formulation(problem, matrix)
+    else:
+        verdict = check_total_unimodularity(matrix, method=args.method)
+    written = []
+    if isinstance(verdict.certificate, NetworkMatrix) and places:
+        with OutputFiles() as outputs:
+            save_network(verdict.certificate, outputs.aside(places[0]))
+            written = [str(places[0])]
+    return CheckSummary(subject, (verdict,), time.perf_counter() - start, written=tuple(written))
+
+
+def check_the_counterexample(args: argparse.Namespace) -> CheckSummary:
+    """``prunemodels check counterexample``."""
+    start = time.perf_counter()
+    tree = two_trees().only_tree(0)
+    naive, unimodular = (MATRICES[name](tree, lam=1, relax=True) for name in ("IP1", "IP3"))
+    verdict = check_counterexample(naive, unimodular)
+    return CheckSummary("the papers' tree 1, one example", (verdict,), time.perf_counter() - start)
+
+
+def check_figure(args: argparse.Namespace) -> CheckSummary:
+    """``prunemodels check figure``: both trees."""
+    start = time.perf_counter()
+    networks = tree_networks(two_trees(), expanded=True)
+    verdicts = [check_printed_matrices(t, n.equations(), n.incidence(), list(n.arcs)) for t, n in enumerate(networks)]
+    return CheckSummary("NWS15 section 4, BP16 section 6.2 and Figure 3", tuple(verdicts), time.perf_counter() - start)
+
+
+def check_a_solution(args: argparse.Namespace) -> CheckSummary:
+    """``prunemodels check solution``: of a forest that somebody pruned, or of a solver's answer."""
+    start = time.perf_counter()
+    if args.solver not in SOLVERS:
+        raise InvalidInputError(f"--solver: there is no solver {args.solver!r}; there are {', '.join(SOLVERS)}")
+    if args.pruned is not None and args.solver != "min_cut":
+        raise InvalidInputError("--solver and --pruned: the one is checked, or the other; drop one")
+    problem = _problem(args)
+    if args.pruned is None:
+        subject = f"{args.forest}, pruned by {args.solver} for lambda = {args.lam:g}"
+        verdict = check_solution(problem, SOLVERS[args.solver](problem, args.lam))
+    else:
+        subject = f"{args.pruned}, pruned from {args.forest}"
+        verdict = _check_pruned_forest(args, problem)
+    return CheckSummary(subject, (verdict,), time.perf_counter() - start)
+
+
+def _check_pruned_forest(args: argparse.Namespace, problem: PruningProblem) -> Verdict:
+    """Is there no pruning better than this forest's: against the bound that a minimum cut proves."""
+    with named("--pruned"):
+        pruning = pruning_from_forest(problem, load_forest(args.pruned, trust_pickle=args.trust_pickle))
+    value = pruning.value(args.lam)
+    verdict = check_solution(problem, replace(min_cut(problem, args.lam), pruning=pruning, value=value))
+    if not verdict:
+        return verdict
+    claim = f"{args.pruned} is an optimal pruning for lambda = {args.lam:g}"
+    return replace(verdict, claim=claim, holds=verdict.certificate["gap"] <= 1e-12 * max(1.0, value))
+
+
+def check_a_path(args: argparse.Namespace) -> CheckSummary:
+    """``prunemodels check path``: the path itself, and a table of it if one is given."""
+    start = time.perf_counter()
+    table = None
+    if args.table is not None:
+        with named("--table"):
+            table = read_table(args.table)
+    path = pruning_path(_problem(args), progress=not args.quiet)
+    verdicts = [check_path(path)]
+    if table is not None:
+        verdicts.append(_check_table(args.table, table, path))
+    return CheckSummary(f"{args.forest}: {path!r}", tuple(verdicts), time.perf_counter() - start)
+
+
+def check_the_corollary(args: argparse.Namespace) -> CheckSummary:
+    """``prunemodels check corollary``."""
+    start = time.perf_counter()
+    path = pruning_path(_problem(args), progress=not args.quiet)
+    verdict = check_corollary(path, args.budgets)
+    return CheckSummary(f"{args.forest}: {path!r}", (verdict,), time.perf_counter() - start)
+
+
+CHECKS: dict[str, Callable[[argparse.Namespace], CheckSummary]] = {
+    "tu": check_tu,
+    "counterexample": check_the_counterexample,
+    "figure": check_figure,
+    "solution": check_a_solution,
+    "path": check_a_path,
+    "corollary": check_the_corollary,
+}
+"""By the word after ``check``."""
+
+
+def _problem(args: argparse.Namespace) -> PruningProblem:
+    """The instance that the arguments name."""
+    if args.forest == PAPERS:
+        _refuse(args, ("data", "costs", "label", "weights", "train", "error_data"), "does not go with the papers' trees; drop it")
+        return two_trees()
+    if not args.forest.endswith(FOREST_ENDINGS):
+        known = ", ".join((*FOREST_ENDINGS, *(MATRIX_ENDINGS if args.claim == "tu" else ())))
+        raise InvalidInputError(f"{args.forest!r} ends in none of {known}, nor is it the word {PAPERS!r}")
+    for option in ("data", "costs"):
+        if getattr(args, option) is None:
+            raise InvalidInputError(f"--{option} is needed to set up the problem of the forest {args.forest}")
+    return read_problem(args)[3]
+
+
+def _formulation_matrix(problem: PruningProblem, formulation: str, *, merge: bool) -> Any:
+    """The matrix of a formulation; neither lambda nor the budget stands in it."""
+    if formulation == "IP0":
+        if merge:
+            raise InvalidInputError("--formulation IP0 prunes for the error alone and takes no --merge; drop it")
+        return MATRICES["IP0"](problem)
+    with named(f"--formulation {formulation}"):
+        return MATRICES[formulation](problem, merge=merge, **({"budget": 0} if formulation == "LP1" else {"lam": 0}))
+
+
+def _check_method(args: argparse.Namespace) -> None:
+    if args.method is not None and args.method not in METHODS:
+        raise InvalidInputError(f"--method: there is no method {args.method!r}; there are {', '.join(METHODS)}")
+    if args.method is not None and args.certificate is not None:
+        raise InvalidInputError("--method and --certificate: the one searches, the other says what to look at; drop one")
+
+
+def _refuse(args: argparse.Namespace, options: tuple[str, ...], why: str) -> None:
+    """Options that have no meaning here."""
+    for option in options:
+        if getattr(args, option) not in (None, False):
+            raise InvalidInputError(f"--{option.replace('_', '-')} {why}")
+
+
+def _check_table(file: str, table: pd.DataFrame, path: PruningPath) -> Verdict:
+    """Is this the table of the path, row by row?"""
+    claim, method = f"{file} is the table of this path", "row by row, to 12 digits"
+    ours = path.to_frame()
+    missing = [name for name in ours if name not in table]
+    if missing:
+        raise InvalidInputError(f"--table: {file} has no column {missing[0]!r}; give a table that prunemodels path wrote")
+    if len(table) != len(ours):
+        return Verdict(claim, False, method, f"{file} has {len(table)} rows, the path {len(ours)}")
+    for name in ours:
+        for k, (one, other) in enumerate(zip(table[name], ours[name], strict=True)):
+            if not abs(one - other) <= 1e-12 * abs(other):
+                return Verdict(claim, False, method, f"row {k} has {name} = {one!r}, the path {other!r}")
+    return Verdict(claim, True, method, f"{len(ours)} rows")

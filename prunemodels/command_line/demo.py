@@ -1,0 +1,187 @@
+"""``prunemodels demo``: train, prune, and measure on examples kept apart.
+
+The experiment of BP16: grow a forest on the training part, every split chosen among all features; take the errors from the
+bags and the use of features from the validation part; prune; measure cost and error on the test part. Features cost 1 each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils.multiclass import type_of_target
+
+from formulations.errors import InvalidInputError
+from formulations.pruning import Pruning
+from formulations.pruning_path import PruningPath
+from prunemodels.command_line.demo_report import DemoReport, Measurement
+from prunemodels.datasets import Dataset, load_dataset
+from prunemodels.evaluation.forest import evaluate
+from prunemodels.files import dump_forest
+from prunemodels.outputs import OutputFiles, check_output
+from prunemodels.pictures.tradeoff import draw, plot_tradeoff
+from prunemodels.problems import problem_from_forest
+from prunemodels.surgery import apply_pruning
+from solvers import pruning_path
+
+FILES = ("tradeoff.png", "tradeoff.svg", "path.csv", "table.csv", "pruned.skops")
+
+BUDGETS: dict[str, tuple[float, ...]] = {"miniboone": (35, 30, 24.9, 20, 15, 10, 5)}
+"""Features a prediction, where the figures are known from elsewhere."""
+
+SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1)
+"""Budgets of all other data, as shares of what the unpruned forest costs."""
+
+SAVED = {"miniboone": "24.9"}
+"""The budget whose pruned forest is saved; half the unpruned cost for all other data."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One forest: its path and measurements, the unpruned forest first."""
+
+    forest: Any
+    path: PruningPath
+    measured: list[Measurement]
+    path_seconds: float
+
+
+def breast_cancer() -> Dataset:
+    """The data set that comes with scikit-learn: 60 % to train, 20 % to validate, 20 % to test."""
+    bunch = load_breast_cancer(as_frame=True)
+    n = len(bunch.target)
+    train, valid = round(0.6 * n), round(0.2 * n)
+    return Dataset("breast_cancer", bunch.data, bunch.target.to_numpy(), (train, valid, n - train - valid))
+
+
+def budgets(name: str, unpruned_cost: float) -> dict[str, float]:
+    """The budgets of the table, by the name that it shows."""
+    if name in BUDGETS:
+        return {f"{b:g}": b for b in BUDGETS[name]}
+    return {f"{100 * s:.0f} %": s * unpruned_cost for s in SHARES}
+
+
+def run(data: Dataset, seed: int, *, split: int, trees: int, say: Say, progress: bool = False) -> Run:
+    """Train a forest on one random split, prune it, and measure every budget on the test part.
+
+    A budget bounds the cost on the validation part, which the pruning sees; the cost on the test part may differ a little.
+    """
+    train, valid, test = data.parts(split)
+    say(f"training {trees} trees on {len(train):,} examples")
+    forest = RandomForestClassifier(trees, criterion="entropy", max_features=None, random_state=seed, n_jobs=-1)
+    forest.fit(data.X.iloc[train], data.y[train])
+    say("computing all optimal prunings")
+    start = time.perf_counter()
+    problem = problem_from_forest(forest, data.X.iloc[valid], costs=1)
+    path = pruning_path(problem, progress=progress)
+    seconds = time.perf_counter() - start
+    say(f"measuring on {len(test):,} held-out examples")
+    X, y, unpruned = data.X.iloc[test], data.y[test], Pruning.unpruned(problem)
+    measured = [Measurement(seed, "unpruned", None, None, unpruned.error, evaluate(forest, X, y, costs=1))]
+    for name, budget in budgets(data.name, unpruned.cost).items():
+        row = path.row_at_cost(budget)
+        held_out = evaluate(apply_pruning(path[row], forest), X, y, costs=1)
+        measured.append(Measurement(seed, name, budget, float(path.lam[row]), path[row].error, held_out))
+    return Run(forest, path, measured, seconds)
+
+
+def demo_command(args: argparse.Namespace) -> DemoReport:
+    """Run the demo and write its files."""
+    folder = _check_folder(args)
+    start = time.perf_counter()
+    if args.data is None and args.label is not None:
+        raise InvalidInputError(f"--label {args.label}: scikit-learn's data have no columns to choose from; give --data FILE too")
+    data = breast_cancer() if args.data is None else load_dataset(args.data, args.label)
+    if type_of_target(data.y) not in ("binary", "multiclass"):
+        raise InvalidInputError(
+            f"--label: the labels of {data.name} are continuous; the demo trains classifiers: name a column of classes"
+        )
+    seeds = args.seeds or (1 if args.data is None else 5)
+    _compile(_speaker(args.quiet, 0, 1))
+    first, measured = None, []
+    for seed in range(seeds):
+        split = seed if args.resplit else 0
+        say = _speaker(args.quiet, seed, seeds)
+        one = run(data, seed, split=split, trees=args.trees, say=say, progress=not args.quiet)
+        first = first or one
+        measured += one.measured
+    assert first is not None  # seeds >= 1
+    report = DemoReport(
+        data=data.name,
+        sizes=data.sizes,
+        features=data.X.shape[1],
+        trees=args.trees,
+        breakpoints=len(first.path),
+        path_seconds=first.path_seconds,
+        seconds=time.perf_counter() - start,
+        resplit=args.resplit,
+        measured=tuple(measured),
+        saved=SAVED.get(data.name, "50 %"),
+        written=tuple(str(folder / file) for file in FILES),
+    )
+    _write(report, first, folder)
+    return report
+
+
+def _compile(say: Say) -> None:
+    """Prune a toy forest first: on a new machine that compiles the kernels, which is not what the demo times."""
+    say("compiling (once on a machine)")
+    X, y = load_breast_cancer(return_X_y=True)
+    toy = RandomForestClassifier(3, random_state=0).fit(X[:100], y[:100])
+    pruning = pruning_path(problem_from_forest(toy, X[:100], costs=1)).at_cost(1)
+    evaluate(apply_pruning(pruning, toy), X[:100], y[:100], costs=1)
+
+
+def _check_folder(args: argparse.Namespace) -> Path:
+    """The folder for the output, refused before the work if something is in the way."""
+    folder = Path(args.out)
+    if not folder.exists():
+        check_output(folder, "--out")
+        return folder
+    if not folder.is_dir():
+        raise InvalidInputError(f"--out: {folder} is a file; give a folder")
+    for file in FILES:
+        check_output(folder / file, "--out", force=args.force)
+    return folder
+
+
+def _speaker(quiet: bool, seed: int, seeds: int) -> Say:
+    """Says on stderr what is going on."""
+    before = f"forest {seed + 1} of {seeds}: " if seeds > 1 else ""
+    return lambda text: None if quiet else print(before + text, file=sys.stderr, flush=True)
+
+
+def _write(report: DemoReport, first: Run, folder: Path) -> None:
+    """All files of the demo, together or not at all; the first forest and its path."""
+    place = next(k for k, m in enumerate(first.measured) if m.budget == report.saved)
+    chosen = first.path.at_cost(_limit(first.measured, place))
+    picture = plot_tradeoff(first.path, held_out=[m.held_out for m in first.measured], chosen=chosen)
+    made = not folder.exists()
+    folder.mkdir(exist_ok=True)
+    try:
+        with OutputFiles() as outputs:
+            for file in ("tradeoff.png", "tradeoff.svg"):
+                draw(picture, outputs.aside(folder / file))
+            first.path.to_frame().to_csv(outputs.aside(folder / "path.csv"), index=False)
+            pd.DataFrame([m.record() for m in report.measured]).to_csv(outputs.aside(folder / "table.csv"), index=False)
+            dump_forest(apply_pruning(chosen, first.forest), outputs.aside(folder / "pruned.skops"))
+    except BaseException:
+        if made:
+            folder.rmdir()
+        raise
+
+
+def _limit(measured: Sequence[Measurement], place: int) -> float:
+    limit = measured[place].limit
+    assert limit is not None  # only the unpruned forest has none
+    return limit

@@ -1,0 +1,181 @@
+"""What the demo measured, in words and figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from prunemodels.command_line.report import align, percent
+from prunemodels.evaluation.forest import Evaluation
+
+PROTOTYPE = {"miniboone": {"unpruned": (41.4, 0.075), "24.9": (24.9, 0.076)}}
+"""Features a prediction and test error that a plain prototype of this package reached on the first split."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One forest within one budget, on the test part.
+
+    Parameters
+    ----------
+    seed
+        the forest's random state; of the split too, where each forest has its own.
+    budget, limit
+        the budget as the table shows it, and in features a prediction; None for the unpruned forest.
+    lam
+        lambda of the breakpoint within the budget.
+    sample_error
+        the trees' mean in-bag error, which pruning minimises beside the cost.
+    held_out
+        cost and error on the test part.
+    """
+
+    seed: int
+    budget: str
+    limit: float | None
+    lam: float | None
+    sample_error: float
+    held_out: Evaluation
+
+    def record(self) -> dict[str, float | str | None]:
+        """The measurement as a row of a table."""
+        h = self.held_out
+        return {
+            "seed": self.seed,
+            "budget": self.budget,
+            "lambda": self.lam,
+            "cost": h.cost,
+            "features": h.features,
+            "in_bag_error": self.sample_error,
+            "held_out_error": h.error,
+            "splits": h.splits,
+        }
+
+
+@dataclass(frozen=True)
+class DemoReport:
+    """Result of ``prunemodels demo``: all measurements, and what was written.
+
+    Parameters
+    ----------
+    sizes
+        examples of the training, validation and test part.
+    breakpoints, path_seconds
+        of the first forest.
+    saved
+        the budget whose pruned forest, of the first seed, was saved.
+    resplit
+        whether every forest has a random split of its own; else all are grown on the first.
+    """
+
+    data: str
+    sizes: tuple[int, int, int]
+    features: int
+    trees: int
+    breakpoints: int
+    path_seconds: float
+    seconds: float
+    resplit: bool
+    measured: tuple[Measurement, ...]
+    saved: str
+    written: tuple[str, ...]
+
+    @cached_property
+    def by_budget(self) -> dict[str, list[Measurement]]:
+        """The measurements of all forests, by budget."""
+        return {b: [m for m in self.measured if m.budget == b] for b in dict.fromkeys(m.budget for m in self.measured)}
+
+    @property
+    def n_seeds(self) -> int:
+        """Number of forests."""
+        return len({m.seed for m in self.measured})
+
+    def json(self) -> str:
+        """The report as one JSON object; ``measured`` holds a record for each forest."""
+        data = asdict(self) | {"measured": [m.record() for m in self.measured]}
+        return json.dumps(data, indent=2, allow_nan=False)
+
+    def text(self) -> str:
+        """The report on one screen."""
+        train, valid, test = self.sizes
+        which = "forests, each on a random split of its own" if self.resplit else "forests on one random split"
+        over = "" if self.n_seeds == 1 else f" (mean ± standard deviation over {self.n_seeds} {which})"
+        lines = [
+            f"{self.data}: {self.features} features; a prediction pays 1 for each that it uses, in however many trees.",
+            f"Trained {self.trees} trees on {train:,} examples, pruned by what {valid:,} others would pay, "
+            f"measured on {test:,} held out.",
+            f"Found all {self.breakpoints:,} optimal prunings in {self.path_seconds:.2g} s. The best within each budget, "
+            f"in {'% of the unpruned cost' if self.saved.endswith('%') else 'features a prediction'}{over}:",
+            "",
+            self._single_table() if self.n_seeds == 1 else self._mean_table(),
+            "",
+            self._saved_line(),
+        ]
+        if self.data in PROTOTYPE:
+            lines += self._prototype_lines()
+        files = [Path(file) for file in self.written]
+        lines.append(f"Wrote {', '.join(f.name for f in files)} in {files[0].parent}; {self.seconds:.0f} s in all.")
+        return "\n".join(lines)
+
+    def _single_table(self) -> str:
+        header = ["budget", "lambda", "cost = features", "in-bag error", "held-out error", "splits"]
+        rows = [
+            [
+                m.budget,
+                "" if m.lam is None else f"{m.lam:.5f}",
+                f"{m.held_out.cost:.1f}",
+                percent(m.sample_error),
+                percent(m.held_out.error),
+                f"{m.held_out.splits:,}",
+            ]
+            for m in self.measured
+        ]
+        return align(header, rows)
+
+    def _mean_table(self) -> str:
+        header = ["budget", "cost = features", "in-bag error", "held-out error", "splits"]
+        rows = [
+            [
+                budget,
+                mean_std([m.held_out.cost for m in group], 1),
+                mean_std([100 * m.sample_error for m in group], 2) + " %",
+                mean_std([100 * m.held_out.error for m in group], 2) + " %",
+                f"{np.mean([m.held_out.splits for m in group]):,.0f}",
+            ]
+            for budget, group in self.by_budget.items()
+        ]
+        return align(header, rows)
+
+    def mean(self, budget: str) -> tuple[float, float]:
+        """Mean cost and mean held-out error over the forests."""
+        group = self.by_budget[budget]
+        return float(np.mean([m.held_out.cost for m in group])), float(np.mean([m.held_out.error for m in group]))
+
+    def _saved_line(self) -> str:
+        before, after = self.by_budget["unpruned"][0].held_out, self.by_budget[self.saved][0].held_out
+        return (
+            f"Saved the forest of budget {self.saved}: it uses {after.features:.1f} features a prediction "
+            f"(unpruned {before.features:.1f}) and errs on {percent(after.error)} of the held-out examples "
+            f"(unpruned {percent(before.error)})."
+        )
+
+    def _prototype_lines(self) -> list[str]:
+        lines = []
+        for budget, (cost, error) in PROTOTYPE[self.data].items():
+            our_cost, our_error = self.mean(budget)
+            gap = f"{our_cost - cost:+.1f} features, {100 * (our_error - error):+.2f} points"
+            lines += [
+                f"Prototype, {budget}: {cost:.1f} features, {percent(error, 1)} error; here {our_cost:.1f}, {percent(our_error)} "
+                f"({gap})."
+            ]
+        return lines
+
+
+def mean_std(values: Sequence[float], digits: int) -> str:
+    """Mean and standard deviation over the forests."""
+    return f"{np.mean(values):.{digits}f} ± {np.std(values, ddof=1):.{digits}f}"

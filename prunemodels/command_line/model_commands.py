@@ -1,0 +1,133 @@
+"""The commands ``compare`` and ``export``: the problem handed to several solvers, or written down for those of others."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from formulations.errors import InvalidInputError
+from formulations.linear_program import LinearProgram
+from formulations.matrix import MATRICES
+from formulations.pruning import Pruning
+from prunemodels.command_line.commands import read_problem
+from prunemodels.command_line.model_report import CompareSummary, ExportSummary, optimum
+from prunemodels.command_line.refusals import named
+from prunemodels.command_line.report import ForestFigures
+from prunemodels.comparison.compare import check_solvers, compare
+from prunemodels.outputs import OutputFiles, check_output
+from solvers.program_files import write_program
+
+PROGRAM_ENDINGS = (".lp", ".mps", ".lp.gz", ".mps.gz")
+
+
+def compare_command(args: argparse.Namespace) -> CompareSummary:
+    """``prunemodels compare``: one row a solver, on the screen and as a table if that is wanted."""
+    start = time.perf_counter()
+    tables = [] if args.out is None else [check_output(args.out, "--out", endings=(".csv",), force=args.force)]
+    with named("--solvers"):
+        solvers = check_solvers(args.solvers)
+    forest, data, _, problem = read_problem(args)
+    table = compare(problem, args.lam, solvers, time_limit=args.time_limit, progress=not args.quiet)
+    with OutputFiles() as outputs:
+        for file in tables:
+            table.to_csv(outputs.aside(file), index=False)
+        return CompareSummary(
+            forest=args.forest,
+            model=type(forest).__name__,
+            trees=problem.ensemble.n_trees,
+            task=problem.ensemble.task,
+            data=args.data,
+            examples=problem.n_rows,
+            error_source=problem.errors.source,
+            lam=args.lam,
+            seconds=time.perf_counter() - start,
+            unpruned=ForestFigures.of(Pruning.unpruned(problem), None),
+            optimum=optimum(table),
+            table=table,
+            written=tuple(str(file) for file in tables),
+            ignored=data.ignored,
+        )
+
+
+def export_command(args: argparse.Namespace) -> ExportSummary:
+    """``prunemodels export``: a formulation as a file that other solvers read."""
+    start = time.perf_counter()
+    formulation, options = _formulation(args)
+    out = _check_program_file(args.out, force=args.force)
+    forest, data, _, problem = read_problem(args)
+    with named(f"--formulation {formulation}"):
+        program = MATRICES[formulation](problem, relax=args.relax, **options)
+    with OutputFiles() as outputs:
+        hidden = outputs.aside(out)
+        _write(program, hidden, out.name)
+        rows, columns = program.shape
+        return ExportSummary(
+            forest=args.forest,
+            model=type(forest).__name__,
+            trees=problem.ensemble.n_trees,
+            data=args.data,
+            examples=problem.n_rows,
+            formulation=formulation,
+            lam=args.lam,
+            budget=args.budget,
+            relaxed=args.relax,
+            merged=args.merge,
+            rows=rows,
+            columns=columns,
+            nonzeros=int(program.matrix.nnz),
+            bytes=hidden.stat().st_size,
+            seconds=time.perf_counter() - start,
+            written=(str(out),),
+            ignored=data.ignored,
+        )
+
+
+def _formulation(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """The formulation's name, and the options that it takes.
+
+    Raises
+    ------
+    InvalidInputError
+        for an option that is missing, or has no place in the formulation.
+    """
+    given = {name: number for name, number in (("lam", args.lam), ("budget", args.budget)) if number is not None}
+    if args.formulation is None and not given:
+        raise InvalidInputError("one of --lam and --budget is needed; or --formulation IP0, which takes neither")
+    name: str = args.formulation or ("IP3" if "lam" in given else "LP1")
+    if name == "IP0":
+        for option in (*given, *["merge"] * args.merge):
+            raise InvalidInputError(f"--formulation IP0 prunes for the error alone and takes no --{option}; drop it")
+        return name, {}
+    needs, other = ("budget", "lam") if name == "LP1" else ("lam", "budget")
+    if other in given:
+        fitting = "IP1, IP2, IP3 or closure" if other == "lam" else "LP1"
+        raise InvalidInputError(f"--formulation {name} takes --{needs}, not --{other}; --{other} goes with {fitting}")
+    if needs not in given:
+        raise InvalidInputError(f"--formulation {name} needs --{needs}")
+    return name, {"merge": args.merge, **given}
+
+
+def _check_program_file(path: str, *, force: bool) -> Path:
+    """Refuse a place that cannot be written; see `check_output`."""
+    place = Path(path)
+    ending = "".join(place.suffixes[-2:]) if place.suffix == ".gz" else place.suffix
+    if ending not in PROGRAM_ENDINGS:
+        raise InvalidInputError(f"--out: {place} has the ending {ending!r}; give one of {', '.join(PROGRAM_ENDINGS)}")
+    return check_output(place, "--out", force=force)
+
+
+def _write(program: LinearProgram, place: Path, name: str) -> None:
+    """Write a program under its name's ending, packed if that ends in .gz."""
+    if place.suffix != ".gz":
+        write_program(program, place)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / name.removesuffix(".gz")
+        write_program(program, plain)
+        with plain.open("rb") as source, place.open("wb") as sink, gzip.GzipFile(plain.name, "wb", 6, sink, mtime=0) as packed:
+            shutil.copyfileobj(source, packed)

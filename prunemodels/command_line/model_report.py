@@ -1,0 +1,205 @@
+"""What ``compare`` and ``export`` did, for one screen of a terminal or as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import textwrap
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import pandas as pd
+
+from formulations.solution import Status
+from prunemodels.command_line.report import ForestFigures, align, percent
+
+WIDTH = 118
+"""Characters of a line of notes."""
+
+
+def optimum(table: pd.DataFrame) -> ForestFigures | None:
+    """The pruning that the table's engines proved optimal; the best one if there are several, None if there is none."""
+    proven = [row for row in table.to_dict("records") if row["status"] == Status.OPTIMAL]
+    if not proven:
+        return None
+    best = min(proven, key=lambda row: float(row["value"]))
+    return ForestFigures(float(best["cost"]), float(best["error"]), None, int(best["splits"]))
+
+
+@dataclass(frozen=True, eq=False)
+class CompareSummary:
+    """Result of ``prunemodels compare``.
+
+    Parameters
+    ----------
+    unpruned, optimum
+        what lambda means: cost and error before pruning, and at the optimum; None if no engine proved it.
+    table
+        of `prunemodels.compare`.
+    """
+
+    forest: str
+    model: str
+    trees: int
+    task: str
+    data: str
+    examples: int
+    error_source: str
+    lam: float
+    seconds: float
+    unpruned: ForestFigures
+    optimum: ForestFigures | None
+    table: pd.DataFrame
+    written: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    def json(self) -> str:
+        """The summary as one JSON object; null for what an engine does not have."""
+        told: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "table"}
+        told["unpruned"] = _sample_figures(self.unpruned)
+        told["optimum"] = None if self.optimum is None else _sample_figures(self.optimum)
+        told["solvers"] = [{name: _plain(cell) for name, cell in row.items()} for row in self.table.to_dict("records")]
+        return json.dumps(told, indent=2, allow_nan=False)
+
+    def text(self) -> str:
+        """The summary on one screen."""
+        lines = [f"{self.forest}: {self.model} of {self.trees} trees, lambda = {self.lam:g}", "", self._meaning(), ""]
+        lines += [comparison_text(self.table), ""]
+        lines.append(f"cost sample    {self.examples:,} examples of {self.data}")
+        lines.append(f"time           {self.seconds:.1f} s in all")
+        return "\n".join(lines + _endings(self.written, self.ignored))
+
+    def _meaning(self) -> str:
+        """What lambda stands for: the optimum beside the unpruned forest."""
+        shown = {"unpruned": self.unpruned} | ({} if self.optimum is None else {"optimum": self.optimum})
+        classes = self.task == "classification"
+        measure = "error rate" if classes else "mean squared error"
+        errors = [percent(f.sample_error) if classes else f"{f.sample_error:.4g}" for f in shown.values()]
+        rows = [
+            ["cost per prediction", *(f"{f.cost:.4g}" for f in shown.values())],
+            [f"trees' {measure}, {self.error_source}", *errors],
+            ["splits", *(f"{f.splits:,}" for f in shown.values())],
+        ]
+        worth = f"{100 * self.lam:.6g} %" if classes else f"{self.lam:.6g}"
+        unit = f"lambda         one unit of cost is worth {worth} of {measure.removesuffix(' rate')}"
+        missing = [] if self.optimum is not None else ["optimum        not proven by any of these solvers"]
+        return "\n".join([align(["", *shown], rows, left=1), "", unit, *missing])
+
+
+@dataclass(frozen=True)
+class ExportSummary:
+    """Result of ``prunemodels export``.
+
+    Parameters
+    ----------
+    lam, budget
+        what was asked for: one of them, or for IP0 neither.
+    relaxed, merged
+        whether the program is the linear relaxation, and has one variable for purchases with the same usage.
+    bytes
+        size of the file.
+    """
+
+    forest: str
+    model: str
+    trees: int
+    data: str
+    examples: int
+    formulation: str
+    lam: float | None
+    budget: float | None
+    relaxed: bool
+    merged: bool
+    rows: int
+    columns: int
+    nonzeros: int
+    bytes: int
+    seconds: float
+    written: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    def json(self) -> str:
+        """The summary as one JSON object."""
+        return json.dumps(asdict(self), indent=2, allow_nan=False)
+
+    def text(self) -> str:
+        """The summary on one screen."""
+        goal = f", lambda = {self.lam:g}" if self.lam is not None else ""
+        goal = f", cost at most {self.budget:g}" if self.budget is not None else goal
+        kind = "linear relaxation" if self.relaxed else "integer program"
+        lines = [
+            f"{self.forest}: {self.model} of {self.trees} trees as {self.formulation}{goal}",
+            "",
+            f"{kind:17s} {self.rows:,} rows, {self.columns:,} columns, {self.nonzeros:,} nonzeros"
+            + (", purchases merged" if self.merged else ""),
+            f"cost sample       {self.examples:,} examples of {self.data}",
+            f"size              {self.bytes / 1e6:.3g} MB, {self.seconds:.1f} s in all",
+            f"to solve it       {reading(self.written[0])}",
+        ]
+        return "\n".join(lines + _endings(self.written, self.ignored, 18))
+
+
+def reading(file: str) -> str:
+    """A shell command that solves the file with HiGHS, which came with this package; HiGHS reads no packed files."""
+    unpack = f"gunzip --keep {shlex.quote(file)} && " if file.endswith(".gz") else ""
+    name = json.dumps(file.removesuffix(".gz"))
+    return unpack + "python -c " + shlex.quote(f"import highspy; h = highspy.Highs(); h.readModel({name}); h.run()")
+
+
+def comparison_text(table: pd.DataFrame) -> str:
+    """The table for terminals: rounded, without columns that are empty, notes below."""
+    columns: dict[str, tuple[str, Callable[[Any], str]]] = {
+        "status": ("status", str),
+        "value": ("value", _six_digits),
+        "bound": ("bound", _six_digits),
+        "relative_gap": ("rel. gap", lambda x: f"{x:.2g}"),
+        "integral": ("integral", lambda x: "yes" if x else "no"),
+        "splits": ("splits", lambda x: f"{x:,}"),
+        "seconds": ("seconds", lambda x: f"{x:.3f}" if x < 1000 else f"{x:,.0f}"),
+        "peak_memory_mb": ("MB", lambda x: f"{x:.1f}" if x < 1000 else f"{x:,.0f}"),
+        "iterations": ("iterations", lambda x: f"{x:,.0f}"),
+        "nodes": ("nodes", lambda x: f"{x:,.0f}"),
+    }
+    told = {name: how for name, how in columns.items() if table[name].notna().any()}
+    rows = [
+        [row["solver"], *("" if pd.isna(row[name]) else show(row[name]) for name, (_, show) in told.items())]
+        for row in table.to_dict("records")
+    ]
+    notes = [
+        textwrap.fill(f"{row['solver']}: {_told(row)}", WIDTH, subsequent_indent="    ")
+        for row in table.to_dict("records")
+        if _told(row)
+    ]
+    text = align(["solver", *(header for header, _ in told.values())], rows, left=2, gap=2)
+    return "\n".join([text, *([""] if notes else []), *notes])
+
+
+def _told(row: dict[Any, Any]) -> str:
+    """The note, and why an engine stopped where it did not converge."""
+    stopped = "" if row["stopped"] in ("", "converged") else f"stopped by {row['stopped']}"
+    return "; ".join(part for part in (stopped, row["note"]) if part)
+
+
+def _six_digits(number: float) -> str:
+    return f"{number:.6g}"
+
+
+def _plain(cell: Any) -> Any:
+    """A cell for JSON: null for what is absent or infinite."""
+    if cell is None or cell is pd.NA or (isinstance(cell, float) and not math.isfinite(cell)):
+        return None
+    return cell.item() if hasattr(cell, "item") else cell
+
+
+def _sample_figures(figures: ForestFigures) -> dict[str, float]:
+    return {"cost": figures.cost, "sample_error": figures.sample_error, "splits": figures.splits}
+
+
+def _endings(written: tuple[str, ...], ignored: tuple[str, ...], width: int = 15) -> list[str]:
+    """The last lines of a summary: columns that were not used, and files."""
+    lines = []
+    if ignored:
+        lines.append(f"{'not used':{width}s}columns {', '.join(ignored[:6])}{', ...' if len(ignored) > 6 else ''}")
+    return lines + [f"{'written':{width}s}{file}" for file in written]

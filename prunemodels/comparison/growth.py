@@ -1,0 +1,286 @@
+"""How engines grow: seconds, memory and gaps on growing instances, the slopes on log-log axes, and where each engine stops.
+
+    log10 y = a + b log10 size        b by least squares over the sizes at which the engine was usable                    (1)
+
+A slope b = 1 is linear growth: ten times the size, ten times the y. An engine is *usable* at a size if it came to an end of its
+own within the time limit: not refused, not crashed, not stopped by a limit. One that was not is not tried on larger instances.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from formulations.errors import InvalidInputError
+from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
+from formulations.pruning_path import PruningPath
+from prunemodels.comparison.compare import TYPES, check_solvers, compare
+from prunemodels.comparison.machine import machine
+from solvers import pruning_path
+
+INSTANCE: dict[str, str] = {
+    "size": "int64",
+    "rows": "int64",
+    "trees": "int64",
+    "splits_unpruned": "int64",
+    "usage_arcs": "int64",
+    "lam": "float64",
+    "optimum": "float64",
+}
+"""The columns that say what was solved; those of `compare` follow, then `above_optimum` and `usable`."""
+
+LEAST_POINTS = 3
+"""A line through fewer points says nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Engines measured on growing instances.
+
+    Parameters
+    ----------
+    table
+        one row an engine and size: the columns of `INSTANCE`, those of `compare`, ``above_optimum``, the share of the attainable
+        gain (`Solution.relative_gap`) by which the engine's pruning misses the optimum, and ``usable``.
+    by
+        what `size` counts: "cost rows", "trees" ...
+    share
+        see `measure_growth`.
+    time_limit
+        seconds for each engine and instance.
+    isolated
+        whether every engine had a process of its own; else memory that was freed earlier and used again was not seen.
+    machine
+        what the seconds belong to.
+    """
+
+    table: pd.DataFrame
+    by: str
+    share: float
+    time_limit: float
+    isolated: bool
+    machine: str
+
+    @property
+    def engines(self) -> list[str]:
+        """Names, in the order asked for."""
+        return list(dict.fromkeys(self.table["solver"]))
+
+    @property
+    def sizes(self) -> list[int]:
+        """Ascending."""
+        return sorted(set(self.table["size"]))
+
+    def wide(self, quantity: str = "seconds") -> pd.DataFrame:
+        """One row an engine, one column a size; NaN where the engine was not tried or does not say.
+
+        Raises
+        ------
+        InvalidInputError
+            for a quantity that the table does not have.
+        """
+        if quantity not in self.table:
+            raise InvalidInputError(f"there is no quantity {quantity!r}; there are {', '.join(map(str, self.table))}")
+        wide = self.table.set_index(["solver", "size"])[quantity].unstack("size")
+        return wide.reindex(index=pd.Index(self.engines, name="solver"), columns=pd.Index(self.sizes, name=self.by))
+
+    def slopes(self, quantity: str = "seconds", *, against: str = "size", least: float = 0.0) -> pd.DataFrame:
+        """(1) for every engine.
+
+        Parameters
+        ----------
+        quantity
+            y: "seconds", "peak_memory_mb" or another column of numbers.
+        against
+            "size", or another column that grows with it: "usage_arcs", say.
+        least
+            smaller y are left out: below some milliseconds one measures the call.
+
+        Returns
+        -------
+        DataFrame
+            One row an engine: ``slope`` b, ``se`` its standard error, ``points``. Below three points slope and se are NaN.
+        """
+        for column in (quantity, against):
+            if column not in self.table or self.table[column].dtype.kind not in "iuf":
+                numbers = ", ".join(self.table.select_dtypes("number").columns)
+                raise InvalidInputError(f"there are no numbers {column!r}; there are {numbers}")
+        return pd.DataFrame(
+            [_slope(of[against], of[quantity], least) for of in map(self._usable, self.engines)],
+            columns=["slope", "se", "points"],
+            index=pd.Index(self.engines, name="solver"),
+        ).astype({"points": "int64"})
+
+    def reach(self) -> pd.DataFrame:
+        """Where each engine stops being usable.
+
+        Returns
+        -------
+        DataFrame
+            One row an engine: ``usable_to`` and ``proven_to``, the largest size at which it was usable, and proved optimality to
+            its own tolerance; ``stops_at``, the size at which it was not usable any more, and ``why``. NaN for never.
+        """
+        rows = []
+        for name in self.engines:
+            own = self.table[self.table["solver"] == name]
+            failed = own[~own["usable"]]
+            rows.append(
+                {
+                    "usable_to": own["size"][own["usable"]].max(),
+                    "proven_to": own["size"][own["usable"] & (own["status"] == "optimal")].max(),
+                    "stops_at": failed["size"].min(),
+                    "why": "" if failed.empty else _why(failed.iloc[0], self.time_limit),
+                }
+            )
+        return pd.DataFrame(rows, index=pd.Index(self.engines, name="solver"))
+
+    def _usable(self, engine: str) -> pd.DataFrame:
+        return self.table[(self.table["solver"] == engine) & self.table["usable"]]
+
+
+def measure_growth(
+    problems: Mapping[int, PruningProblem],
+    solvers: Sequence[str] | None = None,
+    *,
+    by: str = "cost rows",
+    share: float = 0.5,
+    time_limit: float = 30.0,
+    repeats: int = 1,
+    isolate: bool = True,
+    progress: bool = False,
+    done: Callable[[pd.DataFrame], object] | None = None,
+) -> Growth:
+    """Measure engines on growing instances.
+
+    Parameters
+    ----------
+    problems
+        an instance for every size; they are taken in ascending order.
+    solvers
+        as `compare` takes them. Default: all of `SOLVERS`.
+    by
+        what the sizes count, for tables and pictures.
+    share
+        every instance is solved at one lambda, `lam_at_share`.
+    time_limit
+        seconds for each engine and instance.
+    repeats
+        runs of each; kept are the least seconds, the largest memory, and of unequal outcomes the worst.
+    isolate, progress
+        as in `compare`.
+    done
+        called with the finished rows of every instance: to keep them, should the rest be interrupted.
+
+    Raises
+    ------
+    InvalidInputError
+        for no instances, unknown engines, numbers out of range, and an instance of which nothing can be pruned.
+    InterruptedSolveError
+        on Ctrl-C.
+    """
+    _check_options(problems, share, repeats)
+    alive, rows = check_solvers(solvers), []
+    for size in sorted(problems):
+        if not alive:
+            break
+        problem = problems[size]
+        path = pruning_path(problem, certificate=False)
+        if len(path) < 2:
+            raise InvalidInputError(f"problems[{size}] has one optimum for all lambda; give an instance that can be pruned")
+        lam = lam_at_share(path, share)
+        runs = [compare(problem, lam, alive, time_limit=time_limit, isolate=isolate, progress=progress) for _ in range(repeats)]
+        answers = _described(_together(runs, time_limit), size, problem, lam, path.at_lam(lam).value(float(lam)))
+        rows.append(answers)
+        if done is not None:
+            done(answers)
+        alive = list(answers["solver"][answers["usable"]])
+    return Growth(pd.concat(rows, ignore_index=True), by, share, time_limit, isolate, machine())
+
+
+def lam_at_share(path: PruningPath, share: float) -> Fraction:
+    """A lambda at which the optimum costs at most a share of what it costs at lambda = 0.
+
+    It is the middle between two breakpoints, so that the pruning is the path's for a neighbourhood of lambda. Where the path
+    jumps past the share to what is free of charge, the last interval between breakpoints is taken.
+
+    Raises
+    ------
+    InvalidInputError
+        for a share outside [0, 1], and a path without two breakpoints.
+    """
+    if not 0 <= share <= 1:
+        raise InvalidInputError(f"share is {share!r}; give a part of the cost at lambda = 0, from 0 to 1")
+    if len(path.breakpoints) < 2:
+        raise InvalidInputError("the path has one breakpoint: nothing changes with lambda; give an instance that can be pruned")
+    first = 0 if path.ties == "smallest" else 1  # the row that is optimal between the first two breakpoints
+    cost = path.cost[first : first + len(path.breakpoints) - 1]
+    cheap = np.flatnonzero(cost <= share * path.cost[0])
+    k = int(cheap[0]) if cheap.size else len(cost) - 1
+    return (path.breakpoints[k] + path.breakpoints[k + 1]) / 2
+
+
+def _check_options(problems: Mapping[int, PruningProblem], share: float, repeats: int) -> None:
+    if not problems:
+        raise InvalidInputError("problems is empty; give an instance for every size")
+    bad = [size for size in problems if not size > 0]
+    if bad:
+        raise InvalidInputError(f"problems has the size {bad[0]!r}; sizes must be above 0")
+    if not 0 <= share <= 1:
+        raise InvalidInputError(f"share is {share!r}; give a part of the unpruned cost, from 0 to 1")
+    if repeats < 1:
+        raise InvalidInputError(f"repeats is {repeats!r}; give 1 or more")
+
+
+def _together(runs: Sequence[pd.DataFrame], time_limit: float) -> pd.DataFrame:
+    """Repeated runs as one, engine by engine, with ``usable``."""
+    rows = []
+    for same in zip(*(run.to_dict("records") for run in runs), strict=True):
+        usable = [_is_usable(row, time_limit) for row in same]
+        told = dict(min(same, key=lambda row: float(row["seconds"])) if all(usable) else same[usable.index(False)])
+        told["peak_memory_mb"] = float(np.fmax.reduce([row["peak_memory_mb"] for row in same]))
+        rows.append(told | {"usable": all(usable)})
+    return pd.DataFrame(rows, columns=[*TYPES, "usable"]).astype(TYPES)
+
+
+def _described(answers: pd.DataFrame, size: int, problem: PruningProblem, lam: Fraction, optimum: float) -> pd.DataFrame:
+    """An instance's answers with what was solved, and how far they miss the optimum."""
+    ensemble = problem.ensemble
+    facts = [size, problem.n_rows, ensemble.n_trees, ensemble.n_splits, problem.n_usage_arcs, float(lam), optimum]
+    usable = answers.pop("usable")
+    told = pd.DataFrame({name: [fact] * len(answers) for name, fact in zip(INSTANCE, facts, strict=True)}).astype(INSTANCE)
+    table = pd.concat([told, answers], axis=1)
+    # between breakpoints something is kept, and worth more than it costs
+    table["above_optimum"] = (table["value"] - optimum) / (Pruning.all_roots(problem).error - optimum)
+    table["usable"] = usable
+    return table
+
+
+def _is_usable(row: Mapping[Any, Any], time_limit: float) -> bool:
+    """Whether an engine came to an end of its own within the limit."""
+    return row["status"] in ("optimal", "feasible") and row["stopped"] == "converged" and row["seconds"] <= time_limit
+
+
+def _why(row: Mapping[Any, Any] | pd.Series, time_limit: float) -> str:
+    """What kept an engine from being usable."""
+    if row["status"] in ("refused", "crashed", "time limit"):
+        return str(row["status"])
+    return str(row["stopped"]) if row["stopped"] != "converged" else f"{row['seconds']:.3g} s of {time_limit:g}"
+
+
+def _slope(x: pd.Series, y: pd.Series, least: float) -> tuple[float, float, int]:
+    """(1), its standard error, and the number of points."""
+    good = (y > 0) & (y >= least) & (x > 0)
+    a, b = np.log10(x[good].to_numpy(dtype=float)), np.log10(y[good].to_numpy(dtype=float))
+    spread = float(((a - a.mean()) ** 2).sum()) if a.size else 0.0
+    if a.size < LEAST_POINTS or spread == 0.0:
+        return math.nan, math.nan, int(a.size)
+    slope = float(((a - a.mean()) * (b - b.mean())).sum()) / spread
+    rest = b - b.mean() - slope * (a - a.mean())
+    return slope, math.sqrt(float((rest**2).sum()) / (a.size - 2) / spread), int(a.size)

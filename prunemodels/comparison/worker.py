@@ -1,0 +1,166 @@
+"""One engine's solve, measured; and the process of its own in which `prunemodels.comparison.compare` has it run.
+
+The process reads two pickles from its standard input, ``sys.path`` and a `Task`, and writes two to its standard output,
+`BEGUN` when the solve begins and an `Answer` when it has ended. The argument is the engine's name.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import math
+import os
+import pickle
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError, PruneModelsError, SolverFailedError
+from formulations.papers import two_trees
+from formulations.problem import PruningProblem
+from formulations.solution import Solver, StopReason
+from prunemodels.comparison.memory import PeakMemory
+from solvers import SOLVERS
+
+BOOTSTRAP = (
+    "import pickle, signal, sys;"
+    "signal.signal(signal.SIGINT, signal.SIG_IGN);"  # Ctrl-C is the parent's to answer
+    "sys.path[:] = pickle.load(sys.stdin.buffer);"
+    "from prunemodels.comparison.worker import main;"
+    "main(sys.argv[1])"
+)
+"""The program of the process: nothing of ours can be imported before the parent's ``sys.path`` is there."""
+
+BEGUN = "begun"
+
+WARM_UP_LAM = 0.1
+"""Lambda of the papers' two trees, on which an engine is run first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What every engine is asked."""
+
+    problem: PruningProblem
+    lam: float | Fraction
+    time_limit: float
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What came of it.
+
+    Parameters
+    ----------
+    outcome
+        ``"solved"``, ``"refused"``, ``"crashed"`` or ``"time limit"``; what follows `peak_bytes` is of a solved one.
+    note
+        why there is no answer.
+    seconds
+        of the solve alone, without imports and compilation.
+    peak_bytes
+        above what the process held before; None if unknown.
+    kept
+        bool, shape (n,): the splits kept; None without a pruning.
+    """
+
+    outcome: str
+    note: str = ""
+    seconds: float = math.nan
+    peak_bytes: int | None = None
+    stopped: StopReason = StopReason.CONVERGED
+    kept: NDArray[np.bool_] | None = None
+    bound: float = math.nan
+    tolerance: float = 0.0
+    stats: Mapping[str, float] = field(default_factory=dict)
+
+
+def find_engine(name: str) -> Solver:
+    """An engine by its name in `SOLVERS`, or any other as ``module:function``.
+
+    Raises
+    ------
+    InvalidInputError
+        if it is neither.
+    """
+    if name in SOLVERS:
+        return SOLVERS[name]
+    module, colon, function = name.partition(":")
+    if not colon:
+        raise InvalidInputError(
+            f"the engine {name!r} is in the SOLVERS of another process only; name it as 'module:function', or take isolate=False"
+        )
+    found: Solver = getattr(importlib.import_module(module), function)
+    return found
+
+
+def solve(name: str, task: Task, begun: Callable[[], object] = lambda: None) -> Answer:
+    """Warm an engine up and have it solve the task; `begun` is called in between.
+
+    Whatever the engine raises becomes part of the answer, but for Ctrl-C.
+    """
+    try:
+        engine = find_engine(name)
+        _warm_up(engine)
+        begun()
+        with PeakMemory() as memory:
+            start = time.perf_counter()
+            # the protocol says float; exact engines take fractions
+            solution = engine(task.problem, task.lam, time_limit=task.time_limit)  # type: ignore[arg-type]
+            seconds = time.perf_counter() - start
+        kept = None if solution.pruning is None else solution.pruning.kept
+        return Answer(
+            outcome="solved",
+            seconds=seconds,
+            peak_bytes=memory.bytes,
+            stopped=solution.stopped,
+            kept=kept,
+            bound=solution.bound,
+            tolerance=solution.tolerance,
+            stats=dict(solution.stats),
+        )
+    except KeyboardInterrupt:  # among them InterruptedSolveError
+        raise
+    except SolverFailedError as error:
+        return Answer("crashed", str(error))
+    except PruneModelsError as error:
+        return Answer("refused", str(error))
+    except Exception as error:
+        return Answer("crashed", f"{type(error).__name__}: {error}".removesuffix(": "))
+
+
+def _warm_up(engine: Solver) -> None:
+    """Have everything imported and compiled before the clock runs."""
+    try:
+        engine(two_trees(), WARM_UP_LAM)
+    except KeyboardInterrupt:
+        raise
+    except PruneModelsError:  # engines for a single tree refuse two
+        pass
+
+
+def main(name: str) -> None:
+    """The process: one task in, one answer out."""
+    _die_with_parent()
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # native engines may print there
+        task: Task = pickle.load(sys.stdin.buffer)
+
+        def begun() -> None:
+            pickle.dump(BEGUN, answers)
+            answers.flush()
+
+        pickle.dump(solve(name, task, begun), answers)
+
+
+def _die_with_parent() -> None:
+    """Have the kernel end this process should the parent be killed; only Linux can."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1  # see prctl(2)
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)

@@ -1,0 +1,1 @@
+"""Pruning for the forest's own loss: problems, searches and their paths."""

@@ -1,0 +1,207 @@
+"""A budget that the population's mean cost meets, with a stated confidence.
+
+The dearest pruning that fits the cost sample was chosen because it looked cheap there, so its true mean cost is above the budget
+about as often as below. Here the prunings are fixed by some rows, and tested on others, one after another from the cheapest:
+
+    P_0 = the forest of single leaves (costs nothing),   P_1 < P_2 < ...  the path's rows, costs rising
+    U_k = upper bound of P_k's true mean cost, too low with probability at most alpha = 1 - confidence                 (1)
+    taken: the last P_k such that U_1, ..., U_k <= B, and that costs at most B on the choosing rows too              (2)
+
+No correction for many tests is due: a wrong answer needs U_k <= B for the *first* k whose true cost is above B, which is one
+test, fixed beforehand (fixed-sequence testing; Angelopoulos, Bates, Candes, Jordan, Lei, *Learn then test*, 2021). So
+
+    P(true mean cost of the pruning taken <= B)  >=  confidence                                                    (3)
+
+for any sample size, forest and distribution, with a bound of `prunemodels.evaluation.mean_bounds` that holds for all n, if the
+certifying rows are drawn independently from the population that predictions will be asked for, and had no part in the path:
+neither in its cost sample, nor in its error sample, nor in growing the forest. With the method "t" it holds in the
+limit of many rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from formulations.cost_items import Price, exact
+from formulations.errors import InvalidInputError
+from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
+from formulations.pruning_path import PruningPath
+from prunemodels.evaluation.held_out import largest_row_cost, on_other_rows
+from prunemodels.evaluation.mean_bounds import Method, check_method, upper_bound
+from solvers import pruning_path
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedBudget:
+    """A pruning whose true mean cost is within the budget with the stated confidence: (3).
+
+    Parameters
+    ----------
+    pruning
+        the one taken; its problem is that of the choosing rows.
+    smaller_budget
+        its exact cost on the choosing rows: the budget that B amounts to there. ``path.at_cost(smaller_budget)`` is the pruning.
+    path
+        of the choosing rows.
+    certified_cost
+        its mean cost on the certifying rows.
+    upper_bound
+        U_k of (2) for the pruning taken, <= B.
+    n_choosing, n_certifying
+        rows of either part.
+    tested
+        prunings that were tested, the last of them perhaps in vain.
+    """
+
+    budget: Fraction
+    confidence: float
+    method: Method
+    pruning: Pruning
+    smaller_budget: Fraction
+    path: PruningPath
+    certified_cost: float
+    upper_bound: float
+    n_choosing: int
+    n_certifying: int
+    tested: int
+
+    def __repr__(self) -> str:
+        return (
+            f"CertifiedBudget(true cost <= {float(self.budget):.6g} with confidence {self.confidence:g}: "
+            f"cost {float(self.smaller_budget):.6g} where chosen, {self.certified_cost:.6g} where certified)"
+        )
+
+
+def budget_for_confidence(
+    problem: PruningProblem,
+    budget: Price,
+    *,
+    confidence: float = 0.95,
+    X_certify: Any = None,
+    share: float = 0.5,
+    path: PruningPath | None = None,
+    method: Method = "betting",
+    random_state: int | np.random.Generator | None = None,
+) -> CertifiedBudget:
+    """The dearest breakpoint that is certified to meet the budget in the population; see (1) to (3).
+
+    Parameters
+    ----------
+    problem
+        the instance.
+    budget
+        B >= 0: the largest mean cost of a prediction over the population, in the unit of the prices.
+    X_certify
+        rows to certify on. Default: a random part of the cost sample; the path is then chosen by the rest.
+    share
+        how large a part.
+    path
+        `pruning_path(problem)`, if it is at hand; only with `X_certify`.
+    method
+        ``"betting"`` (default), ``"bernstein"``, ``"hoeffding"``: (3) for every n. ``"t"``: in the limit; it takes dearer
+        prunings, and falls short of (3) where a few rows make most of the cost. Weighted cost samples need it.
+    random_state
+        of the split, and of the order in which the rows are looked at.
+
+    Raises
+    ------
+    InvalidInputError
+        for a budget that is negative or no number, a confidence or share outside (0, 1), too few rows to split, and a path
+        that the certifying rows had a part in.
+    """
+    limit = exact(budget, "budget")
+    check_method(method)
+    for name, part in (("confidence", confidence), ("share", share)):
+        if not 0 < part < 1:
+            raise InvalidInputError(f"{name} is {part!r}; give a number between 0 and 1")
+    rng = np.random.default_rng(random_state)
+    choosing, certifying = _parts(problem, X_certify, share, path, rng)
+    chosen_by = pruning_path(choosing, certificate=False) if path is None else path
+    taken, cost, bound, tested = Pruning.all_roots(choosing), 0.0, 0.0, 0
+    order = rng.permutation(certifying.n_rows)
+    weights = _unequal(certifying.weights, order)
+    for k, x, once in costs_along(chosen_by, certifying):
+        if chosen_by.exact_cost[k] > limit:
+            break
+        tested += 1
+        largest = largest_row_cost(choosing, chosen_by[k].kept)
+        u = once + upper_bound(np.minimum(x, largest)[order], largest, 1 - confidence, method, weights)
+        if u > limit:
+            break
+        taken, bound = chosen_by[k], u
+        cost = once + float(np.average(x, weights=certifying.weights))
+    return CertifiedBudget(
+        limit,
+        confidence,
+        method,
+        taken,
+        taken.exact_cost,
+        chosen_by,
+        cost,
+        bound,
+        choosing.n_rows,
+        certifying.n_rows,
+        tested,
+    )
+
+
+def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple[int, NDArray[np.float64], float]]:
+    """The path's rows from the cheapest, with what each of other examples pays, and what is paid once for all.
+
+    A purchase is made by the rows below the highest level of any split that needs it, so each is added to the
+    costs of its example once, when the walk comes to that level.
+    """
+    p = certifying
+    n, once = p.n_rows, p.costs.paid_once
+    level = p.highest_user(p.splits, path.level)
+    by_row, for_all = level[: n * p.costs.n_items], level[n * p.costs.n_items :]
+    first = 1 if path.ties == "smallest" else 0
+    falling = np.argsort(-by_row, kind="stable")[: int((by_row >= first).sum())]
+    ends = np.searchsorted(-by_row[falling], -first - np.arange(len(path)), side="right")
+    a = np.array([float(price) for price in p.evaluation])
+    asked = p.splits[(a[p.ensemble.feature[p.splits]] > 0) & (path.level[p.splits] >= first)]
+    asked = asked[np.argsort(-path.level[asked], kind="stable")]
+    paid, done, walked = np.zeros(n), 0, 0
+    for k in reversed(range(len(path))):
+        new = falling[done : ends[k]]
+        paid += np.bincount(new % n, weights=p.costs.price[new // n], minlength=n)
+        done = int(ends[k])
+        while walked < asked.size and path.level[asked[walked]] >= first + k:
+            h = asked[walked]
+            paid[p.routing.order[p.ensemble.tree_of[h], p.routing.start[h] : p.routing.stop[h]]] += a[p.ensemble.feature[h]]
+            walked += 1
+        yield k, paid.copy(), float(p.costs.price[once & (for_all >= first + k)].sum())
+
+
+def _parts(
+    problem: PruningProblem, X_certify: Any, share: float, path: PruningPath | None, rng: np.random.Generator
+) -> tuple[PruningProblem, PruningProblem]:
+    """The instance that chooses, and the one that certifies."""
+    if X_certify is not None:
+        return problem, on_other_rows(problem, X_certify)
+    if path is not None:
+        raise InvalidInputError("path was chosen by all rows of the cost sample: leave it out, or give other rows as X_certify")
+    n = problem.n_rows
+    certify = round(share * n)
+    if min(certify, n - certify) < 2:
+        raise InvalidInputError(f"{n} rows at share {share:g} leave a part with less than 2; give more rows, or X_certify")
+    shuffled = rng.permutation(n)
+    parts = (np.sort(shuffled[certify:]), np.sort(shuffled[:certify]))
+    X = problem.X if hasattr(problem.X, "shape") else np.asarray(problem.X)
+    choosing, certifying = (
+        on_other_rows(problem, _safe_indexing(X, problem.rows[part]), problem.weights[part]) for part in parts
+    )
+    return choosing, certifying
+
+
+def _unequal(weights: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """The weights in another order; None where they are all the same."""
+    return None if (weights == weights[0]).all() else weights[order]

@@ -1,0 +1,183 @@
+"""Bounds of a mean from a sample: by Student's t, or without a word about the distribution.
+
+For n independent draws x_1, ..., x_n of one distribution on [0, M] with mean mu, each method gives an upper bound U with
+
+    P(mu <= U) >= 1 - alpha                                                                                     (1)
+
+    t            mean + t_{n-1, 1-alpha} s / sqrt(n)                     in the limit of large n, else only approximately
+    hoeffding    mean + M sqrt(log(1/alpha) / 2n)                                                                (2)
+    bernstein    mean + s sqrt(2 log(2/alpha) / n) + 7 M log(2/alpha) / 3(n - 1)                                 (3)
+    betting      the least m at which a gambler against "mu >= m" gets 1/alpha times rich                        (4)
+
+(2) to (4) hold for every n. (3) is Theorem 4 of Maurer and Pontil, *Empirical Bernstein bounds and sample variance
+penalization*, 2009. (4) is of Waudby-Smith and Ramdas, *Estimating means of bounded random variables by betting*, 2024: with
+stakes s_i that know only x_1, ..., x_{i-1}, all in units of M,
+
+    K_i(m) = product over j <= i of (1 + s_j(m) (m - x_j)),    s_j(m) = min(s_j, 0.9 / (1 - m)),
+    s_j    = sqrt(2 log(1/alpha) / (n v_{j-1})),    v_j = (1/4 + sum over i <= j of (x_i - mean_i)^2) / (j + 1),         (5)
+    mean_j = (1/2 + sum over i <= j of x_i) / (j + 1)
+
+is never negative and, where mu >= m, a supermartingale, so that it ever reaches 1/alpha with probability at most alpha (Ville).
+Each factor grows with m, so that bisection finds the bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy import stats
+
+from formulations.errors import InvalidInputError
+
+Method = Literal["t", "betting", "bernstein", "hoeffding"]
+
+BISECTIONS = 50
+"""Halvings of [0, M] in (4): the bound is then above the least by less than rounding."""
+
+
+@dataclass(frozen=True)
+class MeanInterval:
+    """A mean of examples that nothing was chosen by, and how far it may be from the population's.
+
+    Parameters
+    ----------
+    mean, standard_error
+        of the sample.
+    low, high
+        the two-sided interval: each end is crossed with probability (1 - confidence) / 2 at most.
+    method
+        of the interval, see `prunemodels.evaluation.mean_bounds`.
+    n
+        examples.
+    """
+
+    mean: float
+    standard_error: float
+    low: float
+    high: float
+    confidence: float
+    method: Method
+    n: int
+
+
+def mean_interval(
+    x: NDArray[np.float64],
+    largest: float,
+    confidence: float,
+    method: Method,
+    weights: NDArray[np.float64] | None = None,
+) -> MeanInterval:
+    """The mean of draws from [0, largest] with a two-sided interval; arguments as in `upper_bound`."""
+    if not 0 < confidence < 1:
+        raise InvalidInputError(f"confidence is {confidence!r}; give a number between 0 and 1, such as 0.95")
+    if len(x) < 2:
+        raise InvalidInputError(f"an interval needs at least 2 examples of positive weight, there is {len(x)}")
+    alpha = (1 - confidence) / 2
+    high = upper_bound(x, largest, alpha, method, weights)
+    # the lower bound of x is the upper bound of its distance from the top; without a top, of -x
+    top = largest if math.isfinite(largest) else float(x.max())
+    low = top - upper_bound(np.clip(top - x, 0.0, None), largest, alpha, method, weights)
+    mean, error = _mean(x, weights), standard_error(x, weights)
+    return MeanInterval(mean, error, max(0.0, low), high, confidence, method, len(x))
+
+
+def upper_bound(
+    x: NDArray[np.float64], largest: float, alpha: float, method: Method, weights: NDArray[np.float64] | None = None
+) -> float:
+    """U of (1).
+
+    Parameters
+    ----------
+    x
+        the draws, in an order that says nothing: (4) reads them one after another.
+    largest
+        M: no draw can be above it. Known beforehand, not read off the sample. Infinite where there is none, with ``"t"`` only.
+    alpha
+        0 < alpha < 1.
+    weights
+        positive, for ``"t"`` only: the mean is sum(w x) / sum(w).
+
+    Raises
+    ------
+    InvalidInputError
+        for another method, an alpha outside (0, 1), a draw outside [0, M], too few draws, or a method that cannot have weights.
+    """
+    _check(x, largest, alpha, method, weights)
+    n, mean = len(x), _mean(x, weights)
+    if method == "t":
+        bound = mean + float(stats.t.ppf(1 - alpha, n - 1)) * standard_error(x, weights)
+    elif method == "hoeffding":
+        bound = mean + largest * math.sqrt(math.log(1 / alpha) / (2 * n))
+    elif method == "bernstein":
+        log = math.log(2 / alpha)
+        bound = mean + standard_error(x) * math.sqrt(2 * log) + 7 * largest * log / (3 * (n - 1))
+    elif largest == 0:
+        bound = 0.0
+    else:
+        bound = largest * float(_betting(np.clip(x / largest, 0.0, 1.0), alpha, BISECTIONS))
+    return min(bound, largest)
+
+
+def _mean(x: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+    return float(x.mean() if weights is None else weights @ x / weights.sum())
+
+
+def standard_error(x: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
+    """Of the mean: s / sqrt(n), s with n - 1; with weights, of sum(w x) / sum(w) as a ratio of two means (linearised)."""
+    n = len(x)
+    w = np.ones(n) if weights is None else weights
+    squares = float((w * w) @ (x - _mean(x, weights)) ** 2)
+    return math.sqrt(n / (n - 1) * squares) / float(w.sum())
+
+
+def check_method(method: str) -> None:
+    """Refuse what is no method."""
+    if method not in get_args(Method):
+        raise InvalidInputError(f"method is {method!r}; give one of {', '.join(get_args(Method))}")
+
+
+def _check(x: NDArray[np.float64], largest: float, alpha: float, method: Method, weights: NDArray[np.float64] | None) -> None:
+    check_method(method)
+    if not 0 < alpha < 1:
+        raise InvalidInputError(f"alpha is {alpha!r}; give a number between 0 and 1, such as 0.05")
+    least = 2 if method in ("t", "bernstein") else 1
+    if len(x) < least:
+        raise InvalidInputError(f"{len(x)} draws say too little for the method {method!r}; give at least {least}")
+    if method != "t" and weights is not None and (weights != weights[0]).any():
+        raise InvalidInputError(f"the method {method!r} holds for draws of equal weight; use 't', or draw rows by their weights")
+    if method != "t" and not math.isfinite(largest):
+        raise InvalidInputError(f"the method {method!r} needs draws that cannot exceed a known number; use 't'")
+    slack = 1e-9 * largest  # of sums of floats
+    if not (x.min() >= -slack and x.max() <= largest + slack):
+        raise InvalidInputError(f"draws from {x.min():g} to {x.max():g}, they must lie in 0 to {largest:g}")
+
+
+@njit(cache=True)
+def _betting(x, alpha, bisections):  # type: ignore[no-untyped-def]
+    """(4) by bisection, for x in [0, 1]; the end returned is one at which the gambler is rich, or 1."""
+    n = x.shape[0]
+    stake = np.empty(n)
+    total, squares, variance = 0.5, 0.25, 0.25
+    for i in range(n):
+        stake[i] = math.sqrt(2 * math.log(1 / alpha) / (n * variance))
+        total += x[i]
+        squares += (x[i] - total / (i + 2)) ** 2
+        variance = squares / (i + 2)
+    low, high = 0.0, 1.0
+    for _ in range(bisections):
+        m = (low + high) / 2
+        capital = 1.0
+        for i in range(n):
+            capital *= 1 + min(stake[i], 0.9 / (1 - m)) * (m - x[i])
+            if capital * alpha >= 1:
+                break
+        if capital * alpha >= 1:
+            high = m
+        else:
+            low = m
+    return high

@@ -1,0 +1,251 @@
+"""What every row of a path costs, and how often its forest errs, on examples that nothing was chosen by.
+
+For each row k of the path, over n examples of weights w_i > 0,
+
+    cost_k  = (items paid once)  +  sum w_i x_i / sum w_i         x_i: what example i buys, and its evaluation           (1)
+    error_k = sum w_i l_i / sum w_i                               l_i: 0-1 loss, or squared error, of the *forest*       (2)
+    se      = sqrt( n / (n - 1)  sum w_i^2 (v_i - mean)^2 ) / sum w_i          of a mean of v_i                          (3)
+
+(3) of l_i says how well the error itself is known. Two rows of the path err on much the same examples, so how well their
+*difference* is known is (3) of the paired differences: with the unpruned forest, and with the best row.
+
+The examples are routed once. A prediction changes only where one of the example's leaves does, so all rows of the path together
+cost about as much as each example's changes, not as many predictions (`prunemodels.evaluation.path_sweeps`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.ensemble import Ensemble
+from formulations.errors import InvalidInputError
+from formulations.problem import check_weights, n_examples
+from formulations.pruning_path import PruningPath
+from formulations.routing import as_rows, route
+from prunemodels.error_samples import encode_labels
+from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
+from prunemodels.forests import check_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Vote = Literal["mean", "majority"]
+
+BLOCK_BYTES = 2**27
+"""Examples are taken in blocks that need about so much memory."""
+
+ROUNDING = 1e-12
+"""Weighted errors that differ by less, relatively, are the same."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PathEvaluation:
+    """Cost and error of every row of a path on given examples; arrays have one entry a row of the path.
+
+    Parameters
+    ----------
+    path
+        the path.
+    vote
+        how the forest's prediction was made of its trees'.
+    n
+        examples of positive weight.
+    cost, cost_se
+        (1) and its standard error, in the unit of the prices.
+    error, error_se
+        (2) and its standard error.
+    increase, increase_se
+        error less that of the unpruned forest, and its standard error, paired: (3).
+    best
+        the cheapest of the rows of least error.
+    above_best, above_best_se
+        error less that of the row `best`, >= 0, and its standard error, paired.
+    unpruned_cost, unpruned_error
+        of the forest as it is.
+
+    Notes
+    -----
+    Standard errors are NaN with a single example. Those below some 1e-7 of their mean are lost in rounding, and 0.
+    """
+
+    path: PruningPath
+    vote: Vote
+    n: int
+    cost: Floats
+    cost_se: Floats
+    error: Floats
+    error_se: Floats
+    increase: Floats
+    increase_se: Floats
+    best: int
+    above_best: Floats
+    above_best_se: Floats
+    unpruned_cost: float
+    unpruned_error: float
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a breakpoint."""
+        import pandas as pd
+
+        columns = ("cost", "cost_se", "error", "error_se", "increase", "increase_se", "above_best", "above_best_se")
+        return pd.DataFrame({"lambda": self.path.lam, **{name: getattr(self, name) for name in columns}})
+
+    def __repr__(self) -> str:
+        return (
+            f"PathEvaluation({self.n:,} examples, {len(self.cost)} rows: least error {self.error[self.best]:.4g} "
+            f"at cost {self.cost[self.best]:.4g}, unpruned {self.unpruned_error:.4g} at {self.unpruned_cost:.4g})"
+        )
+
+
+def evaluate_path(
+    path: PruningPath, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, vote: Vote = "mean"
+) -> PathEvaluation:
+    """Cost and error of every row of a path, at the prices of its problem: `evaluate` of all its forests in one sweep.
+
+    Parameters
+    ----------
+    path
+        the path.
+    X, y
+        examples and labels, best ones that nothing was trained or pruned on. A label that the forest does not know counts as
+        an error, as it does in `evaluate`.
+    sample_weight
+        w, shape (N,), >= 0: weights of the examples in cost and error.
+    vote
+        ``"mean"``: what scikit-learn's forests predict, the class of largest mean fraction over the trees. ``"majority"``: the
+        class that most trees predict; of a tie the first. For regression the mean is the only one.
+
+    Returns
+    -------
+    PathEvaluation
+        predictions are those of scikit-learn with one job, bit for bit, ties of the vote included (with several jobs
+        scikit-learn adds the trees up in any order, so a tie may fall either way); costs and weighted means agree up to
+        rounding.
+
+    Raises
+    ------
+    InvalidInputError
+        for labels, weights or columns that do not fit, labels of which the forest knows none, and another vote.
+    """
+    ensemble = path.problem.ensemble
+    if vote not in get_args(Vote) or (vote == "majority" and ensemble.task == "regression"):
+        known = "'mean' or 'majority'" if ensemble.task == "classification" else "'mean': the forest predicts numbers"
+        raise InvalidInputError(f"vote is {vote!r}; give {known}")
+    check_columns(X, ensemble.feature_names)
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, ensemble.n_features)
+    weights = check_weights(sample_weight, n_examples(X), "sample_weight")
+    truth = _truth(ensemble, y, n_examples(X))
+    counted = np.flatnonzero(weights > 0)
+    sweep = _Sweep(path, X, truth, weights, counted, _votes(ensemble, vote))
+    costs, once, losses = sweep.run(0, with_costs=True)
+    w, n = weights[counted], len(counted)
+    of_cost, of_error = _means(costs, w), _means(losses[:, :3], w)
+    best = int(np.flatnonzero(of_error.mean[1:] <= of_error.mean[1:].min() * (1 + ROUNDING))[-1])
+    to_best = sweep.run(best + 1, with_costs=False)[2]
+    to_best[best + 1] = 0.0  # what stands there is rounding
+    cost, error = of_cost.mean + once, of_error.mean
+    return PathEvaluation(
+        path,
+        vote,
+        n,
+        cost[1:],
+        of_cost.standard_error[1:],
+        error[1:],
+        of_error.standard_error[1:],
+        error[1:] - error[0],
+        _paired(losses, error - error[0], w)[1:],
+        best,
+        error[1:] - error[best + 1],
+        _paired(to_best, error - error[best + 1], w)[1:],
+        float(cost[0]),
+        float(error[0]),
+    )
+
+
+def _truth(ensemble: Ensemble, y: Any, n_rows: int) -> Floats:
+    """Class indices, -1 for a label that the forest does not know, or targets; float64."""
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise InvalidInputError(f"y has shape {labels.shape}, X has {n_rows} rows: give one label each")
+    if ensemble.task == "regression" or ensemble.classes is None:
+        return np.asarray(encode_labels(ensemble, labels), dtype=np.float64)
+    place = {label: k for k, label in enumerate(ensemble.classes.tolist())}
+    found = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.float64)
+    if (found < 0).all():
+        raise InvalidInputError(f"y has the label {labels.tolist()[0]!r}, the forest was trained on {list(place)}")
+    return found
+
+
+def _votes(ensemble: Ensemble, vote: Vote) -> Floats:
+    """What each node adds to the vote: its values, or 1 for its class."""
+    if vote == "mean":
+        return ensemble.value
+    ones = np.zeros_like(ensemble.value)
+    ones[np.arange(len(ones)), ensemble.value.argmax(axis=1)] = 1.0
+    return ones
+
+
+@dataclass(frozen=True, eq=False)
+class _Sweep:
+    """Walks over all examples, block by block."""
+
+    path: PruningPath
+    X: Any
+    truth: Floats
+    weights: Floats
+    counted: NDArray[np.int64]
+    value: Floats
+
+    def run(self, reference: int, *, with_costs: bool) -> tuple[Floats, Floats, Floats]:
+        """Sums at each position of the costs (3), prices paid once, and sums of the losses (2) of `path_sweeps`."""
+        p = self.path.problem
+        ensemble, end = p.ensemble, ends_of(self.path)
+        positions = len(self.path) + 1
+        costs, losses, once = np.zeros((positions, 3)), np.zeros((positions, 5)), np.full(p.costs.n_items, -1)
+        size = max(1, BLOCK_BYTES // (8 * ensemble.n_trees + 8 * self.value.shape[1] + 16 * p.costs.n_items + 32))
+        for first in range(0, len(self.counted), size):
+            block = self.counted[first : first + size]
+            routing = route(ensemble, as_rows(self.X[block], ensemble.n_features))
+            w = self.weights[block]
+            walk_losses(ensemble, routing, end, self.value, self.truth[block], w, reference, losses)
+            if with_costs:
+                once = walk_costs(ensemble, routing, end, p.costs, p.charges, p.evaluation, w, costs)
+        ending = np.bincount(np.maximum(once, 0), weights=p.costs.price, minlength=positions + 1)
+        paid_once = ending[::-1].cumsum()[::-1][1:]
+        return costs[::-1].cumsum(axis=0)[::-1], paid_once, losses.cumsum(axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Means:
+    """Means and their standard errors, one a position."""
+
+    mean: Floats
+    standard_error: Floats
+
+
+def _means(sums: Floats, weights: Floats) -> _Means:
+    """(3) from sum w v, sum w^2 v, sum w^2 v^2."""
+    mean = sums[:, 0] / weights.sum()
+    return _Means(mean, _standard_error(sums[:, 1], sums[:, 2], mean, weights))
+
+
+def _paired(sums: Floats, mean: Floats, weights: Floats) -> Floats:
+    """(3) of the differences of losses, from their last two sums."""
+    return _standard_error(sums[:, 3], sums[:, 4], mean, weights)
+
+
+def _standard_error(linear: Floats, square: Floats, mean: Floats, weights: Floats) -> Floats:
+    """(3) from sum w^2 v and sum w^2 v^2."""
+    n, squares = len(weights), float(weights @ weights)
+    if n < 2:
+        return np.full(len(mean), np.nan)
+    spread = square - 2 * mean * linear + mean**2 * squares
+    spread[spread < 1e-14 * np.maximum(square, mean**2 * squares)] = 0.0
+    return np.asarray(np.sqrt(n / (n - 1) * spread) / weights.sum())

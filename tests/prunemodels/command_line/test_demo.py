@@ -1,0 +1,132 @@
+"""The demo measures what it says, and reproduces BP16's setting on MiniBooNE."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from prunemodels.cli import main
+from prunemodels.command_line import demo
+from prunemodels.command_line.demo_report import PROTOTYPE
+from prunemodels.command_line.report import align
+from prunemodels.datasets import FOLDER_VARIABLE, data_folder
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(data_folder().resolve()))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_newcomer_sees_half_the_features_give_the_same_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without arguments: a table of eleven forests on one screen, five files, and at half the cost about the unpruned error."""
+    assert main(["demo", "--quiet"]) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert len(told.out.splitlines()) <= 24
+    assert sorted(p.name for p in Path("demo-output").iterdir()) == sorted(demo.FILES)
+    table = pd.read_csv("demo-output/table.csv").set_index("budget")
+    assert len(table) == 11
+    assert table.loc["50 %", "cost"] < 0.6 * table.loc["unpruned", "cost"]
+    assert table.loc["50 %", "held_out_error"] <= table.loc["unpruned", "held_out_error"] + 0.02
+    assert table["in_bag_error"].is_monotonic_increasing
+
+
+def test_the_figures_are_those_of_the_saved_forest(capsys: pytest.CaptureFixture[str]) -> None:
+    """The row that was saved is what the saved forest costs and errs on the held-out part, measured anew."""
+    assert main(["demo", "--trees", "5", "--json", "--quiet"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    forest = skops.io.load("demo-output/pruned.skops", trusted=["sklearn.tree._tree.Tree"])
+    data = demo.breast_cancer()
+    train, valid, test = data.parts(0)
+    assert [len(train), len(valid), len(test)] == told["sizes"] == [341, 114, 114]
+    row = next(m for m in told["measured"] if m["budget"] == told["saved"])
+    again = pm.evaluate(forest, data.X.iloc[test], data.y[test], costs=1)
+    assert (row["cost"], row["held_out_error"], row["splits"]) == (again.cost, again.error, again.splits)
+    on_valid = pm.evaluate(forest, data.X.iloc[valid], data.y[valid], costs=1)
+    grown = RandomForestClassifier(5, criterion="entropy", max_features=None, random_state=0).fit(
+        data.X.iloc[train], data.y[train]
+    )
+    assert on_valid.cost <= pm.evaluate(grown, data.X.iloc[valid], data.y[valid], costs=1).cost / 2
+
+
+@pytest.mark.parametrize("resplit", [False, True])
+def test_own_data_over_several_forests(resplit: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --data: one row for each seed and budget, means and deviations, on one split or on one a forest."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("abcd"))
+    X.assign(kind=np.where(X.a + 0.3 * X.b > 0, "yes", "no")).to_csv("own.csv", index=False)
+    assert (
+        main(["demo", "--data", "own.csv", "--seeds", "2", "--trees", "4", "--out", "here", *["--resplit"][: int(resplit)]]) == 0
+    )
+    told = capsys.readouterr()
+    assert "±" in told.out
+    assert "forest 2 of 2" in told.err
+    assert ("a random split of its own" in told.out) is resplit
+    table = pd.read_csv("here/table.csv")
+    assert sorted(table.seed.unique()) == [0, 1]
+    expected = table.groupby("budget").held_out_error.mean()["unpruned"]
+    assert f"{100 * expected:.2f} ±" in told.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--seeds", "0"], "--seeds: '0' is no count"),
+        (["--data", "absent"], "there is no file absent"),
+        (["--label", "kind"], "--label kind"),
+        (["--data", "smooth.csv"], "--label: the labels of smooth are continuous"),
+        (["--out", "absent/out"], "the folder absent of out does not exist"),
+        (["--out", "file"], "--out: file is a file; give a folder"),
+        (["--out", "full"], "full/path.csv exists"),
+    ],
+)
+def test_bad_input(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The demo refuses bad arguments before any work, with status 2, and writes nothing."""
+    pd.DataFrame({"a": range(50), "b": np.linspace(0, 1, 50)}).to_csv("smooth.csv", index=False)
+    Path("file").touch()
+    Path("full").mkdir()
+    Path("full/path.csv").touch()
+    assert main(["demo", *words]) == 2
+    told = capsys.readouterr()
+    assert said in told.err
+    assert "training" not in told.err
+    assert sorted(str(p) for p in Path().rglob("*")) == ["file", "full", "full/path.csv", "smooth.csv"]
+
+
+@pytest.mark.parametrize("place", ["pruning_path", "evaluate", "dump_forest"])
+def test_ctrl_c(place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C at any stage ends with status 130 and one line; not even the folder remains."""
+
+    def interrupted(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, place, interrupted)
+    assert main(["demo", "--quiet", "--trees", "3"]) == 130
+    assert capsys.readouterr().err == "interrupted: nothing was written\n"
+    assert list(Path().iterdir()) == []
+
+
+def test_columns_line_up() -> None:
+    """Text flush left, numbers flush right, no trailing blanks."""
+    assert align(["", "a"], [["cost", "12"], ["x", "3"]], left=1) == "        a\ncost   12\nx       3"
+
+
+@pytest.mark.slow
+def test_miniboone(capsys: pytest.CaptureFixture[str]) -> None:
+    """On MiniBooNE the mean test error of five forests is within 0.2 points of the prototype's, at its cost."""
+    if not (data_folder() / "miniboone.csv.gz").is_file():
+        pytest.skip(f"no miniboone.csv.gz in {data_folder()}; name its folder in {FOLDER_VARIABLE}")
+    assert main(["demo", "--data", "miniboone", "--json", "--quiet"]) == 0
+    table = pd.DataFrame(json.loads(capsys.readouterr().out)["measured"]).set_index("budget")
+    assert sorted(table.seed.unique()) == [0, 1, 2, 3, 4]
+    for budget, (cost, error) in PROTOTYPE["miniboone"].items():
+        assert table.loc[budget].held_out_error.mean() == pytest.approx(error, abs=0.002)
+        assert table.loc[budget].cost.mean() == pytest.approx(cost, abs=0.6)

@@ -1,0 +1,293 @@
+"""The commands ``compare`` and ``export`` end to end: what they write and say, and that they refuse without a trace."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import prunemodels as pm
+from formulations.matrix import MATRICES
+from prunemodels.cli import FORMULATIONS, main
+from prunemodels.command_line import model_commands
+from prunemodels.command_line.model_report import comparison_text
+from solvers.program_files import read_program
+
+LAM = "0.01"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two forests, and data, as a user would have them."""
+    folder = tmp_path_factory.mktemp("models")
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X[:300], y[:300])
+    skops.io.dump(forest, folder / "forest.skops")
+    skops.io.dump(RandomForestClassifier(1, max_depth=4, random_state=0).fit(X[:300], y[:300]), folder / "tree.skops")
+    X[300:340].assign(label=y[300:340]).to_csv(folder / "valid.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def case(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files in a working directory of the test's own, with an empty folder ``out``."""
+    for file in folder.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Engines run in this process, for speed."""
+    monkeypatch.setattr(model_commands, "compare", partial(pm.compare, isolate=False))
+
+
+def words(command: str, *more: str, forest: str = "forest.skops") -> list[str]:
+    return [command, forest, "--data", "valid.csv", "--label", "label", "--costs", "1", "--quiet", *more]
+
+
+def the_problem(forest: str = "forest.skops") -> pm.PruningProblem:
+    """What the command line's files hold, read without it."""
+    model: Any = skops.io.load(forest, trusted=["sklearn.tree._tree.Tree"])
+    return pm.problem_from_forest(model, pd.read_csv("valid.csv").drop(columns="label"), costs=1)
+
+
+def written() -> list[str]:
+    return sorted(p.name for p in Path("out").iterdir())
+
+
+def strict(text: str) -> dict[str, Any]:
+    """JSON without NaN and Infinity, which are none."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    told: dict[str, Any] = json.loads(text, parse_constant=refuse)
+    return told
+
+
+def test_compare(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The screen has a row a solver, each run in a process of its own, says what lambda means, and keeps within 120 columns."""
+    command = words("compare", "--lam", LAM, "--solvers", "min_cut, brute_force", "--out", "out/table.csv", "--time-limit", "60")
+    assert main(command) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    pruning = pm.min_cut(the_problem(), float(LAM)).pruning
+    assert pruning is not None
+    lines = told.out.splitlines()
+    assert max(map(len, lines)) <= 120
+    assert next(line for line in lines if line.startswith("cost per prediction")).split()[-1] == f"{pruning.cost:.4g}"
+    assert f"{100 * pruning.error:.2f} %" in told.out
+    assert "one unit of cost is worth 1 % of error" in told.out
+    row = next(line for line in lines if line.startswith("min_cut")).split()
+    assert row[1:7] == [
+        "optimal",
+        f"{pruning.value(float(LAM)):.6g}",
+        f"{pruning.value(float(LAM)):.6g}",
+        "0",
+        "yes",
+        str(pruning.n_splits),
+    ]
+    assert "iterations" not in told.out
+    table = pd.read_csv("out/table.csv")
+    expected = pm.compare(the_problem(), float(LAM), ["min_cut", "brute_force"], isolate=False)
+    assert list(table.columns) == list(expected.columns)
+    assert list(table.value[:1]) == list(expected.value[:1])
+    assert list(table.status) == list(expected.status)
+
+
+@pytest.mark.usefixtures("here")
+def test_compare_as_json(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--json prints one strict JSON object with a row a solver, null for what a solver does not have."""
+    assert main(words("compare", "--lam", LAM, "--solvers", "min_cut,brute_force", "--json")) == 0
+    told = strict(capsys.readouterr().out)
+    pruning = pm.min_cut(the_problem(), float(LAM)).pruning
+    assert pruning is not None
+    assert told["optimum"] == {"cost": pruning.cost, "sample_error": pruning.error, "splits": pruning.n_splits}
+    assert told["unpruned"]["sample_error"] == pm.Pruning.unpruned(the_problem()).error
+    cut, brute = told["solvers"]
+    assert (cut["solver"], cut["status"], cut["gap"], cut["integral"], cut["nodes"]) == ("min_cut", "optimal", 0, True, None)
+    assert (brute["status"], brute["value"], brute["splits"]) == ("refused", None, None)
+    assert "at most 1,000,000" in brute["note"]
+    assert told["lam"] == 0.01
+
+
+@pytest.mark.usefixtures("here")
+def test_compare_without_a_proof(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no solver proves an optimum the screen says so, and why there is no answer."""
+    assert main(words("compare", "--lam", LAM, "--solvers", "brute_force")) == 0
+    told = capsys.readouterr().out
+    assert "optimum        not proven by any of these solvers" in told
+    assert "brute_force: brute force: the forest has" in told
+
+
+@pytest.mark.usefixtures("here")
+def test_compare_on_a_regression_forest(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Errors of a regressor are mean squared errors, named so."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    skops.io.dump(RandomForestRegressor(2, max_depth=3, random_state=0).fit(X[:300], y[:300]), "r.skops")
+    X[300:].assign(label=y[300:]).to_csv("r.csv", index=False)
+    assert main(["compare", "r.skops", "--data", "r.csv", "--costs", "1", "--lam", "50", "--solvers", "min_cut", "--quiet"]) == 0
+    told = capsys.readouterr().out
+    assert "one unit of cost is worth 50 of mean squared error" in told
+    assert "%" not in told
+    assert "not used       columns label" in told
+
+
+def test_all_columns_at_once_fit_a_terminal() -> None:
+    """A table in which every column is filled, with large numbers and long notes, keeps within 120 columns."""
+    row = {
+        "solver": "highs_ip1_relaxed",
+        "status": "feasible",
+        "stopped": "time limit",
+        "value": 0.123456789,
+        "bound": 1.23456e-5,
+    }
+    row |= {"relative_gap": 0.123456, "integral": False, "splits": 1234567, "seconds": 12345.6789, "peak_memory_mb": 12345.6}
+    row |= {"iterations": 1e7, "nodes": 12345.0, "note": "word " * 50}
+    lines = comparison_text(pd.DataFrame([row])).splitlines()
+    assert max(map(len, lines)) <= 120
+    cells = ["0.123457", "1.23456e-05", "0.12", "no", "1,234,567", "12,346", "12,346", "10,000,000", "12,345"]
+    assert lines[1].split()[2:] == cells
+    assert lines[3].startswith("highs_ip1_relaxed: stopped by time limit; word word")
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"), [(n, e) for n in FORMULATIONS for e in ("lp", "mps")] + [("IP3", "lp.gz"), ("IP3", "mps.gz")]
+)
+def test_export(case: Path, name: str, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every formulation, read back from its file, is the program that `MATRICES` builds; --json tells its size."""
+    goal = {"IP0": [], "LP1": ["--budget", "2.5"]}.get(name, ["--lam", LAM])
+    merge = [] if name == "IP0" else ["--merge"]
+    out = f"out/model.{ending}"
+    assert main(words("export", *goal, *merge, "--formulation", name, "--out", out, "--json", forest="tree.skops")) == 0
+    told = strict(capsys.readouterr().out)
+    number = {"IP0": {}, "LP1": {"budget": 2.5}}.get(name, {"lam": 0.01})
+    options = {"merge": True} if merge else {}
+    expected = MATRICES[name](the_problem("tree.skops"), **number, **options)
+    assert written() == [f"model.{ending}"]
+    assert told["bytes"] == Path(out).stat().st_size
+    assert (told["rows"], told["columns"], told["nonzeros"]) == (*expected.shape, expected.matrix.nnz)
+    if ending.endswith(".gz"):
+        out = out.removesuffix(".gz")
+        Path(out).write_bytes(gzip.decompress(Path(out + ".gz").read_bytes()))
+    program = read_program(out)
+    np.testing.assert_array_equal(program.cost, expected.cost)
+    assert (program.matrix != expected.matrix).nnz == 0
+    np.testing.assert_array_equal(program.row_upper, expected.row_upper)
+    assert program.integer.all()
+    assert list(program.columns) == list(expected.columns)
+
+
+@pytest.mark.parametrize("ending", ["lp", "mps.gz"])
+def test_the_command_that_is_told_solves_the_file(case: Path, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The line "to solve it", pasted into a shell, finds the optimum of min_cut in the relaxation, whatever the file's name."""
+    out = f"out/it's my model.{ending}"
+    assert main(words("export", "--lam", LAM, "--relax", "--out", out)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "forest.skops: RandomForestClassifier of 4 trees as IP3, lambda = 0.01"
+    assert lines[2].startswith("linear relaxation")
+    assert lines[-1] == f"written           {out}"
+    line = next(line for line in lines if line.startswith("to solve it")).removeprefix("to solve it")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # a shell that knows our Python
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=True, env={**os.environ, "PATH": path})
+    value = float(done.stdout.partition("Objective value     :")[2].split()[0])
+    assert value == pytest.approx(pm.min_cut(the_problem(), float(LAM)).value, rel=1e-8)
+
+
+def test_the_formulation_follows_from_the_goal(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--lam alone means IP3, --budget alone LP1; the screen says which."""
+    assert main(words("export", "--lam", LAM, "--out", "out/a.mps", "--merge")) == 0
+    told = capsys.readouterr().out
+    assert "as IP3, lambda = 0.01" in told
+    assert "nonzeros, purchases merged" in told
+    assert main(words("export", "--budget", "3", "--out", "out/b.mps")) == 0
+    assert "as LP1, cost at most 3" in capsys.readouterr().out
+    assert written() == ["a.mps", "b.mps"]
+
+
+BAD: list[tuple[list[str], list[str]]] = [
+    # a command line, and what the message must name
+    (["compare", "--lam", LAM, "--solvers", "min_cut,cut"], ["--solvers", "'cut'", "there are min_cut, "]),
+    (["compare", "--lam", LAM, "--solvers", ","], ["--solvers", "empty"]),
+    (["compare"], ["--lam", "required"]),
+    (["compare", "--lam", "-1"], ["--lam", "'-1'"]),
+    (["compare", "--lam", LAM, "--time-limit", "nan"], ["--time-limit", "'nan'", "give seconds >= 0"]),
+    (["compare", "--lam", LAM, "--out", "out/t.txt"], ["--out", "'.txt'", ".csv"]),
+    (["export", "--lam", LAM], ["--out", "required"]),
+    (["export", "--out", "out/m.lp"], ["one of --lam and --budget is needed", "IP0"]),
+    (["export", "--lam", "1", "--budget", "1", "--out", "out/m.lp"], ["--budget", "not allowed with", "--lam"]),
+    (["export", "--lam", "1", "--formulation", "LP1", "--out", "out/m.lp"], ["LP1 takes --budget, not --lam"]),
+    (["export", "--budget", "1", "--formulation", "IP1", "--out", "out/m.lp"], ["IP1 takes --lam, not --budget", "with LP1"]),
+    (["export", "--formulation", "LP1", "--out", "out/m.lp"], ["LP1 needs --budget"]),
+    (["export", "--formulation", "closure", "--out", "out/m.lp"], ["closure needs --lam"]),
+    (["export", "--formulation", "IP0", "--lam", "1", "--out", "out/m.lp"], ["IP0", "takes no --lam"]),
+    (["export", "--formulation", "IP0", "--merge", "--out", "out/m.lp"], ["IP0", "takes no --merge"]),
+    (["export", "--formulation", "IP4", "--out", "out/m.lp"], ["--formulation", "'IP4'", "IP3"]),
+    (["export", "--formulation", "IP2", "--lam", "1", "--out", "out/m.lp"], ["--formulation IP2", "4 trees", "use IP3"]),
+    (["export", "--lam", "1", "--out", "out/m.txt"], ["--out", "'.txt'", ".lp, .mps, .lp.gz, .mps.gz"]),
+    (["export", "--lam", "1", "--out", "out/m.gz"], ["--out", "'.gz'", ".lp.gz"]),
+    (["export", "--lam", "1", "--out", "absent/m.lp"], ["--out", "folder absent", "does not exist"]),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), BAD, ids=[" ".join(line) for line, _ in BAD])
+def test_bad_input(case: Path, line: list[str], said: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Options that do not fit end with status 2 and a message of option and remedy; nothing is written."""
+    assert main(words(line[0], *line[1:])) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    for part in said:
+        assert part in told.err
+    assert written() == []
+
+
+@pytest.mark.usefixtures("here")
+def test_an_existing_file_is_replaced_only_with_force(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without --force an existing table or program is refused and keeps its content."""
+    for file, line in [
+        ("out/t.csv", words("compare", "--lam", LAM, "--solvers", "min_cut", "--out", "out/t.csv")),
+        ("out/m.lp", words("export", "--lam", LAM, "--out", "out/m.lp")),
+    ]:
+        Path(file).write_text("old")
+        assert main(line) == 2
+        assert "exists" in capsys.readouterr().err
+        assert Path(file).read_text() == "old"
+        assert main([*line, "--force"]) == 0
+        assert Path(file).read_text() != "old"
+
+
+@pytest.mark.parametrize("place", ["compare", "write_program"])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, pm.InterruptedSolveError])
+def test_ctrl_c(
+    case: Path, place: str, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C while solving or writing ends with status 130, one line, and no file."""
+
+    def interrupted(*args: object, **options: object) -> None:
+        raise stop
+
+    monkeypatch.setattr(model_commands, place, interrupted)
+    line = {"compare": ["compare", "--out", "out/t.csv"], "write_program": ["export", "--out", "out/m.lp"]}[place]
+    assert main(words(line[0], "--lam", LAM, *line[1:])) == 130
+    assert capsys.readouterr().err == "interrupted: nothing was written\n"
+    assert written() == []
+
+
+def test_the_parser_knows_all_formulations() -> None:
+    """The names that --formulation offers, written out so that help comes at once, are those that can be built."""
+    assert tuple(MATRICES) == FORMULATIONS

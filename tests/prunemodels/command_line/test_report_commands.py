@@ -1,0 +1,188 @@
+"""``prunemodels report`` end to end: the page, the summary, and refusals that leave nothing behind."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from prunemodels.cli import main
+from prunemodels.command_line import report_commands
+from tests.prunemodels.report_page.cases import Page
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A forest, a forest pruned from it, prices, and three tables."""
+    folder = tmp_path_factory.mktemp("report")
+    data = load_breast_cancer(as_frame=True)
+    X, y = data.data.iloc[:, :7].rename(columns=lambda c: c.replace(" ", "_")), data.target
+    forest = RandomForestClassifier(6, max_depth=5, random_state=0).fit(X[:250], y[:250])
+    table = X.assign(label=y, w=np.arange(len(y)) % 3)
+    table[250:400].to_csv(folder / "valid.csv", index=False)
+    table[400:].to_csv(folder / "test.csv", index=False)
+    pd.DataFrame({"feature": X.columns, "cost": [1, 2, 1, 0.5, 1, 1, 3]}).to_csv(folder / "costs.csv", index=False)
+    problem = pm.problem_from_forest(forest, X[250:400], costs=[1, 2, 1, 0.5, 1, 1, 3])
+    skops.io.dump(forest, folder / "forest.skops")
+    skops.io.dump(pm.apply_pruning(pm.pruning_path(problem).at_cost(6), forest), folder / "cheap.skops")
+    return folder
+
+
+@pytest.fixture
+def folder(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files in a working directory of the test's own, with an empty folder ``out``."""
+    for file in files.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def words(*more: str, **changed: str | None) -> list[str]:
+    options = {"data": "valid.csv", "label": "label", "costs": "costs.csv", "held-out": "test.csv", "out": "out/r.html"}
+    options |= {name.replace("_", "-"): value for name, value in changed.items()}
+    return ["report", "forest.skops", *(w for k, v in options.items() if v is not None for w in (f"--{k}", v)), "--quiet", *more]
+
+
+def page() -> Page:
+    return Page(Path("out/r.html").read_text(encoding="utf-8"))
+
+
+def test_a_budget_becomes_a_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page is sound, names the budget, tells the command and the fingerprints of the files; the summary tells the gist."""
+    assert main(words("--budget", "4", "--time-limit", "1", "--title", "My <forest>", "--unit", "euros")) == 0
+    told = capsys.readouterr().out
+    assert "proof          all checks hold" in told
+    assert "written        out/r.html" in told
+    seen = page()
+    assert not seen.problems
+    text = seen.text()
+    assert "My <forest>" in text
+    assert "the budget, 4" in text
+    assert "euros instead of" in text
+    digest = hashlib.sha256((folder / "valid.csv").read_bytes()).hexdigest()[:16]
+    assert f"valid.csv, SHA-256 {digest}" in text
+    assert "file of the forest" in text
+    assert "file of --held-out" in text
+    assert str(folder) not in Path("out/r.html").read_text()
+
+
+def test_the_command_on_the_page_can_be_typed_again(folder: Path) -> None:
+    """It has every option as it was given, without folders, --force and --quiet, and quotes what a shell would split."""
+    given = words("--budget", "4", "--method=path", f"--title={folder.name} a b", "--force", data=str(folder / "valid.csv"))
+    assert main(given) == 0
+    told = page().text("code")
+    again = shlex.split(told)
+    assert again[:3] == ["prunemodels", "report", "forest.skops"]
+    assert again[again.index("--data") + 1] == "valid.csv"
+    assert again[again.index("--out") + 1] == "r.html"
+    assert "--method=path" in again
+    assert f"--title={folder.name} a b" in again
+    assert not {"--force", "--quiet"} & set(again)
+
+
+def test_a_file_given_with_an_equals_sign_loses_its_folder_too(folder: Path) -> None:
+    """``--held-out=/some/where/test.csv`` is told as ``--held-out=test.csv``."""
+    assert main(words("--lam", "0.01", f"--held-out={folder / 'test.csv'}", held_out=None)) == 0
+    assert "--held-out=test.csv" in page().text("code")
+
+
+def test_the_words_come_from_the_process_where_none_are_given(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the command is typed in a shell."""
+    monkeypatch.setattr("sys.argv", ["/usr/bin/prunemodels", *words("--lam", "0.01")])
+    assert main() == 0
+    assert page().text("code").startswith("prunemodels report forest.skops --data valid.csv")
+
+
+@pytest.mark.parametrize("goal", [["--lam", "0.01"], ["--pruned", "cheap.skops"]])
+def test_other_goals(folder: Path, capsys: pytest.CaptureFixture[str], goal: list[str]) -> None:
+    """A lambda, and a forest that somebody pruned: its figures are those of that forest."""
+    assert main(words(*goal, "--json")) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["verified"] is True
+    test = pd.read_csv("test.csv")
+    forest = skops.io.load("forest.skops", trusted=["sklearn.tree._tree.Tree"])
+    prices = [1, 2, 1, 0.5, 1, 1, 3]
+    X, y = test.iloc[:, :7], test["label"]
+    known = pm.evaluate(forest, X, y, costs=prices)
+    assert (told["cost_before"], told["error_before"]) == pytest.approx((known.cost, known.error))
+    if goal[0] == "--pruned":
+        cheap = pm.evaluate(skops.io.load("cheap.skops", trusted=["sklearn.tree._tree.Tree"]), X, y, costs=prices)
+        assert (told["cost_after"], told["error_after"]) == pytest.approx((cheap.cost, cheap.error))
+    assert told["examples"] == len(test)
+
+
+def test_weights_are_those_of_the_column(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows of weight 0 are not counted among the held-out examples."""
+    assert main(words("--lam", "0.01", "--weights", "w", "--json")) == 0
+    assert json.loads(capsys.readouterr().out)["examples"] == int((pd.read_csv("test.csv")["w"] > 0).sum())
+
+
+@pytest.mark.parametrize(
+    ("more", "changed", "message"),
+    [
+        (["--lam", "0.1"], {"label": None}, r"--label is missing: .* name the label column"),
+        (["--lam", "0.1", "--method", "path"], {}, "--method goes with --budget"),
+        (["--lam", "0.1", "--time-limit", "3"], {}, "--time-limit goes with --budget"),
+        (["--lam", "0.1"], {"held_out": "valid.csv"}, "--held-out names the file of --data"),
+        (["--lam", "0.1"], {"held_out": "absent.csv"}, r"--held-out: there is no file absent\.csv"),
+        (["--lam", "0.1"], {"out": "out/r.pdf"}, r"--out: .*give one of \.html"),
+        (["--lam", "0.1"], {"out": "nowhere/r.html"}, "--out: the folder nowhere"),
+        (["--pruned", "forest.json"], {}, "--pruned: forest.json has the ending"),
+        (["--lam", "0.1", "--confidence", "95"], {}, "'95' is no confidence"),
+        ([], {}, "one of the arguments --budget --lam --pruned is required"),
+        (["--budget", "1", "--lam", "1"], {}, "not allowed with argument"),
+    ],
+)
+def test_what_does_not_go_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], more: list[str], changed: dict[str, str | None], message: str
+) -> None:
+    """Status 2, a message that begins with the option, and no file."""
+    import re
+
+    assert main(words(*more, **changed)) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert not list(Path("out").iterdir())
+
+
+def test_a_page_is_not_overwritten_without_force(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The old one stays as it was."""
+    Path("out/r.html").write_text("old")
+    assert main(words("--lam", "0.1")) == 2
+    assert "exists; choose another name" in capsys.readouterr().err
+    assert Path("out/r.html").read_text() == "old"
+    assert main(words("--lam", "0.1", "--force")) == 0
+    assert Path("out/r.html").read_text() != "old"
+
+
+def test_ctrl_c_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Status 130 and an empty folder."""
+
+    def stop(_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(report_commands, "render", stop)
+    assert main(words("--lam", "0.1")) == 130
+    assert "nothing was written" in capsys.readouterr().err
+    assert not list(Path("out").iterdir())
+
+
+def test_a_refuted_check_is_the_exit_status() -> None:
+    """1 where a check is refuted, 0 where all hold or one is undecided; the text says which."""
+    summary = report_commands.ReportSummary(False, 9, 4.0, 2.0, 0.1, 0.2, "classification", 1.0, "r.html")
+    assert summary.exit_status == 1
+    assert "REFUTED" in summary.text()
+    assert "cost 4 -> 2, 50 % less; error 10.00 % -> 20.00 %; 9 examples" in summary.text()
+    undecided = report_commands.ReportSummary(None, 9, 4.0, 2.0, 0.1, 0.2, "regression", 1.0, "r.html")
+    assert undecided.exit_status == 0
+    assert "undecided" in undecided.text()
+    assert "error 0.1 -> 0.2" in undecided.text()

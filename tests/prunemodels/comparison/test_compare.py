@@ -1,0 +1,419 @@
+"""Comparing engines: what the table says, and that nothing that an engine does harms the caller or leaves a trace."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import prunemodels as pm
+from formulations.papers import two_trees
+from prunemodels.comparison import compare as comparison
+from prunemodels.comparison import memory
+from prunemodels.comparison.compare import TYPES, compare
+from prunemodels.comparison.memory import PeakMemory
+from prunemodels.comparison.worker import WARM_UP_LAM, find_engine
+from tests.instances import random_problem
+
+ROOT = Path(__file__).resolve().parents[3]
+LAM = 0.01
+
+ODD = f"""
+import os, signal, sys, time
+from dataclasses import replace
+from types import SimpleNamespace
+import numpy as np
+from formulations import InterruptedSolveError, Solution, SolverFailedError, StopReason
+from solvers import min_cut
+
+def odd(work):
+    def engine(problem, lam, *, time_limit=float("inf")):
+        solution = min_cut(problem, lam)
+        return solution if lam == {WARM_UP_LAM} else work(solution)  # normal while it is warmed up
+    return engine
+
+def die(solution):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def leave(solution):
+    print("last words", file=sys.stderr, flush=True)
+    os._exit(3)
+
+def divide(solution):
+    1 / 0
+
+def fail(solution):
+    raise SolverFailedError("lost its basis")
+
+def sleep(solution):
+    if "ODD_PID" in os.environ:
+        aside = os.environ["ODD_PID"] + ".new"
+        with open(aside, "w") as file:
+            file.write(str(os.getpid()))
+        os.rename(aside, os.environ["ODD_PID"])
+    time.sleep(60)
+
+def hoard(solution):
+    np.ones(12_500_000).sum()
+    return solution
+
+def chat(solution):
+    print("printed")
+    os.write(1, b"written")
+    return solution
+
+def boast(solution):
+    return replace(solution, bound=solution.value + 1)
+
+def lie(solution):
+    pruning = SimpleNamespace(kept=~solution.problem.ensemble.is_split)
+    return SimpleNamespace(pruning=pruning, stopped=StopReason.CONVERGED, bound=0.0, tolerance=0.0, stats={{}})
+
+def report(solution):
+    return replace(solution, stats={{"integral": 0.0, "iterations": 7.0, "nodes": 3.0}})
+
+def give_up(solution):
+    return Solution(solution.problem, solution.lam, None, float("inf"), 0.0, StopReason.TIME_LIMIT)
+
+def fall_back(solution):
+    return replace(solution, stopped=StopReason.TIME_LIMIT, stats={{"columns": 5.0}})
+
+def ctrl_c(solution):
+    raise KeyboardInterrupt
+
+def interrupted(solution):
+    raise InterruptedSolveError("interrupted")
+
+def dawdle(problem, lam, *, time_limit=float("inf")):
+    if lam == {WARM_UP_LAM}:
+        time.sleep(0.5)
+    return min_cut(problem, lam)
+
+for work in [die, leave, divide, fail, sleep, hoard, chat, boast, lie, report, give_up, fall_back, ctrl_c, interrupted]:
+    globals()[work.__name__] = odd(work)
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def odd_engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A module of misbehaving engines, in a folder of its own on ``sys.path``."""
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / "odd_engines.py").write_text(ODD)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def problem() -> pm.PruningProblem:
+    """A forest on breast cancer data, the cost sample a table."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    forest = RandomForestClassifier(6, max_depth=5, random_state=0).fit(X[:300], y[:300])
+    return pm.problem_from_forest(forest, X[300:], costs=1)
+
+
+def alone(problem: pm.PruningProblem, name: str) -> pd.Series:
+    """The row of one odd engine that is run in this process."""
+    return compare(problem, LAM, [f"odd_engines:{name}"], isolate=False).iloc[0]
+
+
+@pytest.fixture(scope="module")
+def isolated(problem: pm.PruningProblem) -> pd.DataFrame:
+    """Engines in processes of their own."""
+    return compare(problem, LAM, ["odd_engines:hoard", "min_cut", "odd_engines:dawdle", "brute_force"])
+
+
+def test_a_row_an_engine_with_figures_of_the_instance(problem: pm.PruningProblem, isolated: pd.DataFrame) -> None:
+    """Rows come in the order asked for; their figures are those of the optimal pruning; columns have fixed types."""
+    assert list(isolated.solver) == ["odd_engines:hoard", "min_cut", "odd_engines:dawdle", "brute_force"]
+    assert list(isolated.columns) == list(TYPES)
+    expected = pm.min_cut(problem, LAM)
+    assert expected.pruning is not None
+    for _, row in isolated[:3].iterrows():
+        assert (row.status, row.stopped, row.note) == ("optimal", "converged", "")
+        assert (row.value, row.bound, row.gap) == (expected.value, expected.bound, 0)
+        assert (row.cost, row.error, row.splits) == (expected.pruning.cost, expected.pruning.error, expected.pruning.n_splits)
+        assert row.integral
+        assert math.isnan(row.nodes)
+    assert all(isolated[c].dtype == np.float64 for c in ("value", "bound", "gap", "cost", "error", "seconds", "peak_memory_mb"))
+    assert (isolated.splits.dtype, isolated.integral.dtype) == (pd.Int64Dtype(), pd.BooleanDtype())
+
+
+def test_a_refusal_is_a_row(isolated: pd.DataFrame) -> None:
+    """An engine that refuses the instance says why in `note`, and has no figures."""
+    refused = isolated.iloc[3]
+    assert refused.status == "refused"
+    assert "at most 1,000,000 can be listed" in refused.note
+    assert refused[["value", "bound", "splits", "integral", "seconds"]].isna().all()
+
+
+def test_memory_and_seconds_are_of_the_solve_alone(isolated: pd.DataFrame) -> None:
+    """100 MB that one engine takes are told of it and of no other, and a slow warm-up is not counted."""
+    megabytes = isolated.peak_memory_mb
+    assert 99 < megabytes[0] < 120
+    assert megabytes[1] < 50
+    assert isolated.seconds[2] < 0.5
+
+
+def test_crashes_are_rows(problem: pm.PruningProblem) -> None:
+    """An engine that is killed, leaves, or prints into the answer's stream harms neither the caller nor the next engine."""
+    table = compare(problem, LAM, [f"odd_engines:{name}" for name in ("die", "leave", "chat")])
+    assert list(table.status) == ["crashed", "crashed", "optimal"]
+    assert "killed by signal 9 (Killed), perhaps for want of memory" in table.note[0]
+    assert table.note[1] == "ended with exit status 3: last words"
+    assert table.value[:2].isna().all()
+
+
+def test_exceptions_are_rows(problem: pm.PruningProblem) -> None:
+    """An engine that raises has crashed, with the exception as note; so has one that says that it failed."""
+    assert alone(problem, "divide")[["status", "note"]].tolist() == ["crashed", "ZeroDivisionError: division by zero"]
+    assert alone(problem, "fail")[["status", "note"]].tolist() == ["crashed", "lost its basis"]
+    absent = compare(problem, LAM, ["no_such_module:engine"], isolate=False).iloc[0]
+    assert absent[["status", "note"]].tolist() == ["crashed", "ModuleNotFoundError: No module named 'no_such_module'"]
+
+
+def test_an_engine_that_does_not_look_at_the_clock_is_killed(problem: pm.PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Past its time limit and the grace an engine's process is ended."""
+    monkeypatch.setattr(comparison, "GRACE", 0.2)
+    row = compare(problem, LAM, ["odd_engines:sleep"], time_limit=0.3).iloc[0]
+    assert row.status == "time limit"
+    assert 0.5 <= row.seconds < 20
+    assert row.note.endswith("s after its time limit")
+
+
+def test_an_engine_that_never_begins_is_killed(problem: pm.PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Imports and warm-up have a limit of their own."""
+    monkeypatch.setattr(comparison, "START_UP", 0.1)
+    row = compare(problem, LAM, ["min_cut"]).iloc[0]
+    assert (row.status, row.note) == ("crashed", "killed: it had not begun to solve after 0.1 s")
+
+
+def test_figures_that_an_engine_reports(problem: pm.PruningProblem) -> None:
+    """Iterations, nodes and a fractional point are the engine's; what it does not have is empty."""
+    row = alone(problem, "report")
+    assert (row.integral, row.iterations, row.nodes) == (False, 7, 3)
+    row = alone(problem, "give_up")
+    assert (row.status, row.stopped, row.value, row.bound) == ("unknown", "time limit", math.inf, 0)
+    assert row[["integral", "splits", "cost"]].isna().all()
+    row = alone(problem, "fall_back")
+    assert (row.status, row.stopped) == ("optimal", "time limit")
+    assert row.integral is pd.NA
+
+
+def test_answers_are_not_trusted(problem: pm.PruningProblem) -> None:
+    """A bound above a pruning's value, one's own or another's, is told, and so is a pruning that keeps leaves."""
+    assert "is above" in alone(problem, "boast").note
+    names = ["odd_engines:boast", "brute_force", "min_cut"]
+    table = compare(two_trees(), LAM, names, isolate=False)
+    assert table.note[0].startswith("wrong bound: 1.1")
+    assert list(table.note[1:]) == ["", ""]
+    loose = compare(two_trees(), LAM, ["odd_engines:boast", "odd_engines:give_up"], isolate=False)
+    assert "its own pruning" in loose.note[0]
+    row = alone(problem, "lie")
+    assert row.status == "crashed"
+    assert row.note.startswith("what it returned is no pruning: kept: node")
+
+
+def test_a_bound_above_anothers_value_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that proves too much for a worse pruning contradicts the engine that found a better one."""
+
+    def roots(problem: pm.PruningProblem, lam: float, *, time_limit: float = math.inf) -> pm.Solution:
+        pruning = pm.Pruning.all_roots(problem)
+        return pm.Solution(problem, lam, pruning, pruning.value(lam), pruning.value(lam))
+
+    monkeypatch.setitem(pm.SOLVERS, "roots", roots)
+    table = compare(two_trees(), LAM, ["roots", "min_cut"], isolate=False)
+    assert table.note[0].endswith("the value of the pruning of min_cut")
+    assert table.note[1] == ""
+
+
+def test_all_engines_by_default() -> None:
+    """Without a choice all of SOLVERS run, on the same instance, and none contradicts another."""
+    table = compare(two_trees(), 0.05, isolate=False)
+    assert list(table.solver) == list(pm.SOLVERS)
+    assert not table.note.str.contains("wrong bound").any()
+    assert set(table.status) <= {"optimal", "feasible", "refused"}
+    assert table.value[table.status == "optimal"].max() == pytest.approx(table.value.min(), rel=1e-6)
+
+
+def test_random_instances_and_exact_lambda() -> None:
+    """On instances with everything that can occur, and for a fraction, min_cut and brute force agree in every figure."""
+    for seed in range(5):
+        table = compare(random_problem(seed), Fraction(1, 3), ["min_cut", "brute_force"], isolate=False)
+        assert list(table.status) == ["optimal", "optimal"]
+        assert table.loc[0, ["value", "cost", "error", "splits"]].equals(table.loc[1, ["value", "cost", "error", "splits"]])
+
+
+def test_a_sparse_cost_sample() -> None:
+    """A regression forest whose cost sample is a sparse matrix is solved in another process as in this one."""
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(4, max_depth=4, random_state=0).fit(X[:300], y[:300])
+    problem = pm.problem_from_forest(forest, sparse.csr_array(X[300:]), costs=1)
+    there, here = compare(problem, 50, ["min_cut"]), compare(problem, 50, ["min_cut"], isolate=False)
+    same = [c for c in TYPES if c not in ("seconds", "peak_memory_mb")]
+    pd.testing.assert_frame_equal(there[same], here[same])
+
+
+BAD = {
+    "unknown": ((LAM, ["min_cut", "mincut"]), {}, r"there is no solver 'mincut'; there are min_cut, "),
+    "none": ((LAM, []), {}, "solvers is empty; name at least one of min_cut"),
+    "text": ((LAM, "min_cut"), {}, r"solvers is the text 'min_cut'; give a list"),
+    "negative": ((-1.0,), {}, "lam is -1.0, negative"),
+    "NaN": ((math.nan,), {}, "lam is nan"),
+    "infinite": ((math.inf,), {}, "lam is inf"),
+    "no time": ((LAM,), {"time_limit": -1}, "time_limit is -1; give seconds >= 0"),
+    "NaN time": ((LAM,), {"time_limit": math.nan}, "time_limit is nan"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_arguments_are_refused_before_any_process_starts(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unknown names, none, and numbers that make no sense are named at once."""
+    arguments, options, message = BAD[case]
+    monkeypatch.setattr(subprocess, "Popen", None)
+    with pytest.raises(pm.InvalidInputError, match=message):
+        compare(two_trees(), *arguments, **options)
+
+
+def test_what_cannot_be_sent_is_refused() -> None:
+    """An instance that cannot be pickled is refused with a remedy that works; so is an engine that only this process knows."""
+    problem = replace(two_trees(), X=lambda: 0)
+    with pytest.raises(pm.InvalidInputError, match=r"problem cannot be sent to other processes .* take isolate=False"):
+        compare(problem, LAM, ["min_cut"])
+    assert compare(problem, LAM, ["min_cut"], isolate=False).status[0] == "optimal"
+    with pytest.raises(pm.InvalidInputError, match=r"'mine' is in the SOLVERS of another process only; name it as"):
+        find_engine("mine")
+
+
+@pytest.mark.parametrize("engine", ["ctrl_c", "interrupted"])
+def test_ctrl_c_in_this_process(problem: pm.PruningProblem, engine: str) -> None:
+    """With isolate=False Ctrl-C is no crash of an engine: it ends the comparison."""
+    with pytest.raises(pm.InterruptedSolveError):
+        alone(problem, engine)
+
+
+SCRIPT = """
+import sys
+import prunemodels as pm
+from formulations.papers import two_trees
+try:
+    print(pm.compare(two_trees(), 0.01, [ENGINE]).status[0])
+except pm.InterruptedSolveError as stop:
+    print(stop, flush=True)
+    sys.stdin.read()  # the process goes on
+"""
+
+
+def environment(tmp_path: Path, odd_engines: Path) -> dict[str, str]:
+    """Of a script: temporary files in a folder of the test's own, nothing on the path but ours."""
+    (tmp_path / "temporary").mkdir()
+    names = {"TMPDIR": tmp_path / "temporary", "ODD_PID": tmp_path / "pid", "PYTHONPATH": f"{ROOT}{os.pathsep}{odd_engines}"}
+    return {**os.environ, **{k: str(v) for k, v in names.items()}}
+
+
+@pytest.mark.parametrize("way", ["file", "stdin"])
+def test_no_guard_is_needed(tmp_path: Path, odd_engines: Path, way: str) -> None:
+    """A script without ``if __name__ == "__main__"``, and the input of a prompt, compare in other processes."""
+    code = SCRIPT.replace("ENGINE", "'min_cut'")
+    (tmp_path / "script.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, "script.py" if way == "file" else "-"],
+        input=code,
+        cwd=tmp_path,
+        env=environment(tmp_path, odd_engines),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("optimal\n", "")
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not yet collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_for(condition: object) -> None:
+    end = time.monotonic() + 30
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, and only Linux ends children with their parent")
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_no_process_and_no_file_stays(tmp_path: Path, odd_engines: Path, stop: signal.Signals) -> None:
+    """After Ctrl-C, which raises InterruptedSolveError, and even if the caller is killed, the engine's process and files go."""
+    code = SCRIPT.replace("ENGINE", "'odd_engines:sleep'")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=environment(tmp_path, odd_engines),
+        stdin=pipe,
+        stdout=pipe,
+        text=True,
+        start_new_session=True,
+    ) as script:
+        wait_for((tmp_path / "pid").exists)
+        pid = int((tmp_path / "pid").read_text())
+        assert is_alive(pid)
+        if stop == signal.SIGINT:
+            os.killpg(script.pid, stop)  # as a terminal does: to the engine's process as well
+        else:
+            script.send_signal(stop)
+        assert script.stdout is not None
+        said = script.stdout.readline()
+        wait_for(lambda: not is_alive(pid))
+        assert is_alive(script.pid) == (stop == signal.SIGINT)
+        assert list((tmp_path / "temporary").iterdir()) == []
+    expected = "interrupted while odd_engines:sleep was solving; nothing was changed\n"
+    assert said == (expected if stop == signal.SIGINT else "")
+    assert script.returncode == (0 if stop == signal.SIGINT else -signal.SIGKILL)
+
+
+def test_progress_names_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    """With progress=True stderr says which engine runs; without it, nothing."""
+    compare(two_trees(), LAM, ["min_cut", "brute_force"], isolate=False, progress=True)
+    assert "running brute_force (2 of 2)" in capsys.readouterr().err
+    compare(two_trees(), LAM, ["min_cut"], isolate=False)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_peak_memory() -> None:
+    """The peak of a block counts what was freed before its end, and not what was freed before its start."""
+    np.ones(40_000_000).sum()
+    with PeakMemory() as peak:
+        np.ones(10_000_000).sum()
+    assert peak.bytes is not None
+    assert 79e6 < peak.bytes < 120e6
+
+
+def test_peak_memory_without_proc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where there is no /proc, the process's peak so far is the measure: what stays below it is not seen."""
+    monkeypatch.setattr(memory, "STATUS", tmp_path / "absent" / "status")
+    monkeypatch.setattr(memory, "RESET", tmp_path / "absent" / "clear_refs")
+    with PeakMemory() as peak:
+        pass
+    assert peak.bytes == 0
+    monkeypatch.setitem(sys.modules, "resource", None)
+    with PeakMemory() as peak:
+        pass
+    assert peak.bytes is None

@@ -1,0 +1,435 @@
+"""Held-out costs are those of other rows, and a certified budget is met as often as stated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import prunemodels as pm
+from formulations import PruningProblem
+from prunemodels.evaluation.certified_budget import budget_for_confidence, costs_along
+from prunemodels.evaluation.held_out import held_out_cost, held_out_error, hold_out, largest_row_cost, on_other_rows, row_costs
+from prunemodels.evaluation.mean_bounds import Method, upper_bound
+from tests.instances import Node, ensemble_of, plain_errors, random_problem
+
+
+def two_stumps(X: list[list[float]], **options: Any) -> PruningProblem:
+    """A stump on feature 0 (price 3), a tree on feature 1 (price 5) and then, where x_1 > 0.5, on 0."""
+    deep = Node(8, 1, 0.5, Node(1), Node(4, 0, 0.5, Node(0), Node(1)))
+    ensemble, error = ensemble_of([Node(6, 0, 0.5, Node(1), Node(1)), deep], 2)
+    costs = pm.CostItems.plain([3, 5])
+    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.array(X), costs, **options)
+
+
+def test_the_costs_of_rows_by_hand() -> None:
+    """Unpruned, every row buys both features and is asked 2 questions, 3 where x_1 > 0.5; without the stump only those buy 0."""
+    problem = two_stumps([[0, 0], [0, 1]], evaluation_cost=0.25)
+    unpruned = pm.Pruning.unpruned(problem)
+    np.testing.assert_array_equal(row_costs(unpruned), [8 + 0.5, 8 + 0.75])
+    kept = unpruned.kept.copy()
+    kept[0] = False
+    np.testing.assert_array_equal(row_costs(pm.Pruning(problem, kept)), [5 + 0.25, 8 + 0.5])
+    assert largest_row_cost(problem, unpruned.kept) == 8 + 0.75
+    assert largest_row_cost(problem, kept) == 8 + 0.5
+    assert largest_row_cost(problem, np.zeros_like(kept)) == 0
+
+
+def test_largest_cost_counts_what_no_row_has_reached() -> None:
+    """The most that a row can pay is read off the trees: the cost sample of one row with x_1 = 0 hides the second question."""
+    problem = two_stumps([[0, 0]], evaluation_cost=0.25)
+    kept = pm.Pruning.unpruned(problem).kept.copy()
+    kept[0] = False
+    assert row_costs(pm.Pruning(problem, kept)).tolist() == [5.25]
+    assert largest_row_cost(problem, kept) == 8.5
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_rows_add_up_to_the_prunings_cost(seed: int) -> None:
+    """On random instances the weighted mean of the rows, and what is paid once, is the pruning's cost; none pays more than M."""
+    problem = random_problem(seed)
+    for pruning in (pm.pruning_path(problem)[0], pm.Pruning.unpruned(problem)):
+        x = row_costs(pruning)
+        once = float(problem.costs.price[pruning.bought_once].sum())
+        assert np.average(x, weights=problem.weights) + once == pytest.approx(pruning.cost, abs=1e-12)
+        assert x.max() <= largest_row_cost(problem, pruning.kept) + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+def test_costs_along_the_path_are_those_of_its_rows(seed: int, ties: Any) -> None:
+    """Walking the path on other rows gives, row by row, what each pruning costs there; and they only rise."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    others = on_other_rows(problem, rng.integers(0, 5, (7, problem.ensemble.n_features)).astype(float))
+    path = pm.pruning_path(problem, ties=ties)
+    before = np.full(7, -math.inf)
+    walked = 0
+    for k, x, once in costs_along(path, others):
+        pruning = pm.Pruning(others, path[k].kept)
+        np.testing.assert_allclose(x, row_costs(pruning), atol=1e-12)
+        assert once == pytest.approx(float(problem.costs.price[pruning.bought_once].sum()))
+        assert (x >= before - 1e-12).all()
+        before = x
+        walked += 1
+    assert walked == len(path)
+
+
+X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
+
+
+@pytest.fixture(scope="module")
+def forest() -> RandomForestClassifier:
+    return RandomForestClassifier(5, max_depth=5, random_state=0).fit(X[:200], Y[:200])
+
+
+@pytest.fixture(scope="module")
+def path(forest: RandomForestClassifier) -> pm.PruningPath:
+    return pm.pruning_path(pm.problem_from_forest(forest, X[200:350], costs=np.arange(30) / 4, evaluation_cost=0.1))
+
+
+def test_held_out_cost_is_that_of_evaluate(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
+    """The mean is `evaluate`'s cost on the same rows, from the pruning as from the pruned forest; the error is its error."""
+    pruning = path[len(path) // 2]
+    pruned = pm.apply_pruning(pruning, forest)
+    measured = pm.evaluate(pruned, X[350:], Y[350:], costs=np.arange(30) / 4, evaluation_cost=0.1)
+    own = held_out_cost(pruning, X[350:])
+    other = held_out_cost(pruned, X[350:], costs=np.arange(30) / 4, evaluation_cost=0.1)
+    assert own == other
+    assert own.mean == pytest.approx(measured.cost)
+    assert own.low < own.mean < own.high
+    assert (own.n, own.confidence, own.method, own.paid_once) == (219, 0.95, "t", 0)
+    held_out = hold_out(pruning, forest, X[350:], Y[350:])
+    assert held_out.cost == own
+    assert held_out.error is not None
+    assert held_out.error.mean == measured.error
+    assert hold_out(pruning, forest, X[350:]).error is None
+
+
+def test_other_prices_may_be_asked_for(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
+    """Prices and evaluation given beside a pruning take the place of its problem's."""
+    pruning = path[0]
+    plain = held_out_cost(pruning, X[350:], costs=1, evaluation_cost=0)
+    pruned = pm.apply_pruning(pruning, forest)
+    assert plain.mean == pytest.approx(pm.evaluate(pruned, X[350:], Y[350:], costs=1).features)
+    assert held_out_cost(pruned, X[350:], costs=1) == plain
+    dearer = held_out_cost(pruning, X[350:], costs=1)
+    assert dearer.mean == pytest.approx(pm.evaluate(pruned, X[350:], Y[350:], costs=1, evaluation_cost=0.1).cost)
+
+
+def test_intervals_of_rows() -> None:
+    """The interval is that of the rows' costs, moved by what is paid once for all."""
+    items = pm.CostItems.from_items({"a": 3, "licence": 7, "b": 5}, [["a", "licence"], ["b"]], once=["licence"])
+    problem = two_stumps([[0, 0]])
+    ensemble, errors = problem.ensemble, problem.errors
+    priced = PruningProblem.build(ensemble, errors, np.zeros((1, 2)), items)
+    kept = pm.Pruning.unpruned(priced).kept.copy()
+    kept[0] = False  # the stump on a: it is asked in the second tree, where x_1 > 0.5
+    rows = np.array([[0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+    cost = held_out_cost(pm.Pruning(priced, kept), rows, method="hoeffding", confidence=0.9)
+    half = 8 * math.sqrt(math.log(20) / 10)
+    assert (cost.paid_once, cost.largest, cost.n) == (7, 8, 5)
+    assert cost.mean == pytest.approx(7 + 5 + 3 * 2 / 5)
+    assert cost.high == pytest.approx(7 + min(8, 6.2 + half))
+    assert cost.low == pytest.approx(7 + max(0.0, 6.2 - half))
+    assert cost.low >= 7
+
+
+def test_weights_of_held_out_rows(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
+    """A weight of two is a row twice in the mean; rows of weight 0 are not there; equal weights change nothing."""
+    pruning = path[0]
+    weights = np.ones(219)
+    weights[:9], weights[9:20] = 0, 2
+    weighted = held_out_cost(pruning, X[350:], sample_weight=weights)
+    repeated = held_out_cost(pruning, X.iloc[[*range(359, 370), *range(359, 569)]])
+    assert weighted.mean == pytest.approx(repeated.mean)
+    assert weighted.n == 210
+    assert held_out_cost(pruning, X[350:], sample_weight=np.full(219, 3.0)) == held_out_cost(pruning, X[350:])
+    with pytest.raises(pm.InvalidInputError, match="'betting' holds for draws of equal weight"):
+        held_out_cost(pruning, X[350:], sample_weight=weights, method="betting")
+
+
+def test_errors_of_regressors_and_their_interval() -> None:
+    """A regressor's held-out error is its mean squared error, by Student's interval only."""
+    data, target = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(3, max_depth=3, random_state=0).fit(data[:200], target[:200])
+    squares = (forest.predict(data[200:]) - target[200:]) ** 2
+    error = held_out_error(forest, data[200:], target[200:])
+    assert error.mean == pytest.approx(squares.mean())
+    assert error.high == pytest.approx(upper_bound(squares, math.inf, 0.025, "t"))
+    with pytest.raises(pm.InvalidInputError, match="cannot exceed a known number"):
+        held_out_error(forest, data[200:], target[200:], method="hoeffding")
+    with pytest.raises(pm.InvalidInputError, match=r"y has shape \(5,\), X has 242 rows"):
+        held_out_error(forest, data[200:], target[:5])
+
+
+def test_error_rates_are_bounded_by_one(forest: RandomForestClassifier) -> None:
+    """A classifier's error can have a distribution-free interval: of draws in [0, 1]."""
+    wrong = (forest.predict(X[200:]) != Y[200:]).to_numpy(dtype=float)
+    error = held_out_error(forest, X[200:], Y[200:], method="betting")
+    assert error.mean == wrong.mean()
+    assert error.high == upper_bound(wrong, 1.0, 0.025, "betting")
+
+
+def test_refused_held_out_rows(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
+    """A forest without prices, shuffled columns, too few rows and strange confidences are refused."""
+    with pytest.raises(pm.InvalidInputError, match="costs is missing: a forest has no prices"):
+        held_out_cost(forest, X[350:])
+    with pytest.raises(pm.InvalidInputError, match="select the columns in the training order"):
+        held_out_cost(path[0], X.iloc[350:, ::-1])
+    with pytest.raises(pm.InvalidInputError, match="at least 2 examples"):
+        held_out_cost(path[0], X[350:351])
+    with pytest.raises(pm.InvalidInputError, match=r"confidence is 1\.5"):
+        held_out_cost(path[0], X[350:], confidence=1.5)
+    with pytest.raises(pm.InvalidInputError, match="method is 'z'"):
+        held_out_cost(path[0], X[350:], method="z")  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Population:
+    """All rows there are, a forest grown on others, and a budget a hair below the true cost of one pruning of its path."""
+
+    forest: RandomForestClassifier
+    rows: np.ndarray
+    costs: list[float]
+    problem: PruningProblem
+    path: pm.PruningPath
+    budget: float
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        return self.rows[rng.integers(len(self.rows), size=n)]
+
+    def meets(self, pruning: pm.Pruning) -> bool:
+        """Whether the true mean cost is within the budget."""
+        return pm.Pruning(self.problem, pruning.kept).cost <= self.budget
+
+
+def population_of(data: np.ndarray, forest: RandomForestClassifier, costs: list[float], share: float) -> Population:
+    """The budget is just below the breakpoint that costs about a share of the whole."""
+    problem = pm.problem_from_forest(forest, data[500:], costs=costs)
+    path = pm.pruning_path(problem, certificate=False)
+    near = int(np.argmin(np.abs(path.cost - share * path.cost[0])))
+    return Population(forest, data[500:], costs, problem, path, float(path.cost[near]) * 0.9999)
+
+
+@cache
+def population() -> Population:
+    """A path with breakpoints on either side of the budget."""
+    data, labels = make_classification(4000, 12, n_informative=8, class_sep=0.5, random_state=2)
+    forest = RandomForestClassifier(6, max_depth=4, max_features=1, random_state=0).fit(data[:500], labels[:500])
+    return population_of(data, forest, np.random.default_rng(2).choice([0.1, 0.5, 1, 3, 10, 30], 12).tolist(), 0.46)
+
+
+@cache
+def worst_case() -> Population:
+    """All cheaper prunings are far cheaper: each sample's test comes to the first that must not be taken, only just too dear."""
+    data, labels = make_classification(4000, 12, n_informative=8, random_state=0)
+    forest = RandomForestClassifier(6, max_depth=5, max_features=2, random_state=0).fit(data[:500], labels[:500])
+    return population_of(data, forest, [1, 2, 3, 4, 5, 6, 1, 1, 1, 1, 1, 9], 0.5)
+
+
+def misled(p: Population) -> tuple[PruningProblem, pm.PruningPath]:
+    """A cost sample by which a pruning fits the budget that does not fit it in the population, and its path."""
+    for seed in range(100):
+        problem = pm.problem_from_forest(p.forest, p.sample(np.random.default_rng(seed), 300), costs=p.costs)
+        path = pm.pruning_path(problem, certificate=False)
+        if not p.meets(path.at_cost(p.budget)):
+            return problem, path
+    raise AssertionError("no sample misleads")
+
+
+REPEATS = 300
+
+
+def tolerance(confidence: float) -> float:
+    """Three standard deviations of the share of successes."""
+    return 3 * math.sqrt(confidence * (1 - confidence) / REPEATS)
+
+
+@pytest.mark.parametrize("method", ["betting", "bernstein", "hoeffding"])
+@pytest.mark.parametrize("n", [20, 150])
+def test_a_fixed_path_is_certified_as_often_as_stated(method: Method, n: int) -> None:
+    """Rows that chose too dear a pruning: over 300 certifying samples the one taken meets the budget in 80 % or more."""
+    p = worst_case()
+    problem, path = misled(p)
+    met = 0
+    for seed in range(REPEATS):
+        rng = np.random.default_rng(seed)
+        rows = p.sample(rng, n)
+        found = budget_for_confidence(
+            problem, p.budget, confidence=0.8, X_certify=rows, path=path, method=method, random_state=rng
+        )
+        assert found.upper_bound <= p.budget
+        met += p.meets(found.pruning)
+    assert met / REPEATS >= 0.8 - tolerance(0.8)
+
+
+def test_the_stated_confidence_is_reached_on_repeated_splits_and_not_without() -> None:
+    """Samples of 80 rows, each split: 90 % of the certified prunings meet the budget, of those that merely fit far fewer."""
+    p = worst_case()
+    met = naive = 0
+    for seed in range(REPEATS):
+        rng = np.random.default_rng(seed)
+        problem = pm.problem_from_forest(p.forest, p.sample(rng, 80), costs=p.costs)
+        found = budget_for_confidence(problem, p.budget, confidence=0.9, random_state=rng)
+        met += p.meets(found.pruning)
+        naive += p.meets(pm.pruning_path(problem, certificate=False).at_cost(p.budget))
+    assert met / REPEATS >= 0.9 - tolerance(0.9)
+    assert naive / REPEATS < 0.9 - 2 * tolerance(0.9)
+
+
+def test_with_many_rows_little_of_the_budget_is_lost() -> None:
+    """From 20 to 3,000 certifying rows the pruning taken comes nearer to the budget, and the smaller budget to B."""
+    p = population()
+    costs = []
+    for n in (20, 3000):
+        rows = p.sample(np.random.default_rng(0), n)
+        found = budget_for_confidence(p.problem, p.budget, X_certify=rows, path=p.path, random_state=0)
+        assert found.smaller_budget == found.pruning.exact_cost
+        costs.append(found.smaller_budget)
+    assert costs[0] < costs[1] <= p.budget
+    dearest_within = max(c for c in p.path.exact_cost if c <= p.budget)
+    assert costs[1] >= dearest_within * Fraction(9, 10)
+
+
+def test_the_rule_is_the_last_before_the_first_failure() -> None:
+    """What is taken is the path's row before the first whose bound, computed here, is past the budget, with its own figures."""
+    p = population()
+    rows = p.sample(np.random.default_rng(7), 1500)
+    others = on_other_rows(p.problem, rows)
+    found = budget_for_confidence(p.problem, p.budget, X_certify=rows, path=p.path, method="hoeffding", confidence=0.7)
+    expected, tested = pm.Pruning.all_roots(p.problem), 0
+    for k in reversed(range(len(p.path))):
+        tested += 1
+        x = row_costs(pm.Pruning(others, p.path[k].kept))
+        u = upper_bound(x, largest_row_cost(others, p.path[k].kept), 0.3, "hoeffding")
+        if u > p.budget:
+            break
+        expected, bound, mean = p.path[k], u, x.mean()
+    np.testing.assert_array_equal(found.pruning.kept, expected.kept)
+    assert 0 < expected.n_splits < p.path[0].n_splits
+    assert found.tested == tested
+    assert found.upper_bound == pytest.approx(bound)
+    assert found.certified_cost == pytest.approx(mean)
+    assert found.budget == Fraction(repr(p.budget))
+    assert (found.confidence, found.method, found.n_choosing, found.n_certifying) == (0.7, "hoeffding", 3500, 1500)
+    assert found.path is p.path
+    assert "with confidence 0.7" in repr(found)
+
+
+def test_it_fits_the_rows_that_chose_it() -> None:
+    """Where the certifying rows are cheap by chance, the cost of the choosing rows still holds the pruning within the budget."""
+    tree = Node(8, 0, 0.5, Node(1), Node(4, 1, 0.5, Node(0), Node(1)))
+    ensemble, error = ensemble_of([tree], 2)
+    errors, costs = plain_errors(ensemble, error, 10.0), pm.CostItems.plain([1, 5])
+    cheap = np.zeros((400, 2))  # not asked the second question
+    for rows, cost in ((np.ones((5, 2)), 1), (cheap, 1), (np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0]]), Fraction(8, 3))):
+        problem = PruningProblem.build(ensemble, errors, rows, costs)
+        found = budget_for_confidence(problem, 4, X_certify=cheap, random_state=0)
+        assert found.smaller_budget == cost
+        assert found.certified_cost == 1
+
+
+def test_where_nothing_can_be_certified_there_are_the_roots() -> None:
+    """Whatever is kept costs 3 or more: smaller budgets take the forest of leaves, which needs no test."""
+    problem = two_stumps([[0, 0], [0, 1], [1, 0], [1, 1]])
+    for budget, rows in ((2.9, 3), (2.9, 1000), (0, 1000)):
+        found = budget_for_confidence(problem, budget, X_certify=np.zeros((rows, 2)), random_state=0)
+        assert found.pruning.n_splits == 0
+        assert (found.smaller_budget, found.upper_bound, found.certified_cost) == (0, 0, 0)
+
+
+def test_a_split_that_no_choosing_row_reached_is_tested_too() -> None:
+    """Free on the choosing rows, dear on the others: it is not taken, though the path keeps it for every lambda."""
+    tree = Node(6, 0, 0.5, Node(1), Node(4, 1, 0.5, Node(1), Node(1)))
+    ensemble, error = ensemble_of([tree], 2)
+    costs = pm.CostItems.plain([0, 5])
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((4, 2)), costs)
+    path = pm.pruning_path(problem)
+    assert path[len(path) - 1].n_splits == 2
+    found = budget_for_confidence(problem, 1, X_certify=np.ones((50, 2)), random_state=0)
+    assert found.pruning.n_splits == 0
+    assert found.tested == 1
+
+
+def test_items_paid_once_count_in_full() -> None:
+    """A licence of 7 beside rows of 5: nothing fits 11.9, and all that needs it is certified from 12 on."""
+    items = pm.CostItems.from_items({"b": 5, "licence": 7, "a": 100}, [["a"], ["b", "licence"]], once=["licence"])
+    ensemble, error = ensemble_of([Node(8, 1, 0.5, Node(1), Node(1))], 2)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((4, 2)), items)
+    rows = np.zeros((30, 2))
+    assert budget_for_confidence(problem, 11.9, X_certify=rows, random_state=0).pruning.n_splits == 0
+    found = budget_for_confidence(problem, 12, X_certify=rows, random_state=0)
+    assert found.pruning.n_splits == 1
+    assert found.upper_bound == found.certified_cost == 12
+
+
+@pytest.mark.parametrize("kind", ["table", "array", "sparse", "list"])
+def test_every_kind_of_cost_sample_is_split(kind: str) -> None:
+    """Tables, arrays, sparse matrices and lists are split alike, by the seed alone; weights go with their rows."""
+    plain = X[200:].to_numpy()
+    rows: Any = {"table": X[200:], "array": plain, "sparse": sparse.csr_matrix(plain), "list": plain.tolist()}[kind]
+    forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(
+        X[:200] if kind == "table" else X[:200].to_numpy(), Y[:200]
+    )
+    weights = np.ones(369)
+    weights[:69] = 0  # left out of both parts
+    problem = pm.problem_from_forest(forest, rows, costs=1, sample_weight=weights)
+    found = budget_for_confidence(problem, 7, share=0.4, random_state=5)
+    assert (found.n_choosing, found.n_certifying) == (180, 120)
+    again = budget_for_confidence(problem, 7, share=0.4, random_state=5)
+    np.testing.assert_array_equal(found.pruning.kept, again.pruning.kept)
+    assert found.upper_bound == again.upper_bound
+    # the two parts are the sample: their mean cost is that of the whole
+    whole = pm.Pruning(problem, found.pruning.kept).cost
+    assert 0.6 * found.pruning.cost + 0.4 * found.certified_cost == pytest.approx(whole)
+    assert 6 < whole <= 7
+
+
+def test_weighted_samples_are_certified_by_students_bound() -> None:
+    """Unequal weights are refused by the bounds that cannot have them; t takes them, row by row."""
+    weights = np.where(np.arange(369) % 3, 1.0, 4.0)
+    forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X[:200], Y[:200])
+    problem = pm.problem_from_forest(forest, X[200:], costs=1, sample_weight=weights)
+    with pytest.raises(pm.InvalidInputError, match="use 't'"):
+        budget_for_confidence(problem, 7)
+    found = budget_for_confidence(problem, 7, method="t", random_state=0)
+    other = held_out_cost_of_certifying(problem, found.pruning, seed=0)
+    assert found.certified_cost == pytest.approx(other[0])
+    assert found.upper_bound == pytest.approx(other[1])
+
+
+def held_out_cost_of_certifying(problem: PruningProblem, pruning: pm.Pruning, seed: int) -> tuple[float, float]:
+    """Mean and upper 95 % end on the half that a seed certifies with, from the public pieces."""
+    shuffled = np.random.default_rng(seed).permutation(problem.n_rows)
+    certify = np.sort(shuffled[: round(0.5 * problem.n_rows)])
+    rows = X[200:].iloc[certify]
+    cost = held_out_cost(pruning, rows, sample_weight=problem.weights[certify], confidence=0.9)
+    return cost.mean, cost.high
+
+
+def test_what_cannot_be_certified_is_refused() -> None:
+    """Bad budgets, confidences, shares, methods, tiny samples, and a path that saw the certifying rows."""
+    problem = two_stumps([[0, 0], [0, 1], [1, 0], [1, 1]])
+    bad: list[tuple[dict[str, Any], str]] = [
+        ({"budget": -1}, "budget is -1, negative"),
+        ({"budget": math.nan}, "budget is nan"),
+        ({"confidence": 1}, "confidence is 1; give a number between 0 and 1"),
+        ({"confidence": 0}, "confidence is 0;"),
+        ({"share": 1.0}, "share is 1.0"),
+        ({"share": 0.2}, "4 rows at share 0.2 leave a part with less than 2"),
+        ({"share": 0.8}, "4 rows at share 0.8"),
+        ({"method": "z"}, "method is 'z'"),
+        ({"path": pm.pruning_path(problem)}, "path was chosen by all rows of the cost sample: leave it out"),
+    ]
+    for change, message in bad:
+        with pytest.raises(pm.InvalidInputError, match=message):
+            budget_for_confidence(problem, **({"budget": 1} | change))

@@ -1,0 +1,250 @@
+"""One sweep says of every row of a path what evaluating its forest would say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy import sparse
+
+import prunemodels as pm
+from formulations import PruningPath, PruningProblem
+from prunemodels.evaluation import path as path_evaluation
+from prunemodels.evaluation.held_out import on_other_rows, row_costs
+from prunemodels.evaluation.mean_bounds import standard_error
+from prunemodels.evaluation.path import PathEvaluation, evaluate_path
+from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.prunemodels.forest_kinds import KINDS, fitted, labels, rows, targets
+
+PRICES = [1, 2.5, 3, 0, 7.27]
+
+
+def two_stumps() -> PruningPath:
+    """A stump on feature 0 (price 3, gain 0.2) and one on feature 1 (price 5, gain 0.1)."""
+    ensemble, error = ensemble_of([Node(6, 0, 0.5, Node(1), Node(1)), Node(4, 1, 0.5, Node(1), Node(1))], 2)
+    value = np.array([[0.7, 0.3], [0.9, 0.1], [0.4, 0.6], [0.4, 0.6], [0.8, 0.2], [0.1, 0.9]])
+    ensemble = replace(ensemble, value=value, classes=np.array(["no", "yes"]))
+    problem = PruningProblem.build(
+        ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 2)), pm.CostItems.plain([3, 5]), evaluation_cost=0.25
+    )
+    return pm.pruning_path(problem)
+
+
+def test_two_stumps_by_hand() -> None:
+    """Errors, paired differences, and costs of three rows on three examples.
+
+    Votes for "no" and "yes", of the examples (0, 0) no, (1, 0) yes, (0, 1) yes:
+    both stumps: 1.7 0.3, 1.2 0.8, 1 1 (a tie goes to "no"); stump 0 alone: 1.3 0.7, 0.8 1.2, 1.3 0.7; roots: 1.1 0.9.
+    """
+    seen = evaluate_path(two_stumps(), [[0, 0], [1, 0], [0, 1]], ["no", "yes", "yes"])
+    np.testing.assert_allclose(seen.cost, [8.5, 3.25, 0], atol=1e-12)
+    np.testing.assert_allclose(seen.cost_se, 0, atol=1e-12)
+    np.testing.assert_allclose(seen.error, [2 / 3, 1 / 3, 2 / 3])
+    np.testing.assert_allclose(seen.error_se, [1 / 3] * 3)  # 3/2 * 2/3 under the root, over 3
+    assert seen.best == 1
+    np.testing.assert_allclose(seen.increase, [0, -1 / 3, 0], atol=1e-15)
+    np.testing.assert_allclose(seen.increase_se, [0, 1 / 3, 0], atol=1e-15)  # only the example (1, 0) differs
+    np.testing.assert_allclose(seen.above_best, [1 / 3, 0, 1 / 3], atol=1e-15)
+    np.testing.assert_allclose(seen.above_best_se, [1 / 3, 0, 1 / 3], atol=1e-15)
+    assert (seen.n, seen.unpruned_cost, seen.unpruned_error) == (3, 8.5, pytest.approx(2 / 3))
+    assert list(seen.to_frame().columns[:3]) == ["lambda", "cost", "cost_se"]
+    assert repr(seen) == "PathEvaluation(3 examples, 3 rows: least error 0.3333 at cost 3.25, unpruned 0.6667 at 8.5)"
+
+
+def test_of_equal_errors_the_cheapest_is_best() -> None:
+    """Where every row errs alike, `best` is the last; also where weights leave the sums to differ by rounding."""
+    path = two_stumps()
+    assert evaluate_path(path, [[0, 0], [0, 0]], ["no", "no"]).best == 2
+    for a, b in ((0.1, 0.2), (0.1, 0.7), (0.2, 0.4), (0.7, 0.1), (1.1, 2.2)):  # row 1 errs on c alone, the others on a and b
+        seen = evaluate_path(path, [[1, 0]] * 3, ["yes", "yes", "no"], sample_weight=[a, b, round(a + b, 1)])
+        assert seen.best == 2
+
+
+def voting_path(seed: int, task: str, ties: Any) -> PruningPath:
+    """A random instance whose nodes predict tenths, so that votes tie up to the order of their sums."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    n = problem.ensemble.n_nodes
+    if task == "regression":
+        ensemble = replace(problem.ensemble, value=rng.normal(size=(n, 1)), task="regression", classes=None)
+    else:
+        ensemble = replace(problem.ensemble, value=rng.integers(0, 8, (n, 3)) / 10, classes=np.array(["a", "b", "c"]))
+    return pm.pruning_path(replace(problem, ensemble=ensemble), ties=ties)
+
+
+def predict(path: PruningPath, kept: NDArray[np.bool_], X: NDArray[np.float64], vote: str) -> NDArray[Any]:
+    """Walk every row down every pruned tree, and add the trees up in their order."""
+    e = path.problem.ensemble
+    predicted = []
+    for x in X.astype(np.float32):
+        total = np.zeros(e.value.shape[1])
+        for root in e.roots.tolist():
+            h = root
+            while kept[h]:
+                h = e.left[h] if x[e.feature[h]] <= e.threshold[h] else e.right[h]
+            total += np.eye(len(total))[e.value[h].argmax()] if vote == "majority" else e.value[h]
+        mean = total / e.n_trees
+        predicted.append(mean[0] if e.task == "regression" else mean.argmax())
+    return np.array(predicted)
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+@pytest.mark.parametrize(("task", "vote"), [("classification", "mean"), ("classification", "majority"), ("regression", "mean")])
+@pytest.mark.parametrize("seed", range(25))
+def test_every_number_is_that_of_the_definition(seed: int, task: str, vote: Any, ties: Any) -> None:
+    """On random instances with items of all kinds, weights and ties, all arrays are what single rows give, one by one."""
+    path = voting_path(seed, task, ties)
+    rng = np.random.default_rng(seed + 1000)
+    X = rng.integers(0, 5, (9, path.problem.ensemble.n_features)).astype(float)
+    w = rng.choice([0.0, 0.5, 1, 3], 9)
+    w[:2] = 1
+    y = rng.normal(size=9) if task == "regression" else rng.choice(["a", "b", "c", "of no tree"], 9)
+    y[0] = y[0] if task == "regression" else "a"
+    others = on_other_rows(path.problem, X, w)
+    counted = np.flatnonzero(w)
+    losses, costs, once = [], [], []
+    for kept in [path.problem.ensemble.is_split, *(pruning.kept for pruning in path)]:
+        predicted = predict(path, kept, X[counted], vote)
+        wrong = (predicted - y[counted]) ** 2 if task == "regression" else np.array(list("abc"))[predicted] != y[counted]
+        losses.append(wrong.astype(float))
+        pruning = pm.Pruning(others, kept)
+        costs.append(row_costs(pruning))
+        once.append(float(others.costs.price[pruning.bought_once].sum()))
+    seen = evaluate_path(path, X, y, sample_weight=w, vote=vote)
+    v = w[counted]
+    assert [seen.unpruned_error, *seen.error] == pytest.approx([np.average(loss, weights=v) for loss in losses], abs=1e-12)
+    assert [seen.unpruned_cost, *seen.cost] == pytest.approx(
+        [np.average(x, weights=v) + c for x, c in zip(costs, once, strict=True)], abs=1e-12
+    )
+    assert seen.error_se == pytest.approx([standard_error(loss, v) for loss in losses[1:]], abs=1e-6)
+    assert seen.cost_se == pytest.approx([standard_error(x, v) for x in costs[1:]], abs=1e-6)
+    assert seen.increase_se == pytest.approx([standard_error(loss - losses[0], v) for loss in losses[1:]], abs=1e-6)
+    best = losses[1 + seen.best]
+    assert seen.above_best_se == pytest.approx([standard_error(loss - best, v) for loss in losses[1:]], abs=1e-6)
+    assert seen.increase == pytest.approx(seen.error - seen.unpruned_error, abs=1e-15)
+    assert seen.above_best.min() >= -1e-12
+    assert seen.above_best_se[seen.best] == 0
+    assert seen.n == len(counted)
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_evaluating_every_pruned_forest(kind: str, ties: Any) -> None:
+    """For every kind of forest, errors are those of `evaluate` on the pruned forest, a classifier's bit for bit; so are costs."""
+    f = fitted(kind)
+    prices: dict[str, Any] = {"costs": PRICES, "evaluation_cost": 0.1}
+    path = pm.pruning_path(pm.problem_from_forest(f.forest, f.X, **prices), ties=ties)
+    X: Any = rows(150, seed=9, missing=0.2 if "missing values" in kind else 0)
+    y = labels(X, list(f.forest.classes_), seed=3) if hasattr(f.forest, "classes_") else targets(X, 3)
+    X = pd.DataFrame(X, columns=f.X.columns) if hasattr(f.X, "columns") else X
+    seen = evaluate_path(path, X, y)
+    exact = 0 if hasattr(f.forest, "classes_") else 1e-14
+    for k in range(0, len(path), 1 + len(path) // 8):
+        one = pm.evaluate(pm.apply_pruning(path[k], f.forest), X, y, **prices)
+        assert seen.error[k] == pytest.approx(one.error, rel=0, abs=exact)
+        assert seen.cost[k] == pytest.approx(one.cost, rel=0, abs=1e-10)
+    unpruned = pm.evaluate(f.forest, X, y, **prices)
+    assert seen.unpruned_error == pytest.approx(unpruned.error, rel=0, abs=exact)
+    assert seen.unpruned_cost == pytest.approx(unpruned.cost, abs=1e-10)
+
+
+def test_ties_fall_as_the_sums_over_the_trees_round() -> None:
+    """Where two classes tie up to rounding, sums in the order of the trees decide, as in scikit-learn: not what moved them there.
+
+    0.3 + 0.2 + 0.1 is 0.6 and 0.1 + 0.2 + 0.3 is 0.6000000000000001. Sums that moved from leaf to root round otherwise.
+    """
+    seen = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        trees = [Node(2.0 + t, 0, 0.5, Node(0), Node(0)) for t in range(4)]
+        ensemble, error = ensemble_of(trees, 1)
+        first = rng.integers(1, 6, ensemble.n_nodes) / 10
+        second = rng.integers(1, 6, ensemble.n_nodes) / 10
+        ensemble = replace(ensemble, value=np.stack([first, second], axis=1), classes=np.array([0, 1]))
+        problem = PruningProblem.build(
+            ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 1)), pm.CostItems.plain([0]), evaluation_cost=1
+        )
+        path = pm.pruning_path(problem)
+        assert len(path) == 5
+        expected = [predict(path, pruning.kept, np.zeros((1, 1)), "mean")[0] for pruning in path]
+        seen.append(evaluate_path(path, np.zeros((1, 1)), [0]).error.tolist() == expected)
+    assert all(seen)
+
+
+def arrays(seen: PathEvaluation) -> NDArray[np.float64]:
+    return seen.to_frame().to_numpy()
+
+
+@pytest.mark.parametrize("kind", ["random forest, 3 string labels", "regression forest"])
+def test_blocks_of_rows_add_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taken in blocks of a few rows, from a dense or a sparse matrix, the examples give the same numbers."""
+    f = fitted(kind)
+    items = pm.CostItems.from_items({"a": 2, "b": 3, "licence": 5}, [["a"], ["a", "b"], ["b"], ["licence"], ["a"]], ["licence"])
+    path = pm.pruning_path(pm.problem_from_forest(f.forest, f.X, costs=items, evaluation_cost=[0, 1, 0, 0.5, 0]))
+    X = rows(100, seed=4)
+    y = labels(X, list(f.forest.classes_)) if hasattr(f.forest, "classes_") else targets(X)
+    whole = evaluate_path(path, X, y)
+    routed = []
+    monkeypatch.setattr(path_evaluation, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(path_evaluation, "route", lambda e, block: routed.append(len(block)) or pm_route(e, block))
+    for table in (X, sparse.csc_matrix(X)):
+        np.testing.assert_allclose(arrays(evaluate_path(path, table, y)), arrays(whole), atol=1e-7)
+    assert max(routed) < 30
+
+
+pm_route = path_evaluation.route
+
+
+def test_labels_that_no_tree_knows_are_errors() -> None:
+    """As in `evaluate`, a label that the forest was not trained on is never predicted."""
+    path = two_stumps()
+    assert evaluate_path(path, [[0, 0], [0, 0]], ["no", "perhaps"]).error.tolist() == [0.5] * 3
+
+
+def test_a_single_example_has_no_standard_error() -> None:
+    """Of one example the errors are known, their standard errors are NaN."""
+    seen = evaluate_path(two_stumps(), [[0, 0], [1, 1]], ["no", "yes"], sample_weight=[2, 0])
+    assert seen.n == 1
+    assert seen.error.tolist() == [0, 0, 0]
+    assert np.isnan(seen.above_best_se).all()
+    assert np.isnan(seen.cost_se).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": ["no"]}, r"y has shape \(1,\), X has 2 rows"),
+        ({"y": [0, 1]}, r"y has the label 0, the forest was trained on \['no', 'yes'\]"),
+        ({"X": [[0, 0, 0], [0, 0, 0]]}, "X has 3 columns, the forest was trained on 2 features"),
+        ({"sample_weight": [1, -1]}, r"sample_weight\[1\] is -1.0"),
+        ({"sample_weight": [0, 0]}, "sample_weight is 0 everywhere"),
+        ({"vote": "median"}, "vote is 'median'; give 'mean' or 'majority'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
+    """Each refusal says which argument and which value."""
+    arguments: dict[str, Any] = {"X": [[0, 0], [1, 1]], "y": ["no", "yes"], **change}
+    with pytest.raises(pm.InvalidInputError, match=message):
+        evaluate_path(two_stumps(), **arguments)
+
+
+def test_regression_has_one_vote_and_finite_targets() -> None:
+    """A majority of numbers is refused, and so is a target that is NaN."""
+    path = voting_path(3, "regression", "smallest")
+    X = np.zeros((2, path.problem.ensemble.n_features))
+    with pytest.raises(pm.InvalidInputError, match="vote is 'majority'; give 'mean': the forest predicts numbers"):
+        evaluate_path(path, X, [1.0, 2.0], vote="majority")
+    with pytest.raises(pm.InvalidInputError, match=r"y\[1\] is nan"):
+        evaluate_path(path, X, [1.0, np.nan])
+
+
+def test_columns_in_another_order_are_refused() -> None:
+    """A table whose columns are not those of the training data is refused, as in `evaluate`."""
+    f = fitted("random forest, named features")
+    path = pm.pruning_path(pm.problem_from_forest(f.forest, f.X, costs=1))
+    with pytest.raises(pm.InvalidInputError, match="X has the column 'e' in place 0"):
+        evaluate_path(path, f.X[list("edcba")], f.y)
