@@ -40,7 +40,9 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.primal_dual
 	$(BIN)/python -m benchmarks.proofs
 	$(BIN)/python -m benchmarks.budgets --exact-seconds 0
+	$(BIN)/python -m benchmarks.in_use
 	$(BIN)/python -m benchmarks.on_demand
+	$(BIN)/python -m benchmarks.on_demand --prices
 	$(BIN)/python -m benchmarks.ensemble_loss
 	$(BIN)/python -m benchmarks.boosted
 	$(BIN)/python -m benchmarks.medical

@@ -1,0 +1,94 @@
+"""What judging, choosing and deploying cost: a path on held-out rows, cross-validation of many budgets, pruned forests at work.
+
+    python -m benchmarks.in_use     MiniBooNE: 40 entropy trees, 35,000 rows to train, 15,000 for costs, the rest held out
+
+*Sweep*: `evaluate_path`, all rows of the path, against `evaluate` of one forest. *Cross-validation*: processor seconds of one
+budget, of fifty, and of GridSearchCV with five of them; the scores of those five must be the same. *At work*: files and latencies
+of the forest before and after pruning, in scikit-learn and in onnxruntime, in turns; and labels that differ between the two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import GridSearchCV
+
+import prunemodels as pm
+from formulations.pruning_path import PruningPath
+from prunemodels.comparison.machine import machine
+from prunemodels.datasets import load_dataset, part_sizes
+
+
+def sweep(forest: Any, path: PruningPath, X: NDArray[Any], y: NDArray[Any]) -> str:
+    """Seconds of the sweep and of one evaluation, which must agree."""
+    pm.evaluate_path(path, X[:100], y[:100])  # compiles
+    started = time.perf_counter()
+    found = pm.evaluate_path(path, X, y)
+    seconds = time.perf_counter() - started
+    row = len(path) // 4
+    pruned = pm.apply_pruning(path[row], forest)
+    started = time.perf_counter()
+    one = pm.evaluate(pruned, X, y, costs=1)
+    single = time.perf_counter() - started
+    assert one.error == found.error[row]
+    assert abs(one.cost - found.cost[row]) < 1e-9 * max(1.0, one.cost)
+    return f"sweep: {len(path):,} rows of the path on {len(y):,} examples {seconds:.1f} s; one evaluate {single:.1f} s"
+
+
+def cross_validation(X: NDArray[Any], y: NDArray[Any], budgets: list[float], trees: int) -> str:
+    """Processor seconds of one budget, of all, and of a grid search over every tenth."""
+    forest = RandomForestClassifier(trees, random_state=0)
+
+    def fit(model: Any) -> tuple[float, Any]:
+        started = time.process_time()
+        model.fit(X, y)
+        return time.process_time() - started, model
+
+    one, _ = fit(pm.BudgetPrunedForestClassifierCV(forest, budgets=budgets[:1], cv=3, random_state=0))
+    many, search = fit(pm.BudgetPrunedForestClassifierCV(forest, budgets=budgets, cv=3, random_state=0))
+    single = pm.BudgetPrunedForestClassifier(forest, method="path", random_state=0)
+    grid, tried = fit(GridSearchCV(single, {"budget": budgets[::10]}, cv=3))
+    scores = search.cv_results_["mean_test_score"][::10]
+    assert np.array_equal(tried.cv_results_["mean_test_score"], scores)
+    return (
+        f"cross-validation, {len(y):,} examples, 3 folds, CPU s: 1 budget {one:.1f}, {len(budgets)} budgets {many:.1f}, "
+        f"GridSearchCV with {len(budgets[::10])} {grid:.1f}"
+    )
+
+
+def at_work(forest: Any, pruned: Any, X: NDArray[Any], repeats: int) -> str:
+    """Files, latencies, and what ONNX says otherwise."""
+    measured = pm.measure_deployment(forest, pruned, X, onnx=True, repeats=repeats)
+    agreements = [pm.compare_onnx(pm.to_onnx(f), f, X) for f in (forest, pruned)]
+    assert all(a.agrees for a in agreements)
+    told = [f"ONNX {when}: {a}" for when, a in zip(("before", "after"), agreements, strict=True)]
+    return "\n".join([str(measured), *told])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Judging, choosing and deploying.")
+    parser.add_argument("--data", default="miniboone", choices=("miniboone", "covtype426k"))
+    parser.add_argument("--budget", type=float, default=15.0)
+    args = parser.parse_args()
+    data = load_dataset(args.data)
+    order = np.random.default_rng(0).permutation(len(data.y))
+    n_train, n_cost, n_test = part_sizes(data.name, len(data.y))
+    train, cost, test = np.split(order, [n_train, n_train + n_cost])
+    X = np.asarray(data.X, dtype=np.float32)
+    forest = RandomForestClassifier(40, criterion="entropy", max_features=None, n_jobs=-1, random_state=0)
+    forest.fit(X[train], data.y[train]).set_params(n_jobs=None)
+    path = pm.pruning_path(pm.problem_from_forest(forest, X[cost], costs=1), certificate=False)
+    held_out = test[:n_test]
+    print(f"{machine()}\n{path}")
+    print(sweep(forest, path, X[held_out], data.y[held_out]), flush=True)
+    print(cross_validation(X[test[:12_000]], data.y[test[:12_000]], np.linspace(2, 40, 50).round(1).tolist(), 40), flush=True)
+    print(at_work(forest, pm.apply_pruning(path.at_cost(args.budget), forest), X[held_out], 100))
+
+
+if __name__ == "__main__":
+    main()
