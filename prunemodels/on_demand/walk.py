@@ -74,6 +74,7 @@ class Walk:
         self._done = np.zeros(n, dtype=bool)
         self._early = np.zeros(n, dtype=bool)
         self._arrived: list[tuple[Request, Cells]] = []
+        self._open: list[Request] = []
 
     @property
     def finished(self) -> bool:
@@ -135,14 +136,17 @@ class Walk:
         return result_of(self._plan, self.rows, standing, self.rounds, self.requests)
 
     def _rounds(self) -> Iterator[list[Request]]:
-        """The requests of each round; their answers must be taken before the next."""
+        """The requests of each round; their answers must be taken before the next. A round that was broken off comes first."""
         self._settle()
+        if self._open:  # looking ahead again would ask for other features with the items that are still owed
+            yield list(self._open)
         while (rows := np.flatnonzero(~self._done)).size:
             wanted = self._look_ahead(rows)
             waiting = np.flatnonzero(wanted.any(axis=1))
             if waiting.size:
                 self.rounds += 1
-                yield self._requests(rows[waiting], wanted[waiting])
+                self._open = self._requests(rows[waiting], wanted[waiting])
+                yield list(self._open)
 
     def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Walk the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
@@ -236,4 +240,5 @@ class Walk:
             self._paid_by[request.positions] = np.where(pays, np.minimum(paid_by, request.number), paid_by)
             self._cells[where] = values
             self._status[where] = np.where(had, KNOWN, LOST)
+            self._open = [other for other in self._open if other.number != request.number]
             del self._arrived[0]

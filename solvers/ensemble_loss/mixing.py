@@ -93,12 +93,15 @@ def minimise_on_simplex(Q: NDArray[np.float64], b: NDArray[np.float64], start: N
 
 
 def _on_face(Q: NDArray[np.float64], b: NDArray[np.float64], free: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The minimum over sum a = 1 with the other weights 0: one system of equations."""
-    mine = np.flatnonzero(free)
-    direct = np.linalg.solve(Q[np.ix_(mine, mine)], np.column_stack([-b[mine], np.ones(mine.size)]))
-    multiplier = (1.0 - direct[:, 0].sum()) / direct[:, 1].sum()
+    """The minimum over sum a = 1 with the other weights 0: equations for all weights but one, which is what they leave of 1.
+
+    With a multiplier for the sum in place of that, weights as large as 1 / RIDGE would cancel, and slopes differ by 1e-7.
+    """
+    *others, last = np.flatnonzero(free).tolist()
     a = np.zeros(b.size)
-    a[mine] = direct[:, 0] + multiplier * direct[:, 1]
+    model = Q[np.ix_(others, others)] - Q[others, last][:, None] - Q[last, others] + Q[last, last]
+    a[others] = np.linalg.solve(model, b[last] - b[others] + Q[last, last] - Q[others, last])
+    a[last] = 1.0 - a[others].sum()
     return a
 
 
