@@ -341,7 +341,15 @@ except InterruptedSolveError as stop:
 """
 
 
-@pytest.mark.parametrize("arguments", [[name] for name in LINEAR_ENGINES] + [["highs", "integer"]])
+SOME = ("highs", "pdlp")
+"""Engines whose Ctrl-C is tried in the quick tests: each takes seconds."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param([name], marks=() if name in SOME else pytest.mark.slow) for name in LINEAR_ENGINES]
+    + [pytest.param(["highs", "integer"], marks=pytest.mark.slow)],
+)
 def test_ctrl_c_ends_a_solve(arguments: list[str]) -> None:
     """Ctrl-C during a solve of more than 10 s ends it, and the process with it, within 5 s by InterruptedSolveError."""
     with subprocess.Popen(
