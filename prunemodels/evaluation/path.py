@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
+from formulations.nested_prunings import NestedPrunings
 from formulations.problem import check_weights, n_examples
-from formulations.pruning_path import PruningPath
 from formulations.routing import as_rows, route
 from prunemodels.error_samples import encode_labels
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
@@ -74,7 +74,7 @@ class PathEvaluation:
     Standard errors are NaN with a single example. Those below some 1e-7 of their mean are lost in rounding, and 0.
     """
 
-    path: PruningPath
+    path: NestedPrunings
     vote: Vote
     n: int
     cost: Floats
@@ -94,7 +94,7 @@ class PathEvaluation:
         import pandas as pd
 
         columns = ("cost", "cost_se", "error", "error_se", "increase", "increase_se", "above_best", "above_best_se")
-        return pd.DataFrame({"lambda": self.path.lam, **{name: getattr(self, name) for name in columns}})
+        return pd.DataFrame({self.path.parameter_name: self.path.parameter, **{name: getattr(self, name) for name in columns}})
 
     def __repr__(self) -> str:
         return (
@@ -104,7 +104,7 @@ class PathEvaluation:
 
 
 def evaluate_path(
-    path: PruningPath, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, vote: Vote = "mean"
+    path: NestedPrunings, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, vote: Vote = "mean"
 ) -> PathEvaluation:
     """Cost and error of every row of a path, at the prices of its problem: `evaluate` of all its forests in one sweep.
 
@@ -196,7 +196,7 @@ def _votes(ensemble: Ensemble, vote: Vote) -> Floats:
 class _Sweep:
     """Walks over all examples, block by block."""
 
-    path: PruningPath
+    path: NestedPrunings
     X: Any
     truth: Floats
     weights: Floats

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from formulations.cost_items import CostItems
 from formulations.ensemble import Ensemble
-from formulations.pruning_path import PruningPath
+from formulations.nested_prunings import NestedPrunings
 from formulations.routing import Routing
 from formulations.usage import Charges, highest_user
 
@@ -34,11 +34,9 @@ CLOSE = 1e-9
 """Running sums of class fractions, as shares of the number of trees, that differ by less are summed anew, tree by tree."""
 
 
-def ends_of(path: PruningPath) -> NDArray[np.int32]:
+def ends_of(path: NestedPrunings) -> NDArray[np.int32]:
     """end_h of (1) for every split, 0 at leaves; int32, shape (n,)."""
-    is_split = path.problem.ensemble.is_split
-    kept_rows = path.level.astype(np.int32) + (path.ties == "largest")
-    return np.where(is_split, np.clip(kept_rows, 0, len(path)) + 1, 0).astype(np.int32)
+    return np.where(path.problem.ensemble.is_split, path.rows_kept + 1, 0).astype(np.int32)
 
 
 def walk_losses(

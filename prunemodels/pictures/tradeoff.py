@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from formulations.errors import InvalidInputError
+from formulations.nested_prunings import NestedPrunings
 from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
 from prunemodels.evaluation.forest import Evaluation
 from prunemodels.outputs import OutputFiles
 from prunemodels.pictures.picture import Picture
@@ -28,7 +28,7 @@ MOST_MARKERS = 60
 
 
 def plot_tradeoff(
-    path: PruningPath,
+    path: NestedPrunings,
     *,
     held_out: Sequence[Evaluation] | None = None,
     chosen: Pruning | None = None,
@@ -73,7 +73,7 @@ def _mark(ax: Axes, pruning: Pruning, **style: Any) -> None:
     ax.plot(pruning.cost, pruning.error, ls="", zorder=3, clip_on=False, **style)
 
 
-def label_axes(ax: Axes, path: PruningPath) -> None:
+def label_axes(ax: Axes, path: NestedPrunings) -> None:
     """Axes with units, a light grid, no box."""
     classification = path.problem.ensemble.task == "classification"
     ax.set_xlabel("cost per prediction (unit of the prices)")

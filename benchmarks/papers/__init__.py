@@ -1,0 +1,1 @@
+"""The papers' experiments, one command each: ``python -m benchmarks.papers NAME``."""

@@ -1,0 +1,1 @@
+"""Other prunings of a forest, as nested families: what optimal pruning is compared with."""

@@ -1,0 +1,186 @@
+"""Cost against error, one point for each setting of a method, all methods alike.
+
+A curve is what one method offers: the rows of a path, the stages of a learner, or a model for each value of a parameter. Points
+are chosen on one sample and reported on another: `undominated` says which points to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from formulations.errors import InvalidInputError
+from formulations.nested_prunings import NestedPrunings
+from prunemodels.evaluation.path import Vote, evaluate_path
+from prunemodels.learners.learner import Learner, StagedLearner
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Loss = Callable[[NDArray[Any], NDArray[Any]], float]
+
+
+@dataclass(frozen=True, eq=False)
+class TradeoffCurve:
+    """Points of one method; arrays have one entry a point, in the order of the method's parameter.
+
+    Parameters
+    ----------
+    method
+        for legends and tables.
+    parameter_name, parameter
+        what varies along the curve: lambda, number of stages, a threshold ...
+    cost
+        mean cost of a prediction, in the unit of the prices.
+    error
+        share of wrong predictions, or mean squared error, or what the loss says: less is better.
+    n
+        number of examples.
+    """
+
+    method: str
+    parameter_name: str
+    parameter: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    error: NDArray[np.float64]
+    n: int
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.parameter), len(self.cost), len(self.error)}
+        if len(lengths) != 1:
+            raise InvalidInputError(
+                f"the curve has {len(self.parameter)} parameters, {len(self.cost)} costs, {len(self.error)} errors: one a point"
+            )
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a point."""
+        import pandas as pd
+
+        return pd.DataFrame({self.parameter_name: self.parameter, "cost": self.cost, "error": self.error})
+
+    def take(self, points: NDArray[np.int64]) -> TradeoffCurve:
+        """The curve of some of the points, in the order given."""
+        return TradeoffCurve(
+            self.method, self.parameter_name, self.parameter[points], self.cost[points], self.error[points], self.n
+        )
+
+    def undominated(self) -> NDArray[np.int64]:
+        """The points that no other undercuts, cheapest first: each has less error than all that cost as much or less."""
+        order = np.lexsort((self.error, self.cost))
+        least = np.minimum.accumulate(np.concatenate([[np.inf], self.error[order][:-1]]))
+        return np.asarray(order[self.error[order] < least], dtype=np.int64)
+
+    def best_within(self, cost: float) -> int:
+        """The point of least error among those that cost at most so much; of equals the cheapest.
+
+        Raises
+        ------
+        InvalidInputError
+            if every point costs more.
+        """
+        points = self.undominated()
+        affordable = points[self.cost[points] <= cost]
+        if not affordable.size:
+            raise InvalidInputError(f"cost is {cost}, the cheapest point of {self.method} costs {self.cost.min():g}")
+        return int(affordable[-1])
+
+    def cheapest_at(self, error: float) -> int:
+        """The cheapest point whose error is at most so much.
+
+        Raises
+        ------
+        InvalidInputError
+            if every point errs more.
+        """
+        points = self.undominated()
+        good = points[self.error[points] <= error]
+        if not good.size:
+            raise InvalidInputError(f"error is {error}, the least error of {self.method} is {self.error.min():g}")
+        return int(good[0])
+
+
+def tradeoff_curve(
+    source: NestedPrunings | Learner | Mapping[float, Learner],
+    X: Any,
+    y: Any,
+    *,
+    method: str | None = None,
+    parameter_name: str = "parameter",
+    vote: Vote = "mean",
+    loss: Loss | None = None,
+) -> TradeoffCurve:
+    """Cost and error on given examples of all that a method offers.
+
+    Parameters
+    ----------
+    source
+        nested prunings (a path, or a baseline's), a fitted learner with stages, or fitted learners by a parameter.
+    X, y
+        examples and labels, best ones that nothing was trained, pruned or chosen by.
+    method
+        name for legends; default: the prunings' own, or the learner's class.
+    parameter_name
+        what the keys are, for learners by a parameter.
+    vote
+        of nested prunings, as in `evaluate_path`.
+    loss
+        ``loss(y, predictions)``, less is better, for learners; default: share of wrong labels, or mean squared error.
+
+    Raises
+    ------
+    InvalidInputError
+        for no learner at all, or data that do not fit.
+    """
+    if isinstance(source, NestedPrunings):
+        seen = evaluate_path(source, X, y, vote=vote)
+        return TradeoffCurve(method or source.method, source.parameter_name, source.parameter, seen.cost, seen.error, seen.n)
+    truth = np.asarray(y)
+    if isinstance(source, StagedLearner):
+        judge = loss or default_loss(source)
+        errors = np.array([judge(truth, predicted) for predicted in source.staged_predict(X)])
+        stages = np.arange(1, len(errors) + 1, dtype=np.float64)
+        return TradeoffCurve(method or type(source).__name__, "stages", stages, source.staged_cost(X), errors, len(truth))
+    models = source if isinstance(source, Mapping) else {0.0: source}
+    if not models:
+        raise InvalidInputError("source holds no learner; give at least one, by its parameter")
+    values = np.array(list(models), dtype=np.float64)
+    costs = np.array([float(np.mean(model.prediction_cost(X))) for model in models.values()])
+    errors = np.array([(loss or default_loss(model))(truth, model.predict(X)) for model in models.values()])
+    name = method or type(next(iter(models.values()))).__name__
+    return TradeoffCurve(name, parameter_name, values, costs, errors, len(truth))
+
+
+def default_loss(learner: Learner) -> Loss:
+    """Share of wrong labels for classifiers, mean squared error for all else."""
+    return _share_wrong if is_classifier(learner) else _mean_squared
+
+
+def _share_wrong(truth: NDArray[Any], predicted: NDArray[Any]) -> float:
+    return float(np.mean(truth != predicted))
+
+
+def _mean_squared(truth: NDArray[Any], predicted: NDArray[Any]) -> float:
+    return float(np.mean((truth - predicted) ** 2))
+
+
+def merged(curves: Mapping[float, TradeoffCurve], method: str) -> TradeoffCurve:
+    """All points of several curves of one method, e.g. one for each value of a second parameter."""
+    if not curves:
+        raise InvalidInputError(f"there is no curve of {method} to merge")
+    parts = list(curves.values())
+    return TradeoffCurve(
+        method,
+        parts[0].parameter_name,
+        np.concatenate([c.parameter for c in parts]),
+        np.concatenate([c.cost for c in parts]),
+        np.concatenate([c.error for c in parts]),
+        parts[0].n,
+    )
