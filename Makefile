@@ -19,7 +19,7 @@ test: lint types
 	$(BIN)/python -m pytest
 
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -m slow
+	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m slow
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,6 +1,14 @@
 """What holds for all tests."""
 
+import os
 import signal
+
+from hypothesis import settings
+
+# the same examples in every run, so that a failure is of the change that it is seen with; `explore` looks for new ones
+settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("explore", derandomize=False, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 # a shell that runs this in the background has SIGINT ignored, and processes inherit that; tests send Ctrl-C to theirs
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -76,7 +76,8 @@ def _below(t: NDArray[np.float64]) -> NDArray[np.float32]:
     """The largest float32 <= t."""
     with np.errstate(over="ignore"):
         s = t.astype(np.float32)
-    return np.where(s.astype(np.float64) > t, np.nextafter(s, np.float32(-np.inf)), s).astype(np.float32)
+        lower = np.nextafter(s, np.float32(-np.inf))
+    return np.where(s.astype(np.float64) > t, lower, s).astype(np.float32)
 
 
 def _strictly_rising(s: NDArray[np.float32]) -> NDArray[np.float32]:
