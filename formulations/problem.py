@@ -24,6 +24,7 @@ from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.integers import Integers, to_integers
 from formulations.node_errors import NodeErrors
 from formulations.routing import Amount, Routing, as_rows, route
+from formulations.row_blocks import RowBlocks, row_blocks
 from formulations.usage import Charges, Level, UsageArcs, charges_of, count_arcs, highest_user, usage_arcs
 
 MOST_PURCHASES = 2**31 - 1
@@ -182,6 +183,11 @@ class PruningProblem:
             return np.zeros(self.ensemble.n_nodes)
         price = a[self.ensemble.feature] * self.node_weight / self.total_weight
         return np.where(self.ensemble.is_split, price, 0.0)
+
+    @cached_property
+    def row_blocks(self) -> RowBlocks:
+        """The routing, cut into blocks of rows that fit a cache; 2 bytes for each row and tree, made when first asked for."""
+        return row_blocks(self.routing, self.ensemble.tree_of)
 
     def usage_arcs(self, nodes: NDArray[np.int32] | None = None) -> UsageArcs:
         """Usage arcs of the given splits (default: all), in canonical order."""

@@ -41,7 +41,7 @@ def _paid_at(left: Remaining, level: NDArray[np.int32], top: int) -> list[int]:
     """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0."""
     total = np.zeros(top + 1, dtype=np.int64)
     paid = np.zeros(0, dtype=bool) if left.paid is None else left.paid
-    _add_up(*left.usage, paid, *left.whole.arrays, level, total)  # type: ignore[call-arg]
+    _add_up(*left.blocked_usage, paid, *left.whole.arrays, level, total)  # type: ignore[call-arg]
     return [int(t) for t in total]
 
 
@@ -55,34 +55,35 @@ def _fall(parent, level):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _add_up(  # type: ignore[no-untyped-def]
-    item, split, nodes, tree_of, start, stop, order, once, paid, item_price, row_weight, once_price, grid, level, total
+    item, split, nodes, tree_of, start, stop, order, size, once, paid, item_price, row_weight, once_price, grid, level, total
 ):
     """Item by item the highest level that needs each purchase, and its price there; level 0 gathers what nobody needs."""
     n_rows = order.shape[1]
-    highest = np.empty(n_rows, dtype=np.int8)
-    begin = 0
-    while begin < item.shape[0]:
-        m = item[begin]
-        end = begin + 1
-        while end < item.shape[0] and item[end] == m:
-            end += 1
-        highest[:] = 0
-        for k in range(begin, end):
-            h = nodes[split[k]]
-            here = level[split[k]]
-            if once[m]:
-                highest[0] = max(highest[0], here)
-            elif here > 0:
-                for i in order[tree_of[h], start[h] : stop[h]]:
-                    highest[i] = max(highest[i], here)
-        if once[m]:
-            j = once.shape[0] * n_rows + m
-            if not (paid.shape[0] > 0 and paid[j]):
+    highest = np.empty(min(size, n_rows), dtype=np.int8)
+    for b in range(start.shape[0]):
+        first = b * size
+        rows = min(size, n_rows - first)
+        begin = 0
+        while begin < item.shape[0]:
+            m = item[begin]
+            end = begin + 1
+            while end < item.shape[0] and item[end] == m:
+                end += 1
+            highest[:] = 0
+            for k in range(begin, end):
+                h = nodes[split[k]]
+                here = level[split[k]]
+                if once[m]:
+                    highest[0] = max(highest[0], here)
+                elif here > 0:
+                    for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
+                        highest[i] = max(highest[i], here)
+            if not once[m]:
+                for i in range(rows):
+                    j = m * n_rows + first + i
+                    if not (paid.shape[0] > 0 and paid[j]):
+                        total[highest[i]] += item_price[m] * row_weight[first + i] if grid.shape[0] == 0 else grid[j]
+            elif b == 0 and not (paid.shape[0] > 0 and paid[once.shape[0] * n_rows + m]):
                 total[highest[0]] += once_price[m]
-        else:
-            for i in range(n_rows):
-                j = m * n_rows + i
-                if not (paid.shape[0] > 0 and paid[j]):
-                    total[highest[i]] += item_price[m] * row_weight[i] if grid.shape[0] == 0 else grid[j]
-        begin = end
+            begin = end
     total[0] = 0

@@ -58,6 +58,14 @@ class Remaining:
         routing, once = problem.routing, problem.costs.paid_once
         return (s.item, s.split, self.nodes, problem.ensemble.tree_of, routing.start, routing.stop, routing.order, once)
 
+    @property
+    def blocked_usage(self) -> tuple[Any, ...]:
+        """What the compiled passes over blocks of rows take first."""
+        problem, s = self.whole.problem, self.slices
+        blocks = problem.row_blocks
+        trees = problem.ensemble.tree_of
+        return (s.item, s.split, self.nodes, trees, blocks.start, blocks.stop, blocks.order, blocks.size, problem.costs.paid_once)
+
     def fixed(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> Remaining:
         """What remains after open splits were fixed in or out; bool, shape (k,). `paid` is handed on, not copied."""
         paid, base = self.paid, self.base

@@ -40,18 +40,27 @@ class Sharing:
         np.exp(weight, out=weight)
         weight[weight < NOTHING] = 0.0
         charge = np.zeros(weight.size)
-        s = self.left.slices
-        if s.n_arcs < SMALL or len(s.parts) < 3:
-            self._part(0, s.parts[-1], weight, charge)
+        halves = self._halves()
+        if len(halves) == 1:
+            self._part(*halves[0], weight, charge)
         else:
-            other = charge if s.single else np.zeros(weight.size)
-            waiting = self.pool.submit(self._part, s.parts[0], s.parts[1], weight, other)
-            self._part(s.parts[1], s.parts[2], weight, charge)
+            other = np.zeros(weight.size)
+            waiting = self.pool.submit(self._part, *halves[0], weight, other)
+            self._part(*halves[1], weight, charge)
             waiting.result()
-            if not s.single:
-                charge += other
+            charge += other
         charge *= weight
         return charge
+
+    def _halves(self) -> list[tuple[int, int, int, int]]:
+        """What each thread does: blocks from, to; slices from, to. By blocks where there are some, else by items."""
+        s, n_blocks = self.left.slices, self.left.whole.problem.row_blocks.n_blocks
+        if s.n_arcs < SMALL or (n_blocks == 1 and len(s.parts) < 3):
+            return [(0, n_blocks, 0, s.parts[-1])]
+        if n_blocks == 1:
+            return [(0, 1, s.parts[0], s.parts[1]), (0, 1, s.parts[1], s.parts[2])]
+        half = (n_blocks + 1) // 2
+        return [(0, half, 0, s.parts[-1]), (half, n_blocks, 0, s.parts[-1])]
 
     def whole_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
         """Integers that are at most c_u of some feasible shares, whatever floating point did to `charges`.
@@ -65,10 +74,14 @@ class Sharing:
         charge *= 1.0 - margin
         return np.floor(charge, out=charge).astype(np.int64)
 
-    def _part(self, first: int, last: int, weight: NDArray[np.float64], charge: NDArray[np.float64]) -> None:
-        """Add up what some slices bear, without their own weight."""
-        rate = np.empty(self.left.whole.problem.n_rows)
-        _share(*self.left.usage, self.paid, *self.left.whole.arrays, weight, charge, rate, first, last)  # type: ignore[call-arg]
+    def _part(
+        self, block: int, last_block: int, first: int, last: int, weight: NDArray[np.float64], charge: NDArray[np.float64]
+    ) -> None:
+        """Add up what some slices bear for some blocks of rows, without their own weight."""
+        left = self.left
+        _share(  # type: ignore[call-arg]
+            *left.blocked_usage, self.paid, *left.whole.arrays, weight, charge, block, last_block, first, last
+        )
 
 
 @njit(cache=True, nogil=True)
@@ -80,6 +93,7 @@ def _share(  # type: ignore[no-untyped-def]
     start,
     stop,
     order,
+    size,
     once,
     paid,
     item_price,
@@ -88,52 +102,68 @@ def _share(  # type: ignore[no-untyped-def]
     grid,
     weight,
     charge,
-    rate,
+    block,
+    last_block,
     first,
     last,
 ):
     """Price / Z of every purchase of an item, then its sum over each slice; 0 for what is paid or has no users' weight."""
     n_rows = order.shape[1]
-    begin = first
-    while begin < last:
-        m = item[begin]
-        end = begin + 1
-        while end < last and item[end] == m:
-            end += 1
-        if once[m]:
-            total = 0.0
-            for k in range(begin, end):
-                total += weight[split[k]]
-            j = once.shape[0] * n_rows + m
-            if total > 0.0 and not (paid.shape[0] > 0 and paid[j]):
+    rate = np.empty(min(size, n_rows))
+    for b in range(block, last_block):
+        begin = first
+        while begin < last:
+            m = item[begin]
+            end = begin + 1
+            while end < last and item[end] == m:
+                end += 1
+            if not once[m]:
+                rows = min(size, n_rows - b * size)
+                _share_item(
+                    m, b, rate[:rows], split[begin:end], nodes, tree_of, start, stop, order, size,
+                    paid, item_price, row_weight, grid, weight, charge,
+                )  # fmt: skip
+            elif b == 0:
+                total = 0.0
                 for k in range(begin, end):
-                    charge[split[k]] += once_price[m] / total
-        else:
-            rate[:] = 0.0
-            for k in range(begin, end):
-                h = nodes[split[k]]
-                w = weight[split[k]]
-                rows = order[tree_of[h], start[h] : stop[h]]
-                for i in rows:
-                    rate[i] += w
-            _divide(rate, m, paid, item_price, row_weight, grid)
-            for k in range(begin, end):
-                h = nodes[split[k]]
-                charge[split[k]] += _sum(rate, order[tree_of[h], start[h] : stop[h]])
-        begin = end
+                    total += weight[split[k]]
+                if total > 0.0 and not (paid.shape[0] > 0 and paid[once.shape[0] * n_rows + m]):
+                    for k in range(begin, end):
+                        charge[split[k]] += once_price[m] / total
+            begin = end
 
 
 @njit(cache=True, nogil=True)
-def _divide(rate, m, paid, item_price, row_weight, grid):  # type: ignore[no-untyped-def]
+def _share_item(  # type: ignore[no-untyped-def]
+    m, b, rate, users, nodes, tree_of, start, stop, order, size, paid, item_price, row_weight, grid, weight, charge
+):
+    """One item in one block."""
+    first = b * size
+    rate[:] = 0.0
+    for u in users:
+        h = nodes[u]
+        if start[b, h] < stop[b, h]:
+            w = weight[u]
+            for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
+                rate[i] += w
+    _divide(rate, m, first, order.shape[1], paid, item_price, row_weight, grid)
+    for u in users:
+        h = nodes[u]
+        if start[b, h] < stop[b, h]:
+            charge[u] += _sum(rate, order[tree_of[h], first + start[b, h] : first + stop[b, h]])
+
+
+@njit(cache=True, nogil=True)
+def _divide(rate, m, first, n_rows, paid, item_price, row_weight, grid):  # type: ignore[no-untyped-def]
     """Turn the Z of item m into price / Z."""
-    first = m * rate.shape[0]
+    j = m * n_rows + first
     for i in range(rate.shape[0]):
-        price = item_price[m] * row_weight[i] if grid.shape[0] == 0 else grid[first + i]
+        price = item_price[m] * row_weight[first + i] if grid.shape[0] == 0 else grid[j + i]
         if rate[i] > 0.0:
             rate[i] = price / rate[i]
     if paid.shape[0] > 0:
         for i in range(rate.shape[0]):
-            if paid[first + i]:
+            if paid[j + i]:
                 rate[i] = 0.0
 
 

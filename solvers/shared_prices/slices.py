@@ -24,8 +24,6 @@ class Slices:
         int32, shape (s,), sorted by item.
     parts
         where the list may be cut for threads, from 0 to s; no item is on both sides of a cut.
-    single
-        whether no split is in two slices: then no two threads write to the same split.
     n_arcs
         usage arcs in all.
     """
@@ -33,7 +31,6 @@ class Slices:
     split: NDArray[np.int32]
     item: NDArray[np.int32]
     parts: tuple[int, ...]
-    single: bool
     n_arcs: int
 
 
@@ -50,8 +47,7 @@ def slices_of(problem: PruningProblem, nodes: NDArray[np.int32]) -> Slices:
     del place, order
     rows = stop[nodes[split]] - start[nodes[split]]
     arcs = np.cumsum(np.where(problem.costs.paid_once[item], 1, rows), dtype=np.int64)
-    single = bool((count <= 1).all())
-    return Slices(split, item, _parts(item, arcs), single, int(arcs[-1]) if arcs.size else 0)
+    return Slices(split, item, _parts(item, arcs), int(arcs[-1]) if arcs.size else 0)
 
 
 def _parts(item: NDArray[np.int32], arcs: NDArray[np.int64]) -> tuple[int, ...]:

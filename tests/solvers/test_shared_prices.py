@@ -29,6 +29,7 @@ from formulations import (
     Status,
     StopReason,
 )
+from formulations.row_blocks import row_blocks
 from formulations.solution import SharedPrices
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
@@ -164,7 +165,6 @@ def test_two_threads_charge_what_one_does(name: str, monkeypatch: pytest.MonkeyP
     left = all_open(whole(problem, Fraction(1, 50)), problem.ensemble.is_split)
     assert len(left.slices.parts) == 3
     assert left.slices.n_arcs == problem.n_usage_arcs
-    assert left.slices.single == all(len(needs) == 1 for needs in problem.costs.needs)
     score = np.random.default_rng(0).standard_normal(left.nodes.size).astype(np.float32)
     with ThreadPoolExecutor(1) as pool:
         alone = Sharing(left, pool).charges(score)
@@ -172,6 +172,29 @@ def test_two_threads_charge_what_one_does(name: str, monkeypatch: pytest.MonkeyP
         together = Sharing(left, pool).charges(score)
     np.testing.assert_allclose(together, alone, rtol=1e-12)
     assert (alone > 0).any()
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+@pytest.mark.parametrize("name", ["breast cancer, licence", "wine, groups"])
+def test_blocks_of_rows_charge_what_one_block_does(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that do not fit the cache are taken in blocks, by one thread or two: charges and values of level sets stay."""
+    problem = instance(name)
+    score = np.random.default_rng(0).standard_normal(problem.splits.size).astype(np.float32)
+    ybar = np.random.default_rng(1).random(score.size).astype(np.float32)
+    prices = whole(problem, Fraction(1, 50))
+    with ThreadPoolExecutor(1) as pool:
+        left = all_open(prices, problem.ensemble.is_split)
+        alone, level = Sharing(left, pool).charges(score), best_level(left, ybar)
+        blocks = row_blocks(problem.routing, problem.ensemble.tree_of, size)
+        monkeypatch.setitem(problem.__dict__, "row_blocks", blocks)
+        assert problem.row_blocks.n_blocks == -(-problem.n_rows // size)
+        blocked, same_level = Sharing(left, pool).charges(score), best_level(left, ybar)
+        monkeypatch.setattr(solvers.shared_prices.shares, "SMALL", 0)
+        together = Sharing(left, pool).charges(score)
+    np.testing.assert_allclose(blocked, alone, rtol=1e-12)
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+    assert np.array_equal(level[0], same_level[0])
+    assert level[1] == same_level[1]
 
 
 @pytest.mark.parametrize("seed", range(30))
