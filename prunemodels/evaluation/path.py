@@ -119,7 +119,8 @@ def evaluate_path(
         w, shape (N,), >= 0: weights of the examples in cost and error.
     vote
         ``"mean"``: what scikit-learn's forests predict, the class of largest mean fraction over the trees. ``"majority"``: the
-        class that most trees predict; of a tie the first. For regression the mean is the only one.
+        class that most trees predict; of a tie the first. For regression the mean is the only one. Of a path without
+        ``single_leaves_vote`` the trees that still split vote alone, and all do where none is left.
 
     Returns
     -------
@@ -213,8 +214,8 @@ class _Sweep:
         for first in range(0, len(self.counted), size):
             block = self.counted[first : first + size]
             routing = route(ensemble, as_rows(self.X[block], ensemble.n_features))
-            w = self.weights[block]
-            walk_losses(ensemble, routing, end, self.value, self.truth[block], w, reference, losses)
+            w, truth, leaves = self.weights[block], self.truth[block], self.path.single_leaves_vote
+            walk_losses(ensemble, routing, end, self.value, truth, w, reference, losses, single_leaves_vote=leaves)
             if with_costs:
                 once = walk_costs(ensemble, routing, end, p.costs, p.charges, p.evaluation, w, costs)
         ending = np.bincount(np.maximum(once, 0), weights=p.costs.price, minlength=positions + 1)

@@ -48,6 +48,8 @@ def walk_losses(
     weights: NDArray[np.float64],
     reference: int,
     sums: NDArray[np.float64],
+    *,
+    single_leaves_vote: bool = True,
 ) -> None:
     """Add the differences of (2) to `sums`, shape (K + 1, 5).
 
@@ -59,27 +61,44 @@ def walk_losses(
         class index of each row (negative: none of them), or its target.
     reference
         the position that d of (2) is relative to.
+    single_leaves_vote
+        False: from position 1 on a tree that is a single leaf is left out of the vote, unless no other is left.
     """
-    fresh = _fresh(ensemble, end, len(sums))
+    fresh = _fresh(ensemble, end, len(sums), single_leaves_vote)
     regression = ensemble.task == "regression"
     current = np.empty_like(routing.order)
     reached = (ensemble.tree_of, routing.order, routing.start, routing.stop)
     _settle(reference, end, ensemble.parent, *reached, current)
     compared = np.empty(routing.n_rows)
     total = np.empty((routing.n_rows, value.shape[1]))
-    _all_losses(value, current, truth, regression, total, compared)
+    votes = _voters(ensemble, end, reference, single_leaves_vote)
+    _all_losses(value, current, votes, truth, regression, total, compared)
     _settle(0, end, ensemble.parent, *reached, current)
+    votes[:] = True
     loss = np.empty(routing.n_rows)
-    _all_losses(value, current, truth, regression, total, loss)
+    _all_losses(value, current, votes, truth, regression, total, loss)
     _add_all(loss, compared, weights, sums)
-    _walk_losses(fresh, end, *reached, value, current, truth, weights, compared, regression, total, loss, sums)
+    when, silent = np.maximum(end[fresh], 1), (ensemble.parent[fresh] < 0) & (not single_leaves_vote)
+    _walk_losses(fresh, when, silent, *reached, value, current, votes, truth, weights, compared, regression, total, loss, sums)
 
 
-def _fresh(ensemble: Ensemble, end: NDArray[np.int32], positions: int) -> NDArray[np.int64]:
-    """The splits that become leaves at their end, by end: not those that go with a parent of the same end."""
+def _fresh(ensemble: Ensemble, end: NDArray[np.int32], positions: int, single_leaves_vote: bool) -> NDArray[np.int64]:
+    """The splits that become leaves at their end, by end: not those that go with a parent of the same end.
+
+    Where single leaves do not vote, trees that are nothing else stand first: their end is 0, they fall silent at position 1.
+    """
     above = np.where(ensemble.parent < 0, positions, end[ensemble.parent])
-    nodes = np.flatnonzero(ensemble.is_split & (end < above))
+    changes = ensemble.is_split if single_leaves_vote else ensemble.is_split | (ensemble.parent < 0)
+    nodes = np.flatnonzero(changes & (end < above))
     return nodes[np.argsort(end[nodes], kind="stable")]
+
+
+def _voters(ensemble: Ensemble, end: NDArray[np.int32], position: int, single_leaves_vote: bool) -> NDArray[np.bool_]:
+    """Which trees vote at a position: all, or those that still split, if any does."""
+    voters = end[ensemble.roots] > position
+    if single_leaves_vote or position == 0 or not voters.any():
+        voters[:] = True
+    return voters
 
 
 def walk_costs(
@@ -156,11 +175,12 @@ def _settle(position, end, parent, tree_of, order, start, stop, current):  # typ
 
 
 @njit(cache=True)
-def _all_losses(value, current, truth, regression, total, loss):  # type: ignore[no-untyped-def]
+def _all_losses(value, current, votes, truth, regression, total, loss):  # type: ignore[no-untyped-def]
     """The loss of every row where the trees stand now, from fresh sums."""
+    n_votes = votes.sum()
     for i in range(truth.shape[0]):
-        _sum_anew(i, value, current, total)
-        loss[i] = _loss(i, value, current, truth, regression, total)
+        _sum_anew(i, value, current, votes, total)
+        loss[i] = _loss(i, value, current, votes, n_votes, truth, regression, total)
 
 
 @njit(cache=True)
@@ -172,33 +192,64 @@ def _add_all(loss, compared, weights, sums):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _walk_losses(  # type: ignore[no-untyped-def]
-    fresh, end, tree_of, order, start, stop, value, current, truth, weights, compared, regression, total, loss, sums
+    fresh,
+    when,
+    silent,
+    tree_of,
+    order,
+    start,
+    stop,
+    value,
+    current,
+    votes,
+    truth,
+    weights,
+    compared,
+    regression,
+    total,
+    loss,
+    sums,
 ):
-    """At each position the rows below the splits that end there move up; then their losses are looked at again."""
+    """At each position the rows below the splits that end there move up; then their losses are looked at again.
+
+    All rows move with a tree that falls silent.
+    """
     seen = np.zeros(truth.shape[0], dtype=np.int32)
     moved = np.empty(truth.shape[0], dtype=np.int32)
     f = 0
     while f < fresh.shape[0]:
-        position, n_moved = end[fresh[f]], 0
-        while f < fresh.shape[0] and end[fresh[f]] == position:
+        position, n_moved = when[f], 0
+        while f < fresh.shape[0] and when[f] == position:
             h = fresh[f]
             t = tree_of[h]
+            votes[t] = not silent[f]
             for j in range(start[h], stop[h]):
                 i = order[t, j]
                 for c in range(value.shape[1]):
-                    total[i, c] += value[h, c] - value[current[t, i], c]
+                    total[i, c] += (0.0 if silent[f] else value[h, c]) - value[current[t, i], c]
                 current[t, i] = h
                 if seen[i] != position:
                     seen[i] = position
                     moved[n_moved] = i
                     n_moved += 1
             f += 1
+        _let_all_vote_if_none_does(votes, value, current, total)
+        n_votes = votes.sum()
         for m in range(n_moved):
             i = moved[m]
-            new = _loss(i, value, current, truth, regression, total)
+            new = _loss(i, value, current, votes, n_votes, truth, regression, total)
             if new != loss[i]:
                 _move(i, loss[i], new, loss[i] - compared[i], new - compared[i], weights, sums[position])
                 loss[i] = new
+
+
+@njit(cache=True)
+def _let_all_vote_if_none_does(votes, value, current, total):  # type: ignore[no-untyped-def]
+    """Where the last tree has fallen silent, all vote again, each for what it was grown on as a whole."""
+    if not votes.any():
+        votes[:] = True
+        for i in range(total.shape[0]):
+            _sum_anew(i, value, current, votes, total)
 
 
 @njit(cache=True)
@@ -213,35 +264,35 @@ def _move(i, old, new, old_difference, new_difference, weights, sums):  # type: 
 
 
 @njit(cache=True)
-def _sum_anew(i, value, current, total):  # type: ignore[no-untyped-def]
+def _sum_anew(i, value, current, votes, total):  # type: ignore[no-untyped-def]
     """The votes of one row, added in the order of the trees: the sums that scikit-learn gets with one job."""
     for c in range(value.shape[1]):
         total[i, c] = 0.0
         for t in range(current.shape[0]):
-            total[i, c] += value[current[t, i], c]
+            if votes[t]:
+                total[i, c] += value[current[t, i], c]
 
 
 @njit(cache=True)
-def _loss(i, value, current, truth, regression, total):  # type: ignore[no-untyped-def]
+def _loss(i, value, current, votes, n_votes, truth, regression, total):  # type: ignore[no-untyped-def]
     """Squared error of the mean, or whether the first class of largest mean is not the true one."""
-    n_trees = current.shape[0]
     if regression:
-        _sum_anew(i, value, current, total)
-        return (total[i, 0] / n_trees - truth[i]) ** 2
-    best = _largest(i, total, n_trees)
+        _sum_anew(i, value, current, votes, total)
+        return (total[i, 0] / n_votes - truth[i]) ** 2
+    best = _largest(i, total, n_votes)
     for c in range(total.shape[1]):
-        if c != best and total[i, best] - total[i, c] < CLOSE * n_trees:
-            _sum_anew(i, value, current, total)
-            best = _largest(i, total, n_trees)
+        if c != best and total[i, best] - total[i, c] < CLOSE * current.shape[0]:
+            _sum_anew(i, value, current, votes, total)
+            best = _largest(i, total, n_votes)
             break
     return 0.0 if best == truth[i] else 1.0
 
 
 @njit(cache=True)
-def _largest(i, total, n_trees):  # type: ignore[no-untyped-def]
+def _largest(i, total, n_votes):  # type: ignore[no-untyped-def]
     """The first class of largest mean."""
     best = 0
     for c in range(1, total.shape[1]):
-        if total[i, c] / n_trees > total[i, best] / n_trees:
+        if total[i, c] / n_votes > total[i, best] / n_votes:
             best = c
     return best

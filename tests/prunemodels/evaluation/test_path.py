@@ -13,11 +13,13 @@ from scipy import sparse
 
 import prunemodels as pm
 from formulations import PruningPath, PruningProblem
+from formulations.nested_prunings import NestedPrunings, PruningSequence
 from prunemodels.evaluation import path as path_evaluation
 from prunemodels.evaluation.held_out import on_other_rows, row_costs
 from prunemodels.evaluation.mean_bounds import standard_error
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.prunemodels.baselines.cases import random_sequence
 from tests.prunemodels.forest_kinds import KINDS, fitted, labels, rows, targets
 
 PRICES = [1, 2.5, 3, 0, 7.27]
@@ -55,6 +57,27 @@ def test_two_stumps_by_hand() -> None:
     assert repr(seen) == "PathEvaluation(3 examples, 3 rows: least error 0.3333 at cost 3.25, unpruned 0.6667 at 8.5)"
 
 
+def test_trees_that_fall_silent_by_hand() -> None:
+    """A stump, one dropped before it, and a leaf that never splits: who votes for "no" and "yes" row by row.
+
+    Example 0 goes left, example 1 right, both are "yes". Before row 0 all three vote: 1.9 1.1, 1.5 1.5 (a tie goes to "no").
+    Row 0, both stumps: 1.0 1.0, .6 1.4. Row 1, stump 0: .4 .6, .1 .9. Row 2, none splits, so all roots: .2 .8, .9 .1, .9 .1.
+    """
+    trees = [Node(6, 0, 0.5, Node(1), Node(1)), Node(4, 0, 0.5, Node(1), Node(1)), Node(3)]
+    ensemble, error = ensemble_of(trees, 1)
+    value = np.array([0.2, 0.4, 0.1, 0.9, 0.6, 0.5, 0.9])
+    ensemble = replace(ensemble, value=np.stack([value, 1 - value], axis=1), classes=np.array(["no", "yes"]))
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 1)), pm.CostItems.plain([3]))
+    path = PruningSequence(
+        problem, np.array([2, 0, 0, 1, 0, 0, 0], dtype=np.int32), np.array([2.0, 1, 0]), "trees", "by hand", False
+    )
+    seen = evaluate_path(path, [[0], [1]], ["yes", "yes"])
+    assert (seen.unpruned_error, seen.error.tolist(), seen.cost.tolist()) == (1.0, [0.5, 0, 1], [3, 3, 0])
+    # majority: of two "yes no" and "yes no" (ties go to "no"); of one "yes" and "yes"; of the roots "yes no no"
+    majority = evaluate_path(path, [[0], [1]], ["yes", "yes"], vote="majority")
+    assert majority.error.tolist() == [1, 0, 1]
+
+
 def test_of_equal_errors_the_cheapest_is_best() -> None:
     """Where every row errs alike, `best` is the last; also where weights leave the sums to differ by rounding."""
     path = two_stumps()
@@ -76,18 +99,21 @@ def voting_path(seed: int, task: str, ties: Any) -> PruningPath:
     return pm.pruning_path(replace(problem, ensemble=ensemble), ties=ties)
 
 
-def predict(path: PruningPath, kept: NDArray[np.bool_], X: NDArray[np.float64], vote: str) -> NDArray[Any]:
-    """Walk every row down every pruned tree, and add the trees up in their order."""
+def predict(
+    path: NestedPrunings, kept: NDArray[np.bool_], X: NDArray[np.float64], vote: str, voters: NDArray[np.int64] | None = None
+) -> NDArray[Any]:
+    """Walk every row down every pruned tree that votes (roots; None: all), and add the trees up in their order."""
     e = path.problem.ensemble
+    voters = e.roots if voters is None else voters
     predicted = []
     for x in X.astype(np.float32):
         total = np.zeros(e.value.shape[1])
-        for root in e.roots.tolist():
+        for root in voters.tolist():
             h = root
             while kept[h]:
                 h = e.left[h] if x[e.feature[h]] <= e.threshold[h] else e.right[h]
             total += np.eye(len(total))[e.value[h].argmax()] if vote == "majority" else e.value[h]
-        mean = total / e.n_trees
+        mean = total / len(voters)
         predicted.append(mean[0] if e.task == "regression" else mean.argmax())
     return np.array(predicted)
 
@@ -97,7 +123,26 @@ def predict(path: PruningPath, kept: NDArray[np.bool_], X: NDArray[np.float64], 
 @pytest.mark.parametrize("seed", range(25))
 def test_every_number_is_that_of_the_definition(seed: int, task: str, vote: Any, ties: Any) -> None:
     """On random instances with items of all kinds, weights and ties, all arrays are what single rows give, one by one."""
-    path = voting_path(seed, task, ties)
+    check_every_number(voting_path(seed, task, ties), seed, task, vote)
+
+
+@pytest.mark.parametrize("leaves_vote", [True, False])
+@pytest.mark.parametrize(("task", "vote"), [("classification", "mean"), ("classification", "majority"), ("regression", "mean")])
+@pytest.mark.parametrize("block", range(3))
+def test_prunings_by_other_methods_are_evaluated_alike(block: int, task: str, vote: Any, leaves_vote: bool) -> None:
+    """So are all numbers of any nested prunings, where trees pruned to their roots vote, and where they are left out."""
+    for seed in range(12 * block, 12 * block + 12):
+        problem = voting_path(seed, task, "smallest").problem
+        check_every_number(random_sequence(problem, seed, single_leaves_vote=leaves_vote), seed, task, vote)
+
+
+def voters_of(path: NestedPrunings, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The roots of the trees that vote in a row: those that still split, or all if none does."""
+    roots = path.problem.ensemble.roots
+    return roots if path.single_leaves_vote or not kept[roots].any() else roots[kept[roots]]
+
+
+def check_every_number(path: NestedPrunings, seed: int, task: str, vote: Any) -> None:
     rng = np.random.default_rng(seed + 1000)
     X = rng.integers(0, 5, (9, path.problem.ensemble.n_features)).astype(float)
     w = rng.choice([0.0, 0.5, 1, 3], 9)
@@ -107,8 +152,9 @@ def test_every_number_is_that_of_the_definition(seed: int, task: str, vote: Any,
     others = on_other_rows(path.problem, X, w)
     counted = np.flatnonzero(w)
     losses, costs, once = [], [], []
-    for kept in [path.problem.ensemble.is_split, *(pruning.kept for pruning in path)]:
-        predicted = predict(path, kept, X[counted], vote)
+    unpruned = path.problem.ensemble.is_split
+    for k, kept in enumerate([unpruned, *(pruning.kept for pruning in path)]):
+        predicted = predict(path, kept, X[counted], vote, voters_of(path, kept) if k else None)
         wrong = (predicted - y[counted]) ** 2 if task == "regression" else np.array(list("abc"))[predicted] != y[counted]
         losses.append(wrong.astype(float))
         pruning = pm.Pruning(others, kept)
