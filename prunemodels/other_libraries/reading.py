@@ -63,5 +63,12 @@ def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
     ----------
     kept
         bool, shape (n,): the splits that stay, closed under parents.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for trees that no library has a model of.
     """
+    if forest.source is None:
+        raise UnsupportedModelError("these trees were grown here, there is no library's model to prune; `predict` works without")
     return {"xgboost": write_xgboost, "lightgbm": write_lightgbm}.get(library_of(forest.source), write_treelite)(forest, kept)

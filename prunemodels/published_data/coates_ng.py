@@ -1,0 +1,106 @@
+"""Features of small images by k-means on patches, as Coates and Ng make them.
+
+BRF15 section 3 uses 400 features "extracted using technique described in (Coates & Ng, 2011)" and says no more. Done here, after
+Coates, Lee and Ng (*An analysis of single-layer networks*, AISTATS 2011), with 100 centroids:
+
+    p   <-  (p - mean(p)) / sqrt(var(p) + 10)             each patch of 6 x 6 pixels, three colours                        (1)
+    q   =   (p - m) V (D + 0.1)^(-1/2) V'                 whitened; m, V D V' mean and covariance of training patches      (2)
+    f_k =   max(0, mean_j z_j - z_k),  z_k = |q - c_k|    the 'triangle' of distances to the centroids c_k                 (3)
+    features  =  sums of f over the patches of each quadrant of the image: 4 x 100                                         (4)
+
+Ours: scikit-learn's MiniBatchKMeans, and how many patches it sees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import MiniBatchKMeans
+
+from formulations.errors import InvalidInputError
+
+PATCH = 6
+BRIGHTNESS_FLOOR, WHITENING_FLOOR = 10.0, 0.1
+BLOCK_IMAGES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class PatchDictionary:
+    """Whitening and centroids.
+
+    Parameters
+    ----------
+    mean
+        m of (2), shape (108,).
+    whitening
+        V (D + 0.1)^(-1/2) V' of (2), shape (108, 108).
+    centroids
+        c_k of (3), shape (K, 108).
+    """
+
+    mean: NDArray[np.float32]
+    whitening: NDArray[np.float32]
+    centroids: NDArray[np.float32]
+
+
+def learn_dictionary(
+    images: NDArray[np.uint8], n_centroids: int = 100, *, n_patches: int = 200_000, random_state: int = 0
+) -> PatchDictionary:
+    """Whitening and centroids from patches drawn at random.
+
+    Parameters
+    ----------
+    images
+        shape (N, height, width, colours).
+    """
+    _check(images)
+    rng = np.random.default_rng(random_state)
+    _, height, width, _ = images.shape
+    image = rng.integers(len(images), size=n_patches)
+    row, column = rng.integers(height - PATCH + 1, size=n_patches), rng.integers(width - PATCH + 1, size=n_patches)
+    k = np.arange(PATCH)
+    patches = images[image[:, None, None], row[:, None, None] + k[:, None], column[:, None, None] + k]
+    normal = _normalised(patches.reshape(n_patches, -1))
+    mean = normal.mean(axis=0)
+    values, vectors = np.linalg.eigh(np.cov(normal, rowvar=False))
+    whitening = ((vectors / np.sqrt(np.maximum(values, 0) + WHITENING_FLOOR)) @ vectors.T).astype(np.float32)
+    means = MiniBatchKMeans(n_centroids, random_state=random_state, n_init=1, batch_size=4096, max_iter=20)
+    means.fit((normal - mean) @ whitening)
+    return PatchDictionary(mean, whitening, means.cluster_centers_.astype(np.float32))
+
+
+def encode(images: NDArray[np.uint8], dictionary: PatchDictionary) -> NDArray[np.float32]:
+    """(4) of each image, shape (N, 4 K): the K sums of the upper left quadrant, upper right, lower left, lower right."""
+    _check(images)
+    n, height, width, colours = images.shape
+    rows, columns = height - PATCH + 1, width - PATCH + 1
+    K = len(dictionary.centroids)
+    features = np.empty((n, 4 * K), dtype=np.float32)
+    squares = (dictionary.centroids**2).sum(axis=1)
+    for first in range(0, n, BLOCK_IMAGES):
+        block = images[first : first + BLOCK_IMAGES]
+        windows = np.lib.stride_tricks.sliding_window_view(block, (PATCH, PATCH), axis=(1, 2))  # colours before the patch
+        patches = np.moveaxis(windows, 3, -1).reshape(-1, PATCH * PATCH * colours)
+        white = (_normalised(patches) - dictionary.mean) @ dictionary.whitening
+        squared = (white**2).sum(axis=1)[:, None] - 2 * white @ dictionary.centroids.T + squares
+        z = np.sqrt(np.maximum(squared, 0))
+        f = np.maximum(z.mean(axis=1, keepdims=True) - z, 0).reshape(len(block), rows, columns, K)
+        top, left = (rows + 1) // 2, (columns + 1) // 2
+        quadrants = [f[:, :top, :left], f[:, :top, left:], f[:, top:, :left], f[:, top:, left:]]
+        features[first : first + len(block)] = np.concatenate([q.sum(axis=(1, 2)) for q in quadrants], axis=1)
+    return features
+
+
+def _normalised(patches: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """(1), one patch a row."""
+    values = patches.astype(np.float32)
+    values -= values.mean(axis=1, keepdims=True)
+    values /= np.sqrt(values.var(axis=1, keepdims=True) + BRIGHTNESS_FLOOR)
+    return values
+
+
+def _check(images: NDArray[np.uint8]) -> None:
+    if images.ndim != 4 or min(images.shape[1:3]) < PATCH + 1 or not len(images):
+        raise InvalidInputError(f"images has shape {images.shape}; give (N, height, width, colours), sides over {PATCH} pixels")
