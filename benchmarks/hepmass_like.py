@@ -1,9 +1,8 @@
 """A seeded instance of HEPMASS's shape: 28 features of a pair of decays, signal a heavy resonance, background none.
 
-HEPMASS itself (10.5 million rows) cannot be had here. An event is a lepton, missing momentum and four jets, two of them with a
-b-tag. In a signal event a resonance of mass 1,000 decays into two tops, which set the directions and energies of what is measured;
-in a background event the two tops are made apart. Columns as there: momenta, pseudorapidities and angles (21), tags (one a jet
-is at most four: 4 of them take few values), and invariant masses (5); standardised. Detectors blur all, so no tree is perfect.
+An event is a lepton, missing momentum and four jets, each with a b-tag. In a signal event a resonance of mass 1,000 decays into
+two tops; in a background event their common mass is spread out. Columns of the same kinds as there: momenta, pseudorapidities,
+angles and tags (21), invariant masses (5), two ratios. Detectors blur all, so no forest is perfect.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 def events(n: int, seed: int, block: int = 100_000) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
-    """n events and whether each is signal (half of them); float32 of shape (n, 28).
+    """Events, and whether each is signal (half of them); float32 of shape (n, 28).
 
     Made in blocks with seeds of their own, so the first rows do not depend on n.
     """
@@ -68,9 +67,7 @@ def _boosted(n: int, mass: Floats, transverse: Floats, rng: np.random.Generator)
     )
 
 
-def _decay(
-    parent: Floats, mass: Floats | float, first: float, second: float, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
+def _decay(parent: Floats, mass: Floats | float, first: float, second: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Two-body decay, isotropic in the parent's rest frame."""
     n = len(parent)
     m = np.broadcast_to(np.asarray(mass, dtype=np.float64), n)

@@ -12,6 +12,7 @@ from formulations.errors import (
     SolverFailedError,
     UnsupportedModelError,
 )
+from formulations.nested_prunings import PruningSequence
 from formulations.node_errors import ErrorComponent, NodeErrors
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
@@ -33,6 +34,7 @@ __all__ = [
     "Pruning",
     "PruningPath",
     "PruningProblem",
+    "PruningSequence",
     "Solution",
     "Solver",
     "SolverFailedError",

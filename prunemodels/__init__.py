@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Pruning,
         PruningPath,
         PruningProblem,
+        PruningSequence,
         Solution,
         SolverFailedError,
         Status,
@@ -37,6 +38,13 @@ if TYPE_CHECKING:
     )
     from formulations.models import FORMULATIONS, read, read_point
     from formulations.sizes import size_report
+    from prunemodels.baselines import (
+        cost_complexity_path,
+        early_stopping_path,
+        greedy_feature_path,
+        individual_path,
+        sub_forest_path,
+    )
     from prunemodels.comparison.compare import compare
     from prunemodels.comparison.growth import measure_growth
     from prunemodels.deployment import compare_onnx, float32_thresholds, measure_deployment, to_onnx
@@ -52,10 +60,15 @@ if TYPE_CHECKING:
         prune_forest,
     )
     from prunemodels.evaluation.certified_budget import budget_for_confidence
+    from prunemodels.evaluation.curve import TradeoffCurve, tradeoff_curve
     from prunemodels.evaluation.forest import Evaluation, evaluate
     from prunemodels.evaluation.held_out import HeldOut, HeldOutCost, held_out_cost, held_out_error, hold_out
     from prunemodels.evaluation.path import PathEvaluation, evaluate_path
     from prunemodels.forests import read_forest
+    from prunemodels.learners.budget_rf import BudgetRFClassifier
+    from prunemodels.learners.cegb import CEGBClassifier, CEGBRegressor
+    from prunemodels.learners.cstc import ASTCClassifier, ASTCRegressor, CSTCClassifier, CSTCRegressor
+    from prunemodels.learners.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
     from prunemodels.mixture import MixturePredictor, mixture_of
     from prunemodels.mixture_files import load_mixture
     from prunemodels.on_demand import (
@@ -79,6 +92,7 @@ if TYPE_CHECKING:
     )
     from prunemodels.pictures.budget import plot_budget
     from prunemodels.pictures.choice import plot_choice
+    from prunemodels.pictures.curves import plot_curves
     from prunemodels.pictures.cut import plot_cut
     from prunemodels.pictures.gap import plot_gaps
     from prunemodels.pictures.growth import plot_growth
@@ -88,6 +102,8 @@ if TYPE_CHECKING:
     from prunemodels.pictures.tradeoff import plot_tradeoff
     from prunemodels.pictures.trees import plot_point, plot_trees
     from prunemodels.problems import problem_from_forest
+    from prunemodels.published_data import load_cifar10, load_hepmass, load_scene15, load_yahoo
+    from prunemodels.ranking import average_precision_at_5
     from prunemodels.report_page import write_report
     from prunemodels.surgery import apply_pruning
     from solvers import (
@@ -112,6 +128,8 @@ __all__ = [
     "FORMULATIONS",
     "SOLVERS",
     "UNAVAILABLE",
+    "ASTCClassifier",
+    "ASTCRegressor",
     "AcquisitionFailedError",
     "Blend",
     "BoostedPath",
@@ -121,12 +139,19 @@ __all__ = [
     "BudgetPrunedForestClassifierCV",
     "BudgetPrunedForestRegressor",
     "BudgetPrunedForestRegressorCV",
+    "BudgetRFClassifier",
+    "CEGBClassifier",
+    "CEGBRegressor",
+    "CSTCClassifier",
+    "CSTCRegressor",
     "CapacityOverflowError",
     "CostItems",
     "Ensemble",
     "EnsemblePath",
     "Evaluation",
     "Given",
+    "GreedyMiserClassifier",
+    "GreedyMiserRegressor",
     "HeldOut",
     "HeldOutCost",
     "InBag",
@@ -144,30 +169,41 @@ __all__ = [
     "Pruning",
     "PruningPath",
     "PruningProblem",
+    "PruningSequence",
     "Solution",
     "SolverFailedError",
     "Status",
     "StopReason",
+    "TradeoffCurve",
     "UnsupportedModelError",
     "apply_pruning",
+    "average_precision_at_5",
     "boosted_path",
     "budget_for_confidence",
     "cheap_trees_first",
     "compare",
     "compare_onnx",
+    "cost_complexity_path",
     "dantzig_wolfe",
+    "early_stopping_path",
     "ensemble_path",
     "evaluate",
     "evaluate_model",
     "evaluate_path",
     "float32_thresholds",
     "from_table",
+    "greedy_feature_path",
     "held_out_cost",
     "held_out_error",
     "hold_out",
+    "individual_path",
     "integer_program",
     "linear_program",
+    "load_cifar10",
+    "load_hepmass",
     "load_mixture",
+    "load_scene15",
+    "load_yahoo",
     "measure_deployment",
     "measure_growth",
     "min_cut",
@@ -175,6 +211,7 @@ __all__ = [
     "plot_budget",
     "plot_certificate",
     "plot_choice",
+    "plot_curves",
     "plot_cut",
     "plot_gaps",
     "plot_growth",
@@ -202,7 +239,9 @@ __all__ = [
     "solve_model",
     "solve_relaxation",
     "solve_worst_case",
+    "sub_forest_path",
     "to_onnx",
+    "tradeoff_curve",
     "write_program",
     "write_report",
 ]

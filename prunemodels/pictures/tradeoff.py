@@ -56,7 +56,8 @@ def plot_tradeoff(
         ax = Picture(figsize=(6.4, 4.2), layout="constrained").add_subplot()
     unpruned = Pruning.unpruned(path.problem)
     marker = "." if len(path) <= MOST_MARKERS else ""
-    ax.plot(path.cost, path.error, color=BLUE, lw=1.6, marker=marker, ms=6, label="optimal prunings: trees' error, error sample")
+    shown = f"{path.method} prunings: trees' error, error sample"
+    ax.plot(path.cost, path.error, color=BLUE, lw=1.6, marker=marker, ms=6, label=shown)
     if held_out:
         points = sorted(held_out, key=lambda e: e.cost)
         xs, ys = [e.cost for e in points], [e.error for e in points]

@@ -1,0 +1,132 @@
+"""The papers' experiments, one command each.
+
+    python -m benchmarks.papers                         what there is, and how long it takes
+    python -m benchmarks.papers nws15_table1            the short version: minutes
+    python -m benchmarks.papers nws15_table1 --full     the papers' repeats and settings: hours
+    python -m benchmarks.papers compare                 published figures beside ours, over all that was run
+
+Stopped by Ctrl-C or a crash, the same command goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.papers.comparing import comparison_table
+from benchmarks.papers.experiment import Experiment, Presentation, Scope
+from benchmarks.papers.registry import experiment_named, experiments
+from benchmarks.papers.running import Failure, run_units
+from benchmarks.papers.store import Store
+from benchmarks.papers.tables import markdown
+from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
+from prunemodels.outputs import OutputFiles
+from prunemodels.pictures.tradeoff import save_picture
+
+OUT = Path("papers-output")
+"""Where results go unless ``--out`` names another folder."""
+
+
+def listing() -> str:
+    """The experiments, a line each."""
+    known = experiments().values()
+    width = max((len(e.name) for e in known), default=0)
+    return "\n".join(f"{e.name:{width}s}  {e.source}: {e.title} [{e.takes}]" for e in known)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        prog="python -m benchmarks.papers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("name", nargs="?", help="an experiment, or compare; none: list them")
+    made.add_argument("--full", action="store_true", help="the papers' repeats and settings instead of the short version")
+    made.add_argument("--repeats", type=int, help="seeds 0, 1, ...; default: the version's")
+    made.add_argument("--data", nargs="+", help="data sets in the folder PRUNEMODELS_DATA; default: the version's")
+    made.add_argument("--rows", type=int, help="at most so many examples of each data set, for trials")
+    made.add_argument("--out", type=Path, default=OUT, help=f"folder of the results; default {OUT}")
+    made.add_argument("--jobs", type=int, default=1, help="processes; results do not depend on them")
+    return made
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse numbers that mean nothing, and a place that cannot be written."""
+    for option in ("repeats", "rows", "jobs"):
+        value = getattr(args, option)
+        if value is not None and value < 1:
+            raise InvalidInputError(f"--{option} is {value}; give at least 1")
+    place = args.out
+    while not place.exists():
+        place = place.absolute().parent
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise InvalidInputError(f"--out: {args.out} cannot be written; name another folder")
+
+
+def run(experiment: Experiment, scope: Scope, out: Path, jobs: int) -> list[Failure]:
+    """Do what is not done, show all; the failures."""
+    store = Store(out / experiment.name)
+    units = experiment.units(scope)
+    if scope.rows is None:  # a trial's figures stand beside no paper's
+        store.keep_scope(scope)
+    failures = run_units(experiment, units, store, jobs=jobs)
+    frame = store.frame(units)
+    if frame.empty:
+        raise InvalidInputError(f"{experiment.name}: no unit could be done, so there is nothing to show; see above")
+    shown = experiment.present(frame, scope)
+    write(shown, store.folder, scope)
+    print(told(experiment, shown, scope, list(frame["machine"].unique())))
+    print(f"\ntables and pictures: {store.folder}")
+    return failures
+
+
+def write(shown: Presentation, folder: Path, scope: Scope) -> None:
+    """Tables as CSV, figures as PNG and SVG; a trial's carry its number of rows in their names."""
+    trial = "" if scope.rows is None else f"_rows{scope.rows}"
+    with OutputFiles() as outputs:
+        for name, frame in {**shown.tables, **shown.files}.items():
+            frame.to_csv(outputs.aside(folder / f"{name}{trial}.csv"), index=False)
+    for name, figure in shown.figures.items():
+        save_picture(figure, folder / f"{name}{trial}")
+
+
+def told(experiment: Experiment, shown: Presentation, scope: Scope, machines: Sequence[str]) -> str:
+    """What is printed."""
+    limit = "" if scope.rows is None else f", a trial with {scope.rows} rows"
+    lines = [f"# {experiment.name}: {experiment.source}", "", experiment.title, ""]
+    lines += [f"{scope.repeats} repeats, {'full' if scope.full else 'short'} version{limit}; {'; '.join(machines)}"]
+    for name, frame in shown.tables.items():
+        lines += ["", f"## {name}", "", markdown(frame)]
+    lines += ["", *(f"- {note}" for note in shown.notes)]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for; the exit status."""
+    args = parser().parse_args(arguments)
+    try:
+        check(args)
+        if args.name is None:
+            print(listing())
+            return 0
+        if args.name == "compare":
+            print(markdown(comparison_table(args.out)))
+            return 0
+        experiment = experiment_named(args.name)
+        scope = experiment.scope(full=args.full, repeats=args.repeats, data=args.data, rows=args.rows)
+        failures = run(experiment, scope, args.out, args.jobs)
+    except KeyboardInterrupt:
+        print(f"\nstopped; what was finished is kept in {args.out}, and the same command goes on from there", file=sys.stderr)
+        return 130
+    except (PruneModelsError, BrokenFileError) as error:
+        print(f"benchmarks.papers: {error}", file=sys.stderr)
+        return 2
+    if failures:
+        print(f"\n{len(failures)} units failed, the last with\n{failures[-1].trace}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

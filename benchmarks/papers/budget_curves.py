@@ -1,0 +1,135 @@
+"""Curves over repeats: what each method reaches within a budget, chosen on validation data and reported on test data.
+
+For a method in one repeat, all of its points (rows of a path, stages, values of a parameter) stand together. For each budget B
+
+    chosen(B) = the point of least validation error among those whose validation cost is <= B                            (1)
+
+and its cost and error on the test data are what is averaged over repeats, with the standard deviation. Where no point is cheap
+enough the method has no entry at B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from benchmarks.papers.data import Parts
+from benchmarks.papers.experiment import Row
+from benchmarks.papers.tables import mean_of, spread_of
+from formulations.nested_prunings import NestedPrunings
+from prunemodels.evaluation.curve import Loss, TradeoffCurve, tradeoff_curve
+from prunemodels.evaluation.path import Vote
+from prunemodels.learners.learner import Learner
+from prunemodels.pictures.curves import plot_curves
+
+POINT = ("parameter", "valid_cost", "valid_error", "test_cost", "test_error")
+"""Columns of a curve's rows."""
+
+MOMENTS = ("cost", "cost_sd", "error", "error_sd", "repeats")
+"""Columns of `by_budget` beside data, method and budget."""
+
+
+def curve_rows(
+    source: NestedPrunings | Learner | Mapping[float, Learner],
+    parts: Parts,
+    *,
+    vote: Vote = "mean",
+    loss: Loss | None = None,
+    everything: bool = False,
+) -> list[Row]:
+    """The points of a method on validation and test data; only those undominated on the former, unless `everything`."""
+    valid: TradeoffCurve = tradeoff_curve(source, parts.X_valid, parts.y_valid, vote=vote, loss=loss)
+    test: TradeoffCurve = tradeoff_curve(source, parts.X_test, parts.y_test, vote=vote, loss=loss)
+    points = np.arange(len(valid)) if everything else valid.undominated()
+    columns = (valid.parameter, valid.cost, valid.error, test.cost, test.error)
+    return [dict(zip(POINT, (float(column[k]) for column in columns), strict=True)) for k in points]
+
+
+def budget_rows(prunings: Mapping[float, NestedPrunings], parts: Parts) -> list[Row]:
+    """The points of single prunings, one for each budget, their parameter."""
+    return [row for pruning in prunings.values() for row in curve_rows(pruning, parts)]
+
+
+def chosen(points: pd.DataFrame, budgets: Sequence[float]) -> pd.DataFrame:
+    """(1) for the points of one method in one repeat: one row a budget that some point meets."""
+    ordered = points.sort_values(["valid_error", "valid_cost"], kind="stable")
+    costs = ordered["valid_cost"].to_numpy()
+    rows = []
+    for budget in budgets:
+        affordable = np.flatnonzero(costs <= budget * (1 + 1e-12))
+        if affordable.size:
+            rows.append({"budget": budget, **ordered.iloc[affordable[0]][list(POINT)].to_dict()})
+    return pd.DataFrame(rows, columns=["budget", *POINT])
+
+
+def by_budget(frame: pd.DataFrame, budgets: Mapping[str, Sequence[float]], by: Sequence[str] = ()) -> pd.DataFrame:
+    """Mean and standard deviation over repeats of the chosen points.
+
+    Parameters
+    ----------
+    frame
+        rows of `curve_rows` with data, seed, method; all settings of a method stand together.
+    budgets
+        for each data set.
+    by
+        further columns that make a method.
+
+    Returns
+    -------
+    pandas.DataFrame
+        data, method, `by`, budget, cost, cost_sd, error, error_sd, repeats. A budget that some repeat cannot meet is left out.
+    """
+    rows: list[dict[str, Any]] = []
+    for key, points in frame.groupby(["data", "method", *by], sort=False):
+        data = str(key[0])
+        parts = [chosen(p, budgets[data]) for _, p in points.groupby("seed")]
+        together = pd.concat(parts)
+        for budget, at in together.groupby("budget"):
+            if len(at) == len(parts):
+                rows.append({**dict(zip(["data", "method", *by], key, strict=True)), "budget": budget, **_moments(at)})
+    return pd.DataFrame(rows, columns=["data", "method", *by, "budget", *MOMENTS])
+
+
+def _moments(at: pd.DataFrame) -> dict[str, float]:
+    """Means and standard deviations of cost and error, and the number of repeats."""
+    cost, error = at["test_cost"], at["test_error"]
+    return dict(zip(MOMENTS, (mean_of(cost), spread_of(cost), mean_of(error), spread_of(error), len(at)), strict=True))
+
+
+def curves(summary: pd.DataFrame) -> tuple[list[TradeoffCurve], dict[str, Any]]:
+    """Curves of one data set out of `by_budget`, and the spread of their errors, for `plot_curves`."""
+    found, spread = [], {}
+    for method, at in summary.groupby("method", sort=False):
+        ordered = at.drop_duplicates(["cost", "error"]).sort_values("cost", kind="stable")
+        numbers = {c: ordered[c].to_numpy(dtype=np.float64) for c in ("budget", "cost", "error", "error_sd")}
+        name, repeats = str(method), int(ordered["repeats"].max())
+        found.append(TradeoffCurve(name, "budget", numbers["budget"], numbers["cost"], numbers["error"], repeats))
+        spread[name] = np.nan_to_num(numbers["error_sd"])
+    return found, spread
+
+
+def figures(summary: pd.DataFrame, *, error_label: str = "test error rate") -> dict[str, Figure]:
+    """One picture a data set: mean test error against mean test cost, the band one standard deviation."""
+    drawn = {}
+    for data, at in summary.groupby("data", sort=False):
+        lines, spread = curves(at)
+        drawn[str(data)] = plot_curves(lines, spread=spread, error_label=error_label)
+    return drawn
+
+
+def error_at(summary: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> pd.DataFrame:
+    """One row a method, one column a budget: test error in per cent, mean ± standard deviation."""
+    rows = []
+    for (data, method), at in summary.groupby(["data", "method"], sort=False):
+        told = {b: _percent(e, sd) for b, e, sd in zip(at["budget"], at["error"], at["error_sd"], strict=True)}
+        cells = {f"{budget:g}": told.get(budget) for budget in budgets[str(data)]}
+        rows.append({"data": data, "method": method, **cells})
+    return pd.DataFrame(rows)
+
+
+def _percent(mean: float, spread: float) -> str:
+    return f"{100 * mean:.2f}" + ("" if np.isnan(spread) else f" ± {100 * spread:.2f}")

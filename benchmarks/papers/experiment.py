@@ -1,0 +1,191 @@
+"""What an experiment is: units of work, how one is run, and what is made of their rows.
+
+A unit is one method with one setting on one data set with one seed. Its rows are kept under the hash of all that defines it, so a
+run that was stopped goes on where it was, and a longer run takes over what a shorter one has done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+Value = str | int | float | bool | None
+Row = Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What part of an experiment is run.
+
+    Parameters
+    ----------
+    data
+        names of data sets.
+    repeats
+        seeds 0, 1, ..., repeats - 1.
+    full
+        the long version, where settings differ between the two.
+    rows
+        at most so many examples of each data set, for trials; None: all.
+    """
+
+    data: tuple[str, ...]
+    repeats: int
+    full: bool = False
+    rows: int | None = None
+
+    def groups(self) -> Iterator[tuple[str, int]]:
+        """Every data set with every seed."""
+        return ((data, seed) for data in self.data for seed in range(self.repeats))
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The smallest piece of work whose rows are kept.
+
+    Parameters
+    ----------
+    experiment, version
+        the experiment's; a new version runs everything anew.
+    data, seed
+        data set and seed; units that share both run one after another in one process, so they can share a forest.
+    method
+        what the tables and legends call it.
+    setting
+        all else that decides the rows: JSON values by name; no name of the other fields, nor of a row.
+    rows
+        see `Scope`.
+    """
+
+    experiment: str
+    data: str
+    seed: int
+    method: str
+    setting: Mapping[str, Value] = field(default_factory=dict)
+    rows: int | None = None
+    version: int = 1
+
+    @property
+    def key(self) -> str:
+        """A hash of everything above."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:20]
+
+    def __str__(self) -> str:
+        setting = ", ".join(f"{name} {value}" for name, value in self.setting.items())
+        return f"{self.data}, seed {self.seed}, {self.method}{f', {setting}' if setting else ''}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One published figure beside ours.
+
+    Parameters
+    ----------
+    figure
+        what it is: data set, method, quantity.
+    published
+        the paper's number, or what its text says.
+    ours
+        our number, the mean over repeats; or a sentence beside the paper's.
+    spread
+        standard deviation over repeats; NaN for a single one.
+    why
+        why the two differ, where it is not the experiment's reason.
+    """
+
+    figure: str
+    published: float | str
+    ours: float | str
+    spread: float = float("nan")
+    why: str = ""
+
+    @property
+    def difference(self) -> float:
+        """Ours less theirs; NaN of sentences."""
+        if isinstance(self.published, str) or isinstance(self.ours, str):
+            return float("nan")
+        return self.ours - self.published
+
+
+@dataclass(frozen=True, eq=False)
+class Presentation:
+    """What is shown of an experiment's rows.
+
+    Parameters
+    ----------
+    tables
+        by name; each is printed and written as NAME.csv.
+    figures
+        by name; each is written as NAME.png and NAME.svg.
+    notes
+        sentences below the tables: definitions that are ours, and what speaks against pruning.
+    files
+        tables that are written but not printed: long ones.
+    """
+
+    tables: Mapping[str, pd.DataFrame]
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    files: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+
+def _nothing(_: pd.DataFrame) -> Sequence[Comparison]:
+    return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """One table or figure of a paper.
+
+    Parameters
+    ----------
+    name
+        of the command, e.g. ``nws15_table1``.
+    source
+        e.g. ``NWS15, Table 1``.
+    title
+        one line.
+    takes
+        time of the short version and of the full one, one process on a free machine, for the list of experiments.
+    data, full_data
+        data sets of the short and the full version.
+    repeats, full_repeats
+        likewise.
+    units
+        the work of a scope, in the order in which it is done.
+    run
+        does one unit. What it needs beyond the frame (a learner, a library) it imports itself.
+    present
+        tables and figures of the rows of a scope; columns: those of `Unit`, its setting's, the rows' own, ``seconds``.
+    compare
+        published figures beside ours, from the same rows.
+    why
+        why the two differ, for the table of all comparisons.
+    """
+
+    name: str
+    source: str
+    title: str
+    takes: str
+    data: tuple[str, ...]
+    repeats: int
+    units: Callable[[Scope], Sequence[Unit]]
+    run: Callable[[Unit], Sequence[Row]]
+    present: Callable[[pd.DataFrame, Scope], Presentation]
+    full_data: tuple[str, ...] | None = None
+    full_repeats: int = 10
+    compare: Callable[[pd.DataFrame], Sequence[Comparison]] = _nothing
+    why: str = ""
+
+    def scope(
+        self, *, full: bool = False, repeats: int | None = None, data: Sequence[str] | None = None, rows: int | None = None
+    ) -> Scope:
+        """The short or the full version, with what the caller wants otherwise."""
+        usual = (self.full_data or self.data) if full else self.data
+        times = self.full_repeats if full else self.repeats
+        return Scope(tuple(usual if data is None else data), times if repeats is None else repeats, full, rows)

@@ -1,0 +1,111 @@
+"""Doing the units that are not done yet, one after another or in several processes.
+
+Units of one data set and seed stay together in one process and in order: what they share, mostly a grown forest, is remembered
+there. A unit that fails is told and left out; the others go on, and the next run tries it again.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from itertools import groupby
+
+from tqdm import tqdm
+
+from benchmarks.papers.experiment import Experiment, Unit
+from benchmarks.papers.registry import experiment_named
+from benchmarks.papers.store import Store
+from benchmarks.path import machine
+
+PATIENCE = 20.0
+"""Seconds that a process has to end after Ctrl-C before it is killed."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A unit that could not be done, and why; `trace` says where."""
+
+    unit: Unit
+    reason: str
+    trace: str
+
+
+def run_units(experiment: Experiment, units: Sequence[Unit], store: Store, *, jobs: int = 1) -> list[Failure]:
+    """Do all units that the store lacks; returns those that failed.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        on Ctrl-C; what was finished is kept.
+    """
+    open_units = [unit for unit in units if not store.has(unit)]
+    groups = [list(group) for _, group in groupby(open_units, key=lambda u: (u.data, u.seed))]
+    failures: list[Failure] = []
+    done = len(units) - len(open_units)
+    with tqdm(total=len(units), initial=done, unit="unit", disable=None, desc=experiment.name) as bar:
+        if jobs == 1:
+            results: Iterable[Failure | None] = (do_unit(experiment, u, store) for group in groups for u in group)
+        else:
+            results = _in_processes(experiment.name, groups, store, jobs)
+        for failure in results:
+            bar.update()
+            if failure is not None:
+                failures.append(failure)
+                bar.write(f"{failure.unit}: {failure.reason}", file=sys.stderr)
+    return failures
+
+
+def do_unit(experiment: Experiment, unit: Unit, store: Store) -> Failure | None:
+    """Run one unit and keep its rows; the failure, if it failed."""
+    start = time.perf_counter()
+    try:
+        rows = experiment.run(unit)
+    except Exception as error:  # hours of other units must not be lost with one
+        return Failure(unit, f"{type(error).__name__}: {error}", traceback.format_exc())
+    store.keep(unit, rows, time.perf_counter() - start, machine())
+    return None
+
+
+def _in_processes(name: str, groups: Sequence[Sequence[Unit]], store: Store, jobs: int) -> Iterator[Failure | None]:
+    """The groups in several processes; failures as they come, one entry a unit."""
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_end_when_told)
+    try:
+        futures: list[Future[list[Failure | None]]] = [pool.submit(_do_group, name, group, store) for group in groups]
+        for future in as_completed(futures):
+            yield from future.result()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        _end(set(multiprocessing.active_children()) - before)
+        pool.shutdown()
+        raise
+    pool.shutdown()
+
+
+def _end(children: Iterable[multiprocessing.process.BaseProcess]) -> None:
+    """Ask all of them to end; kill those that do not in time."""
+    for child in children:
+        child.terminate()
+    until = time.monotonic() + PATIENCE
+    for child in children:
+        child.join(max(0.0, until - time.monotonic()))
+        if child.is_alive():
+            child.kill()
+
+
+def _do_group(name: str, units: Sequence[Unit], store: Store) -> list[Failure | None]:
+    """In a process of the pool: units of one data set and seed."""
+    experiment = experiment_named(name)
+    return [do_unit(experiment, unit, store) for unit in units]
+
+
+def _end_when_told() -> None:
+    """Ctrl-C is the parent's to handle; its request to end runs what cleans up half-written files."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
