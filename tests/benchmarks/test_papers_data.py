@@ -181,7 +181,8 @@ def test_published_tables_say_what_the_papers_print() -> None:
         "sonar": (45.20, 74.31, 16.48, 28.11),
         "heart_statlog": (73.26, 96.20, 47.75, 75.86),
     }
-    assert set(printed) == set(NWS15_TABLE_1)
+    assert set(printed) | {"covtype_two"} == set(NWS15_TABLE_1)  # the papers print one Forest; which classes, `SUBSETS` says
+    assert NWS15_TABLE_1["covtype_two"] is NWS15_TABLE_1["covtype426k"]
     for data, shares in printed.items():
         p = NWS15_TABLE_1[data]
         cells = (p.ensemble_low, p.individual_low, p.ensemble_high, p.individual_high)
