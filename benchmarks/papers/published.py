@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 SUBSETS = (
     "other data: MiniBooNE here is class-balanced (72,998 of 130,065 rows; 35,000 train, 15,000 validate, 22,998 test), "
-    "Covertype a uniform 73 % of the rows with the papers' part sizes. What the papers print for Forest fits two classes, although "
+    "Covertype a uniform 73 % of the rows with the papers' part sizes. What the papers print for Forest fits two classes, though "
     "their text says seven: one of our random trees errs 27 % with seven classes and 21 % with two, theirs 21 %"
 )
 """Why our figures cannot equal the papers'; and their seeds and splits are not published."""
