@@ -159,10 +159,9 @@ def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
     tables = {
         "test_error": error_at(reached, shown),
         "alphas": best_alphas(frame, shown).groupby(["data", "budget"], sort=False)[["alpha", "trees"]].mean().reset_index(),
-        "curves": reached,
         "seconds": seconds(frame),
     }
-    return Presentation(tables, figures(reached), notes)
+    return Presentation(tables, figures(reached), notes, {"curves": reached})
 
 
 def compare(frame: pd.DataFrame) -> Sequence[Comparison]:

@@ -104,7 +104,7 @@ def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
             f"{NAMES.get(str(data), data)}, 40 trees: BudgetRF uses {fewer:.2f} times the features of the cheaper random forest "
             f"and errs {less:+.2f} points against the better one"
         )
-    return Presentation({"table1": table(frame), "by_trees": all_numbers}, notes=notes)
+    return Presentation({"table1": table(frame)}, notes=notes, files={"by_trees": all_numbers})
 
 
 def compare(frame: pd.DataFrame) -> Sequence[Comparison]:

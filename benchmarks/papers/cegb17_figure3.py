@@ -213,16 +213,17 @@ def _duel_told(reached: pd.DataFrame) -> str:
 
 def present_b(frame: pd.DataFrame, scope: Scope) -> Presentation:
     tables: dict[str, pd.DataFrame] = {}
+    curves: dict[str, pd.DataFrame] = {}
     drawn: dict[str, Figure] = {}
     notes: list[str] = []
     for price, reached in by_price(frame).items():
         name = "features" if price == 0 else "features_and_splits"
         budgets = {d: sorted(at["budget"].unique())[::3] for d, at in reached.groupby("data")}
         tables[f"error_{name}"] = error_at(reached, {str(d): b for d, b in budgets.items()})
-        tables[f"curves_{name}"] = reached
+        curves[f"curves_{name}"] = reached
         drawn |= {f"figure3b_{name}_{data}": figure for data, figure in figures(reached).items()}
         notes.append(f"a split costs {price:g}: {_duel_told(reached)} (CEGB17: {ALWAYS})")
-    return Presentation(tables, drawn, notes)
+    return Presentation(tables, drawn, notes, curves)
 
 
 def compare_b(frame: pd.DataFrame) -> Sequence[Comparison]:

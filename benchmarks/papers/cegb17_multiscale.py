@@ -194,7 +194,7 @@ def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
         figure.axes[0].set_xlabel("split evaluations per pixel, each shared by the pixels of its block")
     points = frame[["data", "seed", "method", "lam", "parameter", "test_cost", "test_error", "test_pixel_error"]]
     notes = ["error: 1 - SEG in per cent, by budget: evaluations a pixel", *verdicts(reached)]
-    return Presentation({"one_minus_seg": table, "curves": reached, "points": points}, drawn, notes)
+    return Presentation({"one_minus_seg": table}, drawn, notes, {"curves": reached, "points": points})
 
 
 def compare(frame: pd.DataFrame) -> Sequence[Comparison]:

@@ -198,7 +198,7 @@ def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
     for data, at in reached.groupby("data", sort=False):
         label = "1 - Average Precision@5" if data == "yahoo" else "test error rate"
         drawn |= figures(at, error_label=label)
-    return Presentation({**named, "curves": reached}, drawn, notes)
+    return Presentation(named, drawn, notes, {"curves": reached})
 
 
 EXPERIMENT = Experiment(

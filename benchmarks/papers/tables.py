@@ -15,12 +15,23 @@ Numbers = Sequence[float] | NDArray[np.float64] | Any
 
 
 def markdown(frame: pd.DataFrame) -> str:
-    """A table as Markdown: floats with four significant digits, missing ones as a dash."""
+    """A table as Markdown: floats with four significant digits, missing ones as a dash.
+
+    Columns without any entry are left out; where a data set has nothing in some column (other budgets, say), each data set gets
+    a table of its own.
+    """
+    frame = frame.dropna(axis=1, how="all") if len(frame) else frame
+    if "data" in frame and frame.groupby("data", sort=False).apply(_has_empty_column).any():
+        return "\n\n".join(markdown(of_one.dropna(axis=1, how="all")) for _, of_one in frame.groupby("data", sort=False))
     heads = [str(c) for c in frame.columns]
     right = [pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]
     lines = ["| " + " | ".join(heads) + " |", "| " + " | ".join("---:" if r else "---" for r in right) + " |"]
     lines += ["| " + " | ".join(cell(value) for value in row) + " |" for row in frame.itertuples(index=False)]
     return "\n".join(lines)
+
+
+def _has_empty_column(frame: pd.DataFrame) -> bool:
+    return bool(frame.isna().all().any())
 
 
 def cell(value: object) -> str:

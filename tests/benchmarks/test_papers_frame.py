@@ -301,3 +301,12 @@ def test_an_unknown_experiment_lists_the_known_ones() -> None:
     """The message names what there is."""
     with pytest.raises(InvalidInputError, match="nws15_table1"):
         registry.experiment_named("nothing")
+
+
+def test_data_sets_with_other_columns_get_tables_of_their_own() -> None:
+    """A budget that only one data set has is no column of dashes in the other's table; with none missing it is one table."""
+    frame = pd.DataFrame({"data": ["a", "b", "b"], "method": ["m", "m", "n"], "5": ["1", None, None], "8": [None, "2", None]})
+    first, second = markdown(frame).split("\n\n")
+    assert first.splitlines() == ["| data | method | 5 |", "| --- | --- | --- |", "| a | m | 1 |"]
+    assert second.splitlines() == ["| data | method | 8 |", "| --- | --- | --- |", "| b | m | 2 |", "| b | n | - |"]
+    assert markdown(frame.drop(columns=["5", "8"])).count("\n\n") == 0
