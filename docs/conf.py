@@ -32,7 +32,15 @@ extensions = [
     "front_door",
 ]
 root_doc = "docs/index"
-include_patterns = ["docs/*.md", "docs/api/*.md", "notebooks/*.ipynb", "benchmarks/README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+include_patterns = [
+    "docs/*.md",
+    "docs/api/*.md",
+    "notebooks/*.ipynb",
+    "benchmarks/README.md",
+    "benchmarks/papers/README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+]
 exclude_patterns = ["docs/_build", ".venv", ".git"]
 templates_path = ["_templates"]
 
