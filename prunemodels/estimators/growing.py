@@ -14,12 +14,10 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
-from formulations.node_errors import ErrorComponent, NodeErrors
-from formulations.problem import PruningProblem
 from formulations.pruning_path import PruningPath
-from prunemodels.costs import Costs, cost_items
+from prunemodels.column_prices import column_prices
+from prunemodels.costs import Costs
 from prunemodels.error_samples import ErrorSample, Given, InBag, OutOfBag
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.estimators.samples import Sample, rows_to_predict, split
@@ -117,13 +115,7 @@ class PrunedForestEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     def _check_prices(self) -> None:
         """Refuse prices that do not fit the columns before a forest is grown: they must fit a single leaf."""
         n, names = self.n_features_in_, getattr(self, "feature_names_in_", None)
-        none, column = np.full(1, -1, dtype=np.int32), np.zeros((1, 1))
-        names = None if names is None else tuple(names)
-        where = (none, none, none, column[0], column[0] > 0, column)
-        leaf = Ensemble(np.array([0, 1]), *where, n, "regression", feature_names=names)
-        errors = NodeErrors((ErrorComponent(column[0], np.ones(1)),))
-        items = cost_items(self._prices, leaf)
-        PruningProblem.build(leaf, errors, np.zeros((1, n)), items, evaluation_cost=self.evaluation_cost)
+        column_prices(self._prices, n, names, evaluation_cost=self.evaluation_cost)
 
     def _error_sample(self, forest: Any, train: Sample, valid: Sample) -> ErrorSample:
         """Where the nodes' errors are measured."""

@@ -157,7 +157,7 @@ def test_figure3b_counts_the_budgets_that_best_first_wins() -> None:
     assert points == pytest.approx((10 * late - 10 * (budgets - late)) / budgets)
 
 
-@pytest.mark.parametrize("name", ["cegb17_figure3a", "cegb17_figure3b"])
+@pytest.mark.parametrize("name", ["cegb17_figure3a", pytest.param("cegb17_figure3b", marks=pytest.mark.slow)])
 def test_figure3_of_cegb_from_command_to_pictures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One command trains, tabulates and draws."""
     monkeypatch.setattr(cegb17_figure3, "LAMS", (0.0, 1e-3))
@@ -258,6 +258,7 @@ def write_yahoo(folder: Path) -> None:
     (folder / "feature_costs.txt").write_text("5\n100\n")
 
 
+@pytest.mark.slow
 def test_other_data_are_run_where_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -95,6 +95,7 @@ def test_bp16_figure2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reached["error"].between(0, 1).all()
 
 
+@pytest.mark.slow
 def test_bp16_figure2_goes_on_without_a_learner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,7 +173,7 @@ def test_bp16_prices_are_paid(tmp_path: Path) -> None:
     assert priced.problem.costs.price.sum() == pytest.approx(30, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", ["bp16_criteria", "bp16_subsets"])
+@pytest.mark.parametrize("name", ["bp16_criteria", pytest.param("bp16_subsets", marks=pytest.mark.slow)])
 def test_bp16_forests_are_grown_in_different_ways(name: str, tmp_path: Path) -> None:
     """Each kind of forest is a method's name in brackets, and stands in the table of unpruned forests."""
     folder = run(name, tmp_path)

@@ -15,10 +15,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from formulations.cost_items import CostItems
-from formulations.ensemble import Ensemble
-from formulations.errors import InvalidInputError
-from formulations.problem import evaluation_prices
-from prunemodels.costs import Costs, cost_items
+from prunemodels.column_prices import column_prices
+from prunemodels.costs import Costs
 from prunemodels.evaluation.stages import EvaluationCost
 
 
@@ -56,14 +54,7 @@ def checked_prices(
     InvalidInputError
         if they do not fit the features, or are no prices.
     """
-    none, column = np.full(1, -1, dtype=np.int32), np.zeros((1, 1))
-    leaf = Ensemble(
-        np.array([0, 1]), none, none, none, column[0], column[0] > 0, column, n_features, "regression", feature_names=names
-    )
-    items = cost_items(1 if costs is None else costs, leaf)
-    if items.n_features != n_features:
-        raise InvalidInputError(f"costs has prices for {items.n_features} features, X has {n_features}")
-    return items, np.array([float(a) for a in evaluation_prices(evaluation_cost, leaf)])
+    return column_prices(costs, n_features, names, evaluation_cost=evaluation_cost)
 
 
 def split_prices(items: CostItems, evaluation: NDArray[np.float64], reuse_is_free: bool) -> SplitPrices:

@@ -21,10 +21,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from formulations.cost_items import CostItems, Price
-from formulations.ensemble import Ensemble
-from formulations.node_errors import ErrorComponent, NodeErrors
-from formulations.problem import PruningProblem, evaluation_prices
-from prunemodels.costs import Costs, cost_items
+from prunemodels.column_prices import column_prices
+from prunemodels.costs import Costs
 
 EvaluationCost = Price | Sequence[Price] | NDArray[np.float64]
 
@@ -88,17 +86,4 @@ def read_prices(costs: Costs | None, evaluation_cost: EvaluationCost, n_features
     InvalidInputError
         for prices that do not fit the features, are negative or not finite.
     """
-    leaf = _leaf(n_features, names)
-    items = cost_items(1 if costs is None else costs, leaf)
-    errors = NodeErrors((ErrorComponent(np.zeros(1), np.ones(1)),))
-    PruningProblem.build(leaf, errors, np.zeros((1, n_features)), items, evaluation_cost=evaluation_cost)  # checks that they fit
-    return Prices(items, np.array([float(a) for a in evaluation_prices(evaluation_cost, leaf)]))
-
-
-def _leaf(n_features: int, names: tuple[str, ...] | None) -> Ensemble:
-    """One tree without splits: something to read prices for."""
-    none, nothing = np.full(1, -1, dtype=np.int32), np.zeros(1)
-    start = np.array([0, 1])
-    return Ensemble(
-        start, none, none, none, nothing, nothing > 0, nothing[:, None], n_features, "regression", feature_names=names
-    )
+    return Prices(*column_prices(costs, n_features, names, evaluation_cost=evaluation_cost))

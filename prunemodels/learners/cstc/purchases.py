@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.cost_items import CostItems, exact
-from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
-from prunemodels.costs import Costs, cost_items
+from prunemodels.column_prices import column_prices
+from prunemodels.costs import Costs
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +54,7 @@ def read_prices(costs: Costs | None, evaluation_cost: float, n_features: int, na
         for prices that do not fit the features, and items paid once for all examples: no path pays for them.
     """
     exact(evaluation_cost, "evaluation_cost")
-    leaf, zero = np.full(1, -1, dtype=np.int32), np.zeros((1, 1))
-    only = Ensemble(np.array([0, 1]), leaf, leaf, leaf, zero[0], zero[0] > 0, zero, n_features, "regression", feature_names=names)
-    items = cost_items(1 if costs is None else costs, only)
-    if items.n_features != n_features:
-        raise InvalidInputError(f"costs has {items.n_features} features, X has {n_features}; give the items of each column of X")
+    items, _ = column_prices(costs, n_features, names)
     if items.paid_once.any():
         name = items.names[int(np.flatnonzero(items.paid_once)[0])]
         raise InvalidInputError(

@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from formulations.cost_items import CostItems
 from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
-from formulations.problem import evaluation_prices
 from formulations.routing import as_rows
-from prunemodels.costs import cost_items
+from prunemodels.column_prices import column_prices
 from prunemodels.estimators.samples import Sample, rows_to_predict, split, training_sample
 from prunemodels.evaluation.stages import example_costs, staged_costs
 from prunemodels.learners.greedy_miser.boosting import BoostedTrees, Schedule, TrainingRows, boost
@@ -163,14 +162,7 @@ class GreedyMiser(BaseEstimator):  # type: ignore[misc]
     def _prices(self) -> tuple[CostItems, GrowthLimits]:
         """Prices of the columns that `fit` saw, refused if they do not fit."""
         n, names = self.n_features_in_, getattr(self, "feature_names_in_", None)
-        none, zero = np.full(1, -1, dtype=np.int32), np.zeros(1)
-        arrays = (none, none, none, zero, zero > 0, zero[:, None])
-        named = None if names is None else tuple(names)
-        leaf = Ensemble(np.array([0, 1]), *arrays, n, "regression", feature_names=named)
-        items = cost_items(1 if self.costs is None else self.costs, leaf)
-        if items.n_features != n:
-            raise InvalidInputError(f"costs is for {items.n_features} features, X has {n}; give what each of the {n} needs")
-        evaluation = np.array([float(a) for a in evaluation_prices(self.evaluation_cost, leaf)])
+        items, evaluation = column_prices(self.costs, n, names, evaluation_cost=self.evaluation_cost)
         return items, GrowthLimits(self.max_depth, self.min_samples_leaf, float(self.lam), evaluation)
 
     def _schedule(self) -> Schedule:

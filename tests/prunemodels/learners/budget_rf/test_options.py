@@ -32,7 +32,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"budget": -1}, "budget is -1, negative"),
     ({"budget": 9, "validation_fraction": 1.5}, "validation_fraction is 1.5"),
     ({"costs": [1, 2]}, "costs has 2 prices, the forest was trained on 30 features"),
-    ({"costs": CostItems.plain([1, 1])}, "costs has prices for 2 features, X has 30"),
+    ({"costs": CostItems.plain([1, 1])}, "costs has prices for 2 features, the forest was trained on 30"),
     ({"evaluation_cost": -2}, "evaluation_cost is -2, negative"),
 ]
 

@@ -107,6 +107,7 @@ def test_predictions_need_only_what_was_paid_for(cancer: tuple[pd.DataFrame, NDA
         np.testing.assert_array_equal(model.apply(scrambled), node)
 
 
+@pytest.mark.slow
 def test_dearer_means_cheaper_predictions(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
     """Cost falls as lambda rises, and as the budget falls; ASTC never pays more than its budget. Both give curves."""
     X, y = cancer
@@ -154,6 +155,7 @@ def test_pipelines_and_searches(model: Any) -> None:
     assert search.best_estimator_[-1].prediction_cost(X).max() <= 42
 
 
+@pytest.mark.slow
 def test_given_validation_examples_prune(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
     """Labels that no split can help to predict leave the root alone; without validation nothing is pruned."""
     X, y = cancer
@@ -193,7 +195,7 @@ def test_examples_without_weight_take_no_part(cancer: tuple[pd.DataFrame, NDArra
         (CSTCRegressor, {"validation_fraction": 1}, "validation_fraction is 1"),
         (CSTCRegressor, {"evaluation_cost": -1}, "evaluation_cost is -1"),
         (CSTCRegressor, {"costs": [1, 2]}, "costs has 2 prices"),
-        (CSTCRegressor, {"costs": CostItems.plain([1, 2])}, "costs has 2 features"),
+        (CSTCRegressor, {"costs": CostItems.plain([1, 2])}, "costs has prices for 2 features"),
         (CSTCRegressor, {"costs": CostItems.from_items({"l": 1}, [["l"]] * 6, once=["l"])}, "paid once for all"),
         (ASTCRegressor, {"budget": -1}, "budget is -1"),
         (ASTCRegressor, {"budget": [3, 2, 1]}, "that do not fall"),

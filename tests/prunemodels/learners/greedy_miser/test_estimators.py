@@ -120,7 +120,7 @@ def test_a_bar_shows_the_stages(capsys: pytest.CaptureFixture[str]) -> None:
         ({"n_iter_no_change": 2, "validation_fraction": 1}, "validation_fraction is 1; stopping early takes a number"),
         ({"loss": "hinge"}, "loss is 'hinge'; give 'log_loss' or 'squared_error'"),
         ({"costs": [1, 2]}, "costs has 2 prices, the forest was trained on 30 features"),
-        ({"costs": CostItems.plain([1, 2])}, "costs is for 2 features, X has 30"),
+        ({"costs": CostItems.plain([1, 2])}, "costs has prices for 2 features, the forest was trained on 30"),
         ({"costs": {"x": 1}}, "costs has a price for 'x'"),
         ({"costs": -1}, "negative"),
         ({"evaluation_cost": [1]}, "evaluation_cost has 1 prices"),
