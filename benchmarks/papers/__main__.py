@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.papers.comparing import comparison_table
+from benchmarks.papers.comparing import comparison_table, with_notes
 from benchmarks.papers.experiment import Experiment, Presentation, Scope
 from benchmarks.papers.registry import experiment_named, experiments
 from benchmarks.papers.running import Failure, run_units
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(listing())
             return 0
         if args.name == "compare":
-            print(markdown(comparison_table(args.out)))
+            print(with_notes(comparison_table(args.out)))
             return 0
         experiment = experiment_named(args.name)
         scope = experiment.scope(full=args.full, repeats=args.repeats, data=args.data, rows=args.rows)

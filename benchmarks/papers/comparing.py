@@ -8,6 +8,7 @@ import pandas as pd
 
 from benchmarks.papers.registry import experiments
 from benchmarks.papers.store import Store
+from benchmarks.papers.tables import markdown
 from formulations.errors import InvalidInputError
 
 COLUMNS = ("source", "figure", "published", "ours", "sd", "difference", "why")
@@ -37,3 +38,10 @@ def comparison_table(out: Path) -> pd.DataFrame:
     if not rows:
         raise InvalidInputError(f"{out} holds no results that a paper's stand beside; run an experiment first")
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def with_notes(table: pd.DataFrame) -> str:
+    """The table as Markdown; the reasons, which many rows share, once each below it."""
+    reasons = list(dict.fromkeys(table["why"]))
+    numbered = table.assign(why=[f"({reasons.index(reason) + 1})" for reason in table["why"]])
+    return "\n\n".join([markdown(numbered), *(f"({k}) {reason}." for k, reason in enumerate(reasons, start=1))])

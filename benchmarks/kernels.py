@@ -1,0 +1,128 @@
+"""How near the memory's speed the kernels of price sharing are.
+
+    python -m benchmarks.kernels                 0.7 million HEPMASS-like rows, 40 trees of at most 5,000 leaves each
+    python -m benchmarks.kernels --rows 1400000
+
+An arc is touched twice a round: its row's two-byte number is read each time; one float64 of its row is read and written in the
+first pass, and read in the second. So a round moves, for each arc,
+
+    4 bytes from memory (numbers of rows, in order)   and   24 bytes within the cache (rows, out of order)                (1)
+
+Against: the triad a = b + s c on arrays far larger than the caches (24 bytes an element), with one thread and with two at once;
+and a gather of float64 from half a megabyte by two-byte numbers in the order of a forest's leaves. Best of several runs each.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+from numba import njit
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from benchmarks.hepmass_like import events
+from benchmarks.path import best_of
+from prunemodels.comparison.machine import machine
+from solvers.shared_prices import shares
+from solvers.shared_prices.remaining import all_open
+from solvers.shared_prices.shares import Sharing
+from solvers.shared_prices.whole import whole
+from solvers.tree_closure import without_prices
+
+ELEMENTS = 2**24
+FROM_MEMORY, IN_CACHE = 4, 24
+"""Bytes an arc and round, by (1)."""
+
+
+@njit(cache=True, nogil=True)
+def _triad(a, b, c, s):  # type: ignore[no-untyped-def]
+    for i in range(a.shape[0]):
+        a[i] = b[i] + s * c[i]
+
+
+@njit(cache=True, nogil=True)
+def _gather(values, rows):  # type: ignore[no-untyped-def]
+    a = b = c = d = 0.0
+    for p in range(0, rows.shape[0] - 3, 4):
+        a += values[rows[p]]
+        b += values[rows[p + 1]]
+        c += values[rows[p + 2]]
+        d += values[rows[p + 3]]
+    return a + b + c + d
+
+
+def triad(threads: int, repeats: int = 5) -> float:
+    """Bytes a second that all threads together move."""
+    arrays = [np.ones((3, ELEMENTS)) for _ in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
+        seconds, _ = best_of(repeats, lambda: list(pool.map(lambda a: _triad(a[0], a[1], a[2], 3.0), arrays)))
+    return threads * 24 * ELEMENTS / seconds
+
+
+def gather(problem: pm.PruningProblem, repeats: int = 5) -> float:
+    """Seconds an element of sums of one float64 a row, in the order of the forest's leaves."""
+    blocks = problem.row_blocks
+    values = np.ones(min(blocks.size, problem.n_rows))
+    rows = blocks.order[:, : values.size]
+    seconds, _ = best_of(repeats, lambda: [_gather(values, tree) for tree in rows])
+    return seconds / rows.size
+
+
+def rounds(problem: pm.PruningProblem, repeats: int = 3) -> dict[int, float]:
+    """Seconds of the charges of one round, with one thread and with two; no arcs are paid."""
+    left = all_open(whole(problem, Fraction(1, 200)), without_prices(problem, "smallest"))
+    score = np.zeros(left.nodes.size, dtype=np.float32)
+    found = {}
+    with ThreadPoolExecutor(1) as pool:
+        for threads, small in ((1, left.slices.n_arcs + 1), (2, 0)):
+            found[threads], _ = best_of(repeats, _charged(Sharing(left, pool), score, small))
+    return found
+
+
+def _charged(sharing: Sharing, score: np.ndarray, small: int) -> Callable[[], object]:
+    """A round's charges by one thread or two."""
+
+    def work() -> object:
+        before, shares.SMALL = shares.SMALL, small
+        try:
+            return sharing.charges(score)
+        finally:
+            shares.SMALL = before
+
+    return work
+
+
+def table(problem: pm.PruningProblem) -> str:
+    """All figures."""
+    left_arcs = all_open(whole(problem, Fraction(1, 200)), without_prices(problem, "smallest")).slices.n_arcs
+    seconds, speed, one = rounds(problem), {n: triad(n) for n in (1, 2)}, gather(problem)
+    lines = [f"{problem}", machine(), "", "| | one thread | two threads |", "| --- | ---: | ---: |"]
+    lines += ["| triad, GB/s | " + " | ".join(f"{speed[n] / 1e9:.1f}" for n in (1, 2)) + " |"]
+    lines += ["| ns an arc and round | " + " | ".join(f"{seconds[n] / left_arcs * 1e9:.2f}" for n in (1, 2)) + " |"]
+    moved = {n: FROM_MEMORY * left_arcs / seconds[n] for n in (1, 2)}
+    lines += ["| from memory, GB/s | " + " | ".join(f"{moved[n] / 1e9:.1f}" for n in (1, 2)) + " |"]
+    lines += ["| - of the triad | " + " | ".join(f"{moved[n] / speed[n]:.0%}" for n in (1, 2)) + " |"]
+    within = {n: IN_CACHE * left_arcs / seconds[n] for n in (1, 2)}
+    lines += ["| within the cache, GB/s | " + " | ".join(f"{within[n] / 1e9:.1f}" for n in (1, 2)) + " |"]
+    lines += [f"| a gather alone, ns an element | {one * 1e9:.2f} | |"]
+    lines += [f"| - two gathers of the round's seconds | {2 * one * left_arcs / seconds[1]:.0%} | |"]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="How near the memory's speed the kernels are.")
+    parser.add_argument("--rows", type=int, default=700_000)
+    args = parser.parse_args()
+    X, y = events(100_000, 0)
+    forest = RandomForestClassifier(
+        40, criterion="entropy", max_features="sqrt", max_leaf_nodes=5_000, random_state=0, n_jobs=-1
+    ).fit(X[:20_000], y[:20_000])
+    print(table(pm.problem_from_forest(forest, events(args.rows, 1)[0], costs=1.0)))
+
+
+if __name__ == "__main__":
+    main()

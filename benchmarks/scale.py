@@ -1,0 +1,187 @@
+"""Instances that no one has solved: seconds to a certified gap, to the exact optimum, along a path, and peak memory.
+
+    python -m benchmarks.scale --data hepmass               1.4 million cost rows, 28 features, 40 trees grown on 100,000 rows
+    python -m benchmarks.scale --data yahoo                 146,769 cost rows, 519 priced features, 140 trees grown on 60,000 rows
+    python -m benchmarks.scale --data hepmass --path 20     a path of 20 lambdas besides
+    ... --out FOLDER                                        keeps the forest and the path's points: stop it, and it goes on
+
+Data are generated (`benchmarks.hepmass_like`, `benchmarks.yahoo_like`), forests have entropy and as many features at a split as
+the root of their number. The forest is grown in one process, all else happens in another; compiled code is warmed up on the first
+1,000 rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from benchmarks import hepmass_like, yahoo_like
+from prunemodels.comparison.machine import machine
+from prunemodels.comparison.memory import high_water
+from solvers.shared_prices import PathPoint, final_scores, price_sharing, price_sharing_path
+from solvers.shared_prices.memory import memory_needed
+
+GAP = 1e-4
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An instance: who makes its rows, its sizes, and lambdas, as lambda' of DESIGN: error counts per purchase of price 1."""
+
+    rows: Callable[[int, int], tuple[NDArray[np.float32], NDArray[np.int8]]]
+    prices: tuple[float, ...]
+    n_train: int
+    n_cost: int
+    trees: int
+    one: float
+    ends: tuple[float, float]
+
+
+SHAPES = {
+    "hepmass": Shape(hepmass_like.events, (1.0,) * 28, 100_000, 1_400_000, 40, 0.02, (0.002, 0.2)),
+    "yahoo": Shape(yahoo_like.documents, tuple(map(float, yahoo_like.prices())), 60_000, 146_769, 140, 0.002, (0.0002, 0.02)),
+}
+
+
+def grow(shape: Shape, file: Path) -> None:
+    """Grow the forest and keep it."""
+    X, y = shape.rows(shape.n_train, 0)
+    forest = RandomForestClassifier(shape.trees, criterion="entropy", max_features="sqrt", n_jobs=-1, random_state=0)
+    joblib.dump(forest.fit(X, y), file)
+
+
+class Report:
+    """Prints what is measured as it is, and keeps it."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.told: dict[str, Any] = {}
+
+    def add(self, **told: Any) -> None:
+        """Print some figures and write all of them."""
+        self.told |= told
+        for name, figure in told.items():
+            print(f"{name.replace('_', ' ')}: {figure:,}" if isinstance(figure, int) else f"{name.replace('_', ' ')}: {figure}")
+        sys.stdout.flush()
+        self.file.write_text(json.dumps(self.told, indent=1) + "\n")
+
+
+def measure(name: str, shape: Shape, out: Path, n_path: int) -> dict[str, Any]:
+    """All figures of one instance."""
+    report = Report(out / f"scale-{name}.json")
+    forest = joblib.load(out / forest_file(name, shape))
+    nodes = sum(e.tree_.node_count for e in forest.estimators_)
+    needs = memory_needed(rows=shape.n_cost, trees=shape.trees, nodes=nodes, items=len(shape.prices), features=len(shape.prices))
+    before = high_water() or 0
+    report.add(data=name, machine=machine(), memory=str(needs), memory_predicted_mb=round((before + needs.total) / 1e6))
+    started = time.perf_counter()
+    X, _ = shape.rows(shape.n_cost, 1)
+    report.add(seconds_to_generate=round(time.perf_counter() - started, 1))
+    warm = pm.problem_from_forest(forest, X[:1000], costs=list(shape.prices))
+    price_sharing(warm, 1e-9)
+    started = time.perf_counter()
+    problem = pm.problem_from_forest(forest, X, costs=list(shape.prices))
+    report.add(seconds_to_build=round(time.perf_counter() - started, 1))
+    report.add(cost_rows=problem.n_rows, trees=problem.ensemble.n_trees, splits=problem.ensemble.n_splits)
+    report.add(items=problem.costs.n_items, usage_arcs=problem.n_usage_arcs)
+    unit = problem.n_rows / (shape.trees * float(problem.errors.components[0].weight[0]))
+    _one(problem, _short(shape.one * unit), report)
+    if n_path:
+        lams = [_short(float(lam) * unit) for lam in np.geomspace(*shape.ends, n_path)]
+        _path(problem, lams, unit, out / f"path-{name}-{shape.n_cost}-{n_path}", report)
+    report.add(peak_memory_mb=round((high_water() or 0) / 1e6))
+    return report.told
+
+
+def _short(lam: float) -> float:
+    """Few digits, so that integers at this lambda are exact."""
+    return float(f"{lam:.4g}")
+
+
+def _one(problem: pm.PruningProblem, lam: float, report: Report) -> None:
+    """One lambda: to the gap, then on to the optimum."""
+    close = price_sharing(problem, lam, gap=GAP, progress=True)
+    report.add(
+        seconds_to_gap=round(close.stats["seconds"], 1), rounds_to_gap=int(close.stats["iterations"]), gap=close.relative_gap
+    )
+    report.add(peak_memory_at_gap_mb=round((high_water() or 0) / 1e6))
+    best = price_sharing(problem, lam, start=final_scores(close, int(close.stats["iterations"])), progress=True)
+    report.add(
+        seconds_more_to_optimum=round(best.stats["seconds"], 1),
+        rounds_to_optimum=int(best.stats["iterations"]),
+        core_usage_arcs=int(best.stats["core_usage_arcs"]),
+        gap_of_optimum=best.relative_gap,
+        status=str(best.status),
+    )
+
+
+def _path(problem: pm.PruningProblem, lams: list[float], unit: float, folder: Path, report: Report) -> None:
+    """Exact optima for some lambdas, each reported as it is done."""
+    full = pm.Pruning.unpruned(problem).cost
+
+    def tell(point: PathPoint) -> None:
+        solution = point.solution
+        assert solution.pruning is not None
+        row = {
+            "lambda'": float(f"{float(solution.lam) / unit:.4g}"),
+            "seconds": round(solution.stats["seconds"], 1),
+            "rounds": int(solution.stats["iterations"]),
+            "decided by order": int(solution.stats["decided_by_order"]),
+            "splits": solution.pruning.n_splits,
+            "cost share": round(solution.pruning.cost / full, 4),
+            "error": round(solution.pruning.error, 6),
+            "gap": solution.relative_gap,
+        }
+        print(json.dumps(row), file=sys.stderr, flush=True)
+
+    started = time.perf_counter()
+    points = price_sharing_path(problem, lams, checkpoint=folder, done=tell, progress=True)
+    report.add(
+        seconds_of_this_run_for_the_path=round(time.perf_counter() - started, 1),
+        seconds_of_all_points=round(sum(p.solution.stats["seconds"] for p in points), 1),
+        points=len(points),
+        largest_gap_of_the_path=max(p.solution.relative_gap for p in points),
+    )
+
+
+def forest_file(name: str, shape: Shape) -> str:
+    """Where a grown forest is kept."""
+    return f"forest-{name}-{shape.trees}-{shape.n_train}.joblib"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Instances that no one has solved.")
+    parser.add_argument("--data", default="hepmass", choices=sorted(SHAPES))
+    parser.add_argument("--path", type=int, default=0, metavar="POINTS")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    shape = SHAPES[args.data]
+    if args.measure:
+        measure(args.data, shape, args.out, args.path)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) if args.out is None else args.out
+        out.mkdir(parents=True, exist_ok=True)
+        if not (out / forest_file(args.data, shape)).exists():
+            grow(shape, out / forest_file(args.data, shape))
+        command = ["--data", args.data, "--path", str(args.path), "--out", str(out), "--measure"]
+        raise SystemExit(subprocess.run([sys.executable, "-m", "benchmarks.scale", *command], check=False).returncode)
+
+
+if __name__ == "__main__":
+    main()
