@@ -186,14 +186,15 @@ def test_a_trial_neither_counts_nor_overwrites(counter: Counter, tmp_path: Path,
 
 
 def test_published_figures_stand_beside_ours(counter: Counter, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Numbers with their difference, sentences without; the reason why they differ in each row."""
+    """Numbers with their difference, sentences without; the reasons why they differ below, each once."""
     call(tmp_path, "counting")
     capsys.readouterr()
     assert call(tmp_path, "compare") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "| source | figure | published | ours | sd | difference | why |"
-    assert lines[2] == "| NIL00, Table 0 | mean value | 1 | 1 | 0.25 | 0 | because |"
-    assert lines[3] == "| NIL00, Table 0 | who wins | a wins | b wins | - | - | luck |"
+    assert lines[2] == "| NIL00, Table 0 | mean value | 1 | 1 | 0.25 | 0 | (1) |"
+    assert lines[3] == "| NIL00, Table 0 | who wins | a wins | b wins | - | - | (2) |"
+    assert lines[4:] == ["", "(1) because.", "", "(2) luck."]
     table = comparing.comparison_table(tmp_path)
     assert table["difference"].tolist()[0] == 0.0
 
