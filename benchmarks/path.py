@@ -27,6 +27,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks.apart import run_apart
 from formulations import Pruning
+from proofs_checks import check_path
 from solvers.closure_cut import ClosureProblem, best_closure
 from solvers.numbering import compact, local_forest
 
@@ -108,9 +109,12 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
         first, path = best_of(1, lambda: pm.pruning_path(problem))
     whole, path = best_of(repeats, lambda: pm.pruning_path(problem))
     bare, _ = best_of(repeats, lambda: pm.pruning_path(problem, certificate=False))
-    unmerged, plain_path = best_of(1, lambda: pm.pruning_path(problem, certificate=False, merge=False))
-    assert plain_path.breakpoints == path.breakpoints
-    assert np.array_equal(plain_path.level, path.level)
+    cuts_only, cuts_path = best_of(repeats, lambda: pm.pruning_path(problem, guess=False))
+    unmerged, plain_path = best_of(repeats, lambda: pm.pruning_path(problem, certificate=False, merge=False, guess=False))
+    for other in (cuts_path, plain_path):
+        assert other.breakpoints == path.breakpoints
+        assert np.array_equal(other.level, path.level)
+    assert check_path(path)
     middle = len(path) // 2
     lam, pruning = path.breakpoints[middle], path[middle]
     cut, solution = best_of(repeats, lambda: pm.min_cut(problem, lam))
@@ -122,11 +126,16 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
         "breakpoints": len(path),
         "cuts": path.stats["cuts"],
         "arcs_in_all_cuts": path.stats["arcs_cut"],
+        "guesses": path.stats["guesses"],
+        "splits_repaired": path.stats["splits_repaired"],
         "build_seconds": build,
         "path_seconds": min(whole, first),
         "path_without_certificate_seconds": bare,
-        "path_without_merging_seconds": unmerged,
-        "arcs_in_all_cuts_without_merging": plain_path.stats["arcs_cut"],
+        "path_without_guesses_seconds": cuts_only,
+        "arcs_in_all_cuts_without_guesses": cuts_path.stats["arcs_cut"],
+        "plain_divide_and_conquer_seconds": unmerged,
+        "plain_divide_and_conquer_over_path": unmerged / min(whole, first),
+        "arcs_in_all_cuts_plain": plain_path.stats["arcs_cut"],
         "lambda_in_the_middle": float(lam),
         "min_cut_seconds": cut,
         "min_cut_arcs": solution.stats["arcs"],

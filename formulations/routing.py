@@ -67,10 +67,11 @@ def range_sums(amounts: NDArray[Amount], start: NDArray[np.int32], stop: NDArray
     return between
 
 
-def as_rows(X: Any, n_features: int, name: str = "X") -> NDArray[np.float32]:
+def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDArray[np.float32]:
     """Check a table of examples and cast it to float32, as scikit-learn's trees do.
 
-    NaN is a missing value and allowed; infinities, which scikit-learn refuses, are refused here too.
+    NaN is a missing value and allowed; infinities, which scikit-learn refuses, are refused here too. `first_row` is the
+    number in messages of the first row, where X is a part of a larger table.
 
     Raises
     ------
@@ -97,7 +98,7 @@ def as_rows(X: Any, n_features: int, name: str = "X") -> NDArray[np.float32]:
     if np.isinf(rows).any():
         i, j = np.argwhere(np.isinf(rows))[0]
         raise InvalidInputError(
-            f"{name}[{i}, {j}] is infinite as a float32; scikit-learn refuses to route it: clip it or use NaN"
+            f"{name}[{first_row + i}, {j}] is infinite as a float32; scikit-learn refuses to route it: clip it or use NaN"
         )
     return rows
 
@@ -117,34 +118,51 @@ def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:
     Routing
         the rows of each tree sorted by leaf.
     """
-    leaf_first = _leaf_positions(ensemble)
+    leaf_first = leaf_positions(ensemble)
     start = np.zeros(ensemble.n_nodes, dtype=np.int32)
     stop = np.zeros(ensemble.n_nodes, dtype=np.int32)
     order = np.empty((ensemble.n_trees, rows.shape[0]), dtype=np.int32)
-    rows = np.ascontiguousarray(rows).view()
-    rows.flags.writeable = False  # tables come read-only, arrays do not: one compiled kernel for both
+    rows = read_only(rows)
 
     def route_tree(t: int) -> None:
-        nodes = ensemble.nodes_of(t)
-        _route_tree(
-            rows,
-            nodes.start,
-            nodes.stop,
-            ensemble.left,
-            ensemble.right,
-            ensemble.feature,
-            ensemble.threshold,
-            ensemble.missing_left,
-            leaf_first,
-            order[t],
-            start,
-            stop,
-        )
+        place = np.empty(rows.shape[0], dtype=np.int32)
+        walk_tree(ensemble, t, rows, leaf_first, place)
+        sort_by_leaf(ensemble, t, place, leaf_first, order[t], start, stop)
 
     # threads, not numba's: its fallback scheduler aborts the process when two threads of the user's route at once
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(route_tree, range(ensemble.n_trees)))
     return Routing(order, start, stop)
+
+
+def read_only(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A read-only view: tables come read-only, arrays do not, and this makes one compiled kernel do for both."""
+    rows = np.ascontiguousarray(rows).view()
+    rows.flags.writeable = False
+    return rows
+
+
+def walk_tree(
+    ensemble: Ensemble, t: int, rows: NDArray[np.float32], leaf_first: NDArray[np.int32], place: NDArray[np.int32]
+) -> None:
+    """Put into `place`, shape (N,), the position of each row's leaf in tree t; `rows` are `read_only`."""
+    left, right, feature = ensemble.left, ensemble.right, ensemble.feature
+    root = int(ensemble.tree_start[t])
+    _walk_tree(rows, root, left, right, feature, ensemble.threshold, ensemble.missing_left, leaf_first, place)
+
+
+def sort_by_leaf(
+    ensemble: Ensemble,
+    t: int,
+    place: NDArray[np.int32],
+    leaf_first: NDArray[np.int32],
+    order: NDArray[np.int32],
+    start: NDArray[np.int32],
+    stop: NDArray[np.int32],
+) -> None:
+    """Put the rows of tree t into `order`, shape (N,), by the positions of their leaves, and its nodes' ranges (1)."""
+    nodes = ensemble.nodes_of(t)
+    _sort_by_leaf(place, nodes.start, nodes.stop, ensemble.left, ensemble.right, leaf_first, order, start, stop)
 
 
 def leaves_of(ensemble: Ensemble, rows: NDArray[np.float32]) -> NDArray[np.int32]:
@@ -160,7 +178,7 @@ def leaves_of(ensemble: Ensemble, rows: NDArray[np.float32]) -> NDArray[np.int32
     return leaves
 
 
-def _leaf_positions(ensemble: Ensemble) -> NDArray[np.int32]:
+def leaf_positions(ensemble: Ensemble) -> NDArray[np.int32]:
     """Position of each leaf among its tree's leaves in depth-first order (0 at internal nodes)."""
     position = np.zeros(ensemble.n_nodes, dtype=np.int32)
     _depth_first_leaves(ensemble.tree_start, ensemble.left, ensemble.right, position)
@@ -184,21 +202,23 @@ def _depth_first_leaves(tree_start, left, right, position):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def _route_tree(  # type: ignore[no-untyped-def]
-    rows, first, last, left, right, feature, threshold, missing_left, leaf_first, order, start, stop
-):
-    """Walk every row down one tree, then sort the rows by leaf (a counting sort)."""
-    n_rows = rows.shape[0]
-    leaf = np.empty(n_rows, dtype=np.int32)
-    count = np.zeros(last - first + 1, dtype=np.int32)
-    for i in range(n_rows):
-        h = first
+def _walk_tree(rows, root, left, right, feature, threshold, missing_left, leaf_first, place):  # type: ignore[no-untyped-def]
+    """Walk every row down one tree."""
+    for i in range(rows.shape[0]):
+        h = root
         while left[h] >= 0:
             x = rows[i, feature[h]]
             go_left = missing_left[h] if np.isnan(x) else np.float64(x) <= threshold[h]
             h = left[h] if go_left else right[h]
-        leaf[i] = h
-        count[leaf_first[h] + 1] += 1
+        place[i] = leaf_first[h]
+
+
+@njit(cache=True, nogil=True)
+def _sort_by_leaf(place, first, last, left, right, leaf_first, order, start, stop):  # type: ignore[no-untyped-def]
+    """A counting sort of the rows by leaf; rows of a leaf stay in their order."""
+    count = np.zeros(last - first + 1, dtype=np.int32)
+    for k in place:
+        count[k + 1] += 1
     for k in range(1, count.shape[0]):
         count[k] += count[k - 1]
     for h in range(last - 1, first - 1, -1):
@@ -208,7 +228,7 @@ def _route_tree(  # type: ignore[no-untyped-def]
         else:
             start[h] = start[left[h]]
             stop[h] = stop[right[h]]
-    for i in range(n_rows):
-        k = leaf_first[leaf[i]]
+    for i in range(place.shape[0]):
+        k = place[i]
         order[count[k]] = i
         count[k] += 1

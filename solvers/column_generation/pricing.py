@@ -10,17 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
+from formulations.problem import PruningProblem
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import MasterAnswer, Priced
 
-How = Literal["tree pass", "shortest paths"]
+if TYPE_CHECKING:
+    from solvers.shortest_paths import Priced as EveryTree
+
+
+class TreePricer(Protocol):
+    """Any other way to solve (1) for all trees, such as `solvers.cluster.ShardedPricing`."""
+
+    def __call__(self, problem: PruningProblem, stop: NDArray[np.float64], bears: NDArray[np.float64], /) -> EveryTree:
+        """Every tree's cheapest pruning, when stopping costs `stop` and splits bear `bears`; float64, shape (n,)."""
+        ...
+
+
+How = Literal["tree pass", "shortest paths"] | TreePricer
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +69,10 @@ def columns_of(coupling: Coupling, kept: NDArray[np.bool_]) -> list[TreePruning]
 
 
 class TreePricing:
-    """(1) for all trees, by a pass over the trees, or as shortest paths in integers."""
+    """(1) for all trees, by a pass over the trees, as shortest paths in integers, or by another `TreePricer`."""
 
     def __init__(self, coupling: Coupling, how: How = "tree pass", incumbent: Incumbent | None = None) -> None:
-        if how not in ("tree pass", "shortest paths"):
+        if not callable(how) and how not in ("tree pass", "shortest paths"):
             raise InvalidInputError(f"pricing is {how!r}; there are 'tree pass' and 'shortest paths'")
         self.coupling, self.how, self.incumbent = coupling, how, incumbent
         self.networks = None
@@ -75,7 +88,9 @@ class TreePricing:
         q = self.coupling.within_prices(charge)
         bears = self.coupling.own + self.coupling.by_node(q)
         problem = self.coupling.problem
-        if self.networks is None:
+        if callable(self.how):
+            found = self.how(problem, self.coupling.stop, bears)
+        elif self.networks is None:
             found = price_by_tree_pass(problem, self.coupling.stop, bears)
         else:
             found = price_by_shortest_paths(problem, self.coupling.stop, bears, self.networks)

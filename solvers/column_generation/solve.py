@@ -93,7 +93,7 @@ def decompose(
     rounds
         most solves of the master.
     pricing
-        "tree pass", or "shortest paths" through OR-Tools.
+        "tree pass", "shortest paths" through OR-Tools, or another `TreePricer`.
     scheme
         `STABILISED`, `PLAIN`, or one's own.
     progress

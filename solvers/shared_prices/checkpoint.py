@@ -8,9 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -56,10 +58,21 @@ def save(scores: Scores, file: Path, instance: str) -> None:
     BrokenFileError
         where the file cannot be written.
     """
+    write_aside(file, {"score": scores.score, "iteration": scores.iteration, "instance": instance})
+
+
+def write_aside(file: Path, arrays: Mapping[str, Any]) -> None:
+    """Write arrays aside and put them in place.
+
+    Raises
+    ------
+    BrokenFileError
+        where the file cannot be written.
+    """
     aside = file.with_name(f".{file.name}.{secrets.token_hex(4)}.partial")
     try:
         with aside.open("wb") as handle:
-            np.savez(handle, score=scores.score, iteration=scores.iteration, instance=instance)
+            np.savez(handle, **arrays)
             handle.flush()
             os.fsync(handle.fileno())
         os.replace(aside, file)

@@ -37,6 +37,11 @@ def best_level(left: Remaining, ybar: NDArray[np.float32]) -> tuple[NDArray[np.b
     return level >= lowest, int(best)
 
 
+def closure_value(left: Remaining, keep: NDArray[np.bool_]) -> int:
+    """The integer value of a closure of the open splits, bool of shape (k,), without `left.base`."""
+    return int(left.profit[keep].sum()) - _paid_at(left, keep.astype(np.int32), 1)[1]
+
+
 def _paid_at(left: Remaining, level: NDArray[np.int32], top: int) -> list[int]:
     """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0."""
     total = np.zeros(top + 1, dtype=np.int64)
@@ -59,7 +64,7 @@ def _add_up(  # type: ignore[no-untyped-def]
 ):
     """Item by item the highest level that needs each purchase, and its price there; level 0 gathers what nobody needs."""
     n_rows = order.shape[1]
-    highest = np.empty(min(size, n_rows), dtype=np.int8)
+    highest = np.zeros(min(size, n_rows), dtype=np.int8)
     for b in range(start.shape[0]):
         first = b * size
         rows = min(size, n_rows - first)
@@ -69,21 +74,25 @@ def _add_up(  # type: ignore[no-untyped-def]
             end = begin + 1
             while end < item.shape[0] and item[end] == m:
                 end += 1
-            highest[:] = 0
+            needed = False
             for k in range(begin, end):
                 h = nodes[split[k]]
                 here = level[split[k]]
                 if once[m]:
                     highest[0] = max(highest[0], here)
-                elif here > 0:
+                elif here > 0 and start[b, h] < stop[b, h]:
+                    needed = True
                     for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
                         highest[i] = max(highest[i], here)
-            if not once[m]:
+            if needed:
                 for i in range(rows):
                     j = m * n_rows + first + i
-                    if not (paid.shape[0] > 0 and paid[j]):
+                    if highest[i] > 0 and not (paid.shape[0] > 0 and paid[j]):
                         total[highest[i]] += item_price[m] * row_weight[first + i] if grid.shape[0] == 0 else grid[j]
-            elif b == 0 and not (paid.shape[0] > 0 and paid[once.shape[0] * n_rows + m]):
-                total[highest[0]] += once_price[m]
+                highest[:] = 0
+            elif once[m]:
+                if b == 0 and not (paid.shape[0] > 0 and paid[once.shape[0] * n_rows + m]):
+                    total[highest[0]] += once_price[m]
+                highest[0] = 0
             begin = end
     total[0] = 0

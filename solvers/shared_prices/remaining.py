@@ -18,7 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from solvers.shared_prices.slices import Slices, slices_of
-from solvers.shared_prices.whole import Whole, price_of
+from solvers.shared_prices.whole import Whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +52,6 @@ class Remaining:
         return self.whole.profit(self.nodes)
 
     @property
-    def usage(self) -> tuple[Any, ...]:
-        """What the compiled passes over the slices take first."""
-        problem, s = self.whole.problem, self.slices
-        routing, once = problem.routing, problem.costs.paid_once
-        return (s.item, s.split, self.nodes, problem.ensemble.tree_of, routing.start, routing.stop, routing.order, once)
-
-    @property
     def blocked_usage(self) -> tuple[Any, ...]:
         """What the compiled passes over blocks of rows take first."""
         problem, s = self.whole.problem, self.slices
@@ -72,7 +65,7 @@ class Remaining:
         if kept.any():
             if paid is None:
                 paid = np.zeros(self.whole.problem.n_purchases, dtype=bool)
-            base += int(self.profit[kept].sum()) - int(_pay(*self.usage, kept, paid, *self.whole.arrays))  # type: ignore[call-arg]
+            base += int(self.profit[kept].sum()) - int(_pay(*self.blocked_usage, kept, paid, *self.whole.arrays))  # type: ignore[call-arg]
         stays = ~(kept | out)
         return _opened(self.whole, self.nodes[stays], paid, base)
 
@@ -92,19 +85,26 @@ def _opened(whole: Whole, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | No
 
 @njit(cache=True, nogil=True)
 def _pay(  # type: ignore[no-untyped-def]
-    item, split, nodes, tree_of, start, stop, order, once, kept, paid, item_price, weight, once_price, grid
+    item, split, nodes, tree_of, start, stop, order, size, once, kept, paid, item_price, weight, once_price, grid
 ):
-    """Mark what some open splits need as paid; the sum of the prices that are new."""
+    """Mark what some open splits need as paid, block by block; the sum of the prices that are new."""
     n_rows = order.shape[1]
     total = np.int64(0)
-    for k in range(item.shape[0]):
-        if not kept[split[k]]:
-            continue
-        h = nodes[split[k]]
-        single = once[item[k]]
-        for p in range(start[h], start[h] + 1 if single else stop[h]):
-            j = once.shape[0] * n_rows + item[k] if single else item[k] * n_rows + order[tree_of[h], p]
-            if not paid[j]:
-                paid[j] = True
-                total += price_of(j, n_rows, item_price, weight, once_price, grid)
+    for b in range(start.shape[0]):
+        first = b * size
+        for k in range(item.shape[0]):
+            if not kept[split[k]]:
+                continue
+            h, m = nodes[split[k]], item[k]
+            if once[m]:
+                j = once.shape[0] * n_rows + m
+                if b == 0 and not paid[j]:
+                    paid[j] = True
+                    total += once_price[m]
+                continue
+            for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
+                j = m * n_rows + first + i
+                if not paid[j]:
+                    paid[j] = True
+                    total += item_price[m] * weight[first + i] if grid.shape[0] == 0 else grid[j]
     return total

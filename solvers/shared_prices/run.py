@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from formulations.solution import FixingStage
 from solvers.closure_cut import Ties
 from solvers.shared_prices.checkpoint import Scores
 from solvers.shared_prices.core import solve_core
-from solvers.shared_prices.levels import best_level
+from solvers.shared_prices.levels import best_level, closure_value
 from solvers.shared_prices.remaining import Remaining, all_open
 from solvers.shared_prices.shares import Sharing
 from solvers.shared_prices.trees import best_closures, forced
@@ -33,20 +34,47 @@ def step_size(k: int) -> float:
     return 15.0 / (k + 5)
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What other lambdas tell of the optimum: bool, shape (n,), each.
+
+    Parameters
+    ----------
+    kept, pruned
+        splits that are in it, closed under parents, and splits that are not.
+    tried
+        prunings between the two, to begin with.
+    """
+
+    kept: NDArray[np.bool_]
+    pruned: NDArray[np.bool_]
+    tried: tuple[NDArray[np.bool_], ...] = ()
+
+
 class Run:
     """One run: what is fixed, the best pruning so far, and the state of the remaining problem."""
 
-    def __init__(self, whole: Whole, ties: Ties, start: Scores | None, pool: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, whole: Whole, ties: Ties, start: Scores | None, pool: ThreadPoolExecutor, known: Known | None = None
+    ) -> None:
         self.whole, self.ties, self.pool = whole, ties, pool
         n = whole.problem.ensemble.n_nodes
-        self.fixed_in = np.zeros(n, dtype=bool)
         self.stages: list[FixingStage] = []
         self.core_load: NDArray[np.int64] | None = None
-        self.best_kept, self.best_value = np.zeros(n, dtype=bool), 0
         self.k = 0 if start is None else start.iteration
         self.since = 0
-        self._set(all_open(whole, without_prices(whole.problem, ties)))
-        self.bound = int(np.maximum(self.left.profit, 0).sum())
+        worth_it = without_prices(whole.problem, ties)
+        if known is None:
+            self.fixed_in = np.zeros(n, dtype=bool)
+            self._set(all_open(whole, worth_it))
+        else:
+            self.fixed_in = known.kept.copy()
+            left = all_open(whole, worth_it & ~known.pruned)
+            self._set(left.fixed(known.kept[left.nodes], np.zeros(left.nodes.size, dtype=bool)))
+        self.best_kept, self.best_value = self.fixed_in.copy(), self.left.base
+        for kept in () if known is None else known.tried:
+            self._try(kept[self.left.nodes], closure_value(self.left, kept[self.left.nodes]))
+        self.bound = self.left.base + int(np.maximum(self.left.profit, 0).sum())
         self.score = np.zeros(self.left.nodes.size, dtype=np.float32)
         if start is not None:
             self.score[:] = start.score[self.left.nodes]
@@ -76,11 +104,7 @@ class Run:
 
     def check(self) -> None:
         """Value, rigorous bound, and fixing."""
-        keep, value = best_level(self.left, self.ybar)
-        if self.left.base + value > self.best_value:
-            self.best_value = self.left.base + value
-            self.best_kept = self.fixed_in.copy()
-            self.best_kept[self.left.nodes[keep]] = True
+        self._try(*best_level(self.left, self.ybar))
         ends = forced(self.left, self.sharing.whole_charges(self.at_lowest))
         self.bound = min(self.bound, self.left.base + ends.best)
         # strictly past the value, by more than another rounding of the same shares could move it
@@ -89,6 +113,13 @@ class Run:
         del ends  # as large as all scores
         if (kept | out).sum() >= WORTHWHILE * kept.size:
             self._fix(kept, out)
+
+    def _try(self, keep: NDArray[np.bool_], value: int) -> None:
+        """Take a closure of the open splits if, with those fixed in, it is the best so far."""
+        if self.left.base + value > self.best_value:
+            self.best_value = self.left.base + value
+            self.best_kept = self.fixed_in.copy()
+            self.best_kept[self.left.nodes[keep]] = True
 
     def _fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
         """Decide some splits; scores and average go on with the rest."""
@@ -106,6 +137,14 @@ class Run:
         self.best_value = self.bound = self.left.base + core.value
         self.core_load = core.load
         return core.n_arcs
+
+    def decided(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Splits that are proven to be in the optimum, and those that are proven not to be; bool, shape (n,)."""
+        if self.core_load is not None:
+            return self.best_kept, ~self.best_kept
+        pruned = ~self.fixed_in
+        pruned[self.left.nodes] = False
+        return self.fixed_in, pruned
 
     def scores(self) -> Scores:
         """The state, for a checkpoint or for another lambda."""

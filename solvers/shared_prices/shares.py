@@ -21,6 +21,9 @@ from solvers.shared_prices.remaining import Remaining
 SMALL = 200_000
 """Usage arcs below which one thread is faster than two."""
 
+SPARSE = 4
+"""An item with fewer arcs in a block than one for so many rows is shared arc by arc; zeroing and dividing would cost more."""
+
 NOTHING = 1e-200
 """Weights below that count as 0: prices divided by them would leave the range of a float."""
 
@@ -137,20 +140,49 @@ def _share(  # type: ignore[no-untyped-def]
 def _share_item(  # type: ignore[no-untyped-def]
     m, b, rate, users, nodes, tree_of, start, stop, order, size, paid, item_price, row_weight, grid, weight, charge
 ):
-    """One item in one block."""
+    """One item in one block: row by row where it has many arcs there, else only the rows that they meet."""
     first = b * size
-    rate[:] = 0.0
+    arcs = 0
+    for u in users:
+        arcs += stop[b, nodes[u]] - start[b, nodes[u]]
+    if arcs == 0:
+        return
+    few = arcs * SPARSE < rate.shape[0]
+    if few:
+        for u in users:
+            h = nodes[u]
+            for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
+                rate[i] = 0.0
+    else:
+        rate[:] = 0.0
     for u in users:
         h = nodes[u]
         if start[b, h] < stop[b, h]:
             w = weight[u]
             for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
                 rate[i] += w
+    if few:
+        for u in users:
+            h = nodes[u]
+            rows = order[tree_of[h], first + start[b, h] : first + stop[b, h]]
+            charge[u] += _few(rate, rows, m, first, order.shape[1], paid, item_price, row_weight, grid)
+        return
     _divide(rate, m, first, order.shape[1], paid, item_price, row_weight, grid)
     for u in users:
         h = nodes[u]
         if start[b, h] < stop[b, h]:
             charge[u] += _sum(rate, order[tree_of[h], first + start[b, h] : first + stop[b, h]])
+
+
+@njit(cache=True, nogil=True)
+def _few(z, rows, m, first, n_rows, paid, item_price, row_weight, grid):  # type: ignore[no-untyped-def]
+    """Sum of price / Z over some rows."""
+    total = 0.0
+    for i in rows:
+        j = m * n_rows + first + i
+        if z[i] > 0.0 and not (paid.shape[0] > 0 and paid[j]):
+            total += (item_price[m] * row_weight[first + i] if grid.shape[0] == 0 else grid[j]) / z[i]
+    return total
 
 
 @njit(cache=True, nogil=True)

@@ -21,7 +21,10 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+
+import numpy as np
 
 from formulations.cost_items import exact
 from formulations.errors import InterruptedSolveError, InvalidInputError
@@ -32,6 +35,7 @@ from solvers.closure_cut import Ties
 from solvers.loads import bound_of_closure
 from solvers.progress import Progress
 from solvers.shared_prices.checkpoint import Scores, fingerprint, load, save
+from solvers.shared_prices.memory import warn_if_short
 from solvers.shared_prices.run import Run, scores_after
 from solvers.shared_prices.whole import whole
 
@@ -45,7 +49,10 @@ SHRINKING = 0.9
 """A check that leaves at most this part of the usage arcs has made the core smaller."""
 
 PATIENCE = 200
-"""Rounds without a smaller core after which it is cut: they cost about as much as the cut."""
+"""Rounds without a smaller core after which it is cut, where they cost what their arcs cost; see `patience`."""
+
+CELL = 0.6
+"""What a pair of row and item costs in a round, in usage arcs: it is zeroed, and its price is divided."""
 
 WARM = 5
 """Rounds that a warm start counts as made."""
@@ -101,30 +108,26 @@ def price_sharing(
         for a checkpoint that cannot be read or written.
     InterruptedSolveError
         on Ctrl-C; the checkpoint, if any, is whole.
+
+    Warns
+    -----
+    RuntimeWarning
+        where memory will not do; see `solvers.shared_prices.memory`.
     """
     started = time.perf_counter()
     rate = exact(lam, "lam")
     if not gap >= 0:
         raise InvalidInputError(f"gap is {gap!r}; give a relative gap >= 0")
+    warn_if_short(problem)
     file, instance = None, ""
     if checkpoint is not None:
         file, instance = Path(checkpoint), fingerprint(problem)
         start = load(file, instance) or start
-    goal = _Goal(started + time_limit, gap, rounds, small_core)
+    goal = Goal(started + time_limit, gap, rounds, small_core)
     with ThreadPoolExecutor(1) as pool:
         run = Run(whole(problem, rate), ties, start, pool)
-
-        def keep() -> None:
-            if file is not None:
-                save(run.scores(), file, instance)
-
-        try:
-            stopped, core_arcs = _drive(run, goal, keep, progress=progress)
-        except KeyboardInterrupt as stop:
-            raise InterruptedSolveError(
-                "interrupted while sharing prices" + ("" if file is None else f"; {file} holds the scores to go on from")
-            ) from stop
-    return _solution(run, lam, gap, stopped, core_arcs, started)
+        stopped, core_arcs = drive(run, goal, file, instance, progress=progress)
+    return solution_of(run, lam, gap, stopped, core_arcs, started)
 
 
 def final_scores(solution: Solution, iteration: int = WARM) -> Scores:
@@ -148,7 +151,7 @@ def final_scores(solution: Solution, iteration: int = WARM) -> Scores:
 
 
 @dataclass(frozen=True)
-class _Goal:
+class Goal:
     """When to stop."""
 
     deadline: float
@@ -163,33 +166,51 @@ class _Goal:
         return StopReason.ITERATION_LIMIT if k >= self.rounds else None
 
 
-def _drive(run: Run, goal: _Goal, keep: Callable[[], None], *, progress: bool) -> tuple[StopReason, int]:
-    """Rounds and checks until the goal; why it stopped, and the arcs of the core's network. `keep` is called after each check."""
+def drive(run: Run, goal: Goal, file: Path | None, instance: str, *, progress: bool) -> tuple[StopReason, int]:
+    """Rounds and checks until the goal; why it stopped, and the arcs of the core's network. Scores are kept in `file`."""
+    try:
+        with Progress("price sharing", run.left.nodes.size, shown=progress) as bar:
+            return _rounds(run, goal, lambda: None if file is None else save(run.scores(), file, instance), bar)
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError(
+            "interrupted while sharing prices" + ("" if file is None else f"; {file} holds the scores to go on from")
+        ) from stop
+
+
+def _rounds(run: Run, goal: Goal, keep: Callable[[], None], bar: Progress) -> tuple[StopReason, int]:
     still = 0
-    with Progress("price sharing", run.left.nodes.size, shown=progress) as bar:
-        while True:
-            if goal.gap == 0.0 and _ready(run, still, goal.small_core):
-                return StopReason.CONVERGED, run.finish()
-            for _ in range(CHECK):
-                limit = goal.passed(run.k)
-                if limit is not None:
-                    return limit, 0
-                run.round()
-            arcs, nodes = run.n_arcs, run.left.nodes.size
-            run.check()
-            still = 0 if run.n_arcs <= SHRINKING * arcs else still + CHECK
-            bar.advance(nodes - run.left.nodes.size)
-            keep()
-            if goal.gap > 0.0 and run.bound - run.best_value <= goal.gap * run.bound:
-                return StopReason.CONVERGED, 0
+    while True:
+        if goal.gap > 0.0 and run.bound - run.best_value <= goal.gap * run.bound:
+            return StopReason.CONVERGED, 0
+        if goal.gap == 0.0 and _ready(run, still, goal.small_core):
+            return StopReason.CONVERGED, run.finish()
+        for _ in range(CHECK):
+            limit = goal.passed(run.k)
+            if limit is not None:
+                return limit, 0
+            run.round()
+        arcs, nodes = run.n_arcs, run.left.nodes.size
+        run.check()
+        still = 0 if run.n_arcs <= SHRINKING * arcs else still + CHECK
+        bar.advance(nodes - run.left.nodes.size)
+        keep()
 
 
 def _ready(run: Run, still: int, small_core: int) -> bool:
     """Whether the core is to be cut now, after `still` rounds that did not make it smaller."""
-    return run.n_arcs <= small_core or still >= PATIENCE
+    return run.n_arcs <= small_core or still >= patience(run)
 
 
-def _solution(run: Run, lam: float, gap: float, stopped: StopReason, core_arcs: int, started: float) -> Solution:
+def patience(run: Run) -> float:
+    """Rounds that cost about as much as a cut of what is left, at least two checks.
+
+    Where many rows have few arcs left a round costs more an arc, and the cut comes sooner.
+    """
+    cells = np.unique(run.left.slices.item).size * run.whole.problem.n_rows
+    return max(2 * CHECK, PATIENCE * run.n_arcs / (run.n_arcs + CELL * cells))
+
+
+def solution_of(run: Run, lam: float | Fraction, gap: float, stopped: StopReason, core_arcs: int, started: float) -> Solution:
     """What was found, with the proof."""
     integers, problem = run.whole, run.whole.problem
     pruning = Pruning(problem, run.best_kept)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import solvers.divide_and_conquer.decomposition as decomposition
 import solvers.path
 from formulations import CostItems, InterruptedSolveError, InvalidInputError, PruningPath, PruningProblem
 from formulations.papers import two_trees
@@ -210,7 +211,7 @@ def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(solvers.path, "best_closure", stop)
+    monkeypatch.setattr(decomposition, "best_closure", stop)
     with pytest.raises(InterruptedSolveError, match="nothing was changed"):
         pruning_path(two_trees())
 

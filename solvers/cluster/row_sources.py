@@ -1,0 +1,130 @@
+"""Parts of a cost sample, each read where its worker lives.
+
+A source is a function without arguments that returns rows, or rows and weights; it must be able to travel (a dataclass of this
+module, or any picklable function). The cost sample is the sources' rows one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import parquet
+
+from formulations.errors import BrokenFileError, InvalidInputError
+
+RowSource = Callable[[], Any]
+"""Returns rows of shape (N, n_features), or a pair of rows and their weights, shape (N,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRows:
+    """Rows that are sent along; weights None: 1 each."""
+
+    X: NDArray[Any]
+    weights: NDArray[np.float64] | None = None
+
+    def __call__(self) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+        """As they are."""
+        return self.X, self.weights
+
+
+@dataclass(frozen=True)
+class ParquetRows:
+    """Row groups of a Parquet file that the worker can open.
+
+    Parameters
+    ----------
+    file
+        its path, as the worker sees it.
+    groups
+        numbers of the row groups.
+    features
+        the columns, in the forest's order.
+    weight
+        the column of the weights; None: 1 each.
+    """
+
+    file: str
+    groups: tuple[int, ...]
+    features: tuple[str, ...]
+    weight: str | None = None
+
+    def __call__(self) -> tuple[NDArray[np.float32], NDArray[np.float64] | None]:
+        """Read group by group, as float32 from the start.
+
+        Raises
+        ------
+        BrokenFileError
+            where the file cannot be read, or lacks a column.
+        """
+        columns = [*self.features, *([] if self.weight is None else [self.weight])]
+        try:
+            with parquet.ParquetFile(self.file) as file:
+                sizes = [file.metadata.row_group(g).num_rows for g in self.groups]
+                X = np.empty((sum(sizes), len(self.features)), dtype=np.float32)
+                weights = np.ones(len(X))
+                first = 0
+                for group, size in zip(self.groups, sizes, strict=True):
+                    table = file.read_row_group(group, columns=columns)
+                    for k, name in enumerate(self.features):
+                        X[first : first + size, k] = table.column(name).to_numpy()
+                    if self.weight is not None:
+                        weights[first : first + size] = table.column(self.weight).to_numpy()
+                    first += size
+        except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+            raise BrokenFileError(f"{self.file}: row groups {self.groups} cannot be read ({error})") from error
+        return X, None if self.weight is None else weights
+
+
+def array_parts(X: NDArray[Any], n_parts: int, weights: NDArray[np.float64] | None = None) -> list[ArrayRows]:
+    """An array in `n_parts` parts of about equal size.
+
+    Raises
+    ------
+    InvalidInputError
+        for fewer rows than parts.
+    """
+    if not 1 <= n_parts <= len(X):
+        raise InvalidInputError(f"n_parts is {n_parts}; {len(X)} rows can be parted among 1 to {len(X)} workers")
+    ends = np.linspace(0, len(X), n_parts + 1).astype(np.int64).tolist()
+    return [ArrayRows(X[a:b], None if weights is None else weights[a:b]) for a, b in pairwise(ends)]
+
+
+def parquet_parts(file: str | Path, n_parts: int, features: Sequence[str], weight: str | None = None) -> list[ParquetRows]:
+    """A Parquet file's row groups in `n_parts` parts of about equal numbers of rows; only its footer is read here.
+
+    Raises
+    ------
+    BrokenFileError
+        where the file cannot be read.
+    InvalidInputError
+        for fewer row groups than parts, and for a column that is not there.
+    """
+    try:
+        with parquet.ParquetFile(file) as opened:
+            sizes = [opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)]
+            known = set(opened.schema_arrow.names)
+    except (OSError, pa.ArrowException) as error:
+        raise BrokenFileError(f"{file} cannot be read as Parquet ({error})") from error
+    missing = [name for name in [*features, *([] if weight is None else [weight])] if name not in known]
+    if missing:
+        raise InvalidInputError(f"{file} has no column {missing[0]!r}; name the columns in the forest's order")
+    if not 1 <= n_parts <= len(sizes):
+        raise InvalidInputError(
+            f"n_parts is {n_parts}; {file} has {len(sizes)} row groups, and a worker reads whole ones: write smaller ones"
+        )
+    # the group in whose middle a part's border falls goes to the nearer side; every part gets one at least
+    ends = np.cumsum(sizes)
+    cuts = [0]
+    for k in range(1, n_parts):
+        nearest = int(np.argmin(np.abs(ends - ends[-1] * k / n_parts))) + 1
+        cuts.append(min(max(nearest, cuts[-1] + 1), len(sizes) - n_parts + k))
+    cuts.append(len(sizes))
+    return [ParquetRows(str(file), tuple(range(a, b)), tuple(features), weight) for a, b in pairwise(cuts)]

@@ -1,0 +1,34 @@
+"""Which neighbouring pieces of a path contradict each other.
+
+Pieces from the outermost to the innermost, each a breakpoint of its own, are the path if and only if
+
+    their breakpoints never fall                                                                                     (1)
+
+for then their flows are one dual state that proves all closures between them optimal. Where guesses put a split on the
+wrong side, (1) fails there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+
+def contradictions(ratios: Sequence[Fraction | None]) -> list[tuple[int, int]]:
+    """The least ranges of pieces, first and last, such that (1) holds between them.
+
+    Parameters
+    ----------
+    ratios
+        the breakpoints, outermost first; None for a piece that has none, and contradicts both its neighbours.
+    """
+    ranges: list[tuple[int, int, Fraction | float, Fraction | float]] = []
+    for k, ratio in enumerate(ratios):
+        first = k
+        least, most = (float("inf"), float("-inf")) if ratio is None else (ratio, ratio)
+        joined = ratio is None or (k > 0 and ratios[k - 1] is None)
+        while ranges and (joined or ranges[-1][3] > least):
+            first, _, other_least, other_most = ranges.pop()
+            least, most, joined = min(least, other_least), max(most, other_most), False
+        ranges.append((first, k, least, most))
+    return [(first, last) for first, last, *_ in ranges if first < last or ratios[first] is None]

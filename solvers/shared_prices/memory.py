@@ -1,0 +1,110 @@
+"""How many bytes an instance and its solution take, from its sizes alone, before anything is made.
+
+N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, B blocks of rows:
+
+    table    4 N F                      the cost sample as float32
+    routing  4 N T + 24 N               who reaches which node; weights, numbers of the rows
+    nodes    105 n                      the trees, their errors and integers                                              (1)
+    blocks   2 N T + 8 n B              the routing again, in blocks of rows; see `formulations.row_blocks`
+    run      30 n + 3 M N               scores, slices and averages of the splits; which purchases are paid
+
+The numbers a node are measured. Nothing is stored for a usage arc, apart from a core of at most some 50,000 that is cut.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from formulations.problem import PruningProblem
+from formulations.row_blocks import BLOCK
+
+MEMINFO = Path("/proc/meminfo")
+CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class MemoryNeeds:
+    """Bytes by (1)."""
+
+    table: int
+    routing: int
+    nodes: int
+    blocks: int
+    run: int
+
+    @property
+    def total(self) -> int:
+        """All of it; the interpreter and its libraries come on top."""
+        return self.table + self.routing + self.nodes + self.blocks + self.run
+
+    def __str__(self) -> str:
+        free = memory_free()
+        return f"needs {_told(self.total)}" + ("" if free is None else f", {_told(free)} free")
+
+
+def memory_needed(*, rows: int, trees: int, nodes: int, items: int, features: int = 0) -> MemoryNeeds:
+    """Bytes that an instance of these sizes takes from its table of rows to its solution by `price_sharing`.
+
+    Parameters
+    ----------
+    rows, trees, nodes, items
+        of the cost sample; of the forest, nodes in all trees together, leaves included; of the costs.
+    features
+        columns of the table; 0: the table is not counted.
+    """
+    n_blocks = max(1, -(-rows // BLOCK))
+    return MemoryNeeds(
+        table=4 * rows * features,
+        routing=4 * rows * trees + 24 * rows,
+        nodes=105 * nodes,
+        blocks=2 * rows * trees + 8 * nodes * n_blocks,
+        run=30 * nodes + 3 * items * rows,
+    )
+
+
+def memory_of_run(problem: PruningProblem) -> int:
+    """Bytes that `price_sharing` takes beside an instance that is there."""
+    needs = memory_needed(
+        rows=problem.n_rows,
+        trees=problem.ensemble.n_trees,
+        nodes=problem.ensemble.n_nodes,
+        items=problem.costs.n_items,
+    )
+    return needs.run + (0 if "row_blocks" in problem.__dict__ else needs.blocks)
+
+
+def memory_free() -> int | None:
+    """Bytes that can still be had, within the limit of the control group if there is one; None where the system does not tell."""
+    free = []
+    with suppress(OSError, ValueError, StopIteration):
+        line = next(line for line in MEMINFO.read_text().splitlines() if line.startswith("MemAvailable:"))
+        free.append(1024 * int(line.split()[1]))
+    with suppress(OSError, ValueError):  # "max", or no such file: no limit
+        limit = int((CGROUP / "memory.max").read_text())
+        free.append(max(0, limit - int((CGROUP / "memory.current").read_text())))
+    return min(free, default=None)
+
+
+def warn_if_short(problem: PruningProblem) -> None:
+    """Say so before a run that will not fit.
+
+    Warns
+    -----
+    RuntimeWarning
+        with what it needs, and what is free.
+    """
+    needed, free = memory_of_run(problem), memory_free()
+    if free is not None and needed > free:
+        warnings.warn(
+            f"price sharing needs {_told(needed)} for {problem!r}, {_told(free)} are free: it may be stopped by the system; "
+            "give fewer cost rows, fewer trees, or a machine with more memory",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def _told(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"

@@ -1,0 +1,169 @@
+"""Guessed closures, good and bad: the path is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+import solvers.divide_and_conquer.decomposition as decomposition
+import solvers.divide_and_conquer.guess as guess
+from formulations import PruningPath, PruningProblem
+from formulations.papers import two_trees
+from proofs_checks import check_path
+from solvers import pruning_path
+from solvers.closure_cut import ClosureProblem, Ties
+from solvers.divide_and_conquer.decomposition import Decomposition
+from solvers.divide_and_conquer.guess import guess_closure
+from solvers.divide_and_conquer.parts import Network
+from solvers.divide_and_conquer.ties import extreme
+from tests.instances import random_problem
+
+TIES = ("smallest", "largest")
+
+
+@pytest.fixture
+def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guesses on parts of any size, followed however little they decide."""
+    monkeypatch.setattr(decomposition, "WORTHWHILE", -1)
+    monkeypatch.setattr(guess, "WORTHWHILE", 0)
+    monkeypatch.setattr(guess, "HOPELESS", 1.0)
+
+
+def assert_same(a: PruningPath, b: PruningPath) -> None:
+    """Two paths are equal, level by level."""
+    assert a.breakpoints == b.breakpoints
+    assert np.array_equal(a.level, b.level)
+
+
+def by_chance(rng: np.random.Generator) -> Callable[[Decomposition, Network], NDArray[np.bool_] | None]:
+    """Guesses that know nothing, followed whatever they are worth: every split is kept by chance, if its parent is."""
+
+    def guessed(self: Decomposition, network: Network) -> NDArray[np.bool_] | None:
+        problem, nodes = network.instance, network.part.nodes
+        keep = rng.random(nodes.size) < rng.choice([0.3, 0.7, 0.9])
+        for h, above in enumerate(problem.parent):
+            keep[h] &= above < 0 or keep[above]
+        integers = self.parts.problem.integers
+        keep = extreme(problem, integers.gain[nodes], integers.evaluation[nodes] == 0, keep, self.ties)
+        return keep if keep.any() and not keep.all() else None
+
+    return guessed
+
+
+@pytest.mark.usefixtures("everywhere")
+@pytest.mark.parametrize("ties", TIES)
+def test_guesses_change_nothing(ties: Ties) -> None:
+    """With guesses on every part the path is that of cuts alone, and its certificate holds."""
+    guessed = 0.0
+    for seed in range(120):
+        problem = random_problem(seed)
+        path = pruning_path(problem, ties=ties)
+        assert_same(path, pruning_path(problem, ties=ties, guess=False, merge=False))
+        assert check_path(path)
+        guessed += path.stats["guesses"]
+    assert guessed > 20
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_wrong_guesses_are_found_and_mended(ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guesses made by chance leave pieces out of order; after the repair the path is exact, ties and proof included."""
+    monkeypatch.setattr(decomposition, "WORTHWHILE", -1)
+    repairs = 0.0
+    for seed in range(120):
+        problem = random_problem(seed)
+        exact = pruning_path(problem, ties=ties, guess=False)
+        monkeypatch.setattr(Decomposition, "_guessed", by_chance(np.random.default_rng(seed)))
+        path = pruning_path(problem, ties=ties)
+        assert_same(path, exact)
+        assert check_path(path)
+        repairs += path.stats["repairs"]
+    assert repairs > 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(1000, 10**9), luck=st.integers(0, 10**9), ties=st.sampled_from(TIES))
+def test_any_guess_on_any_forest(seed: int, luck: int, ties: Ties) -> None:
+    """Whatever is guessed on whatever forest: the path of cuts alone."""
+    problem = random_problem(seed)
+    exact = pruning_path(problem, ties=ties, guess=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decomposition, "WORTHWHILE", -1)
+        patch.setattr(Decomposition, "_guessed", by_chance(np.random.default_rng(luck)))
+        assert_same(pruning_path(problem, ties=ties), exact)
+
+
+def test_guesses_are_given_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without patience the first contradiction throws everything together: then no guess is left."""
+    monkeypatch.setattr(decomposition, "WORTHWHILE", -1)
+    monkeypatch.setattr(decomposition, "PATIENCE", 0)
+    for seed in range(40):
+        problem = random_problem(seed)
+        exact = pruning_path(problem, guess=False)
+        monkeypatch.setattr(Decomposition, "_guessed", by_chance(np.random.default_rng(seed)))
+        path = pruning_path(problem)
+        assert_same(path, exact)
+        assert path.stats["repairs"] <= 1
+        assert path.stats["splits_repaired"] in (0, (path.level > 0).sum() - (path.level == len(path.breakpoints)).sum())
+
+
+@pytest.fixture(scope="module")
+def breast_cancer() -> PruningProblem:
+    """20 trees, some 10,000 usage arcs."""
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(20, criterion="entropy", random_state=0).fit(X[::2], y[::2])
+    return pm.problem_from_forest(forest, X[1::2], costs=1)
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_a_real_forest_with_guesses(breast_cancer: PruningProblem, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a real forest parts above 500 arcs are cut by guesses, with fewer cuts than without and the same path."""
+    monkeypatch.setattr(decomposition, "WORTHWHILE", 500)
+    monkeypatch.setattr(guess, "WORTHWHILE", 500)
+    exact = pruning_path(breast_cancer, ties=ties, guess=False)
+    path = pruning_path(breast_cancer, ties=ties)
+    assert_same(path, exact)
+    assert check_path(path)
+    assert path.stats["guesses"] > 0
+    assert path.stats["arcs_cut"] < exact.stats["arcs_cut"]
+    monkeypatch.setattr(Decomposition, "_guessed", by_chance(np.random.default_rng(0)))
+    mended = pruning_path(breast_cancer, ties=ties)
+    assert mended.stats["repairs"] > 0
+    assert_same(mended, exact)
+    assert check_path(mended)
+
+
+def test_small_parts_are_not_guessed() -> None:
+    """Below the threshold nothing is guessed, and stats says so."""
+    path = pruning_path(two_trees())
+    assert path.stats["guesses"] == path.stats["repairs"] == 0
+    assert path.stats["cuts"] > 0
+
+
+@pytest.mark.usefixtures("everywhere")
+def test_a_guess_by_hand() -> None:
+    """Two stumps share a purchase of price 3 and gain 2 each: kept. A third pays 5 of its own for a gain of 4: not."""
+    none, both = np.full(3, -1, dtype=np.int32), np.array([0, 1, 2], dtype=np.int32)
+    heads, prices = np.array([0, 0, 1], dtype=np.int32), np.array([3, 5])
+    problem = ClosureProblem(np.array([2, 2, 4]), none, both, heads, prices)
+    kept = guess_closure(problem, np.arange(3, dtype=np.int32), "smallest")
+    assert kept is not None
+    assert kept.tolist() == [True, True, False]
+
+
+def test_nothing_is_guessed_where_little_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a look leaves all arcs in doubt there is no guess, and everything is cut."""
+    monkeypatch.setattr(guess, "WORTHWHILE", 0)
+    monkeypatch.setattr(guess, "_shared", lambda problem, score, k: np.full(score.size, 0.5))
+    one = np.zeros(2, dtype=np.int32)
+    problem = ClosureProblem(
+        np.array([2, 2]), np.full(2, -1, dtype=np.int32), np.arange(2, dtype=np.int32), one, np.array([4], dtype=np.int64)
+    )
+    assert guess_closure(problem, np.arange(2, dtype=np.int32), "smallest") is None

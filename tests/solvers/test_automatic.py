@@ -1,0 +1,63 @@
+"""The engine taken by size, and what is said of the choice."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import solvers.automatic
+from formulations import InvalidInputError
+from formulations.papers import two_trees
+from formulations.solution import ItemLoads, SharedPrices, Status
+from solvers.automatic import optimal_pruning, predicted_seconds
+from solvers.min_cut import min_cut
+from tests.instances import random_problem
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+def test_both_engines_give_the_same_extreme_optimum(seed: int, ties: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever engine is taken, the pruning is the one that min_cut proves."""
+    problem = random_problem(seed)
+    expected = min_cut(problem, 0.125, ties=ties)  # type: ignore[arg-type]
+    for start in (0.5, -1.0):
+        monkeypatch.setattr(solvers.automatic, "ROUNDS_START", start)
+        found = optimal_pruning(problem, 0.125, ties=ties)  # type: ignore[arg-type]
+        assert (found.pruning.kept == expected.pruning.kept).all()  # type: ignore[union-attr]
+        assert found.status is expected.status
+        assert found.stats["engine"] == float(start < 0)
+
+
+def test_small_instances_are_cut_large_ones_shared() -> None:
+    """The predictions cross once, at about a million usage arcs."""
+    cheaper = [a for a in range(0, 5_000_000, 10_000) if predicted_seconds(a)[0] > predicted_seconds(a)[1]]
+    assert 900_000 < cheaper[0] < 1_100_000
+    assert len(cheaper) == (5_000_000 - cheaper[0]) // 10_000
+
+
+def test_a_cut_is_taken_only_well_within_the_time_limit() -> None:
+    """A cut cannot be stopped, so under a limit that it could break the engine is the one that looks at the clock."""
+    problem = two_trees()
+    cut, _ = predicted_seconds(problem.n_usage_arcs)
+    for limit, certificate in ((math.inf, ItemLoads), (4.001 * cut, ItemLoads), (3.999 * cut, SharedPrices)):
+        assert isinstance(optimal_pruning(problem, 0.1, time_limit=limit).certificate, certificate)
+    stopped = optimal_pruning(problem, 0.1, time_limit=0.0)
+    assert stopped.status is not Status.OPTIMAL or stopped.gap == 0
+
+
+def test_the_choice_is_explained_beside_the_engine_s_own_figures() -> None:
+    """The stats hold the engine, both predictions, and what the engine itself says."""
+    solution = optimal_pruning(two_trees(), 0.2)
+    cut, sharing = predicted_seconds(solution.problem.n_usage_arcs)
+    assert solution.stats["engine"] == 0.0
+    assert solution.stats["min_cut_seconds_predicted"] == cut
+    assert solution.stats["price_sharing_seconds_predicted"] == sharing
+    assert solution.stats["seconds"] > 0
+    assert solution.value == pytest.approx(2 / 8 + 0.2 * 2)
+
+
+def test_a_negative_lambda_is_refused() -> None:
+    """As by every engine."""
+    with pytest.raises(InvalidInputError, match="lam is"):
+        optimal_pruning(two_trees(), -1)

@@ -1,0 +1,111 @@
+"""Memory predicted from sizes: against what is really allocated, and said in time."""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from benchmarks.hepmass_like import events
+from formulations.row_blocks import BLOCK
+from solvers.shared_prices import memory, price_sharing, price_sharing_path
+from solvers.shared_prices.memory import memory_free, memory_needed, memory_of_run
+from tests.solvers.cases import instance
+
+
+def test_the_prediction_is_what_is_allocated() -> None:
+    """From the table to the solution NumPy allocates what was predicted, within a quarter, run alone and all in all."""
+    X, y = events(80_000, 0)
+    forest = RandomForestClassifier(10, max_features="sqrt", random_state=0).fit(X[:4000], y[:4000])
+    price_sharing(pm.problem_from_forest(forest, X[:100], costs=1.0), 0.01)  # compiled
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    problem = pm.problem_from_forest(forest, X, costs=1.0)
+    made = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    run = memory_of_run(problem)
+    price_sharing(problem, 0.01, rounds=30)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    needs = memory_needed(rows=80_000, trees=10, nodes=problem.ensemble.n_nodes, items=28, features=28)
+    assert needs.table == X.nbytes
+    assert made - before == pytest.approx(needs.routing + needs.nodes, rel=0.25)
+    assert run == needs.blocks + needs.run
+    assert peak - made == pytest.approx(run, rel=0.25)
+    assert peak - before == pytest.approx(needs.total - needs.table, rel=0.25)
+
+
+def test_the_formula_by_hand() -> None:
+    """Seven rows, three trees, eleven nodes, two items, five features: (1) term by term; and a second block of rows."""
+    needs = memory_needed(rows=7, trees=3, nodes=11, items=2, features=5)
+    assert (needs.table, needs.routing, needs.nodes) == (4 * 35, 4 * 21 + 168, 105 * 11)
+    assert (needs.blocks, needs.run) == (2 * 21 + 88, 30 * 11 + 42)
+    assert needs.total == 140 + 252 + 1155 + 130 + 372
+    assert memory_needed(rows=7, trees=3, nodes=11, items=2).table == 0
+    one, two = (memory_needed(rows=n, trees=1, nodes=100, items=1).blocks for n in (BLOCK, BLOCK + 1))
+    assert two - one == 2 + 800
+
+
+def test_blocks_that_are_there_are_not_counted_twice() -> None:
+    """Once the blocks of rows were made a run needs less by them."""
+    problem = instance("iris")
+    problem.__dict__.pop("row_blocks", None)
+    first = memory_of_run(problem)
+    assert problem.row_blocks.n_blocks == 1
+    assert (
+        first - memory_of_run(problem)
+        == memory_needed(rows=problem.n_rows, trees=problem.ensemble.n_trees, nodes=problem.ensemble.n_nodes, items=4).blocks
+    )
+
+
+def test_too_little_memory_is_said_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it will not fit a run and a path warn with both figures, and try all the same; where nobody knows they do not."""
+    problem = instance("iris")
+    monkeypatch.setattr(memory, "memory_free", lambda: memory_of_run(problem) - 1)
+    with pytest.warns(RuntimeWarning, match=r"needs 0 MB for PruningProblem.*, 0 MB are free.*fewer cost rows") as told:
+        found = price_sharing(problem, 0.01)
+    assert found.relative_gap == 0
+    assert told[0].filename == __file__
+    with pytest.warns(RuntimeWarning, match="price sharing needs") as told:
+        price_sharing_path(problem, (0.01,))
+    assert told[0].filename == __file__
+    for enough in (memory_of_run(problem), None):
+        monkeypatch.setattr(memory, "memory_free", lambda enough=enough: enough)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            price_sharing(problem, 0.01)
+
+
+def test_free_memory_is_the_least_that_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What the system says is available, or what the control group still allows; neither known: None."""
+    monkeypatch.setattr(memory, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    assert memory_free() is None
+    assert str(memory_needed(rows=1, trees=1, nodes=1, items=1)) == "needs 0 MB"
+    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\n")
+    assert memory_free() is None
+    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:    5000 kB\n")
+    assert memory_free() == 5000 * 1024
+    (tmp_path / "memory.current").write_text("1000000\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory_free() == 5000 * 1024
+    (tmp_path / "memory.max").write_text("3000000\n")
+    assert memory_free() == 2_000_000
+    (tmp_path / "memory.max").write_text("900000\n")
+    assert memory_free() == 0
+    (tmp_path / "memory.max").write_text("3000000000\n")
+    (tmp_path / "meminfo").write_text("MemAvailable:    2500000 kB\n")
+    assert str(memory_needed(rows=1_400_000, trees=40, nodes=450_744, items=28, features=28)) == "needs 784 MB, 2.6 GB free"
+    assert str(memory_needed(rows=10**8, trees=40, nodes=450_744, items=28)).startswith("needs 40.4 GB")
+
+
+def test_the_system_says_how_much_is_free() -> None:
+    """On Linux there is an answer, and it is positive."""
+    free = memory_free()
+    assert free is None or free > 0
+    assert np.iinfo(np.int64).max > (free or 0)

@@ -1,0 +1,146 @@
+"""The benchmarks of scale, on tiny instances: generators, the whole run that goes on, and the tables of growth."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import growth, hepmass_like, scale, yahoo_like
+
+
+def test_events_are_the_same_however_many() -> None:
+    """Half of HEPMASS-like events are signal, the first rows do not depend on their number, and masses tell the classes apart."""
+    X, y = hepmass_like.events(3000, 0)
+    shorter, fewer = hepmass_like.events(500, 0)
+    np.testing.assert_array_equal(X[:500], shorter)
+    np.testing.assert_array_equal(y[:500], fewer)
+    assert X.shape == (3000, 28)
+    assert X.dtype == np.float32
+    assert np.isfinite(X).all()
+    assert 0.45 < y.mean() < 0.55
+    assert X[y == 1, 25].mean() - X[y == 0, 25].mean() > 0.3  # the mass of all that is seen, as a logarithm
+    assert not np.array_equal(hepmass_like.events(500, 1)[0], shorter)
+
+
+def test_documents_are_those_of_queries() -> None:
+    """Some 24 documents share a query's features, three of four are relevant, the first rows do not depend on their number."""
+    X, y = yahoo_like.documents(1500, 0, block=20)
+    shorter, fewer = yahoo_like.documents(700, 0, block=20)
+    np.testing.assert_array_equal(X[:700], shorter)
+    np.testing.assert_array_equal(y[:700], fewer)
+    assert X.shape == (1500, 519)
+    assert len(np.unique(X, axis=0)) == 1500
+    assert ((X >= 0) & (X <= 1)).all()
+    assert 0.6 < y.mean() < 0.85
+    kind = yahoo_like._Features(0).kind
+    of_query = X[:, (kind == 0) & (yahoo_like._Features(0).steps == 4096)]
+    both = (of_query[1:] > 0) & (of_query[:-1] > 0)  # a document may lack a group of features
+    same = ((of_query[1:] == of_query[:-1]) | ~both).all(axis=1)
+    assert 15 < 1500 / (1 + (~same).sum()) < 35
+    for price, n in zip(yahoo_like.PRICE_CLASSES, yahoo_like.FEATURES_BY_PRICE, strict=True):
+        assert (yahoo_like.prices() == price).sum() == n
+    assert sum(yahoo_like.FEATURES_BY_PRICE) == 519
+
+
+def test_dearer_features_see_more_clearly() -> None:
+    """Noise falls with the price, and features differ by kind and by the group that a document may lack."""
+    features = yahoo_like._Features(0)
+    noise = [features.noise[yahoo_like.prices() == price] for price in yahoo_like.PRICE_CLASSES]
+    assert all(n.min() == n.max() for n in noise)
+    assert np.all(np.diff([n[0] for n in noise]) < 0)
+    assert set(features.kind) == {0, 1, 2}
+    X, _ = yahoo_like.documents(200, 0, block=10)
+    lacking = (X[:, features.group == 3] == 0).all(axis=1)
+    assert 0 < lacking.sum() < 200
+
+
+@pytest.mark.parametrize("name", ["hepmass", "yahoo"])
+def test_a_whole_run_goes_on(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Solved to the gap, to the optimum and along a path, memory told before; run again, points are read back."""
+    rows = partial(scale.SHAPES[name].rows, block={"hepmass": 1500, "yahoo": 20}[name])
+    tiny = replace(scale.SHAPES[name], rows=rows, n_train=300, n_cost=1200, trees=3)
+    monkeypatch.setattr(scale, "SHAPES", {name: tiny})
+    scale.grow(tiny, tmp_path / scale.forest_file(name, tiny))
+    told = scale.measure(name, tiny, tmp_path, 4)
+    assert told["gap"] <= scale.GAP
+    assert told["gap_of_optimum"] == told["largest_gap_of_the_path"] == 0
+    assert told["status"] == "optimal"
+    assert told["points"] == 4
+    assert told["memory"].startswith("needs ")
+    assert told["peak_memory_mb"] > 0
+    out = capsys.readouterr()
+    assert "usage arcs: " in out.out
+    assert out.err.count("decided by order") == 4
+    assert json.loads((tmp_path / f"scale-{name}.json").read_text()) == told
+    points = {file: file.stat().st_mtime_ns for file in (tmp_path / f"path-{name}-1200-4").iterdir()}
+    monkeypatch.setattr(sys, "argv", ["scale", "--data", name, "--path", "4", "--out", str(tmp_path), "--measure"])
+    scale.main()
+    assert points == {file: file.stat().st_mtime_ns for file in (tmp_path / f"path-{name}-1200-4").iterdir()}
+
+
+def test_the_forest_is_grown_apart_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second process measures what the first has grown; a forest that is there is not grown again."""
+    told: list[list[str]] = []
+    grown: list[Path] = []
+
+    class Done:
+        returncode = 0
+
+    def run(command: list[str], *, check: bool) -> Done:
+        assert not check
+        told.append(command)
+        return Done()
+
+    monkeypatch.setattr(scale.subprocess, "run", run)
+    monkeypatch.setattr(scale, "grow", lambda _, file: (grown.append(file), file.write_text("")))
+    for options in (["--out", str(tmp_path / "new")], ["--out", str(tmp_path / "new")], []):
+        monkeypatch.setattr(sys, "argv", ["scale", *options])
+        with pytest.raises(SystemExit) as stopped:
+            scale.main()
+        assert stopped.value.code == 0
+    assert len(grown) == 2
+    assert grown[0] == tmp_path / "new" / "forest-hepmass-40-100000.joblib"
+    assert told[0] == told[1]
+    assert told[0][1:] == [
+        "-m",
+        "benchmarks.scale",
+        "--data",
+        "hepmass",
+        "--path",
+        "0",
+        "--out",
+        str(tmp_path / "new"),
+        "--measure",
+    ]
+
+
+def test_growth_is_told_with_slopes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three sizes give a slope for every engine that solved them, figures as JSON and two pictures; too few give none."""
+    sizes = [growth.Sizes(rows=r, trees=3, depth=4, n_train=300) for r in (50, 100, 200)]
+    monkeypatch.setitem(growth.STUDIES, "rows", ("cost rows", sizes))
+    monkeypatch.setattr(growth, "LEAST", {"seconds": 0.0, "peak_memory_mb": 0.0})
+    found = growth.study("rows", ["price_sharing", "highs_closure"], 60.0, isolate=False)
+    lines = growth.table(found).splitlines()
+    assert {line.count("|") for line in lines} == {7}
+    assert lines[0].startswith("| cost rows | 50 | 100 | 200 | slope |")
+    assert "±" in lines[3]
+    assert found.table["above_optimum"].abs().max() < 1e-6
+    growth.write(found, "rows", tmp_path / "out")
+    written = {file.name for file in (tmp_path / "out").iterdir()}
+    assert {"growth-rows.json", "growth-rows-seconds.png", "growth-rows-peak_memory_mb.png"} <= written
+    few = growth.study("rows", ["price_sharing"], 60.0, most=1, isolate=False)
+    assert "±" not in growth.table(few)
+
+
+def test_wide_instances_have_the_first_features_and_their_prices() -> None:
+    """Against features the rows are documents, and each feature keeps its price."""
+    problem = growth.Sizes(rows=60, trees=2, depth=3, features=40, n_train=200, wide=True).problem()
+    np.testing.assert_array_equal(problem.costs.price, yahoo_like.prices()[:40])
