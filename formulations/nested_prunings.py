@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -46,11 +46,19 @@ class NestedPrunings(ABC):
     """
 
     problem: PruningProblem
-    rows_kept: NDArray[np.int32]
-    parameter: NDArray[np.float64]
     parameter_name: str
     method: str
     single_leaves_vote: bool
+
+    @cached_property
+    def rows_kept(self) -> NDArray[np.int32]:
+        """In how many rows a node is a split: (1)."""
+        raise NotImplementedError
+
+    @cached_property
+    def parameter(self) -> NDArray[np.float64]:
+        """The number that each row belongs to."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -212,8 +220,8 @@ class PruningSequence(NestedPrunings):
     """
 
     problem: PruningProblem
-    rows_kept: NDArray[np.int32]
-    parameter: NDArray[np.float64]
+    rows_kept: NDArray[np.int32] = field()  # not what stands in the class above
+    parameter: NDArray[np.float64] = field()
     parameter_name: str
     method: str
     single_leaves_vote: bool = True

@@ -16,6 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -71,18 +72,21 @@ class PruningPath(NestedPrunings):
     certificate: PathCertificate | None = None
     stats: Mapping[str, float] = field(default_factory=dict)
 
-    rows_kept: NDArray[np.int32] = field(init=False)
-    parameter: NDArray[np.float64] = field(init=False)
     parameter_name: str = field(init=False, default="lambda")
     method: str = field(init=False, default="optimal")
     single_leaves_vote: bool = field(init=False, default=True)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def rows_kept(self) -> NDArray[np.int32]:
+        """In how many rows, from the first on, a node is a split; (1) and (2) in one."""
+        kept = np.clip(self.level + (self.ties == "largest"), 0, len(self))
+        return np.where(self.problem.ensemble.is_split, kept, 0).astype(np.int32)
+
+    @cached_property
+    def parameter(self) -> NDArray[np.float64]:
+        """Lambda of each row."""
         lam = [float(b) for b in self.breakpoints]
-        lam = lam if self.ties == "smallest" else [*lam, math.inf]
-        kept = np.clip(self.level + (self.ties == "largest"), 0, len(lam))
-        object.__setattr__(self, "rows_kept", np.where(self.problem.ensemble.is_split, kept, 0).astype(np.int32))
-        object.__setattr__(self, "parameter", np.array(lam))
+        return np.array(lam if self.ties == "smallest" else [*lam, math.inf])
 
     @property
     def lam(self) -> NDArray[np.float64]:
