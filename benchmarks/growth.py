@@ -106,11 +106,13 @@ def _slope(slopes: pd.DataFrame, name: str) -> str:
 
 
 def write(growth: Growth, against: str, folder: Path) -> None:
-    """The figures as JSON, and a picture of each quantity."""
+    """The figures as JSON, and a picture of each quantity that was more than nothing (small runs may take no more memory)."""
     folder.mkdir(parents=True, exist_ok=True)
     told = {"by": growth.by, "machine": growth.machine, "time_limit": growth.time_limit, "rows": growth.table.to_dict("records")}
     (folder / f"growth-{against}.json").write_text(json.dumps(told, indent=1, default=str) + "\n")
     for quantity in LEAST:
+        if not (growth.table[quantity] > 0).any():
+            continue
         picture = plot_growth(growth, quantity, least=LEAST[quantity])
         save_picture(picture, folder / f"growth-{against}-{quantity}.png")
 

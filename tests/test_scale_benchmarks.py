@@ -133,9 +133,11 @@ def test_growth_is_told_with_slopes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert lines[0].startswith("| cost rows | 50 | 100 | 200 | slope |")
     assert "±" in lines[3]
     assert found.table["above_optimum"].abs().max() < 1e-6
-    growth.write(found, "rows", tmp_path / "out")
-    written = {file.name for file in (tmp_path / "out").iterdir()}
-    assert {"growth-rows.json", "growth-rows-seconds.png", "growth-rows-peak_memory_mb.png"} <= written
+    for memory, pictures in ((20.0, {"seconds", "peak_memory_mb"}), (0.0, {"seconds"})):
+        told = replace(found, table=found.table.assign(peak_memory_mb=memory))
+        growth.write(told, "rows", tmp_path / str(memory))
+        written = {file.name for file in (tmp_path / str(memory)).iterdir()}
+        assert written == {"growth-rows.json", *(f"growth-rows-{p}.png" for p in pictures)}
     few = growth.study("rows", ["price_sharing"], 60.0, most=1, isolate=False)
     assert "±" not in growth.table(few)
 
