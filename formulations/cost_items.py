@@ -118,6 +118,17 @@ class CostItems:
         """bool, shape (M,): items paid once for all examples."""
         return np.zeros(self.n_items, dtype=bool) if self.once is None else np.array(self.once, dtype=bool)
 
+    def check_features(self, n_features: int) -> None:
+        """Refuse to go with a forest of another number of features.
+
+        Raises
+        ------
+        InvalidInputError
+            says both numbers.
+        """
+        if self.n_features != n_features:
+            raise InvalidInputError(f"costs has prices for {self.n_features} features, the forest was trained on {n_features}")
+
     def __repr__(self) -> str:
         return f"CostItems({self.n_items} items, {self.n_features} features)"
 

@@ -100,19 +100,30 @@ class PruningProblem:
         CapacityOverflowError
             for prices or weights too far apart for 64-bit integers.
         """
-        if costs.n_features != ensemble.n_features:
-            raise InvalidInputError(
-                f"costs has prices for {costs.n_features} features, the forest was trained on {ensemble.n_features}"
-            )
+        costs.check_features(ensemble.n_features)
         X32 = as_rows(X, ensemble.n_features)
         omega = check_weights(sample_weight, X32.shape[0], "sample_weight")
         rows = np.flatnonzero(omega > 0)
-        _check_size(costs, rows.size)
+        check_size(costs, rows.size)
         routing = route(ensemble, X32 if len(rows) == len(X32) else X32[rows])
         evaluation = evaluation_prices(evaluation_cost, ensemble)
-        integers = to_integers(ensemble, errors, costs, omega[rows], evaluation, routing)
-        charges = charges_of(ensemble, costs)
-        return cls(ensemble, errors, costs, X, rows, omega[rows], evaluation, routing, charges, integers)
+        return cls.routed(ensemble, errors, costs, X, rows, omega[rows], evaluation, routing)
+
+    @classmethod
+    def routed(
+        cls,
+        ensemble: Ensemble,
+        errors: NodeErrors,
+        costs: CostItems,
+        X: object,
+        rows: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        evaluation: tuple[Fraction, ...],
+        routing: Routing,
+    ) -> PruningProblem:
+        """The instance of rows that are routed already; see the class for what each is."""
+        integers = to_integers(ensemble, errors, costs, weights, evaluation, routing)
+        return cls(ensemble, errors, costs, X, rows, weights, evaluation, routing, charges_of(ensemble, costs), integers)
 
     def only_tree(self, t: int) -> PruningProblem:
         """The instance of one tree alone: its errors count in full, its users pay for themselves.
@@ -230,11 +241,11 @@ def n_examples(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _check_size(costs: CostItems, n_rows: int) -> None:
+def check_size(costs: CostItems, n_rows: int, source: str = "X") -> None:
     """Purchases are numbered in int32: half the memory of int64, and enough for 2 * 10^9 pairs of item and row."""
     if costs.n_items * (n_rows + 1) > MOST_PURCHASES:
         raise CapacityOverflowError(
-            f"X has {n_rows:,} rows and costs {costs.n_items:,} items: {costs.n_items * n_rows:,} possible purchases, "
+            f"{source} has {n_rows:,} rows and costs {costs.n_items:,} items: {costs.n_items * n_rows:,} possible purchases, "
             f"{MOST_PURCHASES:,} can be numbered; give a smaller cost sample"
         )
 

@@ -32,10 +32,7 @@ def cost_items(costs: Costs, ensemble: Ensemble) -> CostItems:
     """
     names = ensemble.feature_names or tuple(f"x{f}" for f in range(ensemble.n_features))
     if isinstance(costs, CostItems):
-        if costs.n_features != ensemble.n_features:
-            raise InvalidInputError(
-                f"costs has prices for {costs.n_features} features, the forest was trained on {ensemble.n_features}"
-            )
+        costs.check_features(ensemble.n_features)
         return costs
     if isinstance(costs, pd.DataFrame):
         return items_from_table(costs, names)

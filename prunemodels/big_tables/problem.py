@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.chunked_routing import ChunkedRouting
-from formulations.cost_items import CostItems, Price
+from formulations.cost_items import Price
 from formulations.ensemble import Ensemble
-from formulations.errors import CapacityOverflowError, InvalidInputError
-from formulations.integers import to_integers
-from formulations.problem import MOST_PURCHASES, PruningProblem, evaluation_prices
-from formulations.usage import charges_of
+from formulations.errors import InvalidInputError
+from formulations.problem import PruningProblem, check_size, evaluation_prices
 from prunemodels.big_tables.reading import Column, Part, Reader, weights_of
 from prunemodels.big_tables.rows_in_turn import RowsInTurn
 from prunemodels.big_tables.table import Table, as_chunked
@@ -77,17 +75,15 @@ def problem_from_table(
             raise InvalidInputError(f"errors is {errors!r}; give 'in-bag', or InBag, OutOfBag, Given, GivenTable, Blend")
         errors = InBag()
     reader = Reader(as_chunked(table), ensemble, weight=sample_weight, progress=progress)
-    _check_size(items, reader.n_rows or 0, reader.table.source.name)
+    check_size(items, reader.n_rows or 0, reader.table.source.name)
     node_errors = errors.measure(forest, ensemble)
     routed = _Routed(ensemble, reader, scratch)
     routing = routed.routing.finish()
     rows = np.flatnonzero(routed.weights > 0)
     weights = routed.weights[rows]
-    _check_size(items, rows.size, reader.table.source.name)
-    integers = to_integers(ensemble, node_errors, items, weights, evaluation, routing)
-    charges = charges_of(ensemble, items)
+    check_size(items, rows.size, reader.table.source.name)
     X = RowsInTurn(reader.without_labels(), len(routed.weights))
-    return PruningProblem(ensemble, node_errors, items, X, rows, weights, evaluation, routing, charges, integers)
+    return PruningProblem.routed(ensemble, node_errors, items, X, rows, weights, evaluation, routing)
 
 
 class _Routed:
@@ -106,12 +102,3 @@ class _Routed:
         self._parts.append(part.weight)
         positive = part.weight > 0
         self.routing.add(part.rows if positive.all() else part.rows[positive])
-
-
-def _check_size(items: CostItems, n_rows: int, source: str) -> None:
-    """Purchases are numbered in int32, see `formulations.problem`."""
-    if items.n_items * (n_rows + 1) > MOST_PURCHASES:
-        raise CapacityOverflowError(
-            f"{source} has {n_rows:,} rows and costs {items.n_items:,} items: {items.n_items * n_rows:,} possible purchases, "
-            f"{MOST_PURCHASES:,} can be numbered; give a smaller cost sample"
-        )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from formulations.cost_items import CostItems
 from formulations.ensemble import Ensemble
-from formulations.errors import CapacityOverflowError, InvalidInputError
+from formulations.errors import CapacityOverflowError
 from prunemodels.on_demand.stopping import Extremes, extremes_of
 
 MOST_UNITS = 2**62
@@ -64,10 +64,7 @@ def plan_of(ensemble: Ensemble, costs: CostItems, evaluation: tuple[Fraction, ..
     CapacityOverflowError
         if the prices have no common unit small and large enough for 64-bit integers.
     """
-    if costs.n_features != ensemble.n_features:
-        raise InvalidInputError(
-            f"costs has prices for {costs.n_features} features, the forest was trained on {ensemble.n_features}"
-        )
+    costs.check_features(ensemble.n_features)
     features = np.unique(ensemble.feature[ensemble.is_split]).astype(np.int64)
     place = np.full(ensemble.n_features + 1, -1, dtype=np.int32)  # the last place is for the -1 of leaves
     place[features] = np.arange(features.size)

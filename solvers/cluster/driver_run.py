@@ -22,7 +22,7 @@ from solvers.cluster.gathered_core import solve_gathered_core
 from solvers.cluster.shard import Opened
 from solvers.cluster.sharded_problem import ShardedProblem
 from solvers.shared_prices.checkpoint import Scores
-from solvers.shared_prices.levels import THRESHOLDS, _fall, _paid_at
+from solvers.shared_prices.levels import best_level, paid_at
 from solvers.shared_prices.remaining import Remaining, all_open
 from solvers.shared_prices.run import WORTHWHILE, scores_after, step_size
 from solvers.shared_prices.shares import Sharing
@@ -89,7 +89,7 @@ class DriverRun:
     def check(self) -> None:
         """Value, rigorous bound, and fixing."""
         self.checks += 1
-        keep, value = self._best_level()
+        keep, value = best_level(self.left, self.ybar, self._paid_at)
         if self.base + value > self.best_value:
             self.best_value = self.base + value
             self.best_kept = self.fixed_in.copy()
@@ -103,22 +103,10 @@ class DriverRun:
         if (kept | out).sum() >= WORTHWHILE * kept.size:
             self._fix(kept, out)
 
-    def _best_level(self) -> tuple[NDArray[np.bool_], int]:
-        """The best level set of the averaged trees, or nothing; the smallest of equals; its value without `base`."""
-        top = len(THRESHOLDS)
-        level = np.zeros(self.ybar.size, dtype=np.int32)  # 0: in none; top: in all
-        for theta in THRESHOLDS:
-            level[self.ybar >= theta] += 1
-        _fall(self.left.parent, level)
-        profit = self.left.profit
-        earned = [int(profit[level == k].sum()) for k in range(top + 1)]
-        bills = [_paid_at(self.left, level, top), *self.problem.workers.ask("levels", level, top)]
-        paid = [sum(bill[k] for bill in bills) for k in range(top + 1)]
-        values = [sum(earned[k:]) - sum(paid[k:]) for k in range(1, top + 1)]
-        best = max(values)
-        if best <= 0:
-            return np.zeros(level.size, dtype=bool), 0
-        return level >= top - values[::-1].index(best), int(best)
+    def _paid_at(self, level: NDArray[np.int32], top: int) -> list[int]:
+        """What all rows pay at each level: the driver's own purchases and those of the workers."""
+        bills = [paid_at(self.left, level, top), *self.problem.workers.ask("levels", level, top)]
+        return [sum(bill[k] for bill in bills) for k in range(top + 1)]
 
     def _fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
         """Decide some splits; scores and average go on with the rest."""

@@ -26,7 +26,7 @@ from formulations.routing import as_rows, route
 from solvers.cluster.item_payers import charges_by_row
 from solvers.cluster.row_sources import RowSource
 from solvers.cluster.shard import MOST_WEIGHTS, Opened, ShardArcs, ShardFacts
-from solvers.shared_prices.levels import _paid_at
+from solvers.shared_prices.levels import paid_at
 from solvers.shared_prices.remaining import Remaining, all_open
 from solvers.shared_prices.shares import Sharing
 from solvers.shared_prices.whole import Whole
@@ -112,12 +112,12 @@ class RowShard:
 
     def levels(self, level: NDArray[np.int32], top: int) -> list[int]:
         """One pass for all levels."""
-        return _paid_at(self._open, np.array(level), top)
+        return paid_at(self._open, np.array(level), top)
 
     def bill(self, kept: NDArray[np.bool_], item_price: NDArray[np.int64]) -> int:
         """The level sets' pass, with a single level."""
         left = all_open(self._whole(item_price), np.array(kept))
-        return _paid_at(left, np.ones(left.nodes.size, dtype=np.int32), 1)[1]
+        return paid_at(left, np.ones(left.nodes.size, dtype=np.int32), 1)[1]
 
     def arcs(self) -> ShardArcs:
         """Expanded here; what is left is small by then."""

@@ -110,10 +110,7 @@ def shard_recipes(ensemble: Ensemble, costs: CostItems, sources: Sequence[RowSou
     InvalidInputError
         for another number of features.
     """
-    if costs.n_features != ensemble.n_features:
-        raise InvalidInputError(
-            f"costs has prices for {costs.n_features} features, the forest was trained on {ensemble.n_features}"
-        )
+    costs.check_features(ensemble.n_features)
     return [partial(RowShard, source, ensemble, costs, f"part {k}", threads) for k, source in enumerate(sources)]
 
 

@@ -8,6 +8,8 @@ purchase is made from the highest level of its users on.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -17,8 +19,18 @@ from solvers.shared_prices.remaining import Remaining
 THRESHOLDS = (0.8, 0.6, 0.5, 0.4, 0.2)
 
 
-def best_level(left: Remaining, ybar: NDArray[np.float32]) -> tuple[NDArray[np.bool_], int]:
-    """The best closure (1) of the open splits, or none of them, and its integer value without `left.base`."""
+PaidAt = Callable[[NDArray[np.int32], int], Sequence[int]]
+"""Of levels and the highest level: what the purchases cost at each, see `paid_at`."""
+
+
+def best_level(left: Remaining, ybar: NDArray[np.float32], paid: PaidAt | None = None) -> tuple[NDArray[np.bool_], int]:
+    """The best closure (1) of the open splits, or none of them, and its integer value without `left.base`.
+
+    Parameters
+    ----------
+    paid
+        who adds up the purchases; default: `paid_at` of `left` itself, which has all the rows.
+    """
     top = len(THRESHOLDS)
     level = np.zeros(ybar.size, dtype=np.int32)  # 0: in none; top: in all
     for theta in THRESHOLDS:
@@ -27,8 +39,8 @@ def best_level(left: Remaining, ybar: NDArray[np.float32]) -> tuple[NDArray[np.b
     profit = left.profit
     earned = [int(profit[level == k].sum()) for k in range(top + 1)]
     del profit
-    paid = _paid_at(left, level, top)
-    values = [sum(earned[k:]) - sum(paid[k:]) for k in range(1, top + 1)]
+    bill = paid_at(left, level, top) if paid is None else paid(level, top)
+    values = [sum(earned[k:]) - sum(bill[k:]) for k in range(1, top + 1)]
     best = max(values, default=0)
     if best <= 0:
         return np.zeros(ybar.size, dtype=bool), 0
@@ -39,10 +51,10 @@ def best_level(left: Remaining, ybar: NDArray[np.float32]) -> tuple[NDArray[np.b
 
 def closure_value(left: Remaining, keep: NDArray[np.bool_]) -> int:
     """The integer value of a closure of the open splits, bool of shape (k,), without `left.base`."""
-    return int(left.profit[keep].sum()) - _paid_at(left, keep.astype(np.int32), 1)[1]
+    return int(left.profit[keep].sum()) - paid_at(left, keep.astype(np.int32), 1)[1]
 
 
-def _paid_at(left: Remaining, level: NDArray[np.int32], top: int) -> list[int]:
+def paid_at(left: Remaining, level: NDArray[np.int32], top: int) -> list[int]:
     """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0."""
     total = np.zeros(top + 1, dtype=np.int64)
     paid = np.zeros(0, dtype=bool) if left.paid is None else left.paid
