@@ -55,7 +55,7 @@ def starts_by_tail(tail: NDArray[np.int32], n_nodes: int) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(np.bincount(tail, minlength=n_nodes))]).astype(np.int64)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def split_loads(tail, load, representative, group_start, group_head, group_load, price, head):  # type: ignore[no-untyped-def]
     """Share the loads of merged purchases out among their members, user by user, each filled up to its price.
 
@@ -80,7 +80,7 @@ def split_loads(tail, load, representative, group_start, group_head, group_load,
             open_load[group_head[g]] = 0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _mixed(x):  # type: ignore[no-untyped-def]
     """The splitmix64 finaliser: spreads consecutive ids over 64 bits."""
     z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
@@ -89,7 +89,7 @@ def _mixed(x):  # type: ignore[no-untyped-def]
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _representatives(tail, head, n_purchases):  # type: ignore[no-untyped-def]
     """A hash table of user sets; equal hashes are compared entry by entry, so nothing rests on luck."""
     key = np.zeros(n_purchases, dtype=np.uint64)
@@ -125,7 +125,7 @@ def _representatives(tail, head, n_purchases):  # type: ignore[no-untyped-def]
     return representative
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _same(users, start, a, b):  # type: ignore[no-untyped-def]
     """Whether two purchases have the same users."""
     n = start[a + 1] - start[a]

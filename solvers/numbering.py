@@ -32,7 +32,7 @@ def local_forest(
     return local_parent, local_tail
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _number(ids, scratch):  # type: ignore[no-untyped-def]
     place = np.empty(ids.shape[0], dtype=np.int32)
     occurring = np.empty(ids.shape[0], dtype=np.int32)

@@ -42,6 +42,7 @@ def pruning_path(
     certificate: bool = True,
     merge: bool = True,
     guess: bool = True,
+    warm: bool = True,
     progress: bool = False,
 ) -> PruningPath:
     """Every optimal pruning for every lambda >= 0, exactly.
@@ -56,6 +57,8 @@ def pruning_path(
         merge purchases that the same splits need, see `formulations.merging`; False for comparison only.
     guess
         cut large parts in two by guesses, which are verified; False: by minimum cuts, for comparison only.
+    warm
+        start cuts from the flows of earlier ones, in two threads; False: OR-Tools, from nothing, in one, for comparison only.
     progress
         show a progress bar on stderr.
 
@@ -78,7 +81,7 @@ def pruning_path(
     whole = parts.between(outer, inner)
     try:
         with Progress("path", whole.nodes.size, shown=progress) as bar:
-            work = Decomposition(parts, ties, guess=guess, advance=bar.advance)
+            work = Decomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
             work.solve(whole)
     except InterruptedSolveError:
         raise

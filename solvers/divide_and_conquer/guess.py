@@ -14,6 +14,7 @@ A round costs 2 ns an arc, a cut of a large network several hundred.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -21,8 +22,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from formulations.merging import merge_purchases, starts_by_tail
-from solvers.closure_cut import ClosureProblem, Ties, best_closure
+from solvers.closure_cut import ClosureProblem, Ties
 from solvers.numbering import compact
+from solvers.preflow import Flow, preflow_closure
+from solvers.preflow.flow import UNLIMITED
 
 WORTHWHILE = 60_000
 """Usage arcs below which a part is cut at once."""
@@ -43,8 +46,30 @@ NOTHING = 1e-200
 """Weights below that count as 0: prices divided by them would leave the range of a float."""
 
 
-def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) -> NDArray[np.bool_] | None:
-    """A closure that is probably the best one, or None where so little is clear that a cut of everything is better.
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """What came out.
+
+    Parameters
+    ----------
+    keep
+        bool, shape (k,): a closure that is probably the best one; None where so little is clear that a cut is better.
+    score
+        float64, shape (k,): the scores, by which purchases are shared out.
+    """
+
+    keep: NDArray[np.bool_] | None
+    score: NDArray[np.float64]
+
+    def flow(self, problem: ClosureProblem) -> Flow:
+        """What every split would pay by (1), and all that it can hand up: a flow to start from, which need not fit."""
+        weight = np.exp(self.score - self.score.max())
+        load = _shares(problem.tail, problem.head, problem.price.astype(np.float64), weight)
+        return Flow(load, np.full(problem.profit.size, UNLIMITED))
+
+
+def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) -> Guess:
+    """A closure that is probably the best one.
 
     Parameters
     ----------
@@ -52,17 +77,14 @@ def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) 
         with parents before their children, and usage arcs grouped by tail.
     tree
         int32, shape (k,): the tree of every split, ascending.
-
-    Returns
-    -------
-    NDArray or None
-        bool, shape (k,).
     """
     keep, open_ = np.zeros(problem.profit.size, dtype=bool), np.arange(problem.profit.size)
-    score, k = np.zeros(problem.profit.size), 0
+    all_scores = np.zeros(problem.profit.size)
+    score, k = all_scores.copy(), 0
     core = problem
     while core.tail.size > WORTHWHILE:
         ybar = _shared(core, score, k)
+        all_scores[open_] = score
         k += ROUNDS
         kept, unsure = ybar >= 1 - UNSURE, (ybar < 1 - UNSURE) & (ybar > UNSURE)
         keep[open_[kept]] = True
@@ -72,10 +94,10 @@ def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) 
         if core.tail.size > SHRINKING * arcs:
             break
     if core.tail.size > HOPELESS * problem.tail.size:
-        return None
+        return Guess(None, all_scores)
     if open_.size:
-        keep[open_[best_closure(core, ties=ties).keep]] = True
-    return _polished(problem, tree, keep)
+        keep[open_[preflow_closure(core, ties=ties)[0].keep]] = True
+    return Guess(_polished(problem, tree, keep), all_scores)
 
 
 def _shared(problem: ClosureProblem, score: NDArray[np.float64], k: int) -> NDArray[np.float64]:
@@ -208,3 +230,16 @@ def _fall(parent, ybar):  # type: ignore[no-untyped-def]
     for h in range(parent.shape[0]):
         if parent[h] >= 0:
             ybar[h] = min(ybar[h], ybar[parent[h]])
+
+
+@njit(cache=True, nogil=True)
+def _shares(tail, head, price, weight):  # type: ignore[no-untyped-def]
+    """(1) for every usage arc, rounded down; the sum for a purchase may exceed its price by rounding, which does no harm."""
+    total = np.zeros(price.shape[0])
+    for k in range(tail.shape[0]):
+        total[head[k]] += weight[tail[k]]
+    load = np.zeros(tail.shape[0], dtype=np.int64)
+    for k in range(tail.shape[0]):
+        if weight[tail[k]] > NOTHING:
+            load[k] = np.int64(price[head[k]] * (weight[tail[k]] / total[head[k]]))
+    return load

@@ -10,6 +10,7 @@ its own to purchases that the inner one does not pay. So parts share no arc, and
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,15 +23,24 @@ from formulations.merging import merge_purchases
 from formulations.problem import PruningProblem
 from solvers.closure_cut import ClosureProblem
 from solvers.numbering import compact, local_forest
+from solvers.preflow import Flow
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Splits, int32 and ascending, with their usage arcs `tail` -> `head`, grouped by tail in ascending order."""
+    """Splits, int32 and ascending, with their usage arcs `tail` -> `head`, grouped by tail in ascending order.
+
+    Parameters
+    ----------
+    flow
+        what is known of the flow from the cut that made the part, in gains times `unit`.
+    """
 
     nodes: NDArray[np.int32]
     tail: NDArray[np.int32]
     head: NDArray[np.int32]
+    flow: Flow | None = None
+    unit: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +53,22 @@ class Network:
         the part, its purchases merged.
     ratio
         lambda*.
+    start
+        the part's flow at lambda*, which need not fit.
     """
 
     part: Part
     ratio: Fraction
     instance: ClosureProblem
+    start: Flow | None
+
+
+class _Scratch(threading.local):
+    """What `compact` and `local_forest` write into, for every thread its own."""
+
+    def __init__(self, problem: PruningProblem) -> None:
+        self.nodes = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
+        self.purchases = np.empty(problem.n_purchases, dtype=np.int32)
 
 
 class Parts:
@@ -58,8 +79,7 @@ class Parts:
         self.merge = merge
         self.price = problem.purchase_price()
         self.merged_into = np.arange(problem.n_purchases, dtype=np.int32)
-        self._place = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
-        self._scratch = np.empty(problem.n_purchases, dtype=np.int32)
+        self._own = _Scratch(problem)
 
     def between(self, outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> Part:
         """Everything between two closures, the inner one free of charge, so that it has paid nothing."""
@@ -94,13 +114,14 @@ class Parts:
             return None
         ratio = Fraction(total, due)
         _check_products(gain, price, evaluation, ratio)
-        parent, tail = local_forest(self.problem.ensemble.parent, part.nodes, part.tail, self._place)
+        parent, tail = local_forest(self.problem.ensemble.parent, part.nodes, part.tail, self._own.nodes)
         profit = gain * ratio.denominator - evaluation * ratio.numerator
-        return Network(part, ratio, ClosureProblem(profit, parent, tail, head, price * ratio.numerator))
+        instance = ClosureProblem(profit, parent, tail, head, price * ratio.numerator)
+        return Network(part, ratio, instance, None if part.flow is None else part.flow.scaled(ratio.denominator / part.unit))
 
     def _merged(self, part: Part) -> tuple[Part, NDArray[np.int32], NDArray[np.int32]]:
         """The part after merging purchases; its purchases, and the arcs' heads as places among them."""
-        purchases, head = compact(part.head, self._scratch)
+        purchases, head = compact(part.head, self._own.purchases)
         if not self.merge:
             return part, purchases, head
         merged = merge_purchases(part.tail, head, self.price[purchases])
@@ -108,18 +129,42 @@ class Parts:
             return part, purchases, head
         self.price[purchases] = merged.price
         self.merged_into[purchases] = purchases[merged.representative]
-        stays = Part(part.nodes, part.tail[merged.arc], part.head[merged.arc])
-        return stays, *compact(stays.head, self._scratch)
+        flow = part.flow
+        if flow is not None:
+            flow = Flow(_summed(part.tail, merged.representative[head], merged.arc, flow.load, purchases.size), flow.up)
+        stays = Part(part.nodes, part.tail[merged.arc], part.head[merged.arc], flow, part.unit)
+        return stays, *compact(stays.head, self._own.purchases)
 
-    def halves(self, network: Network, keep: NDArray[np.bool_]) -> tuple[Part, Part]:
+    def halves(self, network: Network, keep: NDArray[np.bool_], flow: Flow | None = None) -> tuple[Part, Part]:
         """The inner part, and the outer one without the purchases that the inner one pays; `keep` bool, shape (k,)."""
-        part = network.part
+        part, unit = network.part, network.ratio.denominator
         kept, left = _sides(network.instance.tail, network.instance.head, network.instance.price.size, keep)
-        inner = Part(part.nodes[keep], part.tail[kept], part.head[kept])
-        return inner, Part(part.nodes[~keep], part.tail[left], part.head[left])
+        inside, outside = (
+            None if flow is None else Flow(flow.load[arcs], flow.up[nodes]) for arcs, nodes in ((kept, keep), (left, ~keep))
+        )
+        inner = Part(part.nodes[keep], part.tail[kept], part.head[kept], inside, unit)
+        return inner, Part(part.nodes[~keep], part.tail[left], part.head[left], outside, unit)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
+def _summed(tail, group, stays, load, n_purchases):  # type: ignore[no-untyped-def]
+    """Loads of the arcs that stay: of all arcs of the same split to purchases of the same group."""
+    summed = np.zeros(stays.shape[0], dtype=np.int64)
+    place = np.empty(n_purchases, dtype=np.int32)
+    first, k = 0, 0
+    while k < tail.shape[0]:
+        u, s = tail[k], first
+        while s < stays.shape[0] and tail[stays[s]] == u:
+            place[group[stays[s]]] = s
+            s += 1
+        first = s
+        while k < tail.shape[0] and tail[k] == u:
+            summed[place[group[k]]] += load[k]
+            k += 1
+    return summed
+
+
+@njit(cache=True, nogil=True)
 def _sides(tail, head, n_purchases, keep):  # type: ignore[no-untyped-def]
     """Which arcs belong to kept splits, and which lead to purchases that no kept split pays."""
     paid = np.zeros(n_purchases, dtype=np.bool_)

@@ -40,7 +40,7 @@ def extreme(
     return np.asarray(_filled(problem.parent, gain, keep, allowed))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _stripped(parent, gain):  # type: ignore[no-untyped-def]
     """Children before parents: what a subtree gains without its own worthless ones; splits not to be kept have gain -1."""
     keep = np.empty(parent.shape[0], dtype=np.bool_)
@@ -53,7 +53,7 @@ def _stripped(parent, gain):  # type: ignore[no-untyped-def]
     return keep
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _filled(parent, gain, keep, allowed):  # type: ignore[no-untyped-def]
     """Children before parents: what is best added below; then, parents before children, all of it that is no loss."""
     best = gain.copy()

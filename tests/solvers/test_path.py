@@ -205,15 +205,18 @@ def test_rounded_instances_stay_within_their_rounding() -> None:
             assert path.at_lam(float(lam)).value(lam) <= best + 2 * (slack + lam * problem.integers.cost_rounding) + 1e-12
 
 
-def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in the middle raises one clear exception that is still a KeyboardInterrupt."""
+@pytest.mark.parametrize(("cut", "warm"), [("preflow_closure", True), ("best_closure", False)])
+@pytest.mark.parametrize("small", [-1, 20_000])
+def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch, cut: str, warm: bool, small: int) -> None:
+    """Ctrl-C in the middle, in threads or not, raises one clear exception that is still a KeyboardInterrupt."""
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(decomposition, "best_closure", stop)
+    monkeypatch.setattr(decomposition, cut, stop)
+    monkeypatch.setattr(decomposition, "SMALL", small)
     with pytest.raises(InterruptedSolveError, match="nothing was changed"):
-        pruning_path(two_trees())
+        pruning_path(two_trees(), warm=warm)
 
 
 def test_progress_bar_counts_all_splits(monkeypatch: pytest.MonkeyPatch) -> None:

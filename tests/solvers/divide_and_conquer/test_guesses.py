@@ -24,6 +24,8 @@ from solvers.divide_and_conquer.decomposition import Decomposition
 from solvers.divide_and_conquer.guess import guess_closure
 from solvers.divide_and_conquer.parts import Network
 from solvers.divide_and_conquer.ties import extreme
+from solvers.preflow import Flow
+from solvers.preflow.flow import UNLIMITED
 from tests.instances import random_problem
 
 TIES = ("smallest", "largest")
@@ -31,7 +33,9 @@ TIES = ("smallest", "largest")
 
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guesses on parts of any size, followed however little they decide."""
+    """Guesses on parts of any size, followed however little they decide; parts of any size in threads."""
+    monkeypatch.setattr(decomposition, "SMALL", -1)
+    monkeypatch.setattr(decomposition, "THREADS", 3)
     monkeypatch.setattr(decomposition, "WORTHWHILE", -1)
     monkeypatch.setattr(guess, "WORTHWHILE", 0)
     monkeypatch.setattr(guess, "HOPELESS", 1.0)
@@ -43,17 +47,23 @@ def assert_same(a: PruningPath, b: PruningPath) -> None:
     assert np.array_equal(a.level, b.level)
 
 
-def by_chance(rng: np.random.Generator) -> Callable[[Decomposition, Network], NDArray[np.bool_] | None]:
-    """Guesses that know nothing, followed whatever they are worth: every split is kept by chance, if its parent is."""
+def exactly(problem: PruningProblem, ties: Ties = "smallest") -> PruningPath:
+    """The path by OR-Tools' cuts of whole networks alone."""
+    return pruning_path(problem, ties=ties, guess=False, merge=False, warm=False)
 
-    def guessed(self: Decomposition, network: Network) -> NDArray[np.bool_] | None:
+
+def by_chance(rng: np.random.Generator) -> Callable[[Decomposition, Network], tuple[NDArray[np.bool_] | None, Flow]]:
+    """Guesses that know nothing, followed whatever they are worth: splits are kept by chance, below kept ones; and any flow."""
+
+    def guessed(self: Decomposition, network: Network) -> tuple[NDArray[np.bool_] | None, Flow]:
         problem, nodes = network.instance, network.part.nodes
         keep = rng.random(nodes.size) < rng.choice([0.3, 0.7, 0.9])
         for h, above in enumerate(problem.parent):
             keep[h] &= above < 0 or keep[above]
         integers = self.parts.problem.integers
         keep = extreme(problem, integers.gain[nodes], integers.evaluation[nodes] == 0, keep, self.ties)
-        return keep if keep.any() and not keep.all() else None
+        flow = Flow(rng.integers(0, 100, problem.tail.size), rng.integers(0, 100, nodes.size))
+        return keep if keep.any() and not keep.all() else None, flow
 
     return guessed
 
@@ -66,10 +76,21 @@ def test_guesses_change_nothing(ties: Ties) -> None:
     for seed in range(120):
         problem = random_problem(seed)
         path = pruning_path(problem, ties=ties)
-        assert_same(path, pruning_path(problem, ties=ties, guess=False, merge=False))
+        assert_same(path, exactly(problem, ties))
         assert check_path(path)
         guessed += path.stats["guesses"]
     assert guessed > 20
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("warm", [True, False])
+def test_cuts_alone_change_nothing(ties: Ties, warm: bool) -> None:
+    """From the flows of earlier cuts or from nothing, merged: the same path with a certificate that holds."""
+    for seed in range(200, 300):
+        problem = random_problem(seed)
+        path = pruning_path(problem, ties=ties, guess=False, warm=warm)
+        assert_same(path, exactly(problem, ties))
+        assert check_path(path)
 
 
 @pytest.mark.parametrize("ties", TIES)
@@ -79,7 +100,7 @@ def test_wrong_guesses_are_found_and_mended(ties: Ties, monkeypatch: pytest.Monk
     repairs = 0.0
     for seed in range(120):
         problem = random_problem(seed)
-        exact = pruning_path(problem, ties=ties, guess=False)
+        exact = exactly(problem, ties)
         monkeypatch.setattr(Decomposition, "_guessed", by_chance(np.random.default_rng(seed)))
         path = pruning_path(problem, ties=ties)
         assert_same(path, exact)
@@ -93,7 +114,7 @@ def test_wrong_guesses_are_found_and_mended(ties: Ties, monkeypatch: pytest.Monk
 def test_any_guess_on_any_forest(seed: int, luck: int, ties: Ties) -> None:
     """Whatever is guessed on whatever forest: the path of cuts alone."""
     problem = random_problem(seed)
-    exact = pruning_path(problem, ties=ties, guess=False)
+    exact = exactly(problem, ties)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decomposition, "WORTHWHILE", -1)
         patch.setattr(Decomposition, "_guessed", by_chance(np.random.default_rng(luck)))
@@ -106,7 +127,7 @@ def test_guesses_are_given_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(decomposition, "PATIENCE", 0)
     for seed in range(40):
         problem = random_problem(seed)
-        exact = pruning_path(problem, guess=False)
+        exact = exactly(problem)
         monkeypatch.setattr(Decomposition, "_guessed", by_chance(np.random.default_rng(seed)))
         path = pruning_path(problem)
         assert_same(path, exact)
@@ -132,7 +153,7 @@ def test_a_real_forest_with_guesses(breast_cancer: PruningProblem, ties: Ties, m
     assert_same(path, exact)
     assert check_path(path)
     assert path.stats["guesses"] > 0
-    assert path.stats["arcs_cut"] < exact.stats["arcs_cut"]
+    assert path.stats["arcs_cut"] < pruning_path(breast_cancer, ties=ties, guess=False).stats["arcs_cut"]
     monkeypatch.setattr(Decomposition, "_guessed", by_chance(np.random.default_rng(0)))
     mended = pruning_path(breast_cancer, ties=ties)
     assert mended.stats["repairs"] > 0
@@ -154,8 +175,20 @@ def test_a_guess_by_hand() -> None:
     heads, prices = np.array([0, 0, 1], dtype=np.int32), np.array([3, 5])
     problem = ClosureProblem(np.array([2, 2, 4]), none, both, heads, prices)
     kept = guess_closure(problem, np.arange(3, dtype=np.int32), "smallest")
-    assert kept is not None
-    assert kept.tolist() == [True, True, False]
+    assert kept.keep is not None
+    assert kept.keep.tolist() == [True, True, False]
+    assert kept.score[0] == kept.score[1] > kept.score[2]
+
+
+def test_what_a_guess_lets_splits_pay() -> None:
+    """With weights 1 and 3 of 4 two splits share a price of 8 as 2 and 6; the third pays its own 5 alone."""
+    heads, prices = np.array([0, 0, 1], dtype=np.int32), np.array([8, 5])
+    problem = ClosureProblem(
+        np.ones(3, dtype=np.int64), np.full(3, -1, dtype=np.int32), np.arange(3, dtype=np.int32), heads, prices
+    )
+    flow = guess.Guess(None, np.log([1.0, 3.0, 2.0])).flow(problem)
+    assert flow.load.tolist() == [2, 6, 5]
+    assert (flow.up == UNLIMITED).all()
 
 
 def test_nothing_is_guessed_where_little_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,4 +199,4 @@ def test_nothing_is_guessed_where_little_is_clear(monkeypatch: pytest.MonkeyPatc
     problem = ClosureProblem(
         np.array([2, 2]), np.full(2, -1, dtype=np.int32), np.arange(2, dtype=np.int32), one, np.array([4], dtype=np.int64)
     )
-    assert guess_closure(problem, np.arange(2, dtype=np.int32), "smallest") is None
+    assert guess_closure(problem, np.arange(2, dtype=np.int32), "smallest").keep is None
