@@ -3,6 +3,7 @@
     python -m benchmarks.big_tables                                    5 million rows x 28 features, 40 trees
     python -m benchmarks.big_tables --rows 1_000_000 --trees 10
     python -m benchmarks.big_tables --folder DIR                       keep the table and the forest there, for the next run
+    python -m benchmarks.big_tables --ways "solve, on disk"            price sharing to a relative gap of 1e-4
 
 HEPMASS-like events (`benchmarks.hepmass_like`) in a Parquet file, labels in it; a forest grown on 100,000 others. Each way runs
 in a process of its own. *Peak* is the largest resident memory above what the process held before, *of it anonymous* what cannot
@@ -33,13 +34,16 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.hepmass_like import N_FEATURES, events
-from prunemodels.big_tables.error_sample import GivenTable
-from prunemodels.big_tables.evaluation import evaluate_on_table, evaluate_path_on_table
-from prunemodels.big_tables.problem import problem_from_table
+from prunemodels.big_tables import GivenTable, evaluate_on_table, evaluate_path_on_table, problem_from_table
 from prunemodels.comparison.memory import STATUS, PeakMemory
+from solvers.shared_prices import price_sharing
 
 NAMES = [f"x{j}" for j in range(N_FEATURES)]
 TRAINING_ROWS = 100_000
+GAP = 1e-4
+LAM = 0.007
+"""Error that a feature less for each row is worth; the lambda of `python -m benchmarks.scale --data hepmass`."""
+
 PIECE = 100_000
 """Rows that are generated at a time."""
 
@@ -74,6 +78,21 @@ def in_chunks(forest: Any, table: Path) -> pm.PruningProblem:
 
 def on_disk(forest: Any, table: Path) -> pm.PruningProblem:
     return problem_from_table(forest, table, costs=1, scratch=table.parent)
+
+
+def solve_in_memory(forest: Any, table: Path) -> str:
+    return _solved(in_chunks(forest, table))
+
+
+def solve_on_disk(forest: Any, table: Path) -> str:
+    return _solved(on_disk(forest, table))
+
+
+def _solved(problem: pm.PruningProblem) -> str:
+    s = price_sharing(problem, LAM, gap=GAP)
+    assert s.pruning is not None
+    rounds, seconds = s.stats["iterations"], s.stats["seconds"]
+    return f"{rounds:.0f} rounds in {seconds:.0f} s, gap {s.relative_gap:.1e}, {_digest(s.pruning.kept)}"
 
 
 def errors_in_memory(forest: Any, table: Path) -> str:
@@ -116,7 +135,9 @@ def _path(forest: Any) -> pm.PruningPath:
 WAYS: dict[str, Callable[[Any, Path], Any]] = {
     "instance, in memory": in_memory,
     "instance, in chunks": in_chunks,
-    "instance, in chunks, order on disk": on_disk,
+    "instance, in chunks, on disk": on_disk,
+    "solve, in memory": solve_in_memory,
+    "solve, on disk": solve_on_disk,
     "errors of the nodes, in memory": errors_in_memory,
     "errors of the nodes, in chunks": errors_in_chunks,
     "evaluate, in memory": evaluate_in_memory,

@@ -1,7 +1,7 @@
 """How near the memory's speed the kernels of price sharing are.
 
     python -m benchmarks.kernels                 0.7 million HEPMASS-like rows, 40 trees of at most 5,000 leaves each
-    python -m benchmarks.kernels --rows 1400000
+    python -m benchmarks.kernels --rows 1400000 --forest F     a forest that benchmarks.scale grew (its --out keeps it)
 
 An arc is touched twice a round: its row's two-byte number is read each time; one float64 of its row is read and written in the
 first pass, and read in the second. So a round moves, for each arc,
@@ -9,7 +9,8 @@ first pass, and read in the second. So a round moves, for each arc,
     4 bytes from memory (numbers of rows, in order)   and   24 bytes within the cache (rows, out of order)                (1)
 
 Against: the triad a = b + s c on arrays far larger than the caches (24 bytes an element), with one thread and with two at once;
-and a gather of float64 from half a megabyte by two-byte numbers in the order of a forest's leaves. Best of several runs each.
+and, alone, the two things that a pass does to an arc: to add to (scatter) and to read (gather) one float64 of half a megabyte by
+two-byte numbers, tree by tree in the order of the leaves. Best of several runs each.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import argparse
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 
+import joblib
 import numpy as np
 from numba import njit
 from sklearn.ensemble import RandomForestClassifier
@@ -45,6 +48,12 @@ def _triad(a, b, c, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _scatter(values, rows, w):  # type: ignore[no-untyped-def]
+    for i in rows:
+        values[i] += w
+
+
+@njit(cache=True, nogil=True)
 def _gather(values, rows):  # type: ignore[no-untyped-def]
     a = b = c = d = 0.0
     for p in range(0, rows.shape[0] - 3, 4):
@@ -63,13 +72,14 @@ def triad(threads: int, repeats: int = 5) -> float:
     return threads * 24 * ELEMENTS / seconds
 
 
-def gather(problem: pm.PruningProblem, repeats: int = 5) -> float:
-    """Seconds an element of sums of one float64 a row, in the order of the forest's leaves."""
+def alone(problem: pm.PruningProblem, repeats: int = 5) -> tuple[float, float]:
+    """Seconds an element of a scatter and of a gather, one float64 a row, in the order of the forest's leaves."""
     blocks = problem.row_blocks
     values = np.ones(min(blocks.size, problem.n_rows))
-    rows = blocks.order[:, : values.size]
-    seconds, _ = best_of(repeats, lambda: [_gather(values, tree) for tree in rows])
-    return seconds / rows.size
+    places = blocks.order[:, : values.size]
+    scattered, _ = best_of(repeats, lambda: [_scatter(values, tree, 1.0) for tree in places])
+    gathered, _ = best_of(repeats, lambda: [_gather(values, tree) for tree in places])
+    return scattered / places.size, gathered / places.size
 
 
 def rounds(problem: pm.PruningProblem, repeats: int = 3) -> dict[int, float]:
@@ -99,7 +109,8 @@ def _charged(sharing: Sharing, score: np.ndarray, small: int) -> Callable[[], ob
 def table(problem: pm.PruningProblem) -> str:
     """All figures."""
     left_arcs = all_open(whole(problem, Fraction(1, 200)), without_prices(problem, "smallest")).slices.n_arcs
-    seconds, speed, one = rounds(problem), {n: triad(n) for n in (1, 2)}, gather(problem)
+    seconds, speed = rounds(problem), {n: triad(n) for n in (1, 2)}
+    scatter, gather = alone(problem)
     lines = [f"{problem}", machine(), "", "| | one thread | two threads |", "| --- | ---: | ---: |"]
     lines += ["| triad, GB/s | " + " | ".join(f"{speed[n] / 1e9:.1f}" for n in (1, 2)) + " |"]
     lines += ["| ns an arc and round | " + " | ".join(f"{seconds[n] / left_arcs * 1e9:.2f}" for n in (1, 2)) + " |"]
@@ -108,20 +119,27 @@ def table(problem: pm.PruningProblem) -> str:
     lines += ["| - of the triad | " + " | ".join(f"{moved[n] / speed[n]:.0%}" for n in (1, 2)) + " |"]
     within = {n: IN_CACHE * left_arcs / seconds[n] for n in (1, 2)}
     lines += ["| within the cache, GB/s | " + " | ".join(f"{within[n] / 1e9:.1f}" for n in (1, 2)) + " |"]
-    lines += [f"| a gather alone, ns an element | {one * 1e9:.2f} | |"]
-    lines += [f"| - two gathers of the round's seconds | {2 * one * left_arcs / seconds[1]:.0%} | |"]
+    lines += [f"| a scatter alone, ns an element | {scatter * 1e9:.2f} | |"]
+    lines += [f"| a gather alone, ns an element | {gather * 1e9:.2f} | |"]
+    lines += [f"| - both, of the round's seconds | {(scatter + gather) * left_arcs / seconds[1]:.0%} | |"]
     return "\n".join(lines)
+
+
+def grown(file: Path | None) -> RandomForestClassifier:
+    """The forest of a file, or one of 40 trees of at most 5,000 leaves each."""
+    if file is not None:
+        return joblib.load(file)
+    X, y = events(20_000, 0)
+    forest = RandomForestClassifier(40, criterion="entropy", max_features="sqrt", max_leaf_nodes=5_000, random_state=0)
+    return forest.fit(X, y)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="How near the memory's speed the kernels are.")
     parser.add_argument("--rows", type=int, default=700_000)
+    parser.add_argument("--forest", type=Path, help="a forest on the same 28 features, kept by benchmarks.scale")
     args = parser.parse_args()
-    X, y = events(100_000, 0)
-    forest = RandomForestClassifier(
-        40, criterion="entropy", max_features="sqrt", max_leaf_nodes=5_000, random_state=0, n_jobs=-1
-    ).fit(X[:20_000], y[:20_000])
-    print(table(pm.problem_from_forest(forest, events(args.rows, 1)[0], costs=1.0)))
+    print(table(pm.problem_from_forest(grown(args.forest), events(args.rows, 1)[0], costs=1.0)))
 
 
 if __name__ == "__main__":

@@ -85,7 +85,8 @@ def measure(name: str, shape: Shape, out: Path, n_path: int) -> dict[str, Any]:
     report = Report(out / f"scale-{name}.json")
     forest = joblib.load(out / forest_file(name, shape))
     nodes = sum(e.tree_.node_count for e in forest.estimators_)
-    needs = memory_needed(rows=shape.n_cost, trees=shape.trees, nodes=nodes, items=len(shape.prices), features=len(shape.prices))
+    sizes = {"items": len(shape.prices), "features": len(shape.prices), "points": n_path}
+    needs = memory_needed(rows=shape.n_cost, trees=shape.trees, nodes=nodes, **sizes)
     before = high_water() or 0
     report.add(data=name, machine=machine(), memory=str(needs), memory_predicted_mb=round((before + needs.total) / 1e6))
     started = time.perf_counter()

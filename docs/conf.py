@@ -30,6 +30,7 @@ extensions = [
     "mathml",
     "plain_docstrings",
     "front_door",
+    "growth_pictures",
 ]
 root_doc = "docs/index"
 include_patterns = [

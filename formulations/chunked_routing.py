@@ -6,14 +6,12 @@ sorted by it, as `route` does. Where the number of rows is known beforehand, the
     memory  =  4 T N bytes (the order)  +  4 N bytes a thread that sorts a tree  +  the chunk                               (1)
 
 Otherwise the positions are kept apart until the end, 2 T N bytes more (4 T N where a tree has over 65,536 leaves). With a
-scratch folder both stand in files there, which the system takes into memory as it has room for them.
+scratch folder both stand in files there, see `formulations.scratch`.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,8 +20,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from formulations.ensemble import Ensemble
-from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.errors import InvalidInputError
 from formulations.routing import Routing, leaf_positions, read_only, sort_by_leaf, walk_tree
+from formulations.scratch import RoutingOnDisk, scratch_array
 
 SORTING_THREADS = 4
 """At most so many trees are sorted at once: each takes 4 bytes a row meanwhile."""
@@ -44,8 +43,8 @@ class ChunkedRouting:
     n_rows
         how many rows will come at most; None: not known.
     scratch
-        a folder for the order, 4 bytes for each row and tree; None: memory. Its files have no names where the system allows
-        that, and are gone when the routing is, or the process.
+        a folder for the order, 4 bytes for each row and tree, and what is made of it; None: memory. Its files have no names
+        where the system allows that, and are gone when the routing is, or the process.
 
     Raises
     ------
@@ -57,12 +56,12 @@ class ChunkedRouting:
         self.n_rows = 0
         self._ensemble = ensemble
         self._leaf_first = leaf_positions(ensemble)
-        folder = None if scratch is None else Path(scratch)
+        self._scratch = None if scratch is None else Path(scratch)
         most_leaves = int(np.diff(ensemble.tree_start).max(initial=1) + 1) // 2
         self._places: _Places = (
-            _PlacesApart(ensemble.n_trees, most_leaves, folder)
+            _PlacesApart(ensemble.n_trees, most_leaves, self._scratch)
             if n_rows is None
-            else _PlacesInOrder(ensemble.n_trees, n_rows, folder)
+            else _PlacesInOrder(ensemble.n_trees, n_rows, self._scratch)
         )
 
     def add(self, rows: NDArray[np.float32]) -> None:
@@ -104,7 +103,7 @@ class ChunkedRouting:
         threads = min(SORTING_THREADS, os.cpu_count() or 1) if self._places.any_tree_first(self.n_rows) else 1
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(sort, range(self._ensemble.n_trees)))
-        return Routing(order, start, stop)
+        return Routing(order, start, stop) if self._scratch is None else RoutingOnDisk(order, start, stop, self._scratch)
 
 
 class _Places(Protocol):
@@ -132,7 +131,7 @@ class _PlacesInOrder:
 
     def __init__(self, n_trees: int, n_rows: int, scratch: Path | None) -> None:
         self._n_trees, self._n_rows = n_trees, n_rows
-        self._numbers = _array(n_trees * n_rows, np.int32, scratch)
+        self._numbers = scratch_array(n_trees * n_rows, np.int32, scratch)
 
     def take(self, first: int, n_rows: int) -> NDArray[np.int32]:
         if first + n_rows > self._n_rows:
@@ -150,16 +149,22 @@ class _PlacesInOrder:
 
 
 class _PlacesApart:
-    """Positions chunk by chunk, as small as the trees allow."""
+    """Positions chunk by chunk, as small as the trees allow. On disk a file holds many chunks: open files are few."""
 
     def __init__(self, n_trees: int, most_leaves: int, scratch: Path | None) -> None:
         self._n_trees, self._scratch = n_trees, scratch
         self._type: DTypeLike = np.uint16 if most_leaves <= 2**16 else np.int32
         self._chunks: list[NDArray[Any]] = []
+        self._room = np.empty((n_trees, 0), dtype=self._type)
+        self._taken = 0
 
     def take(self, first: int, n_rows: int) -> NDArray[Any]:
         del first
-        self._chunks.append(_array(self._n_trees * n_rows, self._type, self._scratch).reshape(self._n_trees, n_rows))
+        if self._taken + n_rows > self._room.shape[1]:
+            size = n_rows if self._scratch is None else max(n_rows, 2 * self._room.shape[1])
+            self._room, self._taken = scratch_array((self._n_trees, size), self._type, self._scratch), 0
+        self._chunks.append(self._room[:, self._taken : self._taken + n_rows])
+        self._taken += n_rows
         return self._chunks[-1]
 
     def of_tree(self, t: int, n_rows: int) -> NDArray[np.int32]:
@@ -168,29 +173,8 @@ class _PlacesApart:
         return places
 
     def order(self, n_rows: int) -> NDArray[np.int32]:
-        return _array(self._n_trees * n_rows, np.int32, self._scratch).reshape(self._n_trees, n_rows)
+        return scratch_array((self._n_trees, n_rows), np.int32, self._scratch)
 
     def any_tree_first(self, n_rows: int) -> bool:
         del n_rows
         return True
-
-
-def _array(size: int, kind: DTypeLike, scratch: Path | None) -> NDArray[Any]:
-    """Numbers in memory, or in a file of the scratch folder that nobody else sees."""
-    if scratch is None or size == 0:
-        return np.empty(size, dtype=kind)
-    n_bytes = size * np.dtype(kind).itemsize
-    if not scratch.is_dir():
-        raise BrokenFileError(f"scratch: there is no folder {scratch}; create it, or leave scratch out")
-    free = shutil.disk_usage(scratch).free
-    if free < n_bytes:
-        raise BrokenFileError(f"scratch: the routing needs {n_bytes:,} bytes, {scratch} has {free:,} free; give another folder")
-    try:
-        with tempfile.TemporaryFile(prefix="prunemodels-", dir=scratch) as file:
-            if hasattr(os, "posix_fallocate"):  # a file that finds no room later ends the process
-                os.posix_fallocate(file.fileno(), 0, n_bytes)
-            else:
-                file.truncate(n_bytes)
-            return np.asarray(np.memmap(file, dtype=kind, mode="r+", shape=(size,)))
-    except OSError as error:
-        raise BrokenFileError(f"scratch: no file of {n_bytes:,} bytes can be made in {scratch} ({error})") from error

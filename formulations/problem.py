@@ -25,6 +25,7 @@ from formulations.integers import Integers, to_integers
 from formulations.node_errors import NodeErrors
 from formulations.routing import Amount, Routing, as_rows, route
 from formulations.row_blocks import RowBlocks, row_blocks
+from formulations.row_order import row_order
 from formulations.usage import Charges, Level, UsageArcs, charges_of, count_arcs, highest_user, usage_arcs
 
 MOST_PURCHASES = 2**31 - 1
@@ -198,7 +199,7 @@ class PruningProblem:
     @cached_property
     def row_blocks(self) -> RowBlocks:
         """The routing, cut into blocks of rows that fit a cache; 2 bytes for each row and tree, made when first asked for."""
-        return row_blocks(self.routing, self.ensemble.tree_of)
+        return row_blocks(self.routing, self.ensemble.tree_of, rows=row_order(self.routing, self.ensemble))
 
     def usage_arcs(self, nodes: NDArray[np.int32] | None = None) -> UsageArcs:
         """Usage arcs of the given splits (default: all), in canonical order."""
@@ -216,7 +217,8 @@ class PruningProblem:
 
     def paid_by(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which purchases the kept splits need; bool, numbered as in `UsageArcs`. `kept` is closed under parents."""
-        return self.highest_user(np.flatnonzero(kept).astype(np.int32), kept.astype(np.int8)) > 0
+        highest = self.highest_user(np.flatnonzero(kept).astype(np.int32), kept.astype(np.int8))
+        return np.greater(highest, 0, out=highest.view(np.bool_))  # in its place: there may be billions
 
     def purchase_price(self) -> NDArray[np.int64]:
         """Integer price of every purchase, in the numbering of `UsageArcs`. Shape (M N + M,)."""

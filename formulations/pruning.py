@@ -70,10 +70,21 @@ class Pruning:
         parent = self.problem.ensemble.parent
         return ~self.kept & (self.kept[parent] | (parent < 0))
 
-    @cached_property
+    @property
     def _paid(self) -> NDArray[np.bool_]:
-        """Which purchases the kept splits need, in the numbering of `formulations.usage`."""
+        """Which purchases the kept splits need, numbered as in `formulations.usage`; not held, for it has M N bytes."""
         return self.problem.paid_by(self.kept)
+
+    @cached_property
+    def _paid_weight(self) -> tuple[NDArray[np.float64], list[int], NDArray[np.bool_]]:
+        """For each item the weight of the rows that pay it, as floats and in integers, and whether it is bought once for all.
+
+        One pass over the usage for both kinds of cost.
+        """
+        p, n_items, paid = self.problem, self.problem.costs.n_items, self._paid
+        by_row = paid[:-n_items].reshape(n_items, -1)
+        real = np.array([p.weights[row].sum() for row in by_row])  # not by_row @ weights: that makes floats of it all
+        return real, [int(p.integers.weight[row].sum()) for row in by_row], paid[-n_items:].copy()
 
     @property
     def bought(self) -> NDArray[np.bool_]:
@@ -99,10 +110,8 @@ class Pruning:
     @cached_property
     def feature_cost(self) -> float:
         """(1/N) sum_m c_m sum_i omega_i w_{m,i}, items paid once at full price: per example, in the unit of the prices."""
-        p = self.problem
-        paid = np.array([p.weights[row].sum() for row in self.bought])  # not bought @ weights: that makes floats of it all
-        items = p.costs.price * paid / p.total_weight
-        return float(items.sum() + p.costs.price[self.bought_once].sum())
+        p, (weight, _, once) = self.problem, self._paid_weight
+        return float((p.costs.price * weight / p.total_weight).sum() + p.costs.price[once].sum())
 
     @cached_property
     def evaluation_cost(self) -> float:
@@ -122,10 +131,10 @@ class Pruning:
     @cached_property
     def integer_cost(self) -> int:
         """The cost in units of ``problem.integers.price_unit``."""
-        ints, costs = self.problem.integers, self.problem.costs
-        per_row = sum(int(c) * int(ints.weight[b].sum()) for c, b in zip(ints.price, self.bought, strict=True) if c)
-        once = int(ints.price[self.bought_once].sum()) * int(ints.weight.sum()) if costs.once else 0
-        return per_row + once + int(ints.evaluation[self.kept].sum())
+        ints, (_, weight, once) = self.problem.integers, self._paid_weight
+        per_row = sum(int(c) * w for c, w in zip(ints.price, weight, strict=True))
+        for_all = int(ints.price[once].sum()) * int(ints.weight.sum())
+        return per_row + for_all + int(ints.evaluation[self.kept].sum())
 
     @property
     def exact_cost(self) -> Fraction:

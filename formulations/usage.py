@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from formulations.cost_items import CostItems
 from formulations.ensemble import Ensemble
 from formulations.routing import Routing
+from formulations.scratch import array_beside
 
 Level = TypeVar("Level", np.int8, np.int32)
 
@@ -97,10 +98,11 @@ def highest_user(
 ) -> NDArray[Level]:
     """The highest level of any of the given nodes that need a purchase, for every purchase; -1 where none does.
 
-    Purchases are numbered as in `UsageArcs`; no arcs are stored.
+    Purchases are numbered as in `UsageArcs`; no arcs are stored. On disk if the routing is.
     """
     n_items, n_rows = paid_once.shape[0], routing.n_rows
-    highest = np.full(n_items * (n_rows + 1), -1, dtype=level.dtype)
+    highest = array_beside(routing, n_items * (n_rows + 1), level.dtype)
+    highest[:] = -1
     _raise(nodes, level, charges.start, charges.item, paid_once, tree_of, routing.order, routing.start, routing.stop, highest)
     return highest
 

@@ -15,6 +15,7 @@ from proofs_checks.matrices.violation import ViolatingSubmatrix
 from proofs_checks.optimality.budget_solution import check_budget_solution
 from proofs_checks.optimality.corollary import check_corollary
 from proofs_checks.optimality.path_optimality import check_path
+from proofs_checks.optimality.shared_path import check_shared_path
 from proofs_checks.optimality.solution_optimality import check_solution
 from proofs_checks.total_unimodularity import METHODS, check_total_unimodularity
 from proofs_checks.total_unimodularity.formulation_network import (
@@ -41,6 +42,7 @@ __all__ = [
     "check_path",
     "check_printed_matrices",
     "check_row_operations",
+    "check_shared_path",
     "check_solution",
     "check_total_unimodularity",
     "check_vertex",

@@ -7,6 +7,7 @@ trees up instead (boosting) has no error that is a mean over trees and is refuse
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,8 +149,13 @@ def read_forest(forest: Any) -> Ensemble:
 
 
 def check_columns(X: Any, names: tuple[str, ...] | None, label: str = "X") -> None:
-    """A table's columns must stand in the order that the forest was trained with."""
-    columns = getattr(X, "columns", None)
+    """A table must be in memory, and its columns stand in the order that the forest was trained with."""
+    if isinstance(X, (str, Path)) or hasattr(X, "count_rows") or hasattr(X, "chunk_rows"):
+        raise InvalidInputError(
+            f"{label} is a {type(X).__name__}, not rows in memory; read it with pandas, or take problem_from_table, GivenTable "
+            "and the functions ending in _on_table, which read files and pyarrow datasets in chunks"
+        )
+    columns = getattr(X, "column_names", getattr(X, "columns", None))
     if names is None or columns is None:
         return
     given = [str(c) for c in columns]

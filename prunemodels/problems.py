@@ -38,7 +38,8 @@ def problem_from_forest(
         a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*. It is not changed.
     X
         the cost sample: examples like those to be predicted, shape (N, n_features); labels are not needed. BP16 uses a validation
-        set. Examples that the trees were grown on look cheaper or dearer than new ones will be.
+        set. Examples that the trees were grown on look cheaper or dearer than new ones will be. Files, and tables larger than
+        memory: `problem_from_table`.
     costs
         prices, see `prunemodels.costs.cost_items`: numbers in the forest's order, or by name, or `CostItems`.
     errors

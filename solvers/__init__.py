@@ -12,6 +12,7 @@ check_versions()
 from functools import partial
 
 from formulations.solution import Solver
+from solvers.automatic import optimal_pruning
 from solvers.brute_force import brute_force
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.integer_program import integer_program
@@ -20,7 +21,7 @@ from solvers.min_cut import min_cut
 from solvers.path import pruning_path
 from solvers.primal_dual import primal_dual
 from solvers.relaxation import Relaxation, solve_relaxation
-from solvers.shared_prices import price_sharing
+from solvers.shared_prices import MemoryNeeds, PathPoint, memory_needed, price_sharing, price_sharing_path
 from solvers.through_pyomo import pyomo_highs, solve_model
 
 EXACT_SOLVERS: dict[str, Solver] = {
@@ -55,13 +56,18 @@ __all__ = [
     "BOUNDING_SOLVERS",
     "EXACT_SOLVERS",
     "SOLVERS",
+    "MemoryNeeds",
+    "PathPoint",
     "Relaxation",
     "brute_force",
     "dantzig_wolfe",
     "integer_program",
     "linear_program",
+    "memory_needed",
     "min_cut",
+    "optimal_pruning",
     "price_sharing",
+    "price_sharing_path",
     "primal_dual",
     "pruning_path",
     "pyomo_highs",

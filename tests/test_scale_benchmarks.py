@@ -1,4 +1,4 @@
-"""The benchmarks of scale, on tiny instances: generators, the whole run that goes on, and the tables of growth."""
+"""The benchmarks of scale, on tiny instances: generators, and the whole run that goes on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import growth, hepmass_like, scale, yahoo_like
+from benchmarks import hepmass_like, scale, yahoo_like
 
 
 def test_events_are_the_same_however_many() -> None:
@@ -120,29 +120,3 @@ def test_the_forest_is_grown_apart_and_once(tmp_path: Path, monkeypatch: pytest.
         str(tmp_path / "new"),
         "--measure",
     ]
-
-
-def test_growth_is_told_with_slopes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three sizes give a slope for every engine that solved them, figures as JSON and two pictures; too few give none."""
-    sizes = [growth.Sizes(rows=r, trees=3, depth=4, n_train=300) for r in (50, 100, 200)]
-    monkeypatch.setitem(growth.STUDIES, "rows", ("cost rows", sizes))
-    monkeypatch.setattr(growth, "LEAST", {"seconds": 0.0, "peak_memory_mb": 0.0})
-    found = growth.study("rows", ["price_sharing", "highs_closure"], 60.0, isolate=False)
-    lines = growth.table(found).splitlines()
-    assert {line.count("|") for line in lines} == {7}
-    assert lines[0].startswith("| cost rows | 50 | 100 | 200 | slope |")
-    assert "±" in lines[3]
-    assert found.table["above_optimum"].abs().max() < 1e-6
-    for memory, pictures in ((20.0, {"seconds", "peak_memory_mb"}), (0.0, {"seconds"})):
-        told = replace(found, table=found.table.assign(peak_memory_mb=memory))
-        growth.write(told, "rows", tmp_path / str(memory))
-        written = {file.name for file in (tmp_path / str(memory)).iterdir()}
-        assert written == {"growth-rows.json", *(f"growth-rows-{p}.png" for p in pictures)}
-    few = growth.study("rows", ["price_sharing"], 60.0, most=1, isolate=False)
-    assert "±" not in growth.table(few)
-
-
-def test_wide_instances_have_the_first_features_and_their_prices() -> None:
-    """Against features the rows are documents, and each feature keeps its price."""
-    problem = growth.Sizes(rows=60, trees=2, depth=3, features=40, n_train=200, wide=True).problem()
-    np.testing.assert_array_equal(problem.costs.price, yahoo_like.prices()[:40])

@@ -126,6 +126,14 @@ class Recount:
         numbers: NDArray[np.int64] = self.routes.rows(h).astype(np.int64) + item * self.n_rows
         return numbers
 
+    def buy(self, bought: NDArray[np.bool_], h: int) -> None:
+        """Mark the purchases that split h needs; bool, shape (M N + M,)."""
+        for m in self.charged_items[h]:
+            if self.once[m]:
+                bought[self.by_item(m)] = True
+            else:
+                bought[self.by_item(m)][self.routes.rows(h)] = True
+
     def segments(self, nodes: list[int] | None = None) -> Iterator[Segment]:
         """The usage arcs of some splits (default: all) in canonical order."""
         first = 0
@@ -184,8 +192,7 @@ class Recount:
                 if self.left[h] < 0 or (above >= 0 and not stays[above]):
                     raise Refuted(f"node {h} is kept, but it is a leaf or its parent is not kept")
                 cost += self.evaluation[h]
-                for m in self.charged_items[h]:
-                    bought[self.purchases(h, m)] = True
+                self.buy(bought, h)
             elif above < 0 or stays[above]:
                 error += self.error[h]
         return error * self.error_unit, (cost + self.cost_of(bought)) * self.cost_unit

@@ -13,6 +13,9 @@ other way makes the best closure, by `proofs_checks.optimality.tree_worth`, wort
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -39,7 +42,7 @@ class _Left:
         self.kept: set[int] = set()
         self.out: set[int] = set()
         self.paid = np.zeros(recount.n_purchases, dtype=bool)
-        self._worth_of_kept = Fraction(0)
+        self._gain = self._evaluation = 0  # of the kept splits, in the recount's units
         self.row_weight = _down_all([Fraction(int(w), recount.total) for w in np.unique(recount.weight)])[
             np.unique(recount.weight, return_inverse=True)[1]
         ]
@@ -57,7 +60,8 @@ class _Left:
 
     def base(self) -> Fraction:
         """What the kept splits are worth."""
-        return self._worth_of_kept - self.lam * self.recount.cost_of(self.paid) * self.recount.cost_unit
+        cost = self._evaluation + self.recount.cost_of(self.paid)
+        return self._gain * self.recount.error_unit - self.lam * cost * self.recount.cost_unit
 
     def charges(self, nodes: NDArray[Any], score: NDArray[Any]) -> dict[int, int]:
         """(1) summed over each open split's purchases, in units of 1 / GRID."""
@@ -68,15 +72,13 @@ class _Left:
         bearing = [h for h in splits if weight.get(h, 0.0) > 0.0]
         for segment in recount.segments(bearing):
             rate[segment.purchases] = np.nextafter(rate[segment.purchases] + weight[segment.split], math.inf)
-        for m in range(recount.costs.n_items):
-            if recount.priced[m]:
-                mine = recount.by_item(m)
-                rate[mine] = _quotient(self._prices(m), rate[mine])
-        rate[self.paid] = 0.0
+        for m in sorted({m for h in bearing for m in recount.charged_items[h]}):
+            mine = recount.by_item(m)
+            rate[mine] = _quotient(self._prices(m), rate[mine])
+            rate[mine][self.paid[mine]] = 0.0
         charge = dict.fromkeys(splits, 0)
         for segment in recount.segments(bearing):
-            total = math.fsum(rate[segment.purchases].tolist())
-            charge[segment.split] += _product(weight[segment.split], float(np.nextafter(total, 0.0)))
+            charge[segment.split] += _product(weight[segment.split], _sum_below(rate[segment.purchases]))
         return charge
 
     def _prices(self, item: int) -> NDArray[np.float64]:
@@ -96,10 +98,9 @@ class _Left:
         """Take up what was decided."""
         recount = self.recount
         for h in fixed_in:
-            for m in recount.charged_items[h]:
-                self.paid[recount.purchases(h, m)] = True
-            evaluation = self.lam * recount.evaluation[h] * recount.cost_unit
-            self._worth_of_kept += recount.gain(h) * recount.error_unit - evaluation
+            recount.buy(self.paid, h)
+            self._gain += recount.gain(h)
+            self._evaluation += recount.evaluation[h]
         self.kept.update(fixed_in)
         self.out.update(fixed_out)
         for h in fixed_in:
@@ -108,13 +109,26 @@ class _Left:
                 raise Refuted(f"split {h} is fixed in, split {above} above it is not")
 
 
-def bound_of_scores(recount: Recount, certificate: SharedPrices, value: Fraction) -> Fraction:
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """A lower bound of (OBJ), and what was decided on the way to it: splits kept, and splits still open; the rest are pruned."""
+
+    bound: Fraction
+    kept: AbstractSet[int]
+    open: AbstractSet[int]
+
+
+def proven_by_scores(
+    recount: Recount, certificate: SharedPrices, value: Fraction, kept: Sequence[int] = (), pruned: Sequence[int] = ()
+) -> Decided:
     """The lower bound of (OBJ) at the certificate's lambda that its scores, decisions and loads prove.
 
     Parameters
     ----------
     value
         of the solution's pruning at that lambda: decisions are right where the other way is worse.
+    kept, pruned
+        splits that are decided beforehand: the bound is one for prunings that keep and prune them.
 
     Raises
     ------
@@ -122,6 +136,7 @@ def bound_of_scores(recount: Recount, certificate: SharedPrices, value: Fraction
         where a decision does not follow, or a load is not allowed.
     """
     left = _Left(recount, certificate.lam)
+    left.decide(list(kept), list(pruned))
     roots = recount.roots_error() * recount.error_unit
     for k, stage in enumerate(certificate.stages):
         trees, unit = left.forced(left.charges(stage.nodes, stage.score))
@@ -139,7 +154,7 @@ def bound_of_scores(recount: Recount, certificate: SharedPrices, value: Fraction
         trees, unit = left.forced(left.charges(certificate.nodes, certificate.score))
     else:
         trees, unit = _core(recount, certificate, left)
-    return min(value, roots - left.base() - trees.best * unit)
+    return Decided(min(value, roots - left.base() - trees.best * unit), left.kept, set(left.open_splits()))
 
 
 def _core(recount: Recount, certificate: SharedPrices, left: _Left) -> tuple[Forced, Fraction]:
@@ -192,6 +207,17 @@ def _quotient(price: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArra
         rate = np.divide(price, weight, out=np.zeros_like(weight), where=weight > 0.0)
     below: NDArray[np.float64] = np.nextafter(np.minimum(rate, HUGE), 0.0)
     return below
+
+
+def _sum_below(rates: NDArray[np.float64]) -> float:
+    """A float that is at most the sum of some floats >= 0.
+
+    64 at a time: in whatever order, their sum is off by less than 64 2^-53 of itself. `math.fsum` then adds no error of its own.
+    """
+    if not rates.size:
+        return 0.0
+    total = math.fsum(np.add.reduceat(rates, np.arange(0, rates.size, 64)).tolist())
+    return float(np.nextafter(total * (1.0 - 2.0**-46), 0.0))
 
 
 def _product(weight: float, rate: float) -> int:

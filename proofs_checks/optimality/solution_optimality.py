@@ -18,7 +18,7 @@ from formulations.problem import PruningProblem
 from formulations.solution import ItemLoads, SharedPrices, Solution
 from proofs_checks.optimality.item_loads import bound_of_loads
 from proofs_checks.optimality.recount import Recount, Refuted, shown
-from proofs_checks.optimality.shared_prices import bound_of_scores
+from proofs_checks.optimality.shared_prices import proven_by_scores
 from proofs_checks.verdict import Verdict
 
 METHOD = "routing again, weak duality in exact integers"
@@ -58,7 +58,7 @@ def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -
     lam = exact(solution.lam, "lam")
     try:
         value, bound = _value_and_bound(Recount(problem, X), solution, lam)
-        _compare(solution, value, bound)
+        compare(solution, value, bound)
     except Refuted as wrong:
         return Verdict(claim, False, METHOD, str(wrong))
     return Verdict(claim, True, METHOD, {"value": float(value), "bound": float(bound), "gap": float(value - bound)})
@@ -70,19 +70,36 @@ def _value_and_bound(recount: Recount, solution: Solution, lam: Fraction) -> tup
     assert solution.pruning is not None
     if not isinstance(certificate, ItemLoads | SharedPrices):
         raise Refuted(f"the certificate is {type(certificate).__name__}, neither loads nor scores")
+    check_rates(certificate, lam)
+    error, cost = recount.objective(solution.pruning.kept)
+    if isinstance(certificate, ItemLoads):
+        return error + lam * cost, bound_of_loads(recount, certificate)
+    return error + lam * cost, proven_by_scores(recount, certificate, error + certificate.lam * cost).bound
+
+
+def check_rates(certificate: ItemLoads | SharedPrices, lam: Fraction) -> None:
+    """That a certificate's lambda and unit are fractions, and its lambda at most the one that was asked for.
+
+    Raises
+    ------
+    Refuted
+        where they are not.
+    """
     for name, number in (("lambda", certificate.lam), ("unit", certificate.unit)):
         if not isinstance(number, Rational):
             raise Refuted(f"the certificate's {name} is {number!r}, no fraction")
     if not 0 <= certificate.lam <= lam:
         raise Refuted(f"the certificate was made for lambda = {certificate.lam}, which is not between 0 and {lam}")
-    error, cost = recount.objective(solution.pruning.kept)
-    if isinstance(certificate, ItemLoads):
-        return error + lam * cost, bound_of_loads(recount, certificate)
-    return error + lam * cost, bound_of_scores(recount, certificate, error + certificate.lam * cost)
 
 
-def _compare(solution: Solution, value: Fraction, bound: Fraction) -> None:
-    """Value, bound and tolerance as they stand in the solution."""
+def compare(solution: Solution, value: Fraction, bound: Fraction) -> None:
+    """Value, bound and tolerance as they stand in the solution.
+
+    Raises
+    ------
+    Refuted
+        where value and bound are not what was found, or the tolerance is no number >= 0.
+    """
     precision = Fraction(PRECISION) * max(Fraction(1), value)
     if not _finite(solution.value) or abs(value - Fraction(solution.value)) > precision:
         raise Refuted(f"the pruning is worth {shown(value)}, not {solution.value!r}")

@@ -72,6 +72,8 @@ class Chunk:
         column = self._column(name)
         if isinstance(column, (pa.Array, pa.ChunkedArray)):
             return _arrow_numbers(column, name, self.source, kind)
+        if getattr(column.dtype, "kind", "O") in "mMc":  # pandas would make numbers of nanoseconds, and drop imaginary parts
+            raise InvalidInputError(_no_numbers(self.source, name, column.dtype))
         try:
             with np.errstate(over="ignore"):
                 return np.asarray(column.to_numpy(dtype=kind, na_value=np.nan))
@@ -135,13 +137,16 @@ def _arrow_numbers(column: Any, name: str, source: str, kind: type[np.float32] |
     held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     numeric = pa.types.is_integer(held) or pa.types.is_floating(held) or pa.types.is_decimal(held)
     if not (numeric or pa.types.is_boolean(held) or pa.types.is_null(held)):
-        raise InvalidInputError(
-            f"{source}: the column {name!r} holds {column.type}, not numbers; encode it as the training data was"
-        )
+        kind_of = f"categories of {held}" if held is not column.type else held
+        raise InvalidInputError(_no_numbers(source, name, kind_of))
     if held is not column.type:
         column = pc.cast(column, held)
     target = pa.float32() if kind is np.float32 else pa.float64()
     return np.asarray(pc.cast(column, target, safe=False).to_numpy(zero_copy_only=False), dtype=kind)
+
+
+def _no_numbers(source: str, name: str, held: object) -> str:
+    return f"{source}: the column {name!r} holds {held}, not numbers; encode it as the training data was"
 
 
 def _first_text(column: pd.Series[Any]) -> tuple[int, object]:

@@ -45,6 +45,11 @@ class GivenTable:
     def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
         """The errors, in the ensemble's numbering of nodes.
 
+        Parameters
+        ----------
+        forest, ensemble
+            a fitted forest, which is not looked at, and its trees.
+
         Raises
         ------
         InvalidInputError

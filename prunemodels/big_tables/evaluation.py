@@ -56,6 +56,11 @@ def evaluate_on_table(
     y
         the name of the column of labels, or an array with one label a row.
 
+    Returns
+    -------
+    Evaluation
+        mean cost and features of a prediction, error, splits, and how many rows there were.
+
     Raises
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError, BrokenFileError, InterruptedSolveError
@@ -97,6 +102,11 @@ def evaluate_path_on_table(
         as in `problem_from_table`.
     y, sample_weight
         the name of a column, or an array with one entry a row.
+
+    Returns
+    -------
+    PathEvaluation
+        cost and error of every pruning of the path.
 
     Raises
     ------
@@ -148,7 +158,13 @@ def hold_out_on_table(
     table, progress
         as in `problem_from_table`.
     y, sample_weight
-        the name of a column, or an array with one entry a row; weights count in the cost, as in `hold_out`.
+        the name of a column, or an array with one entry a row; weights count in the cost, as in `hold_out`. Without labels only
+        the cost is measured.
+
+    Returns
+    -------
+    HeldOut
+        the cost with its interval, and the error with its own.
 
     Raises
     ------

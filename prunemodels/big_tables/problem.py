@@ -35,7 +35,8 @@ def problem_from_table(
 ) -> PruningProblem:
     """`problem_from_forest` for a cost sample that need not fit into memory: the same instance, bit for bit.
 
-    The table is read once, in chunks. What stays is what engines need: 4 bytes for each row and tree, and 24 a row.
+    The table is read once, in chunks. What stays is what engines need: 4 bytes for each row and tree, and 24 a row. With a
+    scratch folder the former stand in files, and so does what `price_sharing` makes of them.
 
     Parameters
     ----------
@@ -48,8 +49,9 @@ def problem_from_table(
     sample_weight
         the name of the column of weights, or an array with one entry a row, >= 0. Default: 1 each.
     scratch
-        a folder on a disk for the 4 bytes for each row and tree; None (default): memory. The file there disappears with the
-        problem.
+        a folder on a disk (not one that is itself memory, as ``/tmp`` is on some systems) for the 4 bytes for each row and tree,
+        and 2 more when `price_sharing` asks for its blocks; None (default): memory. Files have no names where the system
+        allows that, and disappear with the problem, or the process.
     progress
         a bar on stderr.
 
@@ -80,7 +82,7 @@ def problem_from_table(
     routed = _Routed(ensemble, reader, scratch)
     routing = routed.routing.finish()
     rows = np.flatnonzero(routed.weights > 0)
-    weights = routed.weights[rows]
+    weights = routed.weights if rows.size == routed.weights.size else routed.weights[rows]
     check_size(items, rows.size, reader.table.source.name)
     X = RowsInTurn(reader.without_labels(), len(routed.weights))
     return PruningProblem.routed(ensemble, node_errors, items, X, rows, weights, evaluation, routing)

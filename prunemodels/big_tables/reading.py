@@ -161,7 +161,12 @@ class Reader:
                 ) from error
             if chunk is None:
                 return
-            yield chunk if hasattr(chunk, "shape") else _named_or_array(chunk)
+            chunk = chunk if hasattr(chunk, "shape") else _named_or_array(chunk)
+            if len(chunk.shape) != 2:
+                raise InvalidInputError(
+                    f"{table.source.name} holds a chunk of shape {tuple(chunk.shape)}; give chunks of shape (rows, features)"
+                )
+            yield chunk
 
     def _part(self, raw: Any, first: int) -> Part:
         """One chunk as float32, with its labels and weights."""

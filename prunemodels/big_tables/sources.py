@@ -6,7 +6,7 @@ if it can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -71,6 +71,8 @@ def open_source(given: Any) -> Source:
     BrokenFileError
         for a file that is absent or damaged.
     """
+    if isinstance(given, str) and "://" in given:
+        raise InvalidInputError(f"{given} is not a local file; give pyarrow.dataset.dataset({given!r})")
     if isinstance(given, (str, Path)):
         return _of_file(Path(given))
     if isinstance(given, (pa.Table, pa.RecordBatch)):
@@ -79,21 +81,24 @@ def open_source(given: Any) -> Source:
         return _of_dataset(given, "the Arrow dataset")
     if hasattr(given, "toarray") or (hasattr(given, "shape") and len(given.shape) == 2):
         return _in_memory(given)
-    if isinstance(given, Iterable) or callable(given):
+    if (isinstance(given, Iterable) and not isinstance(given, (Mapping, np.ndarray))) or callable(given):
         once = isinstance(given, Iterator) or hasattr(given, "read_next_batch")
-        return Source("the chunks", partial(_own_chunks, given), again=not once, own_code=True)
+        return Source("the stream of chunks", partial(_own_chunks, given), again=not once, own_code=True)
+    what = f"an array of shape {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
     raise InvalidInputError(
-        f"{type(given).__name__} is no table; give a file ({', '.join(ENDINGS)}), a folder of Parquet files, a pyarrow Dataset, "
-        "an array, or an iterable of chunks"
+        f"{what} is no table; give a file ({', '.join(ENDINGS)}), a folder of Parquet files, a pyarrow Dataset, "
+        "an array of shape (rows, features), or an iterable of chunks"
     )
 
 
 def _of_file(place: Path) -> Source:
-    ending = ".parquet" if place.is_dir() else next((e for e in ENDINGS if place.name.endswith(e)), None)
+    ending = ".parquet" if place.is_dir() else next((e for e in ENDINGS if place.name.lower().endswith(e)), None)
     if ending is None:
         raise InvalidInputError(f"{place} is no table that can be read; give a file ending in {', '.join(ENDINGS)}")
     if not place.exists():
         raise BrokenFileError(f"there is no file {place}")
+    if place.is_dir() and not any(place.rglob("*")):
+        raise BrokenFileError(f"there is no Parquet file in the folder {place}")
     try:
         if ending in ARROW_FORMATS:
             found = _of_dataset(ds.dataset(place, format=ARROW_FORMATS[ending]), str(place))
@@ -141,9 +146,13 @@ def _arrow_chunks(dataset: Any, columns: Sequence[str] | None, size: int) -> Ite
 
 
 def _csv_chunks(file: Path, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
-    wanted = None if columns is None else list(dict.fromkeys(columns))
-    with pd.read_csv(file, usecols=wanted, chunksize=size) as reader:
-        yield from reader
+    """All columns: of some only, pandas reads rows of too many fields without a word, and may take the first for an index."""
+    del columns
+    with pd.read_csv(file, chunksize=size, low_memory=False) as reader:
+        for chunk in reader:
+            if not isinstance(chunk.index, pd.RangeIndex):
+                raise BrokenFileError(f"{file} has more fields in its rows than names in its header; write it again")
+            yield chunk
 
 
 def _slices(table: Any, columns: Sequence[str] | None, size: int) -> Iterator[Any]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from formulations.errors import InvalidInputError
 from prunemodels.big_tables.sources import Source, open_source
 from prunemodels.big_tables.unchanged import Unchanged
@@ -41,12 +43,13 @@ class ChunkedTable:
 
     Notes
     -----
-    A file that changes while it is open here is an error, not another answer. Features that no tree splits on are not read.
+    A file that changes while it is open here is an error, not another answer. Features that no tree splits on are not read,
+    other than from CSV.
 
     Examples
     --------
     >>> ChunkedTable([[[1, 2], [3, 4]], [[5, 6]]])
-    ChunkedTable(the chunks)
+    ChunkedTable(the stream of chunks)
     """
 
     given: Any
@@ -56,10 +59,17 @@ class ChunkedTable:
     unchanged: Unchanged = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.chunk_rows >= 1:
+        size: Any = self.chunk_rows
+        if not isinstance(size, (int, np.integer)) or size < 1:
             raise InvalidInputError(f"chunk_rows is {self.chunk_rows!r}; give a whole number >= 1, such as {CHUNK_ROWS:,}")
         if isinstance(self.columns, str):
             raise InvalidInputError(f"columns is {self.columns!r}; give a list of names, one for each feature")
+        names = [] if self.columns is None else list(self.columns)
+        twice = [name for k, name in enumerate(names) if name in names[:k]]
+        if twice:
+            raise InvalidInputError(f"columns has {twice[0]!r} more than once; give one column for each feature")
+        if isinstance(self.given, ChunkedTable):
+            raise InvalidInputError("given is a ChunkedTable already; use it as it is")
         source = open_source(self.given)
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "unchanged", Unchanged.of(source.files))

@@ -1,9 +1,8 @@
 """How engines grow: seconds, memory and gaps on growing instances, the slopes on log-log axes, and where each engine stops.
 
-    log10 y = a + b log10 size        b by least squares over the sizes at which the engine was usable                    (1)
-
-A slope b = 1 is linear growth: ten times the size, ten times the y. An engine is *usable* at a size if it came to an end of its
-own within the time limit: not refused, not crashed, not stopped by a limit. One that was not is not tried on larger instances.
+Slopes are those of `prunemodels.comparison.slopes`, over the sizes at which an engine was usable. An engine is *usable* at a size
+if it came to an end of its own within the time limit: not refused, not crashed, not stopped by a limit. One that was not is not
+tried on larger instances.
 """
 
 from __future__ import annotations
@@ -17,12 +16,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from formulations.cost_items import exact
 from formulations.errors import InvalidInputError
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
 from prunemodels.comparison.compare import TYPES, check_solvers, compare
 from prunemodels.comparison.machine import machine
+from prunemodels.comparison.slopes import slope
 from solvers import pruning_path
 
 INSTANCE: dict[str, str] = {
@@ -35,9 +36,6 @@ INSTANCE: dict[str, str] = {
     "optimum": "float64",
 }
 """The columns that say what was solved; those of `compare` follow, then `above_optimum` and `usable`."""
-
-LEAST_POINTS = 3
-"""A line through fewer points says nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +90,7 @@ class Growth:
         return wide.reindex(index=pd.Index(self.engines, name="solver"), columns=pd.Index(self.sizes, name=self.by))
 
     def slopes(self, quantity: str = "seconds", *, against: str = "size", least: float = 0.0) -> pd.DataFrame:
-        """(1) for every engine.
+        """How y grows with the size, for every engine; (1) of `prunemodels.comparison.slopes`.
 
         Parameters
         ----------
@@ -113,7 +111,7 @@ class Growth:
                 numbers = ", ".join(self.table.select_dtypes("number").columns)
                 raise InvalidInputError(f"there are no numbers {column!r}; there are {numbers}")
         return pd.DataFrame(
-            [_slope(of[against], of[quantity], least) for of in map(self._usable, self.engines)],
+            [slope(of[against], of[quantity], least) for of in map(self._usable, self.engines)],
             columns=["slope", "se", "points"],
             index=pd.Index(self.engines, name="solver"),
         ).astype({"points": "int64"})
@@ -151,6 +149,7 @@ def measure_growth(
     *,
     by: str = "cost rows",
     share: float = 0.5,
+    lams: Mapping[int, Fraction] | None = None,
     time_limit: float = 30.0,
     repeats: int = 1,
     isolate: bool = True,
@@ -168,7 +167,10 @@ def measure_growth(
     by
         what the sizes count, for tables and pictures.
     share
-        every instance is solved at one lambda, `lam_at_share`.
+        every instance is solved at one lambda, `lam_at_share` of its own path.
+    lams
+        a lambda >= 0 for every size, instead of `share`: for instances that are too large for a path, which holds a network.
+        ``optimum`` is then the least value that any engine found.
     time_limit
         seconds for each engine and instance.
     repeats
@@ -181,22 +183,20 @@ def measure_growth(
     Raises
     ------
     InvalidInputError
-        for no instances, unknown engines, numbers out of range, and an instance of which nothing can be pruned.
+        for no instances, unknown engines, numbers out of range, sizes without a lambda, and an instance of which nothing can be
+        pruned.
     InterruptedSolveError
         on Ctrl-C.
     """
-    _check_options(problems, share, repeats)
+    _check_options(problems, share, lams, repeats)
     alive, rows = check_solvers(solvers), []
     for size in sorted(problems):
         if not alive:
             break
         problem = problems[size]
-        path = pruning_path(problem, certificate=False)
-        if len(path) < 2:
-            raise InvalidInputError(f"problems[{size}] has one optimum for all lambda; give an instance that can be pruned")
-        lam = lam_at_share(path, share)
+        lam, optimum = _lam_and_optimum(problem, size, share) if lams is None else (exact(lams[size], f"lams[{size}]"), math.nan)
         runs = [compare(problem, lam, alive, time_limit=time_limit, isolate=isolate, progress=progress) for _ in range(repeats)]
-        answers = _described(_together(runs, time_limit), size, problem, lam, path.at_lam(lam).value(float(lam)))
+        answers = _described(_together(runs, time_limit), size, problem, lam, optimum)
         rows.append(answers)
         if done is not None:
             done(answers)
@@ -226,7 +226,18 @@ def lam_at_share(path: PruningPath, share: float) -> Fraction:
     return (path.breakpoints[k] + path.breakpoints[k + 1]) / 2
 
 
-def _check_options(problems: Mapping[int, PruningProblem], share: float, repeats: int) -> None:
+def _lam_and_optimum(problem: PruningProblem, size: int, share: float) -> tuple[Fraction, float]:
+    """`lam_at_share` of an instance, and what its optimum is worth there."""
+    path = pruning_path(problem, certificate=False)
+    if len(path) < 2:
+        raise InvalidInputError(f"problems[{size}] has one optimum for all lambda; give an instance that can be pruned")
+    lam = lam_at_share(path, share)
+    return lam, path.at_lam(lam).value(float(lam))
+
+
+def _check_options(
+    problems: Mapping[int, PruningProblem], share: float, lams: Mapping[int, Fraction] | None, repeats: int
+) -> None:
     if not problems:
         raise InvalidInputError("problems is empty; give an instance for every size")
     bad = [size for size in problems if not size > 0]
@@ -234,6 +245,9 @@ def _check_options(problems: Mapping[int, PruningProblem], share: float, repeats
         raise InvalidInputError(f"problems has the size {bad[0]!r}; sizes must be above 0")
     if not 0 <= share <= 1:
         raise InvalidInputError(f"share is {share!r}; give a part of the unpruned cost, from 0 to 1")
+    missing = [] if lams is None else sorted(set(problems) - set(lams))
+    if missing:
+        raise InvalidInputError(f"lams has no lambda for the size {missing[0]!r}; give one for every size, or leave lams out")
     if repeats < 1:
         raise InvalidInputError(f"repeats is {repeats!r}; give 1 or more")
 
@@ -250,13 +264,15 @@ def _together(runs: Sequence[pd.DataFrame], time_limit: float) -> pd.DataFrame:
 
 
 def _described(answers: pd.DataFrame, size: int, problem: PruningProblem, lam: Fraction, optimum: float) -> pd.DataFrame:
-    """An instance's answers with what was solved, and how far they miss the optimum."""
+    """An instance's answers with what was solved, and how far they miss the optimum; NaN: it is the best of them."""
+    if math.isnan(optimum):
+        optimum = float(answers["value"].min())
     ensemble = problem.ensemble
     facts = [size, problem.n_rows, ensemble.n_trees, ensemble.n_splits, problem.n_usage_arcs, float(lam), optimum]
     usable = answers.pop("usable")
     told = pd.DataFrame({name: [fact] * len(answers) for name, fact in zip(INSTANCE, facts, strict=True)}).astype(INSTANCE)
     table = pd.concat([told, answers], axis=1)
-    # between breakpoints something is kept, and worth more than it costs
+    # between breakpoints something is kept, and worth more than it costs; elsewhere 0 / 0
     table["above_optimum"] = (table["value"] - optimum) / (Pruning.all_roots(problem).error - optimum)
     table["usable"] = usable
     return table
@@ -272,15 +288,3 @@ def _why(row: Mapping[Any, Any] | pd.Series, time_limit: float) -> str:
     if row["status"] in ("refused", "crashed", "time limit"):
         return str(row["status"])
     return str(row["stopped"]) if row["stopped"] != "converged" else f"{row['seconds']:.3g} s of {time_limit:g}"
-
-
-def _slope(x: pd.Series, y: pd.Series, least: float) -> tuple[float, float, int]:
-    """(1), its standard error, and the number of points."""
-    good = (y > 0) & (y >= least) & (x > 0)
-    a, b = np.log10(x[good].to_numpy(dtype=float)), np.log10(y[good].to_numpy(dtype=float))
-    spread = float(((a - a.mean()) ** 2).sum()) if a.size else 0.0
-    if a.size < LEAST_POINTS or spread == 0.0:
-        return math.nan, math.nan, int(a.size)
-    slope = float(((a - a.mean()) * (b - b.mean())).sum()) / spread
-    rest = b - b.mean() - slope * (a - a.mean())
-    return slope, math.sqrt(float((rest**2).sum()) / (a.size - 2) / spread), int(a.size)

@@ -26,7 +26,7 @@ from formulations.papers import two_trees
 from formulations.problem import PruningProblem
 from formulations.solution import Solver, StopReason
 from prunemodels.comparison.memory import PeakMemory
-from solvers import SOLVERS
+from solvers import SOLVERS, price_sharing
 
 BOOTSTRAP = (
     "import pickle, signal, sys;"
@@ -137,8 +137,9 @@ def solve(name: str, task: Task, begun: Callable[[], object] = lambda: None) -> 
 
 def _warm_up(engine: Solver) -> None:
     """Have everything imported and compiled before the clock runs."""
+    shared = {"small_core": 0} if engine is price_sharing else {}  # else so small an instance is cut at once, without a round
     try:
-        engine(two_trees(), WARM_UP_LAM)
+        engine(two_trees(), WARM_UP_LAM, **shared)
     except KeyboardInterrupt:
         raise
     except PruneModelsError:  # engines for a single tree refuse two

@@ -72,14 +72,30 @@ def _fall(parent, level):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _add_up(  # type: ignore[no-untyped-def]
-    item, split, nodes, tree_of, start, stop, order, size, once, paid, item_price, row_weight, once_price, grid, level, total
+    item,
+    split,
+    nodes,
+    tree_of,
+    start,
+    stop,
+    order,
+    rows,
+    size,
+    once,
+    paid,
+    item_price,
+    row_weight,
+    once_price,
+    grid,
+    level,
+    total,
 ):
     """Item by item the highest level that needs each purchase, and its price there; level 0 gathers what nobody needs."""
     n_rows = order.shape[1]
     highest = np.zeros(min(size, n_rows), dtype=np.int8)
     for b in range(start.shape[0]):
         first = b * size
-        rows = min(size, n_rows - first)
+        here_rows = rows[first : min(first + size, n_rows)]
         begin = 0
         while begin < item.shape[0]:
             m = item[begin]
@@ -97,10 +113,10 @@ def _add_up(  # type: ignore[no-untyped-def]
                     for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
                         highest[i] = max(highest[i], here)
             if needed:
-                for i in range(rows):
-                    j = m * n_rows + first + i
+                for i in range(here_rows.shape[0]):
+                    j = m * n_rows + here_rows[i]
                     if highest[i] > 0 and not (paid.shape[0] > 0 and paid[j]):
-                        total[highest[i]] += item_price[m] * row_weight[first + i] if grid.shape[0] == 0 else grid[j]
+                        total[highest[i]] += item_price[m] * row_weight[here_rows[i]] if grid.shape[0] == 0 else grid[j]
                 highest[:] = 0
             elif once[m]:
                 if b == 0 and not (paid.shape[0] > 0 and paid[once.shape[0] * n_rows + m]):

@@ -5,8 +5,9 @@ Smallest optima shrink as lambda grows, and so do largest ones:
     lam < lam'   =>   kept(lam') is a part of kept(lam)                                                                   (1)
 
 so a split that is proven to be kept at a larger lambda is kept here, with all its purchases, and one that is proven to be pruned
-at a smaller lambda is pruned here. The two ends come first, then always the middle between two that are done: what is left to
-decide there is small. Besides, scores start from those of the nearest lambda that is done, and its pruning is tried first.
+at a smaller lambda is pruned here; `proofs_checks.optimality.shared_path` checks what all points prove together. The two ends
+come first, then always the middle between two that are done: what is left to decide there is small. Besides, scores start from
+those of the nearest lambda that is done, and its pruning is tried first.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from formulations.cost_items import Price, exact
-from formulations.errors import InvalidInputError, SolverFailedError
+from formulations.errors import InterruptedSolveError, InvalidInputError, SolverFailedError
 from formulations.problem import PruningProblem
 from solvers.closure_cut import Ties
-from solvers.shared_prices.checkpoint import Scores, fingerprint
+from solvers.shared_prices.checkpoint import fingerprint
 from solvers.shared_prices.memory import warn_if_short
 from solvers.shared_prices.path_point import PathPoint
 from solvers.shared_prices.point_files import PointFiles
 from solvers.shared_prices.run import Known, Run
-from solvers.shared_prices.solve import SMALL_CORE, WARM, Goal, drive, solution_of
+from solvers.shared_prices.solve import SMALL_CORE, Goal, drive, solution_of
 from solvers.shared_prices.whole import whole
 
 if TYPE_CHECKING:
@@ -65,13 +66,14 @@ def price_sharing_path(
     ties
         which optimum, where there are several: see `price_sharing`.
     nested
-        whether (1) is used. Without it every point has a certificate that stands alone; scores and prunings are handed on all the
-        same. Instances that were rounded to fit integers are rounded anew at each lambda: there (1) is never used.
+        whether (1) is used; then the points together are the proof, see `proofs_checks.check_shared_path`. Without it every point
+        has a certificate that stands alone; scores and prunings are handed on all the same. Instances that were rounded to fit
+        integers are rounded anew at each lambda: there (1) is never used.
     time_limit, rounds, small_core
         for each point, as in `price_sharing`.
     checkpoint
-        a folder, made if need be: every point that is done is written to it, and the scores of the one at work. The same call,
-        interrupted or killed, goes on from there.
+        a folder, made if need be: every point that is done is written to it, and the state of the one at work. The same call,
+        interrupted or killed, goes on from there, to the same points.
     done
         called with each point as it is done, or read back: in the order of work, not of lambda.
     progress
@@ -94,23 +96,29 @@ def price_sharing_path(
     if not gap >= 0:
         raise InvalidInputError(f"gap is {gap!r}; give a relative gap >= 0")
     asked = _ascending(lams)
-    warn_if_short(problem)
+    warn_if_short(problem, len(asked))
     store = None if checkpoint is None else PointFiles(Path(checkpoint), f"{fingerprint(problem)} {gap!r} {ties} {nested}")
     if store is not None:
         store.open()
     goal = Goal(math.inf, gap, rounds, small_core)
     use_order = nested and problem.integers.exact
     points: dict[int, PathPoint] = {}
-    for k in _ends_then_middles(len(asked)):
-        point = None if store is None else store.load(problem, asked[k])
-        if point is None:
-            limited = replace(goal, deadline=time.perf_counter() + time_limit)
-            point = _solve(problem, asked[k], limited, ties, _neighbours(points, k), use_order, store, progress=progress)
-            if store is not None:
-                store.save(point, asked[k])
-        points[k] = point
-        if done is not None:
-            done(point)
+    try:
+        for k in _ends_then_middles(len(asked)):
+            point = None if store is None else store.load(problem, asked[k])
+            if point is None:
+                limited = replace(goal, deadline=time.perf_counter() + time_limit)
+                point = _solve(problem, asked[k], limited, ties, _neighbours(points, k), use_order, store, progress=progress)
+                if store is not None:
+                    store.save(point, asked[k])
+            points[k] = point
+            if done is not None:
+                done(point)
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError(
+            f"interrupted with {len(points)} of {len(asked)} lambdas done"
+            + ("; give a checkpoint to keep them" if checkpoint is None else f"; the same call goes on from {checkpoint}")
+        ) from stop
     return tuple(points[k] for k in range(len(asked)))
 
 
@@ -167,26 +175,34 @@ def _solve(
         larger = None
     near = [point for point in neighbours if point is not None]
     near.sort(key=lambda point: abs(point.lam - rate))
-    start = near[0].scores if near else None
-    begun = start if store is None else store.begun() or start
+    asked_smaller, asked_larger = (None if point is None else exact(point.solution.lam, "lam") for point in (smaller, larger))
     with ThreadPoolExecutor(1) as pool:
         known = _known(problem, smaller, larger, near)
-        run = Run(integers, ties, begun, pool, known)
-        stopped, core_arcs = drive(run, goal, *((None, "") if store is None else store.running), progress=progress)
+        run = Run(integers, ties, near[0].scores if near else None, pool, known)
+        keep, file = None, None
+        if store is not None:
+            whose = f"{rate} {asked_smaller} {asked_larger}"
+            begun = store.begun(whose)
+            if begun is not None:
+                run.go_on(begun)
+            keep, file = lambda: store.keep(run.state(), whose), store.running
+        stopped, core_arcs = drive(run, goal, keep, file, progress=progress)
     solution = solution_of(run, rate, goal.gap, stopped, core_arcs, started)
     proof = cast("SharedPrices", solution.certificate)
-    stats = {**solution.stats, "decided_by_order": float((known.kept | known.pruned)[problem.splits].sum())}
-    alone = smaller is None and larger is None
-    kept, pruned = run.decided()
+    none = np.zeros(problem.ensemble.n_nodes, dtype=bool)
+    kept, pruned = run.decided() if problem.integers.exact else (none, none)
     return PathPoint(
-        solution=replace(solution, certificate=proof if alone else None, stats=stats),
+        solution=replace(
+            solution,
+            certificate=proof if smaller is None and larger is None else None,
+            stats={**solution.stats, "decided_by_order": float((known.kept | known.pruned)[problem.splits].sum())},
+        ),
         lam=integers.lam,
         proof=proof,
-        smaller=None if smaller is None else smaller.lam,
-        larger=None if larger is None else larger.lam,
+        smaller=asked_smaller,
+        larger=asked_larger,
         kept=kept,
         pruned=pruned,
-        scores=Scores(run.scores().score, WARM),
     )
 
 

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from formulations.solution import SharedPrices, Solution
 from solvers.shared_prices.checkpoint import Scores
+from solvers.shared_prices.run import scores_after
+from solvers.shared_prices.solve import WARM
 
 
 @dataclass(frozen=True, eq=False)
 class PathPoint:
-    """An answer of `price_sharing_path`.
+    """An answer of `price_sharing_path`; all points together are a proof, see `proofs_checks.check_shared_path`.
 
     Parameters
     ----------
@@ -22,15 +24,14 @@ class PathPoint:
         pruning, value and bound. Its certificate is `proof` where that stands alone, else None: then the bound rests on the
         neighbours' proofs too. ``stats``: as of `price_sharing`, and ``decided_by_order``: the splits that they decided.
     lam
-        what the integers stand for, perhaps a little below what was asked for; points are told apart by it.
+        what the integers stand for, perhaps a little below what was asked for, ``solution.lam``.
     proof
         of the bound: stages, scores and flow on what the neighbours left open.
     smaller, larger
-        the points whose `pruned`, and whose `kept`, were taken as decided; None: none was.
+        the lambdas that were asked for of the points whose `pruned`, and whose `kept`, were taken as decided; None: none was.
     kept, pruned
-        bool, shape (n,): nodes that are proven to be splits in the optimum at this lambda, and not to be.
-    scores
-        where a neighbour may start.
+        bool, shape (n,): nodes that are proven to be splits in the optimum at this lambda, and not to be. Of an instance that was
+        rounded, none.
     """
 
     solution: Solution
@@ -40,4 +41,9 @@ class PathPoint:
     larger: Fraction | None
     kept: NDArray[np.bool_]
     pruned: NDArray[np.bool_]
-    scores: Scores
+
+    @property
+    def scores(self) -> Scores:
+        """Where a neighbour may start; made anew each time, for the proof has them all."""
+        p = self.proof
+        return Scores(scores_after(p.stages, p.nodes, p.score, self.kept.size, p.iteration), WARM)

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from formulations.scratch import array_beside
 from solvers.shared_prices.slices import Slices, slices_of
 from solvers.shared_prices.whole import Whole
 
@@ -57,14 +58,16 @@ class Remaining:
         problem, s = self.whole.problem, self.slices
         blocks = problem.row_blocks
         trees = problem.ensemble.tree_of
-        return (s.item, s.split, self.nodes, trees, blocks.start, blocks.stop, blocks.order, blocks.size, problem.costs.paid_once)
+        where = (blocks.start, blocks.stop, blocks.order, blocks.rows, blocks.size)
+        return (s.item, s.split, self.nodes, trees, *where, problem.costs.paid_once)
 
     def fixed(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> Remaining:
         """What remains after open splits were fixed in or out; bool, shape (k,). `paid` is handed on, not copied."""
         paid, base = self.paid, self.base
         if kept.any():
             if paid is None:
-                paid = np.zeros(self.whole.problem.n_purchases, dtype=bool)
+                paid = array_beside(self.whole.problem.routing, self.whole.problem.n_purchases, np.bool_)
+                paid[:] = False
             base += int(self.profit[kept].sum()) - int(_pay(*self.blocked_usage, kept, paid, *self.whole.arrays))  # type: ignore[call-arg]
         stays = ~(kept | out)
         return _opened(self.whole, self.nodes[stays], paid, base)
@@ -85,7 +88,7 @@ def _opened(whole: Whole, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | No
 
 @njit(cache=True, nogil=True)
 def _pay(  # type: ignore[no-untyped-def]
-    item, split, nodes, tree_of, start, stop, order, size, once, kept, paid, item_price, weight, once_price, grid
+    item, split, nodes, tree_of, start, stop, order, rows, size, once, kept, paid, item_price, weight, once_price, grid
 ):
     """Mark what some open splits need as paid, block by block; the sum of the prices that are new."""
     n_rows = order.shape[1]
@@ -103,8 +106,9 @@ def _pay(  # type: ignore[no-untyped-def]
                     total += once_price[m]
                 continue
             for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
-                j = m * n_rows + first + i
+                row = rows[first + i]
+                j = m * n_rows + row
                 if not paid[j]:
                     paid[j] = True
-                    total += item_price[m] * weight[first + i] if grid.shape[0] == 0 else grid[j]
+                    total += item_price[m] * weight[row] if grid.shape[0] == 0 else grid[j]
     return total

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.errors import BrokenFileError
 from formulations.solution import FixingStage
 from solvers.closure_cut import Ties
 from solvers.shared_prices.checkpoint import Scores
@@ -51,6 +52,35 @@ class Known:
     tried: tuple[NDArray[np.bool_], ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class RunState:
+    """A run after a check, in full: what goes on from here ends as the run itself would have.
+
+    Parameters
+    ----------
+    stages
+        what was decided.
+    score, ybar, at_lowest
+        float32, one for each open split.
+    best_kept
+        bool, shape (n,).
+    lowest, bound, best_value, k, since, still
+        as in `Run`.
+    """
+
+    stages: tuple[FixingStage, ...]
+    score: NDArray[np.float32]
+    ybar: NDArray[np.float32]
+    at_lowest: NDArray[np.float32]
+    best_kept: NDArray[np.bool_]
+    lowest: float
+    bound: int
+    best_value: int
+    k: int
+    since: int
+    still: int
+
+
 class Run:
     """One run: what is fixed, the best pruning so far, and the state of the remaining problem."""
 
@@ -63,12 +93,13 @@ class Run:
         self.core_load: NDArray[np.int64] | None = None
         self.k = 0 if start is None else start.iteration
         self.since = 0
+        self.still = 0  # rounds that did not make the core smaller
         worth_it = without_prices(whole.problem, ties)
         if known is None:
-            self.fixed_in = np.zeros(n, dtype=bool)
+            self.fixed_in, self.fixed_out = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
             self._set(all_open(whole, worth_it))
         else:
-            self.fixed_in = known.kept.copy()
+            self.fixed_in, self.fixed_out = known.kept.copy(), known.pruned.copy()
             left = all_open(whole, worth_it & ~known.pruned)
             self._set(left.fixed(known.kept[left.nodes], np.zeros(left.nodes.size, dtype=bool)))
         self.best_kept, self.best_value = self.fixed_in.copy(), self.left.base
@@ -124,10 +155,43 @@ class Run:
     def _fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
         """Decide some splits; scores and average go on with the rest."""
         nodes, stays = self.left.nodes, ~(kept | out)
-        self.stages.append(FixingStage(nodes, self.at_lowest, nodes[kept], nodes[out], self.k))
-        self.fixed_in[nodes[kept]] = True
-        self._set(self.left.fixed(kept, out))
+        self._decide(FixingStage(nodes, self.at_lowest, nodes[kept], nodes[out], self.k), kept, out)
         self.score, self.ybar, self.at_lowest = self.score[stays], self.ybar[stays], self.at_lowest[stays]
+
+    def _decide(self, stage: FixingStage, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
+        """Take up a stage; bool, shape (k,), say the same of the open splits."""
+        self.stages.append(stage)
+        self.fixed_in[stage.fixed_in] = True
+        self.fixed_out[stage.fixed_out] = True
+        self._set(self.left.fixed(kept, out))
+
+    def state(self) -> RunState:
+        """All that the rest of the run depends on, besides how it was made."""
+        return RunState(
+            tuple(self.stages), self.score, self.ybar, self.at_lowest, self.best_kept,
+            self.lowest, self.bound, self.best_value, self.k, self.since, self.still,
+        )  # fmt: skip
+
+    def go_on(self, state: RunState) -> None:
+        """Take up the state of a run that was made alike.
+
+        Raises
+        ------
+        BrokenFileError
+            where it cannot have been.
+        """
+        for stage in state.stages:
+            kept, out = (np.isin(self.left.nodes, decided) for decided in (stage.fixed_in, stage.fixed_out))
+            self._decide(stage, kept, out)
+        if state.score.size != self.left.nodes.size:
+            raise BrokenFileError(
+                f"checkpoint: it holds scores of {state.score.size} open splits, {self.left.nodes.size} are open; "
+                "delete the file of the point at work to start it anew"
+            )
+        # copies: rounds change them
+        self.score, self.ybar, self.at_lowest = state.score.copy(), state.ybar.copy(), state.at_lowest.copy()
+        self.best_kept, self.best_value, self.bound = state.best_kept, state.best_value, state.bound
+        self.lowest, self.k, self.since, self.still = state.lowest, state.k, state.since, state.still
 
     def finish(self) -> int:
         """Cut the core: now the best pruning is optimal for the integers. Arcs of its network."""
@@ -142,9 +206,8 @@ class Run:
         """Splits that are proven to be in the optimum, and those that are proven not to be; bool, shape (n,)."""
         if self.core_load is not None:
             return self.best_kept, ~self.best_kept
-        pruned = ~self.fixed_in
-        pruned[self.left.nodes] = False
-        return self.fixed_in, pruned
+        # not those that are not worth it without prices either: that is another argument, which every lambda makes for itself
+        return self.fixed_in, self.fixed_out
 
     def scores(self) -> Scores:
         """The state, for a checkpoint or for another lambda."""

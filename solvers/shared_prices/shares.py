@@ -96,6 +96,7 @@ def _share(  # type: ignore[no-untyped-def]
     start,
     stop,
     order,
+    rows,
     size,
     once,
     paid,
@@ -113,7 +114,11 @@ def _share(  # type: ignore[no-untyped-def]
     """Price / Z of every purchase of an item, then its sum over each slice; 0 for what is paid or has no users' weight."""
     n_rows = order.shape[1]
     rate = np.empty(min(size, n_rows))
+    omega = np.empty(rate.shape[0], dtype=np.int64)
     for b in range(block, last_block):
+        mine = rows[b * size : min((b + 1) * size, n_rows)]
+        for i in range(mine.shape[0]):
+            omega[i] = row_weight[mine[i]]
         begin = first
         while begin < last:
             m = item[begin]
@@ -121,10 +126,9 @@ def _share(  # type: ignore[no-untyped-def]
             while end < last and item[end] == m:
                 end += 1
             if not once[m]:
-                rows = min(size, n_rows - b * size)
                 _share_item(
-                    m, b, rate[:rows], split[begin:end], nodes, tree_of, start, stop, order, size,
-                    paid, item_price, row_weight, grid, weight, charge,
+                    m, b, rate[: mine.shape[0]], split[begin:end], nodes, tree_of, start, stop, order, mine, size,
+                    paid, item_price, omega, grid, weight, charge,
                 )  # fmt: skip
             elif b == 0:
                 total = 0.0
@@ -138,7 +142,7 @@ def _share(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _share_item(  # type: ignore[no-untyped-def]
-    m, b, rate, users, nodes, tree_of, start, stop, order, size, paid, item_price, row_weight, grid, weight, charge
+    m, b, rate, users, nodes, tree_of, start, stop, order, mine, size, paid, item_price, omega, grid, weight, charge
 ):
     """One item in one block: row by row where it has many arcs there, else only the rows that they meet."""
     first = b * size
@@ -164,10 +168,10 @@ def _share_item(  # type: ignore[no-untyped-def]
     if few:
         for u in users:
             h = nodes[u]
-            rows = order[tree_of[h], first + start[b, h] : first + stop[b, h]]
-            charge[u] += _few(rate, rows, m, first, order.shape[1], paid, item_price, row_weight, grid)
+            places = order[tree_of[h], first + start[b, h] : first + stop[b, h]]
+            charge[u] += _few(rate, places, m, mine, order.shape[1], paid, item_price, omega, grid)
         return
-    _divide(rate, m, first, order.shape[1], paid, item_price, row_weight, grid)
+    _divide(rate, m, mine, order.shape[1], paid, item_price, omega, grid)
     for u in users:
         h = nodes[u]
         if start[b, h] < stop[b, h]:
@@ -175,27 +179,32 @@ def _share_item(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _few(z, rows, m, first, n_rows, paid, item_price, row_weight, grid):  # type: ignore[no-untyped-def]
-    """Sum of price / Z over some rows."""
+def _few(z, places, m, mine, n_rows, paid, item_price, omega, grid):  # type: ignore[no-untyped-def]
+    """Sum of price / Z over the rows in some places."""
     total = 0.0
-    for i in rows:
-        j = m * n_rows + first + i
+    for i in places:
+        j = m * n_rows + mine[i]
         if z[i] > 0.0 and not (paid.shape[0] > 0 and paid[j]):
-            total += (item_price[m] * row_weight[first + i] if grid.shape[0] == 0 else grid[j]) / z[i]
+            total += (item_price[m] * omega[i] if grid.shape[0] == 0 else grid[j]) / z[i]
     return total
 
 
 @njit(cache=True, nogil=True)
-def _divide(rate, m, first, n_rows, paid, item_price, row_weight, grid):  # type: ignore[no-untyped-def]
-    """Turn the Z of item m into price / Z."""
-    j = m * n_rows + first
-    for i in range(rate.shape[0]):
-        price = item_price[m] * row_weight[first + i] if grid.shape[0] == 0 else grid[j + i]
-        if rate[i] > 0.0:
-            rate[i] = price / rate[i]
+def _divide(rate, m, mine, n_rows, paid, item_price, omega, grid):  # type: ignore[no-untyped-def]
+    """Turn the Z of item m into price / Z; `mine`: the rows of the block, `omega`: their weights."""
+    j = m * n_rows
+    if grid.shape[0] == 0:
+        for i in range(rate.shape[0]):
+            price = item_price[m] * omega[i]
+            if rate[i] > 0.0:
+                rate[i] = price / rate[i]
+    else:
+        for i in range(rate.shape[0]):
+            if rate[i] > 0.0:
+                rate[i] = grid[j + mine[i]] / rate[i]
     if paid.shape[0] > 0:
         for i in range(rate.shape[0]):
-            if paid[j + i]:
+            if paid[j + mine[i]]:
                 rate[i] = 0.0
 
 

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,9 @@ PATIENCE = 200
 CELL = 0.6
 """What a pair of row and item costs in a round, in usage arcs: it is zeroed, and its price is divided."""
 
+PAUSE = 1.0
+"""Seconds between two writes of a checkpoint, at least: on small instances writing would take longer than the rounds."""
+
 WARM = 5
 """Rounds that a warm start counts as made."""
 
@@ -80,7 +84,8 @@ def price_sharing(
     time_limit
         seconds. Past it the best pruning so far, with the bound so far; looked at after every round.
     gap
-        relative gap at which to stop; 0 (default): the exact optimum, by fixing and an exact cut of what is left.
+        relative gap at which to stop, or that part of a hundredth of the all-roots forest's error; 0 (default): the exact
+        optimum, by fixing and an exact cut of what is left.
     ties
         which optimum, where there are several: the one with the fewest splits or the one with the most. With a gap, any.
     start
@@ -126,7 +131,10 @@ def price_sharing(
     goal = Goal(started + time_limit, gap, rounds, small_core)
     with ThreadPoolExecutor(1) as pool:
         run = Run(whole(problem, rate), ties, start, pool)
-        stopped, core_arcs = drive(run, goal, file, instance, progress=progress)
+        keep = None if file is None else partial(_keep_scores, run, file, instance)
+        stopped, core_arcs = drive(run, goal, keep, file, progress=progress)
+    if keep is not None:
+        keep()
     return solution_of(run, lam, gap, stopped, core_arcs, started)
 
 
@@ -166,23 +174,33 @@ class Goal:
         return StopReason.ITERATION_LIMIT if k >= self.rounds else None
 
 
-def drive(run: Run, goal: Goal, file: Path | None, instance: str, *, progress: bool) -> tuple[StopReason, int]:
-    """Rounds and checks until the goal; why it stopped, and the arcs of the core's network. Scores are kept in `file`."""
+def drive(run: Run, goal: Goal, keep: Callable[[], None] | None, file: Path | None, *, progress: bool) -> tuple[StopReason, int]:
+    """Rounds and checks until the goal; why it stopped, and the arcs of the core's network.
+
+    After a check `keep` is called, to write `file`, unless the last time was less than `PAUSE` ago.
+    """
     try:
         with Progress("price sharing", run.left.nodes.size, shown=progress) as bar:
-            return _rounds(run, goal, lambda: None if file is None else save(run.scores(), file, instance), bar)
+            return _rounds(run, goal, keep, bar)
     except KeyboardInterrupt as stop:
+        there = file is not None and file.exists()
         raise InterruptedSolveError(
-            "interrupted while sharing prices" + ("" if file is None else f"; {file} holds the scores to go on from")
+            "interrupted while sharing prices" + (f"; {file} holds the scores to go on from" if there else "")
         ) from stop
 
 
-def _rounds(run: Run, goal: Goal, keep: Callable[[], None], bar: Progress) -> tuple[StopReason, int]:
-    still = 0
+def _keep_scores(run: Run, file: Path, instance: str) -> None:
+    save(run.scores(), file, instance)
+
+
+def _rounds(run: Run, goal: Goal, keep: Callable[[], None] | None, bar: Progress) -> tuple[StopReason, int]:
+    kept_at = time.perf_counter()
+    # where next to nothing can be gained; see `Solution.status`
+    least = Pruning.all_roots(run.whole.problem).error / float(run.whole.unit) / 100
     while True:
-        if goal.gap > 0.0 and run.bound - run.best_value <= goal.gap * run.bound:
+        if goal.gap > 0.0 and run.bound - run.best_value <= goal.gap * max(run.bound, least):
             return StopReason.CONVERGED, 0
-        if goal.gap == 0.0 and _ready(run, still, goal.small_core):
+        if _ready(run, goal):
             return StopReason.CONVERGED, run.finish()
         for _ in range(CHECK):
             limit = goal.passed(run.k)
@@ -191,14 +209,18 @@ def _rounds(run: Run, goal: Goal, keep: Callable[[], None], bar: Progress) -> tu
             run.round()
         arcs, nodes = run.n_arcs, run.left.nodes.size
         run.check()
-        still = 0 if run.n_arcs <= SHRINKING * arcs else still + CHECK
+        run.still = 0 if run.n_arcs <= SHRINKING * arcs else run.still + CHECK
         bar.advance(nodes - run.left.nodes.size)
-        keep()
+        if keep is not None and time.perf_counter() - kept_at >= PAUSE:
+            keep()
+            kept_at = time.perf_counter()
 
 
-def _ready(run: Run, still: int, small_core: int) -> bool:
-    """Whether the core is to be cut now, after `still` rounds that did not make it smaller."""
-    return run.n_arcs <= small_core or still >= patience(run)
+def _ready(run: Run, goal: Goal) -> bool:
+    """Whether the core is to be cut now; for a gap, only a small one that more rounds do not make smaller."""
+    if goal.gap > 0.0:
+        return run.n_arcs <= SMALL_CORE and run.still >= patience(run)
+    return run.n_arcs <= goal.small_core or run.still >= patience(run)
 
 
 def patience(run: Run) -> float:
@@ -206,6 +228,8 @@ def patience(run: Run) -> float:
 
     Where many rows have few arcs left a round costs more an arc, and the cut comes sooner.
     """
+    if not run.n_arcs:
+        return 2 * CHECK
     cells = np.unique(run.left.slices.item).size * run.whole.problem.n_rows
     return max(2 * CHECK, PATIENCE * run.n_arcs / (run.n_arcs + CELL * cells))
 

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import tracemalloc
 from collections import namedtuple
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from formulations import BrokenFileError, InvalidInputError
 from formulations import chunked_routing as module
 from formulations.chunked_routing import ChunkedRouting
 from formulations.routing import as_rows, route
+from formulations.scratch import RoutingOnDisk
 from prunemodels.forests import read_forest
 from tests.instances import Node, ensemble_of, random_tree
 
@@ -120,6 +122,28 @@ def test_scratch_files_are_mapped_and_leave_nothing_behind(tmp_path):
         assert type(routing.order) is np.ndarray  # compiled kernels take no other
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list open files")
+def test_a_scratch_folder_holds_many_chunks_in_few_files(tmp_path):
+    """A system lets a process open some thousand files; small chunks are more than that. None stays open afterwards."""
+    ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))] * 2, 1)
+    rows = as_rows(np.arange(900)[:, None] % 3 / 2, 1)
+    before = open_files()
+    routing = ChunkedRouting(ensemble, scratch=tmp_path)
+    for k in range(300):
+        routing.add(rows[3 * k : 3 * k + 3])
+    assert open_files() - before < 20
+    found = routing.finish()
+    del routing
+    assert open_files() - before == 1
+    assert isinstance(found, RoutingOnDisk)
+    assert same(found, route(ensemble, rows))
+
+
+def open_files():
+    """How many files this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 def test_a_scratch_folder_without_room_is_refused(tmp_path, monkeypatch):
     """Before the first row is read, with what is needed and what is there; and so is one that does not exist."""
     ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))], 1)
@@ -127,7 +151,7 @@ def test_a_scratch_folder_without_room_is_refused(tmp_path, monkeypatch):
         ChunkedRouting(ensemble, 3, scratch=tmp_path / "nowhere")
     usage = namedtuple("usage", "free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(3999))
-    with pytest.raises(BrokenFileError, match=r"needs 4,000 bytes, .* has 3,999 free"):
+    with pytest.raises(BrokenFileError, match=r"4,000 bytes are needed, .* has 3,999 free"):
         ChunkedRouting(ensemble, 1000, scratch=tmp_path)
 
     def full(*_):
@@ -145,7 +169,7 @@ def test_memory_is_what_the_module_says(announced, bytes_each, monkeypatch):
     """(1): the order, two bytes for each row and tree besides where rows are not announced, and a row of numbers a thread."""
     monkeypatch.setattr(module, "SORTING_THREADS", 1)
     rng = np.random.default_rng(0)
-    n_trees, n_rows, size = 20, 60_000, 2_000
+    n_trees, n_rows, size = 20, 66_000, 2_000
     ensemble, _ = ensemble_of([random_tree(rng, 3, 8, 3) for _ in range(n_trees)], 3)
     chunk = as_rows(rng.integers(0, 5, (size, 3)), 3)
     chunked(ensemble, chunk, [])  # compiled before anything is measured

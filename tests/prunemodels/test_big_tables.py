@@ -389,15 +389,15 @@ def test_chunks_that_do_not_fit_are_refused(data):
     t = data.table
     twice = pd.concat([t, t[["a"]]], axis=1)
     refusals = [
-        ([t[:9], t[9:].drop(columns="a")], {}, "the chunks has no column 'a'"),
-        ([t[:9], twice[9:]], {}, "the chunks has the column 'a' more than once"),
-        ([data.X.to_numpy()], {"sample_weight": "w"}, "sample_weight is the column 'w', the chunks has no names"),
-        ([data.X.to_numpy()[:, :4]], {}, "the chunks has 4 columns"),
-        ([np.ones((3, 5)), np.full((2, 5), np.inf)], {}, r"the chunks\[3, 0\] is infinite"),
-        ([t], {"sample_weight": np.ones(499)}, r"sample_weight has shape \(499,\), the chunks has 500 rows or more"),
+        ([t[:9], t[9:].drop(columns="a")], {}, "the stream of chunks has no column 'a'"),
+        ([t[:9], twice[9:]], {}, "the stream of chunks has the column 'a' more than once"),
+        ([data.X.to_numpy()], {"sample_weight": "w"}, "sample_weight is the column 'w', the stream of chunks has no names"),
+        ([data.X.to_numpy()[:, :4]], {}, "the stream of chunks has 4 columns"),
+        ([np.ones((3, 5)), np.full((2, 5), np.inf)], {}, r"the stream of chunks\[3, 0\] is infinite"),
+        ([t], {"sample_weight": np.ones(499)}, r"sample_weight has shape \(499,\), the stream of chunks has 500 rows or more"),
         ([t], {"sample_weight": np.ones(501)}, r"sample_weight has shape \(501,\)"),
-        ([t, t], {"sample_weight": np.r_[np.ones(700), -1, np.ones(299)]}, "the chunks, row 701: sample_weight is -1.0"),
-        (iter([]), {}, "the chunks holds no examples"),
+        ([t, t], {"sample_weight": np.r_[np.ones(700), -1, np.ones(299)]}, "stream of chunks, row 701: sample_weight is -1.0"),
+        (iter([]), {}, "the stream of chunks holds no examples"),
     ]
     for chunks, options, message in refusals:
         with pytest.raises(InvalidInputError, match=message):
@@ -467,7 +467,7 @@ def test_too_many_purchases_are_refused_before_reading(data, monkeypatch):
     object.__setattr__(table.source, "chunks", never)
     with pytest.raises(CapacityOverflowError, match="the table has 500 rows and costs 5 items: 2,500 possible purchases"):
         problem_from_table(data.forest, table, costs=1)
-    with pytest.raises(CapacityOverflowError, match="the chunks has 500 rows"):
+    with pytest.raises(CapacityOverflowError, match="the stream of chunks has 500 rows"):
         problem_from_table(data.forest, [data.table], costs=1)
 
 

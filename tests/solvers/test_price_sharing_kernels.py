@@ -13,7 +13,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import PruningProblem
-from formulations.row_blocks import row_blocks
+from formulations.row_blocks import RowBlocks, row_blocks
+from formulations.row_order import row_order
 from solvers.shared_prices.levels import best_level, closure_value
 from solvers.shared_prices.remaining import Remaining, all_open
 from solvers.shared_prices.run import Run
@@ -23,15 +24,29 @@ from solvers.shared_prices.whole import whole
 from tests.instances import random_problem
 from tests.solvers.cases import instance
 
+
+def blocked(problem: PruningProblem, size: int) -> RowBlocks:
+    """Blocks of so many rows, put in order."""
+    return row_blocks(problem.routing, problem.ensemble.tree_of, size, row_order(problem.routing, problem.ensemble))
+
+
 NAMES = ("digits", "breast cancer, licence", "breast cancer, discounts", "wine, groups", "wine, evaluation", "iris, weights")
 
 
+@pytest.mark.parametrize("weights", ["equal", "whole", "real"])
 @pytest.mark.parametrize("size", [40, 100, 600])
-def test_what_is_paid_in_one_block_is_not_taken_for_another(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With many rows, a block's few arcs that others have paid charge nothing, and those of other blocks do."""
+def test_what_is_paid_in_one_block_is_not_taken_for_another(size: int, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many rows, a block's few arcs that others have paid charge nothing, and those of other blocks do.
+
+    Each row at its own weight, whether prices are kept by row or purchase by purchase.
+    """
     X, y = load_digits(return_X_y=True)
-    problem = pm.problem_from_forest(RandomForestClassifier(6, random_state=0).fit(X[:900], y[:900]), X[900:1500], costs=1.0)
-    monkeypatch.setitem(problem.__dict__, "row_blocks", row_blocks(problem.routing, problem.ensemble.tree_of, size))
+    forest = RandomForestClassifier(6, random_state=0).fit(X[:900], y[:900])
+    random = np.random.default_rng(3)
+    omega = {"equal": None, "whole": random.integers(1, 9, 600).astype(float), "real": random.random(600)}[weights]
+    problem = pm.problem_from_forest(forest, X[900:1500], costs=1.0, sample_weight=omega)
+    assert (whole(problem, Fraction(1, 150)).grid is None) == (weights != "real")
+    monkeypatch.setitem(problem.__dict__, "row_blocks", blocked(problem, size))
     rng = np.random.default_rng(2)
     for _ in range(3):
         left = partly_fixed(problem, rng)
@@ -72,7 +87,7 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
     """Before and after splits are fixed, where an item has few arcs in a block and where many, charges are the arcs' sums."""
     problem = instance(name)
     if size is not None:
-        monkeypatch.setitem(problem.__dict__, "row_blocks", row_blocks(problem.routing, problem.ensemble.tree_of, size))
+        monkeypatch.setitem(problem.__dict__, "row_blocks", blocked(problem, size))
     rng = np.random.default_rng(0)
     few = many = 0
     with ThreadPoolExecutor(1) as pool:
@@ -95,7 +110,7 @@ def test_values_are_those_of_prunings(name: str, size: int | None, monkeypatch: 
     """What fixed splits earn, and what a closure of the rest adds, make the value of the pruning; the best level's too."""
     problem = instance(name)
     if size is not None:
-        monkeypatch.setitem(problem.__dict__, "row_blocks", row_blocks(problem.routing, problem.ensemble.tree_of, size))
+        monkeypatch.setitem(problem.__dict__, "row_blocks", blocked(problem, size))
     rng = np.random.default_rng(1)
     everything = all_open(whole(problem, Fraction(1, 150)), problem.ensemble.is_split)
     for left in (everything, partly_fixed(problem, rng)):

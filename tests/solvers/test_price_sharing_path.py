@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from formulations import BrokenFileError, InterruptedSolveError, InvalidInputError, SolverFailedError, StopReason
-from formulations.solution import Solution
+from formulations import InvalidInputError, SolverFailedError, StopReason
 from proofs_checks import check_solution
-from solvers import min_cut
+from solvers import min_cut, pruning_path
 from solvers.closure_cut import Ties
-from solvers.shared_prices import PathPoint, Scores, path, price_sharing, price_sharing_path, solve
-from solvers.shared_prices.checkpoint import fingerprint
+from solvers.shared_prices import Scores, path, price_sharing, price_sharing_path
 from solvers.shared_prices.path import _ends_then_middles, _known
-from solvers.shared_prices.point_files import RUNNING, PointFiles
 from solvers.shared_prices.run import Known, Run
 from solvers.shared_prices.solve import WARM
 from solvers.shared_prices.whole import Whole, whole
@@ -34,8 +28,10 @@ DIGITS = tuple(float(f"{x:.3g}") for x in np.geomspace(2e-3, 0.1, 7))
 def test_every_point_is_the_optimum(seed: int) -> None:
     """Smallest and largest optima, with and without what neighbours decide, are those of the cut at each lambda, with no gap."""
     problem = random_problem(seed, rounded=seed % 4 == 0)
+    breakpoints = pruning_path(problem).breakpoints
+    lams = [*LAMBDAS, *{b * f for b in breakpoints[1:4] for f in (Fraction(9, 10), 1)}]
     for ties in ("smallest", "largest"):
-        points = price_sharing_path(problem, LAMBDAS, ties=ties, small_core=50_000 * (seed % 2))  # type: ignore[arg-type]
+        points = price_sharing_path(problem, lams, ties=ties, small_core=50_000 * (seed % 2))  # type: ignore[arg-type]
         assert [p.solution.lam for p in points] == sorted(p.solution.lam for p in points)
         for point in points:
             best = min_cut(problem, point.solution.lam, ties=ties)  # type: ignore[arg-type]
@@ -47,6 +43,7 @@ def test_every_point_is_the_optimum(seed: int) -> None:
             else:
                 assert point.smaller is None
                 assert point.larger is None
+                assert not (point.kept | point.pruned).any()  # nothing of the instance itself
 
 
 def test_neighbours_decide() -> None:
@@ -91,6 +88,18 @@ def test_with_a_gap_only_what_is_proven_is_handed_on(gap: float) -> None:
         assert best.pruning is not None
         assert best.pruning.kept[point.kept].all()
         assert not best.pruning.kept[point.pruned].any()
+
+
+def test_a_rough_point_hands_on_what_it_decided() -> None:
+    """Before its core is cut a point tells its neighbours of the splits that it fixed, in and out."""
+    problem = instance("digits")
+    for point in price_sharing_path(problem, (0.03,), gap=1e-5, small_core=0):
+        assert point.proof.load is None
+        for stage in point.proof.stages:
+            assert point.kept[stage.fixed_in].all()
+            assert point.pruned[stage.fixed_out].all()
+        assert point.kept.sum() == sum(stage.fixed_in.size for stage in point.proof.stages) > 0
+        assert point.pruned.sum() == sum(stage.fixed_out.size for stage in point.proof.stages) > 0
 
 
 def test_scores_and_prunings_are_handed_on() -> None:
@@ -138,8 +147,12 @@ def test_scores_are_those_of_the_nearest_lambda(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(path, "Run", spied)
     for middle, nearest in ((0.002, 0), (0.09, 2)):
         starts.clear()
-        points = price_sharing_path(instance("digits"), (0.001, middle, 0.1))
-        assert starts == [None, points[2].scores, points[nearest].scores]
+        points = price_sharing_path(instance("digits"), (0.001, middle, 0.1), small_core=0)
+        assert starts[0] is None
+        for start, expected in zip(starts[1:], (points[2].scores, points[nearest].scores), strict=True):
+            assert start is not None
+            assert start.iteration == expected.iteration == WARM
+            np.testing.assert_array_equal(start.score, expected.score)
 
 
 def test_time_is_limited_for_each_point() -> None:
@@ -161,107 +174,6 @@ def test_ends_come_first_and_then_middles() -> None:
         assert sorted(order) == list(range(n))
         for k in range(2, n):
             assert min(order[:k]) < order[k] < max(order[:k])
-
-
-def same(a: PathPoint, b: PathPoint) -> None:
-    """Two points are equal in all that does not depend on the clock."""
-    for field in fields(Solution):
-        if field.name not in {"problem", "pruning", "certificate", "stats"}:
-            assert getattr(a.solution, field.name) == getattr(b.solution, field.name), field.name
-    np.testing.assert_array_equal(a.solution.pruning.kept, b.solution.pruning.kept)  # type: ignore[union-attr]
-    assert set(a.solution.stats) == set(b.solution.stats)
-    assert (a.lam, a.smaller, a.larger) == (b.lam, b.smaller, b.larger)
-    assert (a.solution.certificate is None) == (b.solution.certificate is None)
-    for name in ("kept", "pruned"):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-    assert a.scores.iteration == b.scores.iteration
-    np.testing.assert_array_equal(a.scores.score, b.scores.score)
-    assert (a.proof.unit, a.proof.lam, a.proof.iteration) == (b.proof.unit, b.proof.lam, b.proof.iteration)
-    assert (a.proof.load is None) == (b.proof.load is None)
-    np.testing.assert_array_equal(a.proof.nodes, b.proof.nodes)
-    np.testing.assert_array_equal(a.proof.score, b.proof.score)
-    if a.proof.load is not None and b.proof.load is not None:
-        np.testing.assert_array_equal(a.proof.load, b.proof.load)
-    for one, other in zip(a.proof.stages, b.proof.stages, strict=True):
-        for field in fields(one):
-            np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
-
-
-@pytest.mark.parametrize("gap", [0.0, 1e-3])
-def test_a_stopped_path_goes_on(tmp_path: Path, gap: float) -> None:
-    """Stopped after three points, the next call reads those back unchanged and ends with the points of a path in one go."""
-    problem, folder = instance("digits"), tmp_path / "new" / "path"
-    told: list[PathPoint] = []
-
-    def stop(point: PathPoint) -> None:
-        told.append(point)
-        if len(told) == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        price_sharing_path(problem, DIGITS, gap=gap, small_core=0, checkpoint=folder, done=stop)
-    assert gap or any(point.proof.stages for point in told)
-    files = {f: f.stat().st_mtime_ns for f in folder.iterdir()}
-    assert len(files) == 3
-    again: list[PathPoint] = []
-    points = price_sharing_path(problem, DIGITS, gap=gap, small_core=0, checkpoint=folder, done=again.append)
-    assert len(list(folder.iterdir())) == len(DIGITS)
-    assert all(f.stat().st_mtime_ns == t for f, t in files.items())
-    for a, b in zip(told, again, strict=False):
-        same(a, b)
-        assert b.solution.certificate is (b.proof if a.solution.certificate is not None else None)
-        if b.solution.certificate is not None:
-            assert check_solution(problem, b.solution).holds
-    for a, b in zip(points, price_sharing_path(problem, DIGITS, gap=gap, small_core=0), strict=True):
-        same(a, b)
-
-
-def test_a_point_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C within a point leaves its scores and the points before it; the next call starts there and forgets them when done."""
-    problem = instance("digits")
-    check, checks = Run.check, itertools.count()
-
-    def stop(run: Run) -> None:
-        if next(checks) == 1:
-            raise KeyboardInterrupt
-        check(run)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Run, "check", stop)
-        patched.setattr(solve, "_ready", lambda *_: False)  # goes on though nothing is left
-        with pytest.raises(InterruptedSolveError, match=r"running\.scores holds the scores"):
-            price_sharing_path(problem, DIGITS[2:], small_core=0, checkpoint=tmp_path)
-    files = PointFiles(tmp_path, f"{fingerprint(problem)} 0.0 smallest True")
-    begun = files.begun()
-    assert begun is not None
-    assert begun.iteration == 10
-    points: list[PathPoint] = []
-    price_sharing_path(problem, DIGITS[2:], small_core=0, checkpoint=tmp_path, done=points.append)
-    assert points[0].solution.stats["iterations"] > 10
-    assert not (tmp_path / RUNNING).exists()
-    for point in points:
-        best = min_cut(problem, point.solution.lam).pruning  # type: ignore[arg-type]
-        np.testing.assert_array_equal(point.solution.pruning.kept, best.kept)  # type: ignore[union-attr]
-
-
-def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
-    """Points of another instance or of other options, a file that is no point, and a folder that cannot be, are named."""
-    problem = instance("iris")
-    price_sharing_path(problem, (0.01,), checkpoint=tmp_path)
-    for other, options in (
-        (instance("digits"), {}),
-        (problem, {"gap": 0.1}),
-        (problem, {"ties": "largest"}),
-        (problem, {"nested": False}),
-    ):
-        with pytest.raises(InvalidInputError, match="name another folder"):
-            price_sharing_path(other, (0.01,), checkpoint=tmp_path, **options)  # type: ignore[arg-type]
-    (file,) = tmp_path.iterdir()
-    file.write_bytes(b"half a file")
-    with pytest.raises(BrokenFileError, match=r"point holds no point"):
-        price_sharing_path(problem, (0.01,), checkpoint=tmp_path)
-    with pytest.raises(BrokenFileError, match="cannot make the folder"):
-        price_sharing_path(problem, (0.01,), checkpoint=file)
 
 
 def test_bad_lambdas_are_refused() -> None:

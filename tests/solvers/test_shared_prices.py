@@ -20,6 +20,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 import solvers.shared_prices.shares
+import solvers.shared_prices.solve
 from formulations import (
     BrokenFileError,
     InterruptedSolveError,
@@ -42,7 +43,7 @@ from solvers.shared_prices.shares import Sharing
 from solvers.shared_prices.trees import best_closures, forced
 from solvers.shared_prices.whole import whole
 from tests.instances import random_problem
-from tests.solvers.cases import instance, lambdas
+from tests.solvers.cases import instance, lambdas, leaves_only
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LAMBDAS = (0, 0.003, 0.02, 0.1, 1e300)
@@ -91,6 +92,36 @@ def test_a_gap_is_enough_if_it_is_asked_for(gap: float) -> None:
     assert proof(found).load is None
     assert check_solution(problem, found).holds
     assert found.bound <= min_cut(problem, lam).value + 1e-12 <= found.value + 2e-12
+
+
+@pytest.mark.parametrize("gap", [0.1, 1e-9])
+def test_a_gap_is_reached_where_nothing_can_be_gained(gap: float) -> None:
+    """At the last breakpoint the bound on the gain falls to 0 and never reaches it; the run ends all the same."""
+    problem = digits_problem()
+    last = pm.pruning_path(problem).breakpoints[-1]
+    found = price_sharing(problem, last, gap=gap, rounds=1000)  # type: ignore[arg-type]
+    assert found.stopped is StopReason.CONVERGED
+    assert found.status is Status.OPTIMAL
+    assert check_solution(problem, found).holds
+
+
+def test_next_to_nothing_is_a_gap_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any cut a run at the last breakpoint ends when what is open is a thousandth of the all-roots forest's error."""
+    problem = digits_problem()
+    monkeypatch.setattr(solvers.shared_prices.solve, "SMALL_CORE", -1)
+    last = pm.pruning_path(problem).breakpoints[-1]
+    found = price_sharing(problem, last, gap=0.1, rounds=1000)  # type: ignore[arg-type]
+    assert (found.stopped, found.status) == (StopReason.CONVERGED, Status.OPTIMAL)
+    assert found.relative_gap > 0.1
+    assert found.gap <= 0.001 * pm.Pruning.all_roots(problem).error
+
+
+def test_a_core_without_usage_is_cut_after_two_checks() -> None:
+    """Where nothing that is open needs anything, two checks without progress are enough."""
+    with ThreadPoolExecutor(1) as pool:
+        run = Run(whole(leaves_only(), Fraction(1, 7)), "smallest", None, pool)
+    assert run.n_arcs == 0
+    assert solvers.shared_prices.solve.patience(run) == 20
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 9])
@@ -333,6 +364,7 @@ from tests.solvers.test_shared_prices import digits_problem
 import solvers.shared_prices.solve as engine
 problem = digits_problem()
 engine._ready = lambda *_: False  # never done
+engine.PAUSE = 0.0
 print("ready", flush=True)
 engine.price_sharing(problem, 0.002, checkpoint=sys.argv[1])
 """

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 import prunemodels as pm
 from formulations import InterruptedSolveError, InvalidInputError, PruningProblem, Solution
 from formulations.papers import two_trees
-from prunemodels.comparison import growth, machine
+from prunemodels.comparison import growth, machine, worker
 from prunemodels.comparison.compare import TYPES
 from prunemodels.comparison.growth import INSTANCE, Growth, lam_at_share, measure_growth
 from prunemodels.comparison.worker import WARM_UP_LAM
 from solvers import pruning_path
+from solvers.shared_prices.run import Run
 from tests.instances import random_problem
 from tests.solvers.cases import instance, leaves_only
 
@@ -189,6 +190,20 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[dict[str, An
     return script
 
 
+def test_given_lambdas_need_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each size takes its own; the optimum is the least value found, and a lambda at which nothing is kept misses nothing."""
+    monkeypatch.setattr(growth, "pruning_path", None)
+    problem, lams = large(), {1: Fraction(1, 100), 2: Fraction(1, 50), 3: Fraction(10**6)}
+    engines = [HERE + "keeps_nothing", "min_cut"]
+    found = measure_growth(dict.fromkeys(lams, problem), engines, lams=lams, isolate=False).table
+    best = {size: pm.min_cut(problem, lam).value for size, lam in lams.items()}  # type: ignore[arg-type]
+    assert list(found["lam"]) == [0.01, 0.01, 0.02, 0.02, 1e6, 1e6]
+    assert list(found["optimum"]) == [best[size] for size in found["size"]]
+    above = found[found["solver"] == HERE + "keeps_nothing"].set_index("size")["above_optimum"]
+    assert above[1] == above[2] == pytest.approx(1.0)  # nothing of what can be gained
+    assert math.isnan(above[3])
+
+
 def test_repeats_keep_the_least_seconds_and_the_largest_memory(scripted: Callable[..., list[dict[str, Any]]]) -> None:
     """Of three good runs; options reach every comparison, at the exact lambda."""
     runs = [{"seconds": s, "peak_memory_mb": m, "iterations": s} for s, m in ((3.0, 5.0), (2.0, math.nan), (4.0, 6.0))]
@@ -227,6 +242,8 @@ def test_bad_studies_are_refused_before_anything_runs(scripted: Callable[..., li
         (good, {"share": 1.5}, "share is 1.5"),
         (good, {"share": math.nan}, "share is nan"),
         (good, {"repeats": 0}, "repeats is 0"),
+        (good | {2: two_trees()}, {"lams": {2: Fraction(1)}}, "lams has no lambda for the size 1"),
+        (good, {"lams": {1: Fraction(-1)}}, r"lams\[1\] is .*negative"),
         (good, {"solvers": ["simplex"]}, "there is no solver 'simplex'"),
         ({3: leaves_only()}, {}, r"problems\[3\] has one optimum for all lambda"),
     ):
@@ -304,3 +321,13 @@ def test_the_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_warm_up_is_not_the_lambda_of_the_tests() -> None:
     """The papers' trees are also what `compare` warms up on, at another lambda."""
     assert lam_at_share(pruning_path(two_trees()), 0.5) != WARM_UP_LAM
+
+
+def test_price_sharing_is_warmed_up_with_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The papers' two trees would be cut at once, and rounds compiled on the clock."""
+    rounds: list[int] = []
+    real = Run.round
+    monkeypatch.setattr(Run, "round", lambda run: (rounds.append(1), real(run))[1])
+    worker._warm_up(pm.price_sharing)
+    assert len(rounds) >= 10
+    worker._warm_up(pm.min_cut)
