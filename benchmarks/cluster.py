@@ -1,203 +1,250 @@
 """Price sharing on a cluster: its constants, measured on one machine, and what they say of 10^9 rows on 100 workers.
 
-    python -m benchmarks.cluster                 constants in one process and through Ray, on a seeded HEPMASS-like sample
-    python -m benchmarks.cluster --no-ray        without Ray
+    python -m benchmarks.cluster                      a million rows on two Ray workers of this machine
+    python -m benchmarks.cluster --rows 100000        fewer
+    ... --forests FOLDER                              takes the grown forest from there, or keeps it there
+    ... --out FILE                                    JSON besides
 
-The first lines are one pass over a part's usage arcs (both sweeps of a round) by one thread; then what a round costs the driver:
-the pass over all trees, and adding one worker's charges. A round of two workers has a hundred rows each, so that hardly anything
-but the exchange is timed, on vectors of the length given. All seconds are the least of several repetitions, so other work on the
-machine hardly counts. The extrapolation is arithmetic on these, printed line by line; nothing of it was run.
+Forest and rows are those of `benchmarks.scale --data hepmass`: 40 trees, 225,352 splits. Measured: rounds without data for 1 to 8
+workers, sending and gathering vectors of 10^4 to 10^7 numbers, the driver's own work, a worker's pass over its rows alone and
+beside the other's, memory, and then a whole run to a gap of 1e-4, beside what `benchmarks.cluster_estimate` says of that run. The
+tables at the end are arithmetic: there was no cluster of more than one machine to measure, and the network is assumed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import os
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 from fractions import Fraction
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks.hepmass_like import events
-from benchmarks.path import best_of, machine
+from benchmarks import hepmass_like, scale
+from benchmarks.cluster_estimate import HEPMASS, Constants, Shape, cluster_estimate, scaling_table
+from benchmarks.cluster_rounds import Canned, Events, Exchange, Timed, empty_rounds, exchanges, least, memory_of, seconds
 from formulations import PruningProblem
-from solvers.cluster import LocalWorkers, ShardedProblem, array_parts, ray_workers, shard_recipes, sharded_price_sharing
+from formulations.routing import route
+from prunemodels.comparison.machine import machine
+from solvers.cluster import LocalWorkers, ShardedProblem, Workers, ray_workers, shard_recipes, sharded_price_sharing
 from solvers.cluster.driver_run import DriverRun, sharded_whole
-from solvers.cluster.row_shard import RowShard
-from solvers.cluster.workers import Workers
-from solvers.shared_prices.trees import best_closures
+from solvers.cluster.ray_workers import connect, ray_package
 
-ROWS, WORKERS, ROUNDS, CHECKS = 1_000_000_000, 100, 60, 6
-"""The extrapolation's: HEPMASS needs 20 to 30 rounds to a gap of 1e-4, and a check costs about two rounds."""
+GAP = 1e-4
 
-FULL_SIZE = {"trees": 40, "splits": 225_352, "arcs a row": 437.6, "features": 28}
-"""The forest of benchmarks.scale: 40 entropy trees grown on 100,000 rows, 612,651,973 usage arcs for 1.4 million rows."""
+LENGTHS = (10_000, 100_000, HEPMASS.splits, 1_000_000, 10_000_000)
 
-NETWORK = 1.25e9
-"""Bytes a second between driver and workers that the extrapolation assumes: 10 Gbit/s. Not measured."""
+ROUNDS, CHECKS = 20, 2
+"""What the instance of `benchmarks.scale`, 1.4 million rows, took to a gap of 1e-4: counted there."""
+
+STRONG = [(1e9, w) for w in (10, 30, 100, 300, 1000, 3000)]
+WEAK = [(1e7 * w, w) for w in (1, 10, 100, 1000, 3000)]
 
 
-def instance(rows: int, trees: int) -> tuple[PruningProblem, np.ndarray]:
-    """A forest grown on 20,000 events, and its instance on others."""
-    X, y = events(rows + 20_000, 0)
-    forest = RandomForestClassifier(trees, criterion="entropy", max_features="sqrt", random_state=0).fit(X[:20_000], y[:20_000])
-    return pm.problem_from_forest(forest, X[20_000:], costs=1), X[20_000:]
+def problem_on(forest: Any, rows: int) -> PruningProblem:
+    """The forest on a few rows: its trees and errors are those of any number of rows."""
+    return pm.problem_from_forest(forest, hepmass_like.events(rows, 1)[0], costs=1)
+
+
+def lam_of(problem: PruningProblem, rows: int) -> float:
+    """The lambda whose lambda' is 0.02, as in `benchmarks.scale`."""
+    return float(f"{0.02 * rows / (problem.ensemble.n_trees * float(problem.errors.components[0].weight[0])):.4g}")
 
 
 def joined(problem: PruningProblem, workers: Workers) -> ShardedProblem:
     return ShardedProblem.build(problem.ensemble, problem.errors, workers, problem.costs)
 
 
-def least(repeats: int, work: Callable[[], Any]) -> float:
-    """Least seconds of several runs."""
-    work()
-    return best_of(repeats, work)[0]
-
-
-def lam_of(problem: PruningProblem) -> float:
-    """The lambda whose lambda' is 0.02, as at full size."""
-    return 0.02 * problem.n_rows / (problem.ensemble.n_trees * float(problem.errors.components[0].weight[0]))
-
-
-def shard_constants(problem: PruningProblem, X: np.ndarray, repeats: int) -> dict[str, float]:
-    """Of one part in this process, and of the driver."""
-    workers = LocalWorkers(shard_recipes(problem.ensemble, problem.costs, array_parts(X, 1)))
+def driver_constants(problem: PruningProblem, repeats: int) -> dict[str, float]:
+    """Seconds a split at the driver: for itself, and for each worker."""
+    workers = LocalWorkers(shard_recipes(problem.ensemble, problem.costs, [Events(1000, 1)]))
     sharded = joined(problem, workers)
-    shard: RowShard = workers.objects[0]
+    rate = Fraction(repr(lam_of(problem, 1000)))
     with ThreadPoolExecutor(1) as pool:
-        run = DriverRun(sharded, sharded_whole(sharded, Fraction(repr(lam_of(problem)))), "smallest", None, pool)
-        for _ in range(3):
-            run.round()
-        k, score = run.left.nodes.size, run.score
-        charge = shard.charges(score)
-        keep, worth = np.zeros(k, dtype=bool), np.empty(k)
-
-        def trees() -> None:
-            np.subtract(run.left.profit, charge, out=worth)
-            best_closures(run.left, worth, keep)
-
-        own = np.zeros(k)
-        seconds = least(repeats, lambda: shard.charges(score))
-        level = np.zeros(k, dtype=np.int32)
-        check = least(repeats, lambda: (shard.whole_charges(score), shard.levels(level, 5)))
-        tree_pass = least(5 * repeats, trees)
-        adding = least(5 * repeats, lambda: np.add(own, charge, out=own))
-    routing, blocks = shard.routing, shard.problem.row_blocks  # type: ignore[union-attr]
-    per_row = (routing.order.nbytes + blocks.order.nbytes + shard.weights.nbytes + 8 * problem.n_rows) / problem.n_rows
-    return {
-        "arcs": float(run.n_arcs),
-        "open splits": float(k),
-        "ns an arc and round, one thread": 1e9 * seconds / run.n_arcs,
-        "a check in rounds": check / seconds,
-        "tree pass, ns a split": 1e9 * tree_pass / k,
-        "adding charges, ns a split and worker": 1e9 * adding / k,
-        "bytes a row and tree": per_row / problem.ensemble.n_trees,
-        "bytes a node and block": blocks.start.nbytes * 2 / blocks.start.size,
-    }
+        run = DriverRun(sharded, sharded_whole(sharded, rate), "smallest", None, pool)
+        charge, taken = workers.objects[0].charges(run.score), {}
+        for n in (1, 17):
+            run.problem = replace(sharded, workers=Canned(charge, n))
+            taken[n] = least(run.round, repeats)
+    k = run.left.nodes.size
+    adding = max(0.0, taken[17] - taken[1]) / 16 / k
+    return {"adding": adding, "tree": taken[1] / k - adding}
 
 
-def ray_constants(problem: PruningProblem, X: np.ndarray, repeats: int) -> dict[str, float]:
-    """A round's exchange, what a lost worker costs, and the answers side by side."""
-    began = time.perf_counter()
-    with ray_workers(shard_recipes(problem.ensemble, problem.costs, array_parts(X[:200], 2))) as workers:
-        start = time.perf_counter() - began
-        sharded = joined(problem.__class__.build(problem.ensemble, problem.errors, X[:200], problem.costs), workers)
+def worker_constants(problem: PruningProblem, rows: int, repeats: int) -> dict[str, float]:
+    """Of two workers that have half of the rows each; seconds of a pass where one works, and where both do."""
+    X = hepmass_like.events(100_000, 2)[0]
+    routing = min(seconds(lambda: route(problem.ensemble, X), 3, time.process_time)) / len(X) / problem.ensemble.n_trees
+    empty = _shards(problem, 1000)
+    with ray_workers(empty) as workers:
+        joined(problem, workers)
+        process = memory_of(workers.processes[0])[0]
+    with ray_workers(_shards(problem, rows)) as workers:
+        sharded = joined(problem, workers)
         with ThreadPoolExecutor(1) as pool:
-            run = DriverRun(sharded, sharded_whole(sharded, Fraction(1, 10**6)), "smallest", None, pool)
-            nothing = least(repeats, lambda: workers.ask("levels", np.zeros(run.left.nodes.size, dtype=np.int32), 5))
-            exchange = least(repeats, lambda: workers.ask("charges", run.score))
-        alone = workers.recipes[0]()
-        alone.join(Fraction(1))
-        alone.price(run.whole.item_price, problem.ensemble.is_split)
-        nodes = np.random.default_rng(0).standard_normal(alone.left.nodes.size).astype(np.float32)
-        work = least(repeats, lambda: alone.charges(nodes))
+            run = DriverRun(sharded, sharded_whole(sharded, Fraction(repr(lam_of(problem, rows)))), "smallest", None, pool)
+            arcs, score = run.n_arcs / len(workers), workers.share((run.score,))[0]
+            alone = workers.wait(workers.submit(0, "seconds_of", ("charges", score)))
+            both = max(workers.ask("seconds_of", "charges", run.score))
+            # in some level set each: a pass over all arcs, which is the dearest case
+            level = np.random.default_rng(0).integers(1, 6, run.left.nodes.size, dtype=np.int32)
+            check = max(workers.ask("seconds_of", "whole_charges", run.score))
+            check += max(workers.ask("seconds_of", "levels", level, 5))
+            rounds = least(run.round, max(3, repeats // 10))
+        memory = [memory_of(p) for p in workers.processes]
     return {
-        "Ray and two workers start, s": start,
-        "a round of two workers, ms": 1e3 * exchange,
-        "of it work, ms": 1e3 * work,
-        "a check's sums, ms": 1e3 * nothing,
-        "splits in that round": float(run.left.nodes.size),
+        "route": routing,
+        "process": float(process),
+        "open splits": float(run.left.nodes.size),
+        "arcs a row": arcs * len(workers) / rows,
+        "arc, one of two works": alone / arcs,
+        "arc": both / arcs,
+        "checks": check / both,
+        "a round, s": rounds,
+        "memory": float(max(m[0] for m in memory)),
+        "peak memory": float(max(m[1] for m in memory)),
     }
 
 
-def answers(problem: PruningProblem, X: np.ndarray, *, with_ray: bool) -> dict[str, float]:
-    """Seconds to the exact optimum, in one place, in two parts in one process, and on two Ray workers: the same answer."""
-    lam = lam_of(problem)
-    recipes = shard_recipes(problem.ensemble, problem.costs, array_parts(X, 2))
-    pm.price_sharing(problem, lam, rounds=3, small_core=0)
-    seconds, local = best_of(1, lambda: pm.price_sharing(problem, lam))
-    found = {"price_sharing, s": seconds, "rounds": local.stats["iterations"]}
-    kinds: dict[str, Callable[[], Workers]] = {"two parts, one process": lambda: LocalWorkers(recipes)}
-    if with_ray:
-        kinds["two Ray workers"] = lambda: ray_workers(recipes)
-    for name, kind in kinds.items():
-        with kind() as workers:
-            sharded = joined(problem, workers)
-            found[f"{name}, s"], sharing = best_of(1, lambda s=sharded: sharded_price_sharing(s, lam))  # type: ignore[misc]
-            solution = sharing.on(problem)
-            assert solution.value == local.value
-            assert solution.bound == local.bound
-            assert (sharing.kept == local.pruning.kept).all()  # type: ignore[union-attr]
-    return found
+def _shards(problem: PruningProblem, rows: int) -> list[Any]:
+    sources = [Events(rows // 2, seed) for seed in (1, 2)]
+    return [partial(Timed, recipe) for recipe in shard_recipes(problem.ensemble, problem.costs, sources)]
 
 
-def extrapolate(shard: dict[str, float], latency: float) -> list[tuple[str, str]]:
-    """10^9 rows on 100 workers, from the constants."""
-    part, splits = ROWS / WORKERS, FULL_SIZE["splits"]
-    blocks = math.ceil(part / 2**16)
-    memory = {
-        "routing": part * FULL_SIZE["trees"] * shard["bytes a row and tree"],
-        "ranges in blocks": blocks * 2 * splits * shard["bytes a node and block"],
-        "paid purchases": part * FULL_SIZE["features"],
+def whole_run(problem: PruningProblem, rows: int) -> dict[str, float]:
+    """Seconds, rounds and checks of two Ray workers from their start to a certified gap."""
+    began = time.perf_counter()
+    with ray_workers(shard_recipes(problem.ensemble, problem.costs, [Events(rows // 2, seed) for seed in (1, 2)])) as workers:
+        sharded = joined(problem, workers)
+        started = time.perf_counter()
+        found = sharded_price_sharing(sharded, lam_of(problem, rows), gap=GAP)
+    return {
+        "start, s": started - began,
+        "to the gap, s": found.stats["seconds"],
+        "rounds": found.stats["iterations"],
+        "checks": found.stats["checks"],
+        "relative gap": found.relative_gap,
+        "workers lost": found.stats["workers_lost"],
     }
-    table = part * FULL_SIZE["features"] * 4
-    work = part * FULL_SIZE["arcs a row"] * shard["ns an arc and round, one thread"] * 1e-9
-    each = 12 * splits / NETWORK + splits * shard["adding charges, ns a split and worker"] * 1e-9 + latency
-    fixed = splits * shard["tree pass, ns a split"] * 1e-9
-    total = (work + WORKERS * each + fixed) * (ROUNDS + CHECKS * shard["a check in rounds"])
-    stops = math.sqrt(work * WORKERS / each)
-    lines = [(f"memory a worker, {name}", f"{size / 1e9:.2f} GB") for name, size in memory.items()]
-    return [
-        *lines,
-        ("memory a worker in all", f"{sum(memory.values()) / 1e9:.2f} GB (and {table / 1e9:.2f} GB while its rows are routed)"),
-        ("bytes a round, driver to and from all workers", f"{12 * splits * WORKERS / 1e6:.0f} MB"),
-        ("a worker's pass, one core", f"{work:.1f} s"),
-        ("the driver for all workers: network, adding, latency", f"{WORKERS * each:.2f} s"),
-        ("the driver's tree pass", f"{fixed * 1e3:.1f} ms"),
-        (f"{ROUNDS} rounds and {CHECKS} checks", f"{total / 60:.0f} min"),
-        (
-            "workers beyond which a round gets no shorter",
-            f"{stops:.0f}, at {work * WORKERS / stops + stops * each + fixed:.1f} s a round",
-        ),
-    ]
+
+
+def constants_of(
+    empty: dict[int, float], lengths: Sequence[Exchange], worker: dict[str, float], driver: dict[str, float], network: float
+) -> Constants:
+    """Of the estimate: calls by a line through all numbers of workers; bytes at the length nearest to the forest's."""
+    call, at_zero = np.polyfit(list(empty), list(empty.values()), 1)
+    near = min(lengths, key=lambda e: abs(math.log(e.n / HEPMASS.splits)))
+    return Constants(
+        arc=worker["arc"],
+        checks=worker["checks"],
+        route=worker["route"],
+        empty=max(0.0, float(at_zero)),
+        call=float(call),
+        out=max(0.0, near.out - empty[2]) / (2 * 4 * near.n),
+        into=max(0.0, near.into - empty[2]) / (2 * 8 * near.n),
+        adding=driver["adding"],
+        tree=driver["tree"],
+        process=worker["process"],
+        network=network,
+    )
+
+
+def report(told: dict[str, Any], constants: Constants, shape: Shape, rows: int) -> None:
+    """All of it as tables."""
+    print("\n| workers | round without data, ms |\n| ---: | ---: |")
+    for n, value in told["empty"].items():
+        print(f"| {n} | {1e3 * value:.3g} |")
+    print("\n| numbers | scores to two workers, ms | charges from two workers, ms | ns a byte out | ns a byte in |")
+    print("| ---: | ---: | ---: | ---: | ---: |")
+    for e in told["exchanges"]:
+        out, into = (1e9 * (t - told["empty"][2]) / (2 * b * e["n"]) for t, b in ((e["out"], 4), (e["into"], 8)))
+        print(f"| {e['n']:,} | {1e3 * e['out']:.3g} | {1e3 * e['into']:.3g} | {out:.2f} | {into:.2f} |")
+    print("\n| | |\n| --- | ---: |")
+    for name, value in {**told["worker"], **told["driver"]}.items():
+        print(f"| {name} | {_plain(value)} |")
+    here = replace(constants, network=math.inf)
+    e = cluster_estimate(rows, 2, here, replace(shape, arcs=told["worker"]["arcs a row"]))
+    print(f"\n{rows:,} rows on two workers here, measured and estimated:\n\n| | measured | estimated |\n| --- | ---: | ---: |")
+    run = told["run"]
+    mb = {k: f"{told['worker'][k] / 1e6:,.0f}" for k in ("memory", "peak memory")}
+    print(f"| a round, s | {told['worker']['a round, s']:.3g} | {e.round:.3g} |")
+    print(f"| memory of a worker, MB | {mb['memory']} | {e.memory / 1e6:,.0f} |")
+    print(f"| its peak, reading its rows included, MB | {mb['peak memory']} | {e.reading / 1e6:,.0f} |")
+    full = int(run["rounds"]) * e.round + int(run["checks"]) * e.check
+    print(f"| to a gap of {run['relative gap']:.1g}: {run['rounds']:.0f} rounds, s | {run['to the gap, s']:.3g} | {full:.3g} |")
+    for name, cases in (("Strong scaling", STRONG), ("Weak scaling", WEAK)):
+        print(f"\n{name}, {ROUNDS} rounds and {CHECKS} checks; nothing of it was run:\n")
+        print(scaling_table(cases, constants, ROUNDS, CHECKS, shape))
+    print(f"\nW* at 10^9 rows: {cluster_estimate(1e9, 100, constants, shape).balance:,.0f} workers")
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def measure(
+    forest: Any, rows: int, repeats: int, network: float, lengths: Sequence[int] = LENGTHS, keep: Path | None = None
+) -> dict[str, Any]:
+    """All constants, and the run; kept after each step."""
+    problem = problem_on(forest, 1000)
+    told: dict[str, Any] = {"command": f"python -m benchmarks.cluster --rows {rows} --repeats {repeats}", "rows": rows}
+    told |= {"machine": f"{machine()}, ray {ray_package().__version__}", "load": {}}
+
+    def add(name: str, figures: Any) -> None:
+        told[name] = figures
+        told["load"][name] = round(os.getloadavg()[0], 1)
+        print(f"{name} measured, load {told['load'][name]}", file=sys.stderr, flush=True)
+        if keep is not None:
+            keep.write_text(json.dumps(told, indent=1) + "\n")
+
+    add("driver", driver_constants(problem, repeats))
+    add("empty", empty_rounds((1, 2, 4, 8), 20 * repeats))
+    lines = exchanges(lengths, repeats)
+    add("exchanges", [asdict(e) for e in lines])
+    add("worker", worker_constants(problem, rows, repeats))
+    constants = constants_of(told["empty"], lines, told["worker"], told["driver"], network)
+    add("constants", asdict(constants))
+    add("run", whole_run(problem, rows))
+    n = problem.ensemble
+    shape = Shape(n.n_trees, n.n_splits, n.n_nodes, problem.costs.n_items, n.n_features, told["worker"]["arcs a row"])
+    print(told["machine"], f"load average {max(told['load'].values())}", sep="\n")
+    report(told, constants, shape, rows)
+    return told
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Price sharing on a cluster.")
-    parser.add_argument("--rows", type=int, default=200_000)
-    parser.add_argument("--trees", type=int, default=10)
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--no-ray", action="store_true")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=30)
+    parser.add_argument("--network", type=float, default=10.0, help="Gbit/s at the driver, assumed for the tables")
+    parser.add_argument("--forests", type=Path)
+    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    problem, X = instance(args.rows, args.trees)
-    print(f"{problem}\n{machine()}\n")
-    shard = shard_constants(problem, X, args.repeats)
-    ray = {} if args.no_ray else ray_constants(problem, X, args.repeats)
-    both = answers(problem, X, with_ray=not args.no_ray)
-    print("| | |\n| --- | ---: |")
-    for name, value in {**shard, **ray, **both}.items():
-        print(f"| {name} | {value:,.4g} |")
-    latency = 1e-3 * (ray["a round of two workers, ms"] - ray["of it work, ms"]) / 2 if ray else 1e-3
-    print(
-        f"\n{ROWS:.0e} rows on {WORKERS} workers, {FULL_SIZE['splits']:,} splits; nothing of it was run:\n\n| | |\n| --- | ---: |"
-    )
-    for name, text in extrapolate(shard, latency):
-        print(f"| {name} | {text} |")
+    with tempfile.TemporaryDirectory() as folder:
+        shape = scale.SHAPES["hepmass"]
+        file = (args.forests or Path(folder)) / scale.forest_file("hepmass", shape)
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            scale.grow(shape, file)
+        forest = joblib.load(file)
+    ray = ray_package()
+    connect(ray, "local")
+    try:
+        measure(forest, args.rows, args.repeats, args.network * 1e9 / 8, keep=args.out)
+    finally:
+        ray.shutdown()
 
 
 if __name__ == "__main__":

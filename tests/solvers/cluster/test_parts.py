@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import socket
 import sys
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from solvers.cluster import (
     sharded_price_sharing,
     tree_recipes,
 )
+from solvers.cluster.ray_workers import connect
 from solvers.column_generation import decompose
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.pricing import TreePricing
@@ -183,6 +186,51 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"prunemodels\[ray\]"):
         ray_workers(tree_recipes(instance("iris"), 1))
+
+
+class _NoRay:
+    """Ray, as far as it is needed to connect."""
+
+    def __init__(self, connected: str | None = None, error: Exception | None = None) -> None:
+        self.connected, self.error, self.asked = connected, error, ""
+
+    def is_initialized(self) -> bool:
+        return self.connected is not None
+
+    def get_runtime_context(self) -> Any:
+        return SimpleNamespace(gcs_address=self.connected)
+
+    def init(self, *, address: str, **_: Any) -> None:
+        self.asked = address
+        if self.error is not None:
+            raise self.error
+
+
+def test_which_cluster_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connected one, the one named, that of RAY_ADDRESS, one of its own, in this order; none that Ray would find itself."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    own = _NoRay()
+    assert connect(own, None)
+    assert own.asked == "local"
+    assert connect(own, "auto")
+    assert own.asked == "auto"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        here = f"127.0.0.1:{server.getsockname()[1]}"
+        monkeypatch.setenv("RAY_ADDRESS", here)
+        for address in (None, here):
+            assert connect(own, address)
+            assert own.asked == here
+    for address in (None, here, "ray://127.0.0.1:none", "nonsense"):
+        with pytest.raises(
+            InvalidInputError, match=rf"address is '{address or here}', where no cluster answers .*ray start --head"
+        ):
+            connect(own, address)
+    for address in (None, "auto", "a:1"):
+        assert not connect(_NoRay("a:1"), address)
+    with pytest.raises(InvalidInputError, match="address is 'b:1', but Ray is connected to a:1"):
+        connect(_NoRay("a:1"), "b:1")
+    with pytest.raises(InvalidInputError, match=r"address is 'auto', where no cluster is to be had \(none runs\)"):
+        connect(_NoRay(error=ConnectionError("none runs")), "auto")
 
 
 def test_parts_travel() -> None:
