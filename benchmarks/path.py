@@ -110,7 +110,9 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
     whole, path = best_of(repeats, lambda: pm.pruning_path(problem))
     bare, _ = best_of(repeats, lambda: pm.pruning_path(problem, certificate=False))
     cuts_only, cuts_path = best_of(repeats, lambda: pm.pruning_path(problem, guess=False))
-    unmerged, plain_path = best_of(repeats, lambda: pm.pruning_path(problem, certificate=False, merge=False, guess=False))
+    unmerged, plain_path = best_of(
+        repeats, lambda: pm.pruning_path(problem, certificate=False, merge=False, guess=False, warm=False)
+    )
     for other in (cuts_path, plain_path):
         assert other.breakpoints == path.breakpoints
         assert np.array_equal(other.level, path.level)

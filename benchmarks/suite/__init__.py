@@ -1,0 +1,1 @@
+"""One command for everything that compares: ratios, each pair measured in one run, beside the prototype's figures."""

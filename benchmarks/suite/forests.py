@@ -1,0 +1,75 @@
+"""BP16's forests, grown once in a process of their own and kept in a folder, and the instances made of them."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import joblib
+
+import prunemodels as pm
+from benchmarks.apart import train
+from benchmarks.instances import shipped
+from benchmarks.suite.children import run_child
+from benchmarks.suite.study import Setting
+from prunemodels.outputs import OutputFiles
+
+TITLES = {"miniboone": "MiniBooNE", "covtype426k": "Covertype"}
+
+SMALL = {"miniboone": "breast_cancer", "covtype426k": "digits"}
+"""What stands for them in a quick run."""
+
+
+def forest_file(data: str, folder: Path) -> Path:
+    """Where the forest of a data set is kept; another scikit-learn may grow another one."""
+    return folder / f"forest-{data}-sklearn-{version('scikit-learn')}.joblib"
+
+
+def grow(data: str, folder: Path) -> None:
+    """Grow a forest and keep it, whole or not at all."""
+    with OutputFiles() as outputs:
+        train(data, 0, outputs.aside(forest_file(data, folder)))
+
+
+def grow_apart(data: str, folder: Path) -> None:
+    """`grow` in another process, unless it was done before.
+
+    Raises
+    ------
+    CalledProcessError
+        where it fails.
+    """
+    if forest_file(data, folder).exists():
+        return
+    print(f"growing the forest on {TITLES[data]}", file=sys.stderr, flush=True)
+    run_child(["-m", "benchmarks.suite.forests", data, str(folder)])
+
+
+def main(data: str, folder: str) -> int:
+    """What the other process does; its status."""
+    try:
+        grow(data, Path(folder))
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def instance(data: str, setting: Setting, rows: int | None = None) -> tuple[str, pm.PruningProblem]:
+    """Name and problem: the forest on `data` with unit prices, or a small one of scikit-learn's data with ``--quick``.
+
+    Parameters
+    ----------
+    rows
+        cost rows, the first of the cost sample; None: all.
+    """
+    if setting.quick:
+        problem = shipped(SMALL[data], trees=10, rows=100 if rows is None else rows)
+        return f"{SMALL[data].replace('_', ' ')}, {problem.n_rows} rows", problem
+    forest, X = joblib.load(forest_file(data, setting.folder))
+    problem = pm.problem_from_forest(forest, X[:rows], costs=1)
+    return f"{TITLES[data]}, {problem.n_rows:,} rows", problem
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""The raw OR-Tools call: one cut of the explicit network, nothing folded, merged or proven.
+
+    source -> h: profit_h where > 0     h -> sink: -profit_h where < 0     h -> parent(h), h -> (m, i): unlimited
+    (m, i) -> sink: lambda omega_i c_m / N                                                                              (1)
+
+The arrays of (1) are made outside the clock; inside are adding the arcs, solving, and reading the source side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.graph.python import max_flow
+
+from formulations import PruningProblem, SolverFailedError
+from formulations.cost_items import exact
+from solvers.scaling import scale
+
+
+def raw_cut(problem: PruningProblem, lam: float | Fraction) -> Callable[[], NDArray[np.bool_]]:
+    """A function that cuts, and returns the splits on the source side: bool, shape (n,), the smallest optimal pruning."""
+    tail, head, capacity, source, sink = network(problem, exact(lam, "lam"))
+
+    def cut() -> NDArray[np.bool_]:
+        flow = max_flow.SimpleMaxFlow()
+        flow.add_arcs_with_capacity(tail, head, capacity)
+        status = flow.solve(source, sink)
+        if status != flow.OPTIMAL:
+            raise SolverFailedError(f"OR-Tools' maximum flow ended with {status} on {tail.size} arcs")
+        kept = np.zeros(sink + 1, dtype=bool)
+        kept[flow.get_source_side_min_cut()] = True
+        return kept[: problem.ensemble.n_nodes]
+
+    return cut
+
+
+def network(problem: PruningProblem, lam: Fraction) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], int, int]:
+    """The arcs of (1) as tails, heads and capacities; source and sink. Nodes are numbered as the ensemble's, then purchases."""
+    scaled, arcs, splits = scale(problem, lam), problem.usage_arcs(), problem.splits
+    profit, parent = scaled.profit[splits], problem.ensemble.parent[splits]
+    bought, place = np.unique(arcs.head, return_inverse=True)
+    purchase = (problem.ensemble.n_nodes + np.arange(bought.size)).astype(np.int32)
+    source = problem.ensemble.n_nodes + bought.size
+    sink = source + 1
+    unlimited = int(np.maximum(profit, 0).sum()) + 1
+    parts: list[tuple[NDArray[np.int32] | int, NDArray[np.int32] | int, NDArray[np.int64] | int]] = [
+        (arcs.tail, purchase[place], unlimited),
+        (source, splits[profit > 0], profit[profit > 0]),
+        (splits[profit < 0], sink, -profit[profit < 0]),
+        (splits[parent >= 0], parent[parent >= 0], unlimited),
+        (purchase, sink, scaled.price[bought]),
+    ]
+    together = [np.broadcast_arrays(*part) for part in parts]
+    tail, head, capacity = (np.concatenate([part[k] for part in together]) for k in range(3))
+    return tail.astype(np.int32), head.astype(np.int32), capacity.astype(np.int64), source, sink

@@ -1,0 +1,129 @@
+"""Run studies: what is complete is not run again, what lacks its data is left out by name, each runs in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.suite.children import run_child
+from benchmarks.suite.forests import grow_apart
+from benchmarks.suite.origin import Origin, origin
+from benchmarks.suite.results import BUSY, Result, file_of, read_result, write_result
+from benchmarks.suite.study import Setting, Study
+from formulations.errors import BrokenFileError, PruneModelsError
+from prunemodels.datasets import FOLDER_VARIABLE, find_dataset
+
+FULL, QUICK = (3, 60.0), (3, 2.0)
+"""Repeats and seconds, as of `benchmarks.suite.alternating.alternate`."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Folders: of results, and of forests."""
+
+    out: Path
+    work: Path
+
+
+def run(studies: Sequence[Study], places: Places, *, quick: bool = False, again: bool = False) -> list[str]:
+    """Run all of them; what went wrong, a line each.
+
+    A failed study leaves the others alone. Quick ones run in this process.
+    """
+    here, wrong = origin(), []
+    for study in studies:
+        lacking = missing_data(study, quick=quick)
+        if lacking:
+            wrong.append(f"{study.name} is left out: {lacking}")
+        elif not again and complete(study, places.out, here, quick=quick):
+            _say(f"{study.name} is complete for this code, machine and versions; --again measures it again")
+        else:
+            _say(f"{study.name}: {study.title}")
+            wrong += _one(study, places, quick=quick)
+    return wrong
+
+
+def _one(study: Study, places: Places, *, quick: bool) -> list[str]:
+    try:
+        if quick:
+            measure(study, places, quick=True)
+        else:
+            for data in study.forests:
+                grow_apart(data, places.work)
+            command = ["--here", study.name, "--out", str(places.out), "--work", str(places.work)]
+            run_child(["-m", "benchmarks", *command])
+    except subprocess.CalledProcessError as error:
+        return [f"{study.name} failed with status {error.returncode}; see above"]
+    except KeyboardInterrupt:  # an interrupted solve is one of the package's errors too
+        raise
+    except PruneModelsError as error:
+        return [f"{study.name} failed: {error}"]
+    return []
+
+
+def measure(study: Study, places: Places, *, quick: bool = False) -> Path:
+    """Measure one study in this process and keep its result."""
+    here, load = origin(), busy()
+    if load > BUSY:
+        _say(f"{load:.1f} other processes are running: quote ratios, not seconds")
+    begun = time.perf_counter()
+    repeats, limit = QUICK if quick else FULL
+    rows, figures = study.measure(Setting(places.work, quick, repeats, limit))
+    result = Result(
+        study=study.name,
+        title=study.title,
+        quick=quick,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=f"python -m benchmarks --only {study.name}{' --quick' * quick}{' --scale' * study.scale}",
+        origin=here,
+        load=load,
+        seconds=time.perf_counter() - begun,
+        rows=rows,
+        figures=figures,
+    )
+    return write_result(result, places.out)
+
+
+def complete(study: Study, out: Path, here: Origin, *, quick: bool) -> bool:
+    """Whether the study's result is there, of the same code, machine and versions; one that cannot be read is not."""
+    file = file_of(study.name, out)
+    if not file.exists():
+        return False
+    try:
+        result = read_result(file)
+    except BrokenFileError as error:
+        _say(f"{error}")
+        return False
+    return result.quick == quick and result.origin.same(here)
+
+
+def missing_data(study: Study, *, quick: bool) -> str:
+    """What of its data is absent, and the variable that says where it is looked for; empty: nothing."""
+    absent = []
+    for data in () if quick else study.data:
+        try:
+            find_dataset(data)
+        except BrokenFileError:
+            absent.append(data)
+    if not absent:
+        return ""
+    where = f"in the folder that the environment variable {FOLDER_VARIABLE} names"
+    return f"there is no {', '.join(absent)} {where}; --quick needs no data"
+
+
+def busy() -> float:
+    """Processes that run on the machine, a mean over the last minute; -1 where that is not known."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return -1.0
+
+
+def _say(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)

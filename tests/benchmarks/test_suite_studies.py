@@ -1,0 +1,380 @@
+"""The benchmark suite: what is measured, how, and that the pairs do the same work."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from benchmarks.instances import shipped
+from benchmarks.price_sharing import LAMBDAS
+from benchmarks.suite import alternating, command, raw_cut
+from benchmarks.suite.alternating import Measured, alternate
+from benchmarks.suite.forests import forest_file, instance
+from benchmarks.suite.results import Result, read_folder
+from benchmarks.suite.studies import STUDIES, cuts, decompositions, linear_programs, paths, scale
+from benchmarks.suite.study import Row, Setting
+from formulations.papers import two_trees
+from solvers import min_cut, primal_dual
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_collections() -> Iterator[None]:
+    """A full collection between rounds takes a quarter of a second, the work here milliseconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alternating.gc, "collect", lambda: 0)
+        yield
+
+
+class Clock:
+    """Tells what the work takes, and nothing else."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def work(self, log: list[str], name: str, *seconds: float) -> Any:
+        """A piece of work whose runs take these seconds, the last one for ever; answers how often it ran."""
+        left = list(seconds)
+        runs = iter(range(10**6))
+
+        def run() -> int:
+            log.append(name)
+            self.now += left.pop(0) if len(left) > 1 else left[0]
+            return next(runs)
+
+        return run
+
+
+def test_work_is_done_in_turns_and_the_first_round_warms_up() -> None:
+    """A B A B A B: least seconds of each, their ratio, and its spread over the rounds; the round before does not count."""
+    clock, log = Clock(), list[str]()
+    works = {"a": clock.work(log, "a", 90.0, 3.0, 2.0, 4.0), "b": clock.work(log, "b", 1.0, 10.0, 8.0, 4.0)}
+    found = alternate(works, repeats=3, limit=1000.0, clock=clock)
+    assert "".join(log) == "abababab"
+    assert found.seconds == {"a": (3.0, 2.0, 4.0), "b": (10.0, 8.0, 4.0)}
+    assert found.answer == {"a": 3, "b": 3}
+    told = found.ratio("a", "b")
+    assert (told.seconds_a, told.seconds_b, told.ratio) == (2.0, 4.0, 0.5)
+    assert (told.low, told.high, told.runs) == (0.25, 1.0, 3)  # 2/8 and 4/4
+    assert found.ratio("b", "a").ratio == 2.0
+    row = Row.of("here", found, "a", "b", "said")
+    assert row == Row("here", "a", "b", 2.0, 4.0, 0.5, 0.25, 1.0, 3, "said")
+    assert row.key == ("here", "a", "b")
+
+
+@pytest.mark.parametrize(("limit", "rounds"), [(0.0, 1), (5.0, 1), (5.1, 2), (10.1, 3), (99.0, 3)])
+def test_no_round_begins_past_the_limit(limit: float, rounds: int) -> None:
+    """A round takes 5 s: a single round counts itself, of more the first does not."""
+    clock, log = Clock(), list[str]()
+    works = {"a": clock.work(log, "a", 2.0), "b": clock.work(log, "b", 3.0)}
+    found = alternate(works, repeats=2, limit=limit, clock=clock)
+    assert len(log) == 2 * rounds
+    assert found.ratio("a", "b").runs == max(1, rounds - 1)
+
+
+def test_short_work_is_run_several_times_in_a_round() -> None:
+    """The least of its runs counts; after a tenth of a second, or seven runs, it is the other one's turn."""
+    clock, log = Clock(), list[str]()
+    works = {
+        "a": clock.work(log, "a", 0.005, 0.003, 0.009),
+        "b": clock.work(log, "b", 0.06),
+        "c": clock.work(log, "c", 0.1),
+    }
+    found = alternate(works, repeats=1, limit=0.0, clock=clock)
+    assert "".join(log) == "aaaaaaabbc"
+    assert found.ratio("a", "b").seconds_a == pytest.approx(0.003)
+    assert found.answer["a"] == 6
+    # the limit is on all runs: 7 of 9 ms, 2 of 60 ms and 1 of 0.1 s, some 0.27 s a round
+    assert len(alternate(works, repeats=3, limit=0.25, clock=clock).seconds["a"]) == 1
+    assert len(alternate(works, repeats=3, limit=0.3, clock=clock).seconds["a"]) == 1
+    assert len(alternate(works, repeats=3, limit=0.6, clock=clock).seconds["a"]) == 2
+
+
+def test_the_ratio_lies_within_its_spread() -> None:
+    """Least over least is never outside the ratios of single rounds, whatever the noise."""
+    noise = np.random.default_rng(0).lognormal(size=(200, 2, 3))
+    for a, b in noise:
+        told = Measured({"a": tuple(a), "b": tuple(b)}, {}).ratio("a", "b")
+        assert told.low * (1 - 1e-9) <= told.ratio <= told.high * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("lam", [Fraction(0), Fraction(1, 1000), Fraction(1, 50), Fraction(1, 3)])
+def test_the_raw_cut_finds_the_smallest_optimum(lam: Any) -> None:
+    """The explicit network, nothing folded, has the same smallest minimum cut as the package's, also where items cost nothing."""
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(4, random_state=0).fit(X, y)
+    dear_splits = pm.problem_from_forest(forest, X, costs=1, evaluation_cost=5.0)  # profits below 0
+    for problem in (two_trees(), shipped("iris", trees=4, rows=40), shipped("diabetes", trees=3, rows=20), dear_splits):
+        best = pm.min_cut(problem, lam)
+        assert best.pruning is not None
+        np.testing.assert_array_equal(raw_cut.raw_cut(problem, lam)(), best.pruning.kept)
+
+
+def test_the_raw_network_is_the_whole_one() -> None:
+    """One arc for every usage arc, every split below another, every gain and every purchase; the only sink is the last node."""
+    problem = two_trees()
+    tail, head, capacity, source, sink = raw_cut.network(problem, Fraction(1, 10))
+    arcs, splits = problem.usage_arcs(), problem.splits
+    bought = np.unique(arcs.head).size
+    below = int((problem.ensemble.parent[splits] >= 0).sum())
+    gains = int((tail == source).sum() + ((head == sink) & (tail < problem.ensemble.n_nodes)).sum())
+    assert tail.size == arcs.tail.size + below + bought + gains
+    assert gains <= splits.size
+    assert (source, sink) == (problem.ensemble.n_nodes + bought, problem.ensemble.n_nodes + bought + 1)
+    assert not (tail == sink).any()
+    assert not (head == source).any()
+    assert (capacity >= 0).all()
+    # unlimited: more than all gains together
+    unlimited = capacity[(tail < problem.ensemble.n_nodes) & (head < source)]
+    assert (unlimited > capacity[tail == source].sum()).all()
+
+
+def test_the_raw_cut_says_when_ortools_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A status other than OPTIMAL is no answer."""
+
+    class Failing(raw_cut.max_flow.SimpleMaxFlow):  # type: ignore[misc]
+        def solve(self, source: int, sink: int) -> str:
+            return "POSSIBLE_OVERFLOW"
+
+    monkeypatch.setattr(raw_cut.max_flow, "SimpleMaxFlow", Failing)
+    with pytest.raises(pm.SolverFailedError, match="POSSIBLE_OVERFLOW"):
+        raw_cut.raw_cut(two_trees(), 0.1)()
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
+    """All quick studies, run once through the command, without a data folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRUNEMODELS_DATA", "/nowhere")
+        patch.setattr("benchmarks.suite.running.QUICK", (1, 0.0))
+        out = tmp_path_factory.mktemp("results")
+        assert command.main(["--quick", "--out", str(out)]) == 0
+    return read_folder(out)
+
+
+def test_a_quick_run_has_every_study_but_those_of_scale(quick: dict[str, Result]) -> None:
+    """Each wrote a result with ratios that are seconds over seconds, on data that need no folder."""
+    assert set(quick) == {name for name, study in STUDIES.items() if not study.scale}
+    for result in quick.values():
+        assert result.quick
+        assert result.rows
+        for row in result.rows:
+            assert row.ratio == pytest.approx(row.seconds_a / row.seconds_b, rel=2e-3)
+            assert row.low <= row.ratio <= row.high
+            assert row.runs == 1
+            assert row.design == ""
+        assert len({row.key for row in result.rows}) == len(result.rows)
+        assert len({figure.key for figure in result.figures}) == len(result.figures)
+        assert not any(figure.design for figure in result.figures)
+
+
+def test_each_study_sets_against_what_it_should(quick: dict[str, Result]) -> None:
+    """The pairs of every study, in this order on every instance."""
+    pairs = {name: [(row.a, row.b) for row in result.rows] for name, result in quick.items()}
+    one_lambda = [("min_cut", "raw cut"), ("price_sharing", "raw cut"), ("100 rounds, nothing fixed", "raw cut")]
+    one_lambda += [("price_sharing", "min_cut")]
+    assert pairs["cuts-miniboone"] == pairs["cuts-covertype"] == 2 * one_lambda
+    path = [("path", "plain divide and conquer"), ("path", "min_cut"), ("path", "raw cut")]
+    assert pairs["path-miniboone"] == pairs["path-covertype"] == path
+    for solver in ("highs", "pdlp"):
+        against = [(ours, f"{solver}_{form}") for form in ("ip3", "closure") for ours in ("min_cut", "price_sharing")]
+        assert pairs[f"lp-{solver}"] == 2 * against
+    assert pairs["decomposition-primal-dual"] == 2 * [("price_sharing", "primal_dual")]
+    ours = "dantzig_wolfe, ours"
+    assert pairs["decomposition-dantzig-wolfe"] == [(ours, "dantzig_wolfe, plain"), ("min_cut", ours)]
+
+
+def test_figures_say_what_was_proven(quick: dict[str, Result]) -> None:
+    """Exact engines end with gap 0, first-order ones within what counts, and the path's breakpoints are those of the path."""
+    found = {figure.key: figure.value for result in quick.values() for figure in result.figures}
+    small = Setting(Path("nowhere"), quick=True)
+    name, problem = instance("miniboone", small)
+    assert found[name, "breakpoints"] == len(pm.pruning_path(problem))
+    assert found[name, "usage arcs"] == problem.n_usage_arcs
+    assert found[f"{name}, 30 % of the cost", "relative gap after 300 rounds, nothing fixed"] < 1e-3  # type: ignore[operator]
+    assert found["breast cancer, 40 rows", "relative gap of highs_ip3"] == pytest.approx(0, abs=1e-9)
+    assert found["iris, 5 trees, lambda' = 1", "relative gap of dantzig_wolfe, ours"] == pytest.approx(0, abs=1e-6)
+    assert instance("covtype426k", small)[0] == "digits, 100 rows"
+
+
+def test_a_real_instance_is_the_kept_forest(tmp_path: Path) -> None:
+    """What was grown before is read back, with the first cost rows where fewer are asked for, and unit prices."""
+    X, y = load_iris(return_X_y=True)
+    joblib.dump((RandomForestClassifier(3, random_state=0).fit(X, y), X), forest_file("miniboone", tmp_path))
+    name, problem = instance("miniboone", Setting(tmp_path))
+    assert (name, problem.n_rows, problem.ensemble.n_trees) == ("MiniBooNE, 150 rows", 150, 3)
+    assert instance("miniboone", Setting(tmp_path), 20)[1].n_rows == 20
+    # lambda' = 1: an error of one example for a purchase of one; here N = W_t, so lam = 1 / T
+    labels = cuts.lambdas("miniboone", problem, Setting(tmp_path))
+    assert [label for label, _, _ in labels] == ["lambda' = 0.05", "lambda' = 0.2", "lambda' = 0.5", "lambda' = 1"]
+    assert [lam for _, lam, _ in labels] == [Fraction(1, 60), Fraction(1, 15), Fraction(1, 6), Fraction(1, 3)]
+    assert Setting(tmp_path).said("10.6 s") == "10.6 s"
+
+
+def test_rounds_alone_have_true_gaps_that_close() -> None:
+    """Nothing is fixed, so that all splits take part to the end; the bound is never below the optimum's gain."""
+    problem = shipped("breast_cancer", trees=15, rows=80)
+    lam: Any = pm.pruning_path(problem).breakpoints[24]
+    _, gaps = cuts.averaged(problem, lam, (25, 100, 300))
+    assert 1e-2 > gaps[0] > gaps[1] > gaps[2] > 0
+    with ThreadPoolExecutor(1) as pool:
+        run = cuts.Unfixed(cuts.whole(problem, lam), "smallest", None, pool)
+        n_open = run.left.nodes.size
+        for k in range(1, 101):
+            run.round()
+            if k % 25 == 0:
+                run.check()
+    assert run.left.nodes.size == n_open > 0
+    roots, best = pm.Pruning.all_roots(problem).error, pm.min_cut(problem, lam)
+    unit = run.whole.unit
+    assert float(run.bound * unit) >= (roots - best.value) * (1 - 1e-12)
+    assert (run.bound - run.best_value) / run.bound == gaps[1]
+    dear = Fraction(10**6)  # nothing is worth its price: no gain, no gap
+    assert cuts.averaged(problem, dear, (25,))[1] == [0.0]
+
+
+def test_design_is_quoted_where_it_measured() -> None:
+    """A gap after 100, 150 and 300 rounds for every lambda' that the suite runs; DESIGN's own figures, spot-checked."""
+    assert set(cuts.GAPS) == {(data, scaled) for data, all_of_it in LAMBDAS.items() for scaled in all_of_it}
+    assert cuts.GAPS["covtype426k", 1.2] == ("6e-4", "1e-4", "2e-6")
+    assert cuts.GAPS["miniboone", 0.2][0] == "2e-7"
+    assert set(decompositions.DATA) <= {setting.data for setting in decompositions.SETTINGS}
+
+
+def _broken(kept: Any) -> Any:
+    """A solver whose pruning is another one."""
+
+    def solve(problem: pm.PruningProblem, lam: Any, **options: Any) -> pm.Solution:
+        solution = min_cut(problem, lam)
+        return replace(
+            solution, pruning=pm.Pruning(problem, np.full_like(problem.ensemble.is_split, kept) & problem.ensemble.is_split)
+        )
+
+    return solve
+
+
+SETTING = Setting(Path("nowhere"), quick=True, repeats=1, limit=0.0)
+
+
+def test_prunings_that_differ_are_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fast wrong answer stops the study, whichever engine gives it."""
+    problem = shipped("iris", trees=3, rows=30)
+    lam = pm.pruning_path(problem).breakpoints[2]
+    for engine in ("min_cut", "price_sharing"):
+        with monkeypatch.context() as patch:
+            patch.setattr(cuts.pm, engine, _broken(kept=True))
+            with pytest.raises(pm.SolverFailedError, match=f"{engine} and the raw cut"):
+                cuts.against_the_raw_cut("here", problem, lam, SETTING)
+
+
+def test_a_path_that_differs_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against plain divide and conquer breakpoints and levels are compared, against both cuts the pruning."""
+    problem = shipped("iris", trees=3, rows=30)
+    path = pm.pruning_path(problem)
+    lam: Any = path.breakpoints[len(path) // 2]
+    cut, raw = pm.min_cut(problem, lam), raw_cut.raw_cut(problem, lam)()
+    answers = {paths.PATH: path, paths.PLAIN: path, "min_cut": cut, paths.RAW: raw}
+    one = dict.fromkeys(answers, (1.0,))
+    paths.check_agreement("here", Measured(one, answers), lam)
+    other = replace(path, level=np.where(path.level == path.level.max(), path.level - 1, path.level).astype(np.int32))
+    fewer = pm.pruning_path(shipped("iris", trees=2, rows=30))
+    for name, wrong, told in (
+        (paths.PLAIN, other, "plain divide and conquer differ"),
+        (paths.PLAIN, fewer, "plain divide and conquer differ"),
+        ("min_cut", _broken(kept=True)(problem, lam), "min_cut differ"),
+        (paths.RAW, ~raw, "raw cut differ"),
+    ):
+        with pytest.raises(pm.SolverFailedError, match=told):
+            paths.check_agreement("here", Measured(one, answers | {name: wrong}), lam)
+
+
+def test_a_solver_that_does_not_end_is_not_tried_on_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no ratio and no gap at that size, and the other one goes on; a wrong value is an error."""
+    tried: list[int] = []
+
+    def slow(problem: pm.PruningProblem, lam: Any, *, time_limit: float = math.inf) -> pm.Solution:
+        tried.append(problem.n_rows)
+        solution = pm.min_cut(problem, lam)
+        return replace(solution, stopped=pm.StopReason.TIME_LIMIT if problem.n_rows > 1 else solution.stopped)
+
+    monkeypatch.setitem(pm.SOLVERS, "highs_ip3", slow)
+    rows, figures = linear_programs.measure_linear_programs("highs", SETTING)
+    assert set(tried) == {1, 20}
+    assert {(row.instance, row.b) for row in rows} == {(f"breast cancer, {n} rows", "highs_closure") for n in (20, 40)}
+    found = {figure.key: figure.value for figure in figures}
+    assert found["breast cancer, 20 rows", "relative gap of highs_ip3"] is None
+    assert ("breast cancer, 40 rows", "relative gap of highs_ip3") not in found
+    assert ("breast cancer, 40 rows", "relative gap of highs_closure") in found
+
+    def wrong(problem: pm.PruningProblem, lam: Any, *, time_limit: float = math.inf) -> pm.Solution:
+        solution = pm.min_cut(problem, lam)
+        return replace(solution, value=solution.value * 0.9, bound=solution.bound * 0.9)
+
+    monkeypatch.setitem(pm.SOLVERS, "highs_ip3", wrong)
+    problem = shipped("iris", trees=3, rows=30)
+    with pytest.raises(pm.SolverFailedError, match="highs_ip3 ends with the value"):
+        linear_programs.against("highs_ip3", "here", problem, Fraction(1, 100), SETTING)
+
+
+def test_a_gap_that_is_not_reached_is_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Algorithm 1 stopped early has figures and no ratio: it would be the ratio of something else."""
+
+    def early(problem: pm.PruningProblem, lam: Any, **options: Any) -> pm.Solution:
+        return primal_dual(problem, lam, **(options | {"iterations": 1, "start": "zeros"}))
+
+    monkeypatch.setattr(decompositions, "primal_dual", early)
+    rows, figures = decompositions.measure_primal_dual(SETTING)
+    assert not rows
+    assert len(figures) == 4
+
+
+def test_a_decomposition_that_claims_too_much_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bound above the optimum, or a value below it, stops the study."""
+    for name, factor in (("bound", 1.01), ("value", 0.99)):
+
+        def wrong(problem: pm.PruningProblem, lam: Any, _name: str = name, _factor: float = factor, **_: Any) -> pm.Solution:
+            solution = pm.min_cut(problem, lam)
+            return replace(solution, **{_name: getattr(solution, _name) * _factor}, stats={**solution.stats, "rounds": 1.0})
+
+        monkeypatch.setattr(decompositions, "dantzig_wolfe", wrong)
+        with pytest.raises(pm.SolverFailedError, match="claims more than min_cut"):
+            decompositions.measure_dantzig_wolfe(SETTING)
+
+
+def test_the_figures_of_scale_are_taken_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `benchmarks.scale` wrote, its numbers beside DESIGN's; seconds to the optimum include those to the gap."""
+    ran: list[list[str]] = []
+    told = {"data": "hepmass", "machine": "m", "gap": 9e-5, "seconds_to_gap": 81.5, "seconds_more_to_optimum": 20.0, "points": 20}
+
+    def run(made: list[str], **_: Any) -> None:
+        ran.append(made)
+        (tmp_path / "scale-hepmass.json").write_text(json.dumps(told))
+
+    monkeypatch.setattr(scale, "run_child", run)
+    rows, figures = scale.measure_scale("hepmass", Setting(tmp_path))
+    assert not rows
+    assert ran[0] == ["-m", "benchmarks.scale", "--data", "hepmass", "--path", "20", "--out", str(tmp_path)]
+    found = {figure.what: figure for figure in figures}
+    assert set(found) == {"gap", "seconds to gap", "seconds more to optimum", "points", "seconds to optimum"}
+    assert found["seconds to optimum"].value == 101.5
+    assert found["seconds to gap"].design == "asked for: 120"
+    assert "1.6e-4" in found["gap"].design
+    assert scale.figures("yahoo", {"points": 3})[0].key == ("Yahoo's shape", "points")
+    monkeypatch.setattr(scale, "run_child", lambda *_, **__: (tmp_path / "scale-hepmass.json").write_text("{"))
+    with pytest.raises(pm.BrokenFileError, match=r"scale-hepmass\.json"):
+        scale.measure_scale("hepmass", Setting(tmp_path))
