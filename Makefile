@@ -2,7 +2,7 @@
 # make test      install into .venv, lint, check types, run all quick tests
 # make test-slow the tests that take minutes (real data, five seeds)
 # make docs      the site, notebooks executed: docs/_build/html/index.html
-# make bench     what it costs, measured: seconds, arcs, bytes
+# make bench     what it costs, measured: seconds, arcs, bytes; more than an hour. make bench-quick: a minute
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' && echo $$p && break; done)
@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: demo test test-slow lint types docs bench clean
+.PHONY: demo test test-slow lint types docs bench bench-quick clean
 
 demo: $(VENV)/.user
 	$(BIN)/prunemodels demo --force
@@ -32,6 +32,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs . docs/_build/html -d docs/_build/doctrees
 
 bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.path
 	$(BIN)/python -m benchmarks.naive
 	$(BIN)/python -m benchmarks.engines
@@ -46,6 +47,17 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.ensemble_loss
 	$(BIN)/python -m benchmarks.boosted
 	$(BIN)/python -m benchmarks.medical
+	$(BIN)/python -m benchmarks.growth --against rows trees depth features programs
+	$(BIN)/python -m benchmarks.kernels --rows 200000
+	$(BIN)/python -m benchmarks.crossover
+	$(BIN)/python -m benchmarks.big_tables --rows 1_000_000
+	$(BIN)/python -m benchmarks.rounds_on_disk
+	$(BIN)/python -m benchmarks.cluster --rows 400000
+	$(BIN)/python -m benchmarks.scale --data hepmass --path 20
+	$(BIN)/python -m benchmarks.scale --data yahoo --path 20
+
+bench-quick: $(VENV)/.dev
+	$(BIN)/python -m benchmarks --quick
 
 clean:
 	rm -rf $(VENV) demo-output docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -33,7 +33,7 @@ def measure(args: argparse.Namespace) -> None:
     for rows in ROWS:
         problem = pm.problem_from_forest(forest, X[:rows], costs=1)
         path = pm.pruning_path(problem, certificate=False)
-        cut_predicted, sharing_predicted = predicted_seconds(problem.n_usage_arcs)
+        cut_predicted, sharing_predicted = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
         for share in SHARES:
             k = min(int(np.abs(path.cost - share * path.cost[0]).argmin()), len(path) - 2)
             lam = float((path.breakpoints[k] + path.breakpoints[k + 1]) / 2)

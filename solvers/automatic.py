@@ -1,12 +1,13 @@
 """The exact optimum for one lambda by the engine that is faster at the instance's size.
 
-    min_cut          CUT_ARC a                                seconds, a usage arcs                                            (1)
-    price_sharing    ROUNDS_START + SHARING_ARC a                                                                              (2)
+    min_cut          CUT_ARC a + CUT_SPLIT s                  seconds, a usage arcs, s splits                               (1)
+    price_sharing    ROUNDS ROUND_ARC (a + SPLIT s)                                                                          (2)
 
-are a rough fit to 36 cuts of BP16's MiniBooNE and Covertype forests, 50 to 15,000 cost rows at three lambdas each, on a busy
-machine (`benchmarks.crossover` repeats it). They cross at a million usage arcs. The number of arcs alone decides badly where the
-data sets disagree: at 0.5 million arcs a cut was up to 5 times faster on Covertype, at 1.6 million price sharing up to 6 times on
-MiniBooNE, and single times lie up to nine times off (2). Both prove the same optimum; only the time differs.
+are fitted to 36 pairs on BP16's MiniBooNE and Covertype forests, 50 to 15,000 cost rows at three lambdas each, on a quiet machine
+(`benchmarks.crossover` repeats it): (1) is right within a factor of 2, (2) within 3, for nobody knows the rounds beforehand. They
+cross at 8 usage arcs a split: 0.3 million on MiniBooNE, 1 million on Covertype, whose forest has three times the splits. Both
+prove the same optimum; only the time differs. Price sharing gives up in favour of a cut of what is left when its rounds
+have cost as much, so a wrong choice in its favour costs at most some twice the time.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from formulations.solution import Solution
 from solvers.closure_cut import Ties
 from solvers.min_cut import min_cut
 from solvers.shared_prices import price_sharing
+from solvers.shared_prices.solve import SPLIT
 
-CUT_ARC = 0.65e-6
-"""Seconds of a minimum cut for each usage arc."""
+CUT_ARC, CUT_SPLIT = 0.35e-6, 0.8e-6
+"""Seconds of a minimum cut for each usage arc and for each split."""
 
-ROUNDS_START, SHARING_ARC = 0.5, 0.14e-6
-"""Seconds of price sharing: to begin with, and for each usage arc."""
+ROUNDS, ROUND_ARC = 90, 1.2e-9
+"""Rounds of price sharing with everything open that take as long as a whole run, and seconds of a round for each usage arc."""
 
 MARGIN = 4.0
 """A cut cannot be stopped: it is taken where a time limit leaves this many times its predicted seconds."""
@@ -33,9 +35,9 @@ ENGINES = (min_cut, price_sharing)
 """``stats["engine"]`` is a place in this list."""
 
 
-def predicted_seconds(n_arcs: int) -> tuple[float, float]:
-    """(1) and (2): seconds of `min_cut` and of `price_sharing` on an instance with so many usage arcs."""
-    return CUT_ARC * n_arcs, ROUNDS_START + SHARING_ARC * n_arcs
+def predicted_seconds(n_arcs: int, n_splits: int) -> tuple[float, float]:
+    """(1) and (2): seconds of `min_cut` and of `price_sharing` on an instance with so many usage arcs and splits."""
+    return CUT_ARC * n_arcs + CUT_SPLIT * n_splits, ROUNDS * ROUND_ARC * (n_arcs + SPLIT * n_splits)
 
 
 def optimal_pruning(problem: PruningProblem, lam: float, *, time_limit: float = math.inf, ties: Ties = "smallest") -> Solution:
@@ -63,7 +65,7 @@ def optimal_pruning(problem: PruningProblem, lam: float, *, time_limit: float = 
     InterruptedSolveError
         on Ctrl-C.
     """
-    cut, sharing = predicted_seconds(problem.n_usage_arcs)
+    cut, sharing = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
     engine = int(cut > sharing or MARGIN * cut > time_limit)
     solution = ENGINES[engine](problem, lam, time_limit=time_limit, ties=ties)
     chosen = {"engine": float(engine), "min_cut_seconds_predicted": cut, "price_sharing_seconds_predicted": sharing}

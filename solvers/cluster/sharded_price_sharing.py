@@ -25,7 +25,7 @@ from solvers.cluster.sharded_problem import ShardedProblem
 from solvers.cluster.sharded_solution import ShardedSolution
 from solvers.progress import Progress
 from solvers.shared_prices.checkpoint import Scores, fingerprint, load, save
-from solvers.shared_prices.solve import CHECK, PATIENCE, SHRINKING, SMALL_CORE
+from solvers.shared_prices.solve import CHECK, PATIENCE, SMALL_CORE, in_vain
 
 
 def sharded_price_sharing(
@@ -131,7 +131,7 @@ def _drive(run: DriverRun, goal: _Goal, *, progress: bool) -> tuple[StopReason, 
                 run.round()
             arcs, nodes = run.n_arcs, run.left.nodes.size
             run.check()
-            still = 0 if run.n_arcs <= SHRINKING * arcs else still + CHECK
+            still = in_vain(still, arcs, run.n_arcs)
             bar.advance(nodes - run.left.nodes.size)
             if goal.file is not None:
                 save(run.scores(), goal.file, goal.instance)

@@ -9,8 +9,8 @@ N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, 
     run      30 n + 3 M N               scores, slices and averages of the splits; which purchases are paid
     path     (25 n + 400,000) P         the answers and proofs that are kept; 0 for a single lambda
 
-The numbers a node are measured. Nothing is stored for a usage arc, apart from the core that is cut in the end: its proof takes 8
-bytes an arc, for some 50,000 arcs or for 2 n of them.
+The numbers a node are measured. Nothing is stored for a usage arc, apart from the core that is cut in the end, and that is not
+known beforehand: its cut takes 75 bytes an arc and its proof 8, for some 50,000 arcs, for 2 n, or at a hard lambda for 20 million.
 """
 
 from __future__ import annotations

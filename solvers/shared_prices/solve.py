@@ -36,7 +36,7 @@ from solvers.closure_cut import Ties
 from solvers.loads import bound_of_closure
 from solvers.progress import Progress
 from solvers.shared_prices.checkpoint import Scores, fingerprint, load, save
-from solvers.shared_prices.memory import warn_if_short
+from solvers.shared_prices.memory import memory_free, warn_if_short
 from solvers.shared_prices.run import Run, scores_after
 from solvers.shared_prices.whole import whole
 
@@ -46,14 +46,20 @@ CHECK = 10
 SMALL_CORE = 50_000
 """Usage arcs of a core that is cut at once: a cut of so many costs about as much as ten more rounds."""
 
-SHRINKING = 0.9
-"""A check that leaves at most this part of the usage arcs has made the core smaller."""
-
 PATIENCE = 200
-"""Rounds without a smaller core after which it is cut, where they cost what their arcs cost; see `patience`."""
+"""Rounds that cost what a cut costs, where arcs are all they cost: so many in vain, and the core is cut; see `patience`."""
+
+LARGE_CORE = 20_000_000
+"""Usage arcs of a core from which on more rounds are rather waited for: cutting it takes more memory than all else."""
+
+CORE_BYTES = 75
+"""Bytes that a cut of the core takes for each of its usage arcs; measured at 116 million."""
 
 CELL = 0.6
 """What a pair of row and item costs in a round, in usage arcs: it is zeroed, and its price is divided."""
+
+SPLIT = 25.0
+"""What a split costs in a round, in usage arcs: its weight, its slices, its place in the tree's pass."""
 
 PAUSE = 1.0
 """Seconds between two writes of a checkpoint, at least: on small instances writing would take longer than the rounds."""
@@ -209,7 +215,7 @@ def _rounds(run: Run, goal: Goal, keep: Callable[[], None] | None, bar: Progress
             run.round()
         arcs, nodes = run.n_arcs, run.left.nodes.size
         run.check()
-        run.still = 0 if run.n_arcs <= SHRINKING * arcs else run.still + CHECK
+        run.still = in_vain(run.still, arcs, run.n_arcs)
         bar.advance(nodes - run.left.nodes.size)
         if keep is not None and time.perf_counter() - kept_at >= PAUSE:
             keep()
@@ -220,18 +226,34 @@ def _ready(run: Run, goal: Goal) -> bool:
     """Whether the core is to be cut now; for a gap, only a small one that more rounds do not make smaller."""
     if goal.gap > 0.0:
         return run.n_arcs <= SMALL_CORE and run.still >= patience(run)
-    return run.n_arcs <= goal.small_core or run.still >= patience(run)
+    return run.n_arcs <= goal.small_core or (run.still >= patience(run) and _fits(run))
+
+
+def in_vain(rounds: int, before: int, after: int) -> int:
+    """Rounds spent in vain, after `CHECK` more that made a core of `before` usage arcs one of `after`.
+
+    What they leave less to cut is rounds won: a core that is smaller by a tenth is worth a tenth of `PATIENCE`.
+    """
+    return max(0, rounds + CHECK - round(PATIENCE * (before - after) / max(before, 1)))
+
+
+def _fits(run: Run) -> bool:
+    """Whether there is memory for a cut of the core; if not, rounds go on, which may make it smaller."""
+    free = memory_free()
+    return free is None or CORE_BYTES * run.n_arcs <= free
 
 
 def patience(run: Run) -> float:
-    """Rounds that cost about as much as a cut of what is left, at least two checks.
+    """Rounds that cost about as much as a cut of what is left, at least two checks; more where the cut would take much memory.
 
-    Where many rows have few arcs left a round costs more an arc, and the cut comes sooner.
+    Where many rows, or many splits, have few arcs left a round costs more an arc, and the cut comes sooner.
     """
     if not run.n_arcs:
         return 2 * CHECK
     cells = np.unique(run.left.slices.item).size * run.whole.problem.n_rows
-    return max(2 * CHECK, PATIENCE * run.n_arcs / (run.n_arcs + CELL * cells))
+    others = CELL * cells + SPLIT * run.left.nodes.size
+    rounds = PATIENCE * max(1.0, run.n_arcs / LARGE_CORE)
+    return max(2 * CHECK, rounds * run.n_arcs / (run.n_arcs + others))
 
 
 def solution_of(run: Run, lam: float | Fraction, gap: float, stopped: StopReason, core_arcs: int, started: float) -> Solution:

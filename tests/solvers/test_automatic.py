@@ -21,25 +21,32 @@ def test_both_engines_give_the_same_extreme_optimum(seed: int, ties: str, monkey
     """Whichever engine is taken, the pruning is the one that min_cut proves."""
     problem = random_problem(seed)
     expected = min_cut(problem, 0.125, ties=ties)  # type: ignore[arg-type]
-    for start in (0.5, -1.0):
-        monkeypatch.setattr(solvers.automatic, "ROUNDS_START", start)
+    for rounds in (90, -1):
+        monkeypatch.setattr(solvers.automatic, "ROUNDS", rounds)
         found = optimal_pruning(problem, 0.125, ties=ties)  # type: ignore[arg-type]
         assert (found.pruning.kept == expected.pruning.kept).all()  # type: ignore[union-attr]
         assert found.status is expected.status
-        assert found.stats["engine"] == float(start < 0)
+        assert found.stats["engine"] == float(rounds < 0)
 
 
 def test_small_instances_are_cut_large_ones_shared() -> None:
-    """The predictions cross once, at about a million usage arcs."""
-    cheaper = [a for a in range(0, 5_000_000, 10_000) if predicted_seconds(a)[0] > predicted_seconds(a)[1]]
-    assert 900_000 < cheaper[0] < 1_100_000
+    """The predictions cross once, at about eight usage arcs a split."""
+    splits = 100_000
+    predicted = {a: predicted_seconds(a, splits) for a in range(0, 5_000_000, 10_000)}
+    cheaper = [a for a, (cut, sharing) in predicted.items() if cut > sharing]
+    assert 7.5 * splits < cheaper[0] < 8.5 * splits
     assert len(cheaper) == (5_000_000 - cheaper[0]) // 10_000
+
+
+def test_the_predictions_by_hand() -> None:
+    """A million usage arcs and ten thousand splits: 0.35 + 0.008 s; 90 rounds of 1.2 ns for 1.25 million."""
+    assert predicted_seconds(1_000_000, 10_000) == pytest.approx((0.358, 0.135))
 
 
 def test_a_cut_is_taken_only_well_within_the_time_limit() -> None:
     """A cut cannot be stopped, so under a limit that it could break the engine is the one that looks at the clock."""
     problem = two_trees()
-    cut, _ = predicted_seconds(problem.n_usage_arcs)
+    cut, _ = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
     for limit, certificate in ((math.inf, ItemLoads), (4.001 * cut, ItemLoads), (3.999 * cut, SharedPrices)):
         assert isinstance(optimal_pruning(problem, 0.1, time_limit=limit).certificate, certificate)
     stopped = optimal_pruning(problem, 0.1, time_limit=0.0)
@@ -49,7 +56,7 @@ def test_a_cut_is_taken_only_well_within_the_time_limit() -> None:
 def test_the_choice_is_explained_beside_the_engine_s_own_figures() -> None:
     """The stats hold the engine, both predictions, and what the engine itself says."""
     solution = optimal_pruning(two_trees(), 0.2)
-    cut, sharing = predicted_seconds(solution.problem.n_usage_arcs)
+    cut, sharing = predicted_seconds(solution.problem.n_usage_arcs, solution.problem.ensemble.n_splits)
     assert solution.stats["engine"] == 0.0
     assert solution.stats["min_cut_seconds_predicted"] == cut
     assert solution.stats["price_sharing_seconds_predicted"] == sharing

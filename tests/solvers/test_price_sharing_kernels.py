@@ -12,14 +12,17 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
+import solvers.shared_prices.solve
 from formulations import PruningProblem
 from formulations.row_blocks import RowBlocks, row_blocks
 from formulations.row_order import row_order
+from formulations.solution import StopReason
+from solvers.shared_prices import price_sharing
 from solvers.shared_prices.levels import best_level, closure_value
 from solvers.shared_prices.remaining import Remaining, all_open
 from solvers.shared_prices.run import Run
 from solvers.shared_prices.shares import SPARSE, Sharing
-from solvers.shared_prices.solve import CELL, patience
+from solvers.shared_prices.solve import CELL, CORE_BYTES, SPLIT, _fits, in_vain, patience
 from solvers.shared_prices.whole import whole
 from tests.instances import random_problem
 from tests.solvers.cases import instance
@@ -155,17 +158,48 @@ def test_fixing_in_two_steps_is_fixing_in_one(seed: int) -> None:
         np.testing.assert_array_equal(twice.paid, once.paid)
 
 
-def test_a_core_of_few_arcs_among_many_rows_is_cut_sooner() -> None:
-    """Patience is 200 rounds where arcs outweigh rows times items, less where they do not, and never below two checks."""
+def test_a_core_of_few_arcs_among_many_rows_is_cut_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patience is 200 rounds where arcs outweigh rows times items and splits, less where they do not, never below two checks."""
     problem = instance("digits")
     with ThreadPoolExecutor(1) as pool:
         run = Run(whole(problem, Fraction(1, 150)), "smallest", None, pool)
         cells = np.unique(run.left.slices.item).size * problem.n_rows
-        assert patience(run) == pytest.approx(200 / (1 + CELL * cells / run.n_arcs))
+        others = CELL * cells + SPLIT * run.left.nodes.size
+        assert patience(run) == pytest.approx(200 / (1 + others / run.n_arcs))
         assert patience(run) > 20
+        monkeypatch.setattr(solvers.shared_prices.solve, "LARGE_CORE", run.n_arcs / 3)
+        assert patience(run) == pytest.approx(600 / (1 + others / run.n_arcs))
         none = np.zeros(run.left.nodes.size, dtype=bool)
         rows = problem.routing.counts()[run.left.nodes]
         smallest = np.arange(rows.size) == np.where(run.left.parent < 0, 10**9, rows).argmin()
         run.left = run.left.fixed(none, ~smallest)
         assert run.n_arcs * 9 < CELL * problem.n_rows
         assert patience(run) == 20
+
+
+@pytest.mark.parametrize(
+    ("rounds", "before", "after", "vain"),
+    [(0, 1000, 1000, 10), (90, 1000, 1000, 100), (100, 1000, 900, 90), (50, 1000, 600, 0), (30, 0, 0, 40), (0, 1000, 950, 0)],
+)
+def test_rounds_in_vain_by_hand(rounds: int, before: int, after: int, vain: int) -> None:
+    """Ten more rounds in vain, less what they left less to cut: a tenth of the core is worth 20 of 200 rounds."""
+    assert in_vain(rounds, before, after) == vain
+
+
+def test_a_core_is_cut_only_where_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cut takes 75 bytes a usage arc of the core; without them rounds go on, to their limit if the core stays as it is."""
+    problem = instance("digits")
+    lam = pm.pruning_path(problem).breakpoints[-2]  # a tie: what goes there is never fixed
+    with ThreadPoolExecutor(1) as pool:
+        run = Run(whole(problem, lam), "smallest", None, pool)
+    for free, fits in ((None, True), (CORE_BYTES * run.n_arcs, True), (CORE_BYTES * run.n_arcs - 1, False)):
+        monkeypatch.setattr(solvers.shared_prices.solve, "memory_free", lambda free=free: free)
+        assert _fits(run) is fits
+    monkeypatch.setattr(solvers.shared_prices.solve, "memory_free", lambda: None)
+    expected = price_sharing(problem, lam, small_core=0, rounds=600)
+    assert expected.stopped is StopReason.CONVERGED
+    assert expected.stats["core_usage_arcs"] > 0
+    monkeypatch.setattr(solvers.shared_prices.solve, "memory_free", lambda: 0)
+    found = price_sharing(problem, lam, small_core=0, rounds=600)
+    assert (found.stopped, found.stats["iterations"]) == (StopReason.ITERATION_LIMIT, 600)
+    assert found.bound <= expected.value <= found.value
