@@ -32,7 +32,7 @@ class Result:
     date
         UTC, to the second, when it ended.
     load
-        processes that ran on the machine when it began, a mean over a minute; above `BUSY` there was other work. -1: not known.
+        other processes that ran when it began, a mean over half a second; above `BUSY` there was other work. -1: not known.
     seconds
         that it took in all.
     """

@@ -46,7 +46,7 @@ CHECK = 10
 SMALL_CORE = 50_000
 """Usage arcs of a core that is cut at once: a cut of so many costs about as much as ten more rounds."""
 
-PATIENCE = 200
+PATIENCE = 400
 """Rounds that cost what a cut costs, where arcs are all they cost: so many in vain, and the core is cut; see `patience`."""
 
 LARGE_CORE = 20_000_000

@@ -294,17 +294,19 @@ def test_absent_data_are_named(places: Places, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_busy_machine_is_told(places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Other work falsifies seconds more than ratios; a system that does not tell is no obstacle."""
-    for load, told in (((3.0, 0, 0), True), ((0.1, 0, 0), False)):
-        monkeypatch.setattr(running.os, "getloadavg", lambda load=load: load)
+    """Other work falsifies seconds more than ratios; this process is none of it; a system that does not tell is no obstacle."""
+    file = places.out / "loadavg"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(running, "RUNNING", file)
+    for count, told in ((3, True), (1, False)):
+        file.write_text(f"9.00 9.00 9.00 {count}/345 6789\n")
         running.measure(_study(), places)
         assert ("quote ratios" in capsys.readouterr().err) == told
-    assert read_result(places.out / "cuts.json").load == 0.1
-
-    def unknown() -> None:
-        raise OSError
-
-    monkeypatch.setattr(running.os, "getloadavg", unknown)
+        assert read_result(places.out / "cuts.json").load == count - 1
+    for unknown in ("", "0.1 0.1 0.1 many/345 1"):
+        file.write_text(unknown)
+        assert running.busy() == -1.0
+    file.unlink()
     assert running.busy() == -1.0
 
 
