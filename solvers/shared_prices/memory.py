@@ -10,7 +10,7 @@ N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, 
     path     (25 n + 400,000) P         the answers and proofs that are kept; 0 for a single lambda
 
 The numbers a node are measured. Nothing is stored for a usage arc, apart from the core that is cut in the end, and that is not
-known beforehand: its cut takes 75 bytes an arc and its proof 8, for some 50,000 arcs, for 2 n, or at a hard lambda for 20 million.
+known beforehand: its cut takes 75 bytes an arc and its proof 8, for 50,000 arcs, for 2 n, or at a hard lambda for 20 million.
 """
 
 from __future__ import annotations
