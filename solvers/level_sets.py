@@ -31,7 +31,7 @@ def best_level_set(problem: PruningProblem, y: NDArray[np.float64], lam: float) 
     """
     splits = problem.splits
     falling = np.where(problem.ensemble.is_split, y, 0.0)
-    _fall(problem.ensemble.parent, falling)
+    fall(problem.ensemble.parent, falling)
     values, rank = np.unique(falling[splits], return_inverse=True)
     top = values.size
     # level 0: never kept; level l: kept by the l highest-ranked level sets down
@@ -67,9 +67,9 @@ def _from_top(level: NDArray[np.int32], amount: NDArray[np.float64], top: int) -
     return np.cumsum(at[::-1])[::-1]
 
 
-@njit(cache=True)
-def _fall(parent, y):  # type: ignore[no-untyped-def]
-    """The least y on the path from the root, parents before children."""
+@njit(cache=True, nogil=True)
+def fall(parent, y):  # type: ignore[no-untyped-def]
+    """The least y on the path from the root, in place, parents before children: rounding must not make a child the larger."""
     for h in range(parent.shape[0]):
         if parent[h] >= 0 and y[h] > y[parent[h]]:
             y[h] = y[parent[h]]

@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 
 from formulations.merging import merge_purchases, starts_by_tail
 from solvers.closure_cut import ClosureProblem, Ties
+from solvers.level_sets import fall
 from solvers.numbering import compact
 from solvers.preflow import Flow, preflow_closure
+from solvers.preflow.adjacency import by_purchase
 from solvers.preflow.flow import UNLIMITED
 
 WORTHWHILE = 60_000
@@ -102,7 +104,8 @@ def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) 
 
 def _shared(problem: ClosureProblem, score: NDArray[np.float64], k: int) -> NDArray[np.float64]:
     """Some rounds of (1) to (3), the first with number k + 1; updates the scores, gives ybar."""
-    start, users = _by_purchase(problem.tail, problem.head, problem.price.size)
+    start, arc = by_purchase(problem.head, problem.price.size)
+    users = problem.tail[arc]
     price, profit = problem.price.astype(np.float64), problem.profit.astype(np.float64)
     half = int(np.searchsorted(start, users.size // 2))
     charge = np.empty((2, score.size))
@@ -118,7 +121,7 @@ def _shared(problem: ClosureProblem, score: NDArray[np.float64], k: int) -> NDAr
             _choose(problem.parent, profit - (charge[0] + charge[1]) * weight, keep)
             score[keep] += 15.0 / (k + r + 5)
             ybar += 2.0 / (r + 1) * (keep - ybar)
-    _fall(problem.parent, ybar)
+    fall(problem.parent, ybar)
     return ybar
 
 
@@ -168,22 +171,6 @@ def _respond(a, b, parent, profit, arcs, head, price, users, keep):  # type: ign
 
 
 @njit(cache=True, nogil=True)
-def _by_purchase(tail, head, n_purchases):  # type: ignore[no-untyped-def]
-    """The users of each purchase, one purchase after the other."""
-    start = np.zeros(n_purchases + 1, dtype=np.int64)
-    for k in range(head.shape[0]):
-        start[head[k] + 1] += 1
-    for j in range(n_purchases):
-        start[j + 1] += start[j]
-    place = start[:-1].copy()
-    users = np.empty(tail.shape[0], dtype=np.int32)
-    for k in range(tail.shape[0]):
-        users[place[head[k]]] = tail[k]
-        place[head[k]] += 1
-    return start, users
-
-
-@njit(cache=True, nogil=True)
 def _unpaid(tail, head, n_purchases, kept, place):  # type: ignore[no-untyped-def]
     """Arcs of splits with a place, to purchases that no kept split pays; tails as places."""
     paid = np.zeros(n_purchases, dtype=np.bool_)
@@ -222,14 +209,6 @@ def _choose(parent, worth, keep):  # type: ignore[no-untyped-def]
             worth[parent[h]] += worth[h]
     for h in range(worth.shape[0]):
         keep[h] = worth[h] > 0.0 and (parent[h] < 0 or keep[parent[h]])
-
-
-@njit(cache=True, nogil=True)
-def _fall(parent, ybar):  # type: ignore[no-untyped-def]
-    """The least on the path from the top: rounding in a mean must not make a child larger than its parent."""
-    for h in range(parent.shape[0]):
-        if parent[h] >= 0:
-            ybar[h] = min(ybar[h], ybar[parent[h]])
 
 
 @njit(cache=True, nogil=True)

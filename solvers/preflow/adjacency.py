@@ -1,20 +1,9 @@
-"""Who is next to whom in a closure network: arcs of each split, children of each split, users of each purchase."""
+"""Who is next to whom in a closure network: children of each split, users of each purchase; arcs come grouped by split."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
-
-
-@njit(cache=True, nogil=True)
-def starts(tail, k):  # type: ignore[no-untyped-def]
-    """Where each split's arcs begin, and the last end."""
-    first = np.zeros(k + 1, dtype=np.int32)
-    for a in range(tail.shape[0]):
-        first[tail[a] + 1] += 1
-    for h in range(k):
-        first[h + 1] += first[h]
-    return first
 
 
 @njit(cache=True, nogil=True)

@@ -27,6 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from formulations.errors import SolverFailedError
+from formulations.merging import starts_by_tail
 from solvers.closure_cut import Closure, ClosureProblem, Ties
 from solvers.preflow.flow import Flow
 from solvers.preflow.kernels import cut
@@ -59,6 +60,7 @@ def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: 
     keep, left, worth = cut(
         problem.profit,
         problem.parent,
+        starts_by_tail(problem.tail, problem.profit.size).astype(np.int32),
         problem.tail,
         problem.head,
         problem.price,

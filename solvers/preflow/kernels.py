@@ -9,14 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from solvers.preflow.adjacency import by_purchase, children, starts
+from solvers.preflow.adjacency import by_purchase, children
 from solvers.preflow.residual import label_all, reached_by_excess
 
 
 @njit(cache=True, nogil=True)
-def cut(profit, parent, tail, head, price, load, up, warm, smallest):  # type: ignore[no-untyped-def]
+def cut(profit, parent, first_arc, tail, head, price, load, up, warm, smallest):  # type: ignore[no-untyped-def]
     """The best closure, what the flow leaves over, and what the closure is worth; `load` and `up` become the flow."""
-    first_arc = starts(tail, profit.shape[0])
     first_child, child = children(parent)
     first_user, arc = by_purchase(head, price.shape[0])
     user = tail[arc]

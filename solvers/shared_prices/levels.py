@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from solvers.level_sets import fall
 from solvers.shared_prices.remaining import Remaining
 
 THRESHOLDS = (0.8, 0.6, 0.5, 0.4, 0.2)
@@ -35,7 +36,7 @@ def best_level(left: Remaining, ybar: NDArray[np.float32], paid: PaidAt | None =
     level = np.zeros(ybar.size, dtype=np.int32)  # 0: in none; top: in all
     for theta in THRESHOLDS:
         level[ybar >= theta] += 1
-    _fall(left.parent, level)
+    fall(left.parent, level)
     profit = left.profit
     earned = [int(profit[level == k].sum()) for k in range(top + 1)]
     del profit
@@ -60,14 +61,6 @@ def paid_at(left: Remaining, level: NDArray[np.int32], top: int) -> list[int]:
     paid = np.zeros(0, dtype=bool) if left.paid is None else left.paid
     _add_up(*left.blocked_usage, paid, *left.whole.arrays, level, total)  # type: ignore[call-arg]
     return [int(t) for t in total]
-
-
-@njit(cache=True, nogil=True)
-def _fall(parent, level):  # type: ignore[no-untyped-def]
-    """The least level on the path from the top: rounding in a mean must not make a child larger than its parent."""
-    for h in range(parent.shape[0]):
-        if parent[h] >= 0 and level[h] > level[parent[h]]:
-            level[h] = level[parent[h]]
 
 
 @njit(cache=True, nogil=True)
