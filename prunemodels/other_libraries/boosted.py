@@ -1,14 +1,11 @@
 """Pruning boosted ensembles: one lambda, a budget, or a whole trade-off.
 
-Everything that any descent visits goes into one pool, and a lambda's answer is the pool's best for it. Because descents from
-different sides end in different places, lambdas are swept twice, each descent starting where the one before ended: from the bare
-roots through falling lambdas and from the whole model through rising ones; then each lambda descends from the pool's best.
+Every pruning that is seen goes into one pool, and a lambda's or a budget's answer is the pool's best for it (`search`).
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,24 +18,14 @@ from formulations.node_errors import ErrorComponent, NodeErrors
 from formulations.problem import PruningProblem
 from formulations.solution import Solver
 from prunemodels.costs import Costs, cost_items
-from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPruning
-from prunemodels.other_libraries.descent import Point, descend, point_of
-from prunemodels.other_libraries.losses import Loss, loss_of
-from prunemodels.other_libraries.majoriser import state_of
+from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPruning, warn_if_empty
+from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.model_forest import ModelForest
 from prunemodels.other_libraries.reading import read_model
+from prunemodels.other_libraries.search import GRID, Search
 from solvers import price_sharing
 
 Evaluation = Price | Sequence[Price] | NDArray[np.float64]
-
-WIDTH = 100.0
-"""Largest over smallest lambda of a trade-off's default grid, 0 aside."""
-
-GRID, BISECTIONS = 12, 8
-"""Lambdas that are tried for one lambda or a budget, and for a budget after them."""
-
-PASSES = 2
-"""How often each lambda descends from the pool's best, which others may have changed; not where that is stationary."""
 
 
 def prune_boosted(
@@ -60,7 +47,12 @@ def prune_boosted(
         minimise  loss + lam * cost,      or      loss  subject to  cost <= budget                        (1)
 
     Loss is the ensemble's own, on X and y: log loss for classes, squares for numbers, in the mean over the rows; cost as in
-    `problem_from_forest`. No optimum of (1) is claimed: see `descent` for what is proven.
+    `problem_from_forest`. No optimum of (1) is claimed (see `descent` for what is proven), but the answer is never worse than
+
+    - the model's first rounds, for any number of them;
+    - what is left of the model, or of some of its first rounds, once one cost item is taken away, or one after the other (the
+      least loss per cost saved first);
+    - what the same descents make of some of the model's first rounds.
 
     Parameters
     ----------
@@ -90,17 +82,23 @@ def prune_boosted(
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
         each says which argument, which value, and what to do.
+
+    Warns
+    -----
+    RuntimeWarning
+        if the budget, above 0, is answered by the pruning without splits, which predicts the same for all rows; it says
+        what the cheapest pruning with a split costs.
     """
     if (lam is None) == (budget is None):
         raise InvalidInputError(f"lam is {lam} and budget is {budget}: give one of them")
-    search = _Search(model, X, y, costs, sample_weight, evaluation_cost, rounds, solver, time_limit)
-    if lam is not None:
-        exact(lam, "lam")
-        return search.at(float(lam))
-    assert budget is not None
-    limit, lams = float(exact(budget, "budget")), search.grid(GRID)
+    number = exact(lam if budget is None else budget, "lam" if budget is None else "budget")
+    search = _search(model, X, y, costs, sample_weight, evaluation_cost, rounds, solver, time_limit)
+    if budget is None:
+        return search.at(float(number))
+    lams = search.grid(GRID)
     search.sweep(lams)
-    return search.within(limit, lams)
+    found = search.within(float(number), lams)
+    return warn_if_empty(found, float(number), search.pool.visited)
 
 
 def boosted_path(
@@ -128,7 +126,7 @@ def boosted_path(
         the model).
 
     budgets
-        costs per example, for each of which the trade-off is to have a pruning that costs no more: lambda is bisected there.
+        costs per example, for each of which the trade-off is to have a good pruning that costs no more: it is searched for.
 
     Returns
     -------
@@ -141,7 +139,7 @@ def boosted_path(
         see `prune_boosted`.
     """
     limits = [float(exact(budget, f"budgets[{k}]")) for k, budget in enumerate(budgets)]
-    search = _Search(model, X, y, costs, sample_weight, evaluation_cost, rounds, solver, time_limit)
+    search = _search(model, X, y, costs, sample_weight, evaluation_cost, rounds, solver, time_limit)
     if isinstance(lams, int):
         if lams < 1:
             raise InvalidInputError(f"lams is {lams}; give at least one lambda, or how many")
@@ -151,115 +149,25 @@ def boosted_path(
     return search.path([float(exact(lam, f"lams[{k}]")) for k, lam in enumerate(lams)], limits)
 
 
-class _Search:
-    """The pool of one model and sample."""
-
-    def __init__(
-        self,
-        model: Any,
-        X: Any,
-        y: ArrayLike,
-        costs: Costs,
-        sample_weight: ArrayLike | None,
-        evaluation_cost: Evaluation,
-        rounds: int,
-        solver: Solver,
-        time_limit: float,
-    ) -> None:
-        self.started = time.perf_counter()
-        self.deadline = self.started + time_limit
-        self.forest = model if isinstance(model, ModelForest) else read_model(model)
-        rows = self.forest.rows(X)
-        everyone = loss_of(self.forest, y, len(rows))  # checks all labels, also of rows without weight
-        self.problem = priced(self.forest, rows, costs, sample_weight, evaluation_cost)
-        some = len(self.problem.rows) < len(rows)
-        self.loss: Loss = loss_of(self.forest, np.asarray(y)[self.problem.rows], self.problem.n_rows) if some else everyone
-        self.rounds, self.solver, self.solved = rounds, solver, 0
-        is_split = self.forest.ensemble.is_split
-        self.roots, self.unpruned = (self._point(kept) for kept in (np.zeros_like(is_split), is_split))
-        self.pool = [self.roots, self.unpruned]
-        self.stationary: set[tuple[int, float]] = set()
-
-    def _point(self, kept: NDArray[np.bool_]) -> Point:
-        return point_of(self.problem, state_of(self.forest, self.problem, self.loss, kept))
-
-    def grid(self, n: int) -> list[float]:
-        """0 and n - 1 lambdas, geometrically."""
-        fall = self.roots.loss - self.unpruned.loss
-        if n == 1 or fall <= 0 or self.unpruned.cost <= 0:
-            return [0.0]
-        top = math.sqrt(WIDTH) / 3.0 * fall / self.unpruned.cost
-        return [0.0, *np.geomspace(top / WIDTH, top, n - 1).tolist()]
-
-    def best(self, lam: float) -> Point:
-        """The pool's best for lambda, the cheapest of equals."""
-        return min(self.pool, key=lambda p: (p.value(lam), p.cost))
-
-    def descend_from(self, start: Point, lam: float) -> Point:
-        """One descent into the pool; its end."""
-        if (id(start), lam) in self.stationary:
-            return start
-        found = descend(
-            self.forest,
-            self.problem,
-            self.loss,
-            lam,
-            start.kept,
-            solver=self.solver,
-            rounds=self.rounds,
-            deadline=self.deadline,
-        )
-        self.solved += found.solved
-        self.pool += found.points[1:]
-        end = found.points[-1] if len(found.points) > 1 else start
-        if found.stationary:
-            self.stationary.add((id(end), lam))
-        return end
-
-    def answer(self, point: Point, lam: float) -> BoostedPruning:
-        """A point of the pool for the user."""
-        stationary = (id(point), lam) in self.stationary
-        seconds = time.perf_counter() - self.started
-        stats = {"seconds": seconds, "problems_solved": float(self.solved), "visited": float(len(self.pool))}
-        return BoostedPruning(self.forest, self.problem, point.kept, lam, point.loss, point.cost, stationary, stats)
-
-    def at(self, lam: float) -> BoostedPruning:
-        """The pool's best for one lambda, after a sweep that includes it."""
-        self.sweep([*self.grid(GRID), lam])
-        return self.answer(self.best(lam), lam)
-
-    def sweep(self, lams: Sequence[float]) -> None:
-        """From the bare roots through falling lambdas, from the whole model through rising ones, then from the best for each."""
-        rising = sorted(set(lams))
-        for start, order in ((self.roots, rising[::-1]), (self.unpruned, rising)):
-            for lam in order:
-                start = self.descend_from(start, lam)
-        for _ in range(PASSES):
-            for lam in rising:
-                self.descend_from(self.best(lam), lam)
-
-    def path(self, lams: Sequence[float], budgets: Sequence[float]) -> BoostedPath:
-        """The pool's best for every lambda and every budget."""
-        self.sweep(lams)
-        within = [self.within(budget, lams) for budget in budgets]
-        found = [self.answer(self.best(lam), lam) for lam in sorted(set(lams))]
-        return BoostedPath(
-            tuple(sorted([*found, *within], key=lambda p: (p.lam, -p.cost))),
-            self.answer(self.unpruned, 0.0),
-            tuple((p.cost, p.loss) for p in self.pool),
-        )
-
-    def within(self, budget: float, lams: Sequence[float]) -> BoostedPruning:
-        """The pool's lowest loss at no more than the budget, after bisecting lambda between what is too dear and what is not."""
-        low, high = 0.0, WIDTH * max(1.0, *lams)
-        for lam in sorted(lams):
-            low, high = (lam, high) if self.best(lam).cost > budget else (low, min(high, lam))
-        for _ in range(BISECTIONS if self.best(0.0).cost > budget else 0):
-            lam = math.sqrt(low * high) if low > 0 else high / 4.0
-            self.descend_from(self.best(lam), lam)
-            low, high = (lam, high) if self.best(lam).cost > budget else (low, lam)
-        point = min((p for p in self.pool if p.cost <= budget), key=lambda p: (p.loss, p.cost))
-        return self.answer(point, high)
+def _search(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    costs: Costs,
+    sample_weight: ArrayLike | None,
+    evaluation_cost: Evaluation,
+    rounds: int,
+    solver: Solver,
+    time_limit: float,
+) -> Search:
+    """A search that has seen its seeds."""
+    forest = model if isinstance(model, ModelForest) else read_model(model)
+    rows = forest.rows(X)
+    everyone = loss_of(forest, y, len(rows))  # checks all labels, also of rows without weight
+    problem = priced(forest, rows, costs, sample_weight, evaluation_cost)
+    some = len(problem.rows) < len(rows)
+    loss = loss_of(forest, np.asarray(y)[problem.rows], problem.n_rows) if some else everyone
+    return Search(forest, problem, loss, rounds, solver, time_limit)
 
 
 def priced(

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from formulations.cost_items import exact
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem
+from formulations.problem import PruningProblem, check_weights
+from prunemodels.other_libraries.losses import Loss, loss_of
+from prunemodels.other_libraries.majoriser import state_of
 from prunemodels.other_libraries.model_forest import ModelForest
 from prunemodels.other_libraries.reading import write_model
+from prunemodels.other_libraries.refitting import STRENGTHS, refitted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +32,7 @@ class BoostedPruning:
     Parameters
     ----------
     forest
-        the model as it was read.
+        the model as it was read, but for values: of refitted leaves, and 0 in the last trees where these are dropped.
     problem
         its trees and prices on the sample; its errors are 0, the loss is not a sum over nodes.
     kept
@@ -41,6 +47,8 @@ class BoostedPruning:
         whether it was shown to be optimal for its own majoriser at `lam`; never that no pruning is better.
     stats
         seconds, pruning problems solved, prunings visited.
+    sample
+        the loss of single rows of the problem, which holds their labels.
     """
 
     forest: ModelForest
@@ -51,6 +59,7 @@ class BoostedPruning:
     cost: float
     stationary: bool
     stats: Mapping[str, float] = field(default_factory=dict)
+    sample: Loss | None = None
 
     @property
     def n_splits(self) -> int:
@@ -64,6 +73,39 @@ class BoostedPruning:
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels, or numbers, without the library: those of `to_model`, up to the library's float32 sums."""
         return self.forest.predictions(self.forest.margins(self.forest.rows(X), self.kept))
+
+    def refit(
+        self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, strengths: Sequence[float] = STRENGTHS
+    ) -> BoostedPruning:
+        """The same splits, hence the same cost, with the values of all leaves fitted anew together: see `refitting`.
+
+        Parameters
+        ----------
+        X, y
+            labelled examples, best those that the model was trained on: there are more of them, and the rows that it was pruned
+            on are needed to choose the strength.
+        sample_weight
+            of these examples, >= 0.
+        strengths
+            > 0: how many more examples speak for each leaf's value as it is. Each is tried, and what has the least loss on the
+            rows that the model was pruned on is taken, no refit among them: the loss there never rises.
+
+        Raises
+        ------
+        InvalidInputError
+            for examples and labels that do not fit the model, and strengths that are not above 0.
+        """
+        if self.sample is None:
+            raise InvalidInputError("the pruning does not hold the labels of its sample; refit what prune_boosted answers")
+        rows = self.forest.rows(X)
+        loss, weight = loss_of(self.forest, y, len(rows)), check_weights(sample_weight, len(rows), "sample_weight")
+        taken = self
+        for strength, forest in refitted(self.forest, self.kept, rows, loss, weight, strengths):
+            seen = state_of(forest, self.problem, self.sample, self.kept).loss
+            if seen < taken.loss:
+                stats = {**self.stats, "strength": strength}
+                taken = replace(self, forest=forest, loss=seen, stationary=False, stats=stats)
+        return taken
 
     def __repr__(self) -> str:
         return f"BoostedPruning(cost={self.cost:.6g}, loss={self.loss:.6g}, {self.n_splits} splits)"
@@ -84,20 +126,19 @@ class BoostedPath:
         the model as it was.
     visited
         (cost, loss) of all prunings that the search went through.
+    front
+        of these the ones that no other one beats in both, by rising cost; their `lam` is NaN.
     """
 
     found: tuple[BoostedPruning, ...]
     unpruned: BoostedPruning
     visited: tuple[tuple[float, float], ...]
+    front: tuple[BoostedPruning, ...]
 
     @cached_property
     def prunings(self) -> tuple[BoostedPruning, ...]:
         """Those that are not beaten, by falling cost and rising loss."""
-        frontier: list[BoostedPruning] = []
-        for pruning in sorted(self.found, key=lambda p: (p.cost, p.loss)):
-            if not frontier or pruning.loss < frontier[-1].loss:
-                frontier.append(pruning)
-        return tuple(reversed(frontier))
+        return tuple(reversed(_not_beaten(self.found)))
 
     def __len__(self) -> int:
         return len(self.prunings)
@@ -109,20 +150,49 @@ class BoostedPath:
         return self.prunings[k]
 
     def at_cost(self, budget: float) -> BoostedPruning:
-        """The lowest loss of these prunings at no more than the budget; `prune_boosted` with a budget looks for a better one.
+        """The lowest loss of all prunings visited at no more than the budget; give `boosted_path` the budget for a better one.
 
         Raises
         ------
         InvalidInputError
-            if the cheapest costs more.
+            if the budget is negative or no number.
+
+        Warns
+        -----
+        RuntimeWarning
+            if that is the pruning without splits, which predicts the same for all rows.
         """
-        affordable = [p for p in self.prunings if p.cost <= budget]
-        if not affordable:
-            raise InvalidInputError(
-                f"the budget is {budget}, the cheapest pruning of this path costs {self.prunings[-1].cost:g}; "
-                "raise it, or give boosted_path larger lams"
-            )
-        return affordable[0]
+        limit = float(exact(budget, "budget"))
+        found = [p for p in self.front if p.cost <= limit][-1]
+        return warn_if_empty(found, limit, self.visited)
+
+    def refit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        strengths: Sequence[float] = STRENGTHS,
+        most: int = 20,
+    ) -> BoostedPath:
+        """The trade-off of refitted prunings: `BoostedPruning.refit` of all found, and of some along the front.
+
+        A refit changes which pruning is best at a cost: `at_cost` of the refitted path chooses among refitted ones.
+
+        Parameters
+        ----------
+        X, y, sample_weight, strengths
+            as in `BoostedPruning.refit`.
+        most
+            how many prunings of the front are refitted, evenly, besides those found.
+        """
+        given: dict[str, Any] = {"sample_weight": sample_weight, "strengths": strengths}
+        found = tuple(p.refit(X, y, **given) for p in self.found)
+        places = np.unique(np.linspace(0, len(self.front) - 1, max(0, most)).round()).astype(np.int64)
+        along = [self.front[k].refit(X, y, **given) for k in places.tolist()]
+        unpruned = self.unpruned.refit(X, y, **given)
+        front = _not_beaten([*found, *along, *self.front])
+        return BoostedPath(found, unpruned, tuple((p.cost, p.loss) for p in front), tuple(front))
 
     def to_frame(self) -> pd.DataFrame:
         """One row a pruning: lam, cost, loss, splits, stationary."""
@@ -135,3 +205,32 @@ class BoostedPath:
     def __repr__(self) -> str:
         dearest, cheapest = self.prunings[0], self.prunings[-1]
         return f"BoostedPath({len(self)} prunings, cost {cheapest.cost:.6g} to {dearest.cost:.6g})"
+
+
+def _not_beaten(prunings: Sequence[BoostedPruning]) -> list[BoostedPruning]:
+    """Those that no other one beats, or equals, in both loss and cost; by rising cost and falling loss."""
+    left: list[BoostedPruning] = []
+    for pruning in sorted(prunings, key=lambda p: (p.cost, p.loss)):
+        if not left or pruning.loss < left[-1].loss:
+            left.append(pruning)
+    return left
+
+
+def warn_if_empty(found: BoostedPruning, budget: float, visited: Sequence[tuple[float, float]]) -> BoostedPruning:
+    """The answer of a budget; a warning if it is the pruning without splits, although the budget is above 0.
+
+    Parameters
+    ----------
+    visited
+        (cost, loss) of all prunings that were seen.
+    """
+    if budget > 0 and not found.kept.any() and found.forest.ensemble.n_splits:
+        cheapest = min((cost for cost, _ in visited if cost > 0), default=math.inf)
+        why = (
+            f"the cheapest pruning with a split costs {cheapest:g}; raise the budget"
+            if cheapest > budget
+            else "no pruning within it that was visited has a lower loss on these rows; give more rows, or another model"
+        )
+        message = f"the budget {budget:g} is answered by the pruning without splits, which predicts the same for all rows: {why}"
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+    return found

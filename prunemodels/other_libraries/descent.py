@@ -37,12 +37,21 @@ NOTICEABLE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A pruning with its loss, its cost, and the share of the curvature that led there (0: where a descent started)."""
+    """A pruning with its loss and its cost.
+
+    Parameters
+    ----------
+    share
+        of the curvature that led there; 0: where a descent started, and where none led.
+    trees
+        how many of the trees count, from the first on: the others add nothing, not even as single leaves. None: all.
+    """
 
     kept: NDArray[np.bool_]
     loss: float
     cost: float
-    share: float
+    share: float = 0.0
+    trees: int | None = None
 
     def value(self, lam: float) -> float:
         """(1)."""

@@ -143,7 +143,7 @@ def _pruned_tree(tree: dict[str, str], forest: ModelForest, t: int, kept: NDArra
     """The block of a tree with some splits made leaves; splits and leaves numbered in the ensemble's order."""
     ensemble, nodes = forest.ensemble, forest.ensemble.nodes_of(t)
     if not ensemble.is_split[nodes.start]:
-        return tree
+        return {**tree, "leaf_value": repr(float(forest.leaf_value[nodes.start, 0]))} if forest.revalued else tree
     left, right = children(tree)
     file = counterparts(ensemble, t, left, right)
     stays = np.flatnonzero(pruned_ends(ensemble, kept)[nodes] == np.arange(nodes.start, nodes.stop)) + nodes.start
@@ -159,21 +159,24 @@ def _pruned_tree(tree: dict[str, str], forest: ModelForest, t: int, kept: NDArra
     for key in LEAF_KEYS:
         own, inner = tree.get(key, "").split(), tree.get(key.replace("leaf", "internal"), "").split()
         if key == "leaf_value":
-            inner = _collapsed_values(forest, t, file, len(inner))
+            own, inner = _values(forest, t, file, own), _values(forest, t, file, inner, splits=True)
         numbered = [int(file[h - nodes.start]) for h in leaves]
         changed[key] = " ".join(inner[j] if j >= 0 else own[~j] for j in numbered) if own and inner else ""
     return {key: changed.get(key, value) for key, value in tree.items()}
 
 
-def _collapsed_values(forest: ModelForest, t: int, file: NDArray[np.int64], n_splits: int) -> list[str]:
-    """What each split of tree t predicts as a leaf, in the file's order; the shortest decimals that denote the doubles."""
-    words = [""] * n_splits
-    for h, j in zip(
-        range(int(forest.ensemble.tree_start[t]), int(forest.ensemble.tree_start[t + 1])), file.tolist(), strict=True
-    ):
-        if j >= 0:
-            words[j] = repr(float(forest.leaf_value[h, 0]))
-    return words
+def _values(forest: ModelForest, t: int, file: NDArray[np.int64], words: list[str], *, splits: bool = False) -> list[str]:
+    """What each leaf of tree t, or split as a leaf, predicts, in the file's order; the shortest decimals for the doubles.
+
+    Leaves of a model whose values were not changed stay as the file has them.
+    """
+    if not splits and not forest.revalued:
+        return words
+    found, nodes = [""] * len(words), forest.ensemble.nodes_of(t)
+    for h, j in zip(range(nodes.start, nodes.stop), file.tolist(), strict=True):
+        if (j >= 0) == splits:
+            found[j if splits else ~j] = repr(float(forest.leaf_value[h, 0]))
+    return found
 
 
 def _with_importances(tail: tuple[str, ...], counts: NDArray[np.int64], names: list[str]) -> tuple[str, ...]:

@@ -66,6 +66,8 @@ class ModelForest:
         bool, shape (n_features,): where LightGBM takes zeros for missing values.
     zero_near
         whether numbers as small as 1e-35 count as 0, as LightGBM has it.
+    revalued
+        whether values were changed after the model was read, so that an export writes those of all leaves.
     """
 
     ensemble: Ensemble
@@ -83,6 +85,7 @@ class ModelForest:
     missing: float = np.nan
     zero_missing: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     zero_near: bool = False
+    revalued: bool = False
 
     @property
     def n_outputs(self) -> int:
@@ -100,6 +103,15 @@ class ModelForest:
         leaf_value = mean_of_leaves(ensemble.left, ensemble.right, self.leaf_value, cover)
         value = leaf_value.astype(np.float64) * self.scale[ensemble.tree_of, None]
         return replace(self, leaf_value=leaf_value, ensemble=replace(ensemble, value=value))
+
+    def with_values(self, value: NDArray[np.float64]) -> ModelForest:
+        """The forest whose nodes add `value`, shape (n, 1), to the margin, rounded to what an exported leaf can hold."""
+        ensemble, scale = self.ensemble, self.scale[self.ensemble.tree_of, None]
+        changed = value != ensemble.value
+        unscaled = np.divide(value, scale, out=np.zeros_like(value), where=scale != 0)
+        leaf_value = np.where(changed, unscaled.astype(self.leaf_value.dtype), self.leaf_value)
+        value = np.where(changed, leaf_value.astype(np.float64) * scale, ensemble.value)
+        return replace(self, leaf_value=leaf_value, ensemble=replace(ensemble, value=value), revalued=True)
 
     def rows(self, X: Any, name: str = "X") -> NDArray[np.float32]:
         """Examples as the float32 rows that `Ensemble` routes exactly as the library routes X.

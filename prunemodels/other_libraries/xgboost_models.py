@@ -124,9 +124,11 @@ def _prune_tree(tree: dict[str, Any], forest: ModelForest, t: int, kept: NDArray
         tree["parents"][k] = NO_PARENT if parent < 0 else int(new[parent])
         tree["left_children"][k] = int(new[ensemble.left[h]]) if kept[h] else -1
         tree["right_children"][k] = int(new[ensemble.right[h]]) if kept[h] else -1
-        if ensemble.is_split[h] and not kept[h]:
+        collapsed = bool(ensemble.is_split[h]) and not kept[h]
+        if collapsed or (forest.revalued and not kept[h]):
             value = float(str(np.float32(forest.leaf_value[h, 0] / weight)))  # the shortest decimal that denotes the float32
             tree["split_conditions"][k] = tree["base_weights"][k] = value
+        if collapsed:
             tree["split_indices"][k] = tree["split_type"][k] = tree["default_left"][k] = 0
             tree["loss_changes"][k] = 0.0
     tree["tree_param"] |= {"num_nodes": str(stays.size), "num_deleted": "0"}

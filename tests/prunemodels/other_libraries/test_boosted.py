@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import xgboost
+from numpy.typing import NDArray
 
 from formulations import InvalidInputError, Pruning
 from prunemodels.other_libraries import BoostedPath, boosted_path, evaluate_model, prune_boosted, read_model
@@ -18,7 +19,7 @@ from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.majoriser import majorise, state_of
 from solvers import min_cut, price_sharing
 from tests.prunemodels.other_libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings
-from tests.prunemodels.other_libraries.test_majoriser import NAMES, direct_loss, tiny
+from tests.prunemodels.other_libraries.test_majoriser import NAMES, Tiny, direct_loss, tiny
 
 COSTS = [1, 2, 3, 4, 5, 6]
 
@@ -52,14 +53,27 @@ def test_stationary_means_optimal_for_the_own_majoriser(name: str) -> None:
     assert Pruning(bound.problem, here.kept).value(lam) <= min(values) * (1 + 1e-9)
 
 
+def least_losses(t: Tiny, prunings: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """For each pruning the least loss of the trees up to some tree, behind which none splits; for averages that of all trees."""
+    e, rows = t.forest.ensemble, np.asarray(t.problem.X)[t.problem.rows]
+    least = []
+    for kept in prunings:
+        losses = [direct_loss(t, kept)]
+        for trees in range(0, e.n_trees, t.forest.n_outputs):
+            if not t.forest.averaged and not kept[e.tree_start[trees] :].any():
+                later = t.forest.with_values(np.where(e.tree_of[:, None] < trees, e.value, 0.0))
+                losses.append(float(np.average(t.loss.values(later.margins(rows, kept)), weights=t.problem.weights)))
+        least.append(min(losses))
+    return np.array(least)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_near_the_best_of_all_prunings(name: str) -> None:
-    """Over six lambdas the answer is never better than the best of all prunings, and within 2 % of it."""
+    """Over six lambdas the answer is never better than the best of all prunings of all first trees, and within 2 % of it."""
     t = tiny(name)
     rows = np.asarray(t.problem.X)
     everyone = all_prunings(t.forest.ensemble)
-    loss = np.array([direct_loss(t, kept) for kept in everyone])
-    cost = np.array([Pruning(t.problem, kept).cost for kept in everyone])
+    loss, cost = least_losses(t, everyone), np.array([Pruning(t.problem, kept).cost for kept in everyone])
     weight = np.zeros(len(rows))
     weight[t.problem.rows] = t.problem.weights
     y = {"numbers": YR / 100, "softmax": Y3, "rest": Y3}.get(name, Y2)[120:180]
@@ -104,14 +118,15 @@ def test_each_lambda_has_the_best_that_was_visited() -> None:
 
 def test_a_budget_is_kept_and_used() -> None:
     """A budget's answer costs no more, loses no more than the path's at that cost, and 0 leaves the bare roots."""
-    for budget in (0.0, 0.5, 3.0, 6.5, 10.0, 1000.0):
+    for budget in (0.0, 3.0, 6.5, 10.0, 1000.0):
         p = prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, budget=budget)
         assert p.cost <= budget
         if budget >= PATH[-1].cost:
             assert p.loss <= PATH.at_cost(budget).loss + 0.01
     assert prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, budget=0).n_splits == 0
-    with pytest.raises(InvalidInputError, match="the cheapest pruning of this path costs"):
-        boosted_path(MODEL, X2[120:], Y2[120:], costs=COSTS, lams=[0.0]).at_cost(0.0)
+    assert PATH.at_cost(0).n_splits == 0
+    with pytest.raises(InvalidInputError, match="budget is -1"):
+        PATH.at_cost(-1)
 
 
 def test_one_lambda() -> None:
@@ -146,9 +161,9 @@ def test_regression_and_several_classes() -> None:
 
 
 def test_a_time_limit_leaves_the_best_so_far() -> None:
-    """Without time nothing is solved, and the answer is one of the two prunings that need no solving."""
+    """Without time nothing is solved and no item eliminated; the answers are the best of what needs no solving."""
     path = boosted_path(MODEL, X2[120:], Y2[120:], costs=COSTS, time_limit=0.0)
-    assert {p.n_splits for p in path.found} <= {0, PATH.unpruned.n_splits}
+    assert len(path.visited) <= 2 + len(COSTS) + MODEL.n_estimators
     assert not any(p.stationary for p in path.found)
     assert path.found[0].stats["problems_solved"] == 0
     t = tiny("binary")

@@ -115,7 +115,7 @@ def test_it_can_be_pruned_afterwards(kind: str, engine: Any) -> None:
     else:
         again = read_model(pruned.to_model())
         rows = again.rows(X.astype(np.float32))
-        np.testing.assert_allclose(again.margins(rows), model.forest_.margins(model.forest_.rows(X), pruned.kept), atol=1e-9)
+        np.testing.assert_allclose(again.margins(rows), pruned.forest.margins(pruned.forest.rows(X), pruned.kept), atol=1e-9)
 
 
 @pytest.mark.parametrize("engine", ["lightgbm", "own"])

@@ -1,0 +1,116 @@
+"""A part of a boosted ensemble as an ensemble of its own: the first trees alone, and of them some splits alone.
+
+Searches inside a part are searches of the whole model in which other splits may not come back: the rounds up to some round, or
+the splits that need no item but some. Losses and costs are those of the whole model, pruned to the part; trees behind the part's
+last one count for nothing, as in a model of fewer rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.node_errors import ErrorComponent, NodeErrors
+from formulations.problem import PruningProblem
+from prunemodels.other_libraries.losses import Loss
+from prunemodels.other_libraries.model_forest import ModelForest, pruned_ends
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of the trees, with the rows and prices of the whole.
+
+    Parameters
+    ----------
+    forest, problem
+        of the part alone.
+    loss
+        of the rows.
+    nodes
+        int64: the whole ensemble's number of each node of the part.
+    size
+        number of nodes of the whole ensemble.
+    trees
+        how many of the whole's trees count, from the first on.
+    """
+
+    forest: ModelForest
+    problem: PruningProblem
+    loss: Loss
+    nodes: NDArray[np.int64]
+    size: int
+    trees: int
+
+    @classmethod
+    def whole(cls, forest: ModelForest, problem: PruningProblem, loss: Loss) -> Part:
+        """Everything."""
+        n = forest.ensemble.n_nodes
+        return cls(forest, problem, loss, np.arange(n), n, forest.ensemble.n_trees)
+
+    def inside(self, kept: NDArray[np.bool_], trees: int) -> Part:
+        """What is left of a whole's first trees once all splits that `kept`, shape (n,), does not name are leaves."""
+        ensemble = self.forest.ensemble
+        stays = pruned_ends(ensemble, kept) == np.arange(ensemble.n_nodes)
+        stays[ensemble.tree_start[trees] :] = False
+        nodes = np.flatnonzero(stays)
+        place = np.cumsum(stays) - 1
+        split = kept[nodes]
+        smaller = replace(
+            ensemble,
+            tree_start=np.concatenate([[0], np.cumsum(np.bincount(ensemble.tree_of[nodes], minlength=trees))]).astype(np.int64),
+            left=np.where(split, place[ensemble.left[nodes]], -1).astype(np.int32),
+            right=np.where(split, place[ensemble.right[nodes]], -1).astype(np.int32),
+            feature=np.where(split, ensemble.feature[nodes], -1).astype(np.int32),
+            threshold=ensemble.threshold[nodes],
+            missing_left=ensemble.missing_left[nodes] & split,
+            value=ensemble.value[nodes],
+        )
+        forest = replace(
+            self.forest,
+            ensemble=smaller,
+            leaf_value=self.forest.leaf_value[nodes],
+            output=self.forest.output[:trees],
+            scale=self.forest.scale[:trees],
+            node_id=self.forest.node_id[nodes],
+            source=None,
+        )
+        p = self.problem
+        nothing = NodeErrors((ErrorComponent(np.zeros(nodes.size), np.ones(trees)),))
+        rows = np.asarray(p.X)[p.rows]
+        problem = PruningProblem.build(
+            smaller, nothing, rows, p.costs, sample_weight=p.weights, evaluation_cost=list(p.evaluation)
+        )
+        return Part(forest, problem, self.loss, nodes, ensemble.n_nodes, trees)
+
+    def lift(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """A pruning of the part as one of the whole, shape (size,)."""
+        lifted = np.zeros(self.size, dtype=np.bool_)
+        lifted[self.nodes] = kept
+        return lifted
+
+
+def splits_with(problem: PruningProblem, items: set[int]) -> NDArray[np.bool_]:
+    """The largest pruning that needs no priced item but these; bool, shape (n,)."""
+    costs, ensemble = problem.costs, problem.ensemble
+    free = {m for m, price in enumerate(costs.prices) if price == 0}
+    allowed = np.array([set(needed) <= items | free for needed in costs.needs], dtype=np.bool_)
+    kept = ensemble.is_split & allowed[ensemble.feature]
+    _close(ensemble.parent, kept)
+    return kept
+
+
+def items_of(problem: PruningProblem, kept: NDArray[np.bool_]) -> set[int]:
+    """The priced items that the splits of a pruning need."""
+    node = np.repeat(np.arange(len(kept)), np.diff(problem.charges.start))
+    return set(np.unique(problem.charges.item[kept[node]]).tolist())
+
+
+@njit(cache=True)
+def _close(parent, kept):  # type: ignore[no-untyped-def]
+    """Let go of what stands below a split that is not kept; parents come first."""
+    for h in range(parent.shape[0]):
+        if parent[h] >= 0 and not kept[parent[h]]:
+            kept[h] = False

@@ -1,0 +1,75 @@
+"""Prunings of a boosted ensemble that no lambda is needed for: what a descent may start from, and what it must not lose to.
+
+- *Prefixes*: the first rounds, whole; later trees are dropped, as in a model that was trained for fewer rounds.
+- *Single features*: all splits, and those above them, that need what one feature needs and nothing else.
+- *Eliminations*: single items taken away, and one after the other until none is left (`removals`), from the whole model and
+  from some prefixes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prunemodels.evaluation.stages import staged_costs
+from prunemodels.other_libraries.descent import Point
+from prunemodels.other_libraries.model_forest import ModelForest
+from prunemodels.other_libraries.parts import Part, splits_with
+
+
+def round_ends(forest: ModelForest) -> NDArray[np.int64]:
+    """How many trees there are after each round, the last number being that of all trees."""
+    n = forest.ensemble.n_trees
+    return np.unique(np.append(np.arange(forest.n_outputs, n, forest.n_outputs), n))
+
+
+def evenly(numbers: NDArray[np.int64], n: int) -> list[int]:
+    """At most n of some ascending numbers, evenly, the last among them."""
+    places = np.unique(np.round(np.arange(1, n + 1) * len(numbers) / n).astype(np.int64) - 1)
+    return [int(numbers[k]) for k in places if k >= 0]
+
+
+def prefixes(part: Part) -> Iterator[Point]:
+    """The model before the first round, and after each but the last."""
+    forest, problem, ensemble = part.forest, part.problem, part.forest.ensemble
+    ends = round_ends(forest)
+    stage = np.searchsorted(ends, np.arange(ensemble.n_trees), side="right")
+    rows = np.asarray(problem.X)[problem.rows]
+    cost = staged_costs(
+        ensemble,
+        rows,
+        problem.costs,
+        evaluation_cost=list(problem.evaluation),
+        stage=stage,
+        sample_weight=problem.weights,
+    )
+    done = 0
+    margins = np.tile(forest.base, (problem.n_rows, 1))
+    for k, trees in enumerate([0, *ends[:-1].tolist()]):
+        for t in range(done, trees):
+            margins[:, forest.output[t]] += _values(part, t)
+        done = trees
+        loss = float(np.average(part.loss.values(margins), weights=problem.weights))
+        yield Point(ensemble.is_split & (ensemble.tree_of < trees), loss, float(cost[k - 1]) if k else 0.0, trees=trees)
+
+
+def _values(part: Part, t: int) -> NDArray[np.float64]:
+    """What a whole tree adds to each row."""
+    ensemble, routing = part.forest.ensemble, part.problem.routing
+    nodes = ensemble.nodes_of(t)
+    leaves = nodes.start + np.flatnonzero(~ensemble.is_split[nodes])
+    leaves = leaves[np.argsort(routing.start[leaves], kind="stable")]
+    added = np.empty(routing.n_rows)
+    added[routing.order[t]] = np.repeat(ensemble.value[leaves, 0], routing.stop[leaves] - routing.start[leaves])
+    return added
+
+
+def single_features(part: Part) -> Iterator[NDArray[np.bool_]]:
+    """For each feature that is split on, the splits that need none of the items but its own."""
+    problem = part.problem
+    used = np.unique(problem.ensemble.feature[problem.ensemble.is_split])
+    needed = {frozenset(problem.costs.needs[f]) for f in used.tolist()}
+    for items in sorted(needed, key=sorted):
+        yield splits_with(problem, set(items))
