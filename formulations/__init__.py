@@ -14,6 +14,7 @@ from formulations.errors import (
 )
 from formulations.nested_prunings import PruningSequence
 from formulations.node_errors import ErrorComponent, NodeErrors
+from formulations.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
@@ -22,6 +23,8 @@ from formulations.solution import ItemLoads, Solution, Solver, Status, StopReaso
 __all__ = [
     "BrokenFileError",
     "CapacityOverflowError",
+    "ClosureCertificate",
+    "ClosurePath",
     "CostItems",
     "Ensemble",
     "ErrorComponent",
@@ -30,6 +33,7 @@ __all__ = [
     "ItemLoads",
     "NodeErrors",
     "NotFittedForestError",
+    "ParametricClosure",
     "PruneModelsError",
     "Pruning",
     "PruningPath",

@@ -195,8 +195,8 @@ def _exact_prices(
     if len(values) > 10_000:
         return None
     weight_of = {float(v): Fraction(repr(float(v))) for v in values}
-    weight_unit = _common_unit(list(weight_of.values()))
-    price_unit = _common_unit([p for p in costs.prices if p] + [a for a in evaluation if a])
+    weight_unit = common_unit(list(weight_of.values()))
+    price_unit = common_unit([p for p in costs.prices if p] + [a for a in evaluation if a])
     price = [int(p / price_unit) for p in costs.prices]
     eval_price = [int(a / price_unit) for a in evaluation]
     whole = [int(weight_of[float(v)] / weight_unit) for v in values]
@@ -216,7 +216,7 @@ def _exact_prices(
     )
 
 
-def _common_unit(numbers: list[Fraction]) -> Fraction:
+def common_unit(numbers: list[Fraction]) -> Fraction:
     """The largest fraction of which all the numbers are whole multiples (1 for none)."""
     if not numbers:
         return Fraction(1)

@@ -9,7 +9,7 @@ nested is a parameter that only ever prunes more: lambda (`PruningPath`), a comp
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.cost_items import exact
 from formulations.errors import InvalidInputError
+from formulations.nested_rows import first_row_within, last_row_within, row_sums
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
 from formulations.routing import Amount
@@ -81,10 +81,7 @@ class NestedPrunings(ABC):
 
     def _in_rows(self, rows: NDArray[np.int32], amounts: NDArray[Amount]) -> NDArray[Amount]:
         """Sum over all k < rows[j] of amounts[j], for every row k."""
-        ending: NDArray[Amount] = np.zeros(len(self) + 1, dtype=amounts.dtype)
-        np.add.at(ending, rows, amounts)
-        tail: NDArray[Amount] = np.cumsum(ending[::-1])[::-1]
-        return tail[1:]
+        return row_sums(len(self), rows, amounts)
 
     @cached_property
     def integer_cost(self) -> tuple[int, ...]:
@@ -156,14 +153,8 @@ class NestedPrunings(ABC):
 
     def row_at_cost(self, budget: float) -> int:
         """The row of least error whose cost is at most the budget; compared as exact fractions where nothing was rounded."""
-        limit = exact(budget, "budget")
         rounded = self.problem.integers.cost_rounding > 0
-        costs: Sequence[Fraction] | NDArray[np.float64] = self.cost if rounded else self.exact_cost
-        first = next((k for k in range(len(self)) if costs[k] <= (float(limit) if rounded else limit)), None)
-        if first is None:
-            raise InvalidInputError(  # the last row pays for nothing, unless rounding says otherwise
-                f"budget is {budget}, the cheapest pruning costs {float(self.cost[-1]):g}; give at least that"
-            )
+        first = first_row_within(budget, self.cost, lambda: self.exact_cost, rounded=rounded, answer="pruning")
         return self._least_error_from(first)
 
     def _least_error_from(self, first: int) -> int:
@@ -190,12 +181,7 @@ class NestedPrunings(ABC):
         InvalidInputError
             if no row has so small an error, or the number is NaN.
         """
-        good = np.flatnonzero(self.error <= max_error)
-        if not good.size:
-            raise InvalidInputError(
-                f"max_error is {max_error}, the least error of any pruning is {self.error.min():g}; give at least that"
-            )
-        return self[int(good[-1])]
+        return self[last_row_within(max_error, self.error, answer="pruning")]
 
 
 @dataclass(frozen=True, eq=False)

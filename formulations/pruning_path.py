@@ -11,9 +11,8 @@ from parent to child.
 
 from __future__ import annotations
 
-import bisect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -22,9 +21,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.cost_items import exact
-from formulations.errors import InvalidInputError
 from formulations.nested_prunings import NestedPrunings
+from formulations.nested_rows import breakpoints_up_to
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
 
@@ -106,16 +104,8 @@ class PruningPath(NestedPrunings):
 
         A fraction is compared exactly, a float with the breakpoints rounded to floats, so that every ``path.lam[k]`` finds row k.
         """
-        table: Sequence[Fraction] | Sequence[float] = self.breakpoints
-        if not isinstance(lam, Fraction):
-            if lam != math.inf:
-                exact(lam, "lam")
-            table = [float(b) for b in self.breakpoints]
-        elif lam < 0:
-            raise InvalidInputError(f"lam is {lam}, negative; give a number >= 0")
-        if self.ties == "smallest":
-            return bisect.bisect_right(table, lam) - 1
-        return bisect.bisect_left(table, lam)
+        smallest = self.ties == "smallest"
+        return breakpoints_up_to(lam, self.breakpoints, inclusive=smallest) - int(smallest)
 
     def at_lam(self, lam: float | Fraction) -> Pruning:
         """The optimal pruning at lambda (the smallest or largest one, as `ties` says)."""

@@ -13,6 +13,7 @@ from proofs_checks.matrices.row_operations import check_printed_matrices, check_
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
 from proofs_checks.optimality.budget_solution import check_budget_solution
+from proofs_checks.optimality.closure_path import check_closure_path
 from proofs_checks.optimality.corollary import check_corollary
 from proofs_checks.optimality.path_optimality import check_path
 from proofs_checks.optimality.shared_path import check_shared_path
@@ -33,6 +34,7 @@ __all__ = [
     "ViolatingSubmatrix",
     "arbitrary_objectives",
     "check_budget_solution",
+    "check_closure_path",
     "check_corollary",
     "check_counterexample",
     "check_formulation",

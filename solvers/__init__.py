@@ -14,6 +14,8 @@ from functools import partial
 from formulations.solution import Solver
 from solvers.automatic import optimal_pruning
 from solvers.brute_force import brute_force
+from solvers.closure_path import closure_path
+from solvers.closure_within_budget import ClosureSolution, best_closure_within
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.integer_program import integer_program
 from solvers.linear_program import linear_program
@@ -56,10 +58,13 @@ __all__ = [
     "BOUNDING_SOLVERS",
     "EXACT_SOLVERS",
     "SOLVERS",
+    "ClosureSolution",
     "MemoryNeeds",
     "PathPoint",
     "Relaxation",
+    "best_closure_within",
     "brute_force",
+    "closure_path",
     "dantzig_wolfe",
     "integer_program",
     "linear_program",

@@ -101,6 +101,25 @@ def best_closure(problem: ClosureProblem, *, ties: Ties = "smallest") -> Closure
     return Closure(keep, total - flow, network.n_arcs, lambda: _all_loads(problem, shared, network.usage_flow()))
 
 
+def maximum_flow(network: max_flow.SimpleMaxFlow, source: int, sink: int) -> int:
+    """Solve an OR-Tools network; the value of its maximum flow, which is that of its minimum cut.
+
+    Raises
+    ------
+    CapacityOverflowError, SolverFailedError, InterruptedSolveError
+        as `best_closure` says.
+    """
+    try:
+        status = network.solve(source, sink)
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError("interrupted during a minimum cut; nothing was changed") from stop
+    if status == network.POSSIBLE_OVERFLOW:
+        raise CapacityOverflowError("OR-Tools reports a possible overflow of its 64-bit flow; scale prices down to fewer digits")
+    if status != network.OPTIMAL:
+        raise SolverFailedError(f"OR-Tools' maximum flow ended with {status} on {int(network.num_arcs())} arcs")
+    return int(network.optimal_flow())
+
+
 class _Network:
     """The network of (1), after folding."""
 
@@ -136,17 +155,7 @@ class _Network:
 
     def solve(self) -> int:
         """Value of the minimum cut."""
-        try:
-            status = self.flow.solve(self.source, self.sink)
-        except KeyboardInterrupt as stop:
-            raise InterruptedSolveError("interrupted during a minimum cut; nothing was changed") from stop
-        if status == self.flow.POSSIBLE_OVERFLOW:
-            raise CapacityOverflowError(
-                "OR-Tools reports a possible overflow of its 64-bit flow; scale prices down to fewer digits"
-            )
-        if status != self.flow.OPTIMAL:
-            raise SolverFailedError(f"OR-Tools' maximum flow ended with {status} on {self.n_arcs} arcs")
-        return int(self.flow.optimal_flow())
+        return maximum_flow(self.flow, self.source, self.sink)
 
     def source_side(self, ties: Ties) -> NDArray[np.bool_]:
         """The splits on the source side of the smallest or the largest minimum cut."""

@@ -216,8 +216,8 @@ def _check_columns(evidence: PathEvidence) -> tuple[list[Fraction], list[Fractio
     kept = [_suffixes(amounts)[first : first + rows] for amounts in (gain, cost, whole_gain, whole_cost)]
     error = [(recount.roots_error() - g) * recount.error_unit for g in kept[0]]
     costs = [c * recount.cost_unit for c in kept[1]]
-    _check_column("error", path.error, error)
-    _check_column("cost", path.cost, costs)
+    check_column("error", path.error, error)
+    check_column("cost", path.cost, costs)
     for name, given, mine in (("integer_gain", path.integer_gain, kept[2]), ("integer_cost", path.integer_cost, kept[3])):
         if list(given) != mine:
             raise Refuted(f"the path's {name} is not that of its prunings")
@@ -239,7 +239,7 @@ def _add_by_level(sums: list[int], level: NDArray[np.int64], amounts: NDArray[np
             sums[at] += int(amounts[level == at].sum())
 
 
-def _check_column(name: str, given: NDArray[np.float64], mine: list[Fraction]) -> None:
+def check_column(name: str, given: NDArray[np.float64], mine: list[Fraction]) -> None:
     """A column of floats against exact numbers; no comparison is true of NaN."""
     if not isinstance(given, np.ndarray) or given.shape != (len(mine),):
         raise Refuted(f"the path's column {name} has not one number for each of {len(mine)} rows")

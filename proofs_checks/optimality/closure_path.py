@@ -1,0 +1,241 @@
+"""Is every closure of a path optimal, for every lambda at once?
+
+Node v has level l and is kept for lambda < lambda_l, the breakpoint of its level; top, the last level, stands for ever. The
+certificate is a flow f >= 0 on the arcs, from u who requires to v who is required, and nothing flows between levels. With
+
+    worth_v  =  gain_v  -  lambda_l price_v,      at the breakpoint of v's own level l; gain_v at the top                  (1)
+
+all that optimality asks for is
+
+    level_u <= level_v                              for every arc (u requires v)                                           (2)
+    worth_v + inflow_v - outflow_v  =   0           for every v of a level between 0 and the top                           (3)
+                                    <=  0           for every v of level 0, where lambda_l = 0                             (4)
+                                    >=  0           for every v of the top level, and its price is 0                       (5)
+
+Proof. Let lambda be any number >= 0. By (2) the nodes that are kept form a closure C. Let X be another one; compare the two
+within the nodes L of one level l. X within L is left by no arc of L, so flow can only enter it. Hence inflow - outflow, summed
+over it, is some F >= 0, and by (3) or (4) its worth is at most -F <= 0. The rest of L is entered by no arc of L, F flows from
+it into X, and by (3) or (5) its worth is at least F >= 0. At lambda a node is worth (lambda_l - lambda) price_v more than at
+lambda_l, where prices are >= 0. So
+
+    lambda >= lambda_l:  what X has of L is worth at most 0, C has nothing of L
+    lambda <  lambda_l:  what X lacks of L is worth at least 0, C has all of L; at the top, where all is free, for any lambda
+
+and C is worth at least as much as X, level by level. Both statements hold at lambda = lambda_l, so each row is optimal at both
+ends of its interval, and no breakpoint is missing.
+
+C is the *smallest* optimum unless some part U of the nodes of one level, entered by no arc from the others, can go just before
+lambda_l for nothing. By the above that is so if and only if nothing in U has a price, no flow leaves U, and, at the top, (5) is
+an equation all over U. With a node, such a U contains the nodes of its level that require it, and those to which it sends flow.
+So
+
+    the path holds the smallest optima  <=>  from every node of a level above 0 some chain of steps within its level,
+    from v to u, or where f > 0 from u to v, over arcs (u requires v), leads to a node with a price, or, at the top,
+    to one for which (5) is > 0                                                                                            (6)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral, Rational
+from typing import Any
+
+import numpy as np
+
+from formulations.parametric_closure import ClosureCertificate, ClosurePath
+from proofs_checks.optimality.closure_instance import ClosureRecount
+from proofs_checks.optimality.path_optimality import check_column
+from proofs_checks.optimality.recount import Refuted
+from proofs_checks.verdict import Verdict
+
+METHOD = "one flow for all lambda, in exact integers"
+
+
+def check_closure_path(path: ClosurePath) -> Verdict:
+    """Is every row of the path the smallest optimum on all of its interval, and are they nested?
+
+    Exact, by one pass over the arcs. Cost and error, the columns that the path reports, are counted again. Rounded instances are
+    checked in their integers, and how far these can be from the instance is computed again: twice that bounds the gap of a row.
+
+    Returns
+    -------
+    Verdict
+        certificate: rows, and what bounds the gap of each at its breakpoint, as a float; or what is wrong. None where the path
+        carries no certificate.
+    """
+    claim = f"all {len(path)} closures of the path are optimal, each the smallest optimum, and nested"
+    certificate: object = path.certificate  # whatever it is
+    if certificate is None:
+        return Verdict(claim, None, METHOD, "the path carries no certificate")
+    if not isinstance(certificate, ClosureCertificate):
+        return Verdict(claim, False, METHOD, f"the certificate is {type(certificate).__name__}, no flow of a path")
+    try:
+        gap = _proven_gap(path, certificate)
+    except Refuted as wrong:
+        return Verdict(claim, False, METHOD, str(wrong))
+    return Verdict(claim, True, METHOD, {"rows": len(path), "largest gap": float(gap)})
+
+
+def _proven_gap(path: ClosurePath, certificate: ClosureCertificate) -> Fraction:
+    """How far a row can be from the optimum of the real instance, at its breakpoint.
+
+    Raises
+    ------
+    Refuted
+        where the proof fails.
+    """
+    instance = ClosureRecount(path.problem)
+    denominator, rate = _rates(path, certificate)
+    evidence = _Evidence(instance, _levels(path, instance), denominator, rate, _flow(certificate, instance))
+    evidence.check_arcs()
+    surplus = evidence.surplus()
+    evidence.check_worth(surplus)
+    evidence.check_smallest(surplus)
+    _check_columns(path, evidence)
+    return 2 * (instance.error_distance + path.breakpoints[-1] * instance.cost_distance)
+
+
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """What was read: of every node its level, of every level its denominator d and rate lambda_l d, of every arc its flow."""
+
+    instance: ClosureRecount
+    level: list[int]
+    denominator: list[int]
+    rate: list[int]
+    flow: list[int]
+
+    @property
+    def top(self) -> int:
+        """The level of what is kept for all lambda."""
+        return len(self.denominator) - 1
+
+    def check_arcs(self) -> None:
+        """(2), and no flow below 0 or between levels."""
+        for (u, v), f in zip(self.instance.arcs, self.flow, strict=True):
+            if self.level[u] > self.level[v]:
+                raise Refuted(f"node {u} is kept longer than node {v}, which it requires: the path is not nested")
+            if f < 0:
+                raise Refuted(f"the flow from node {u} to node {v} is negative")
+            if f > 0 and self.level[u] != self.level[v]:
+                raise Refuted(f"there is a flow from node {u} to node {v} of another level")
+
+    def surplus(self) -> list[int]:
+        """Worth + inflow - outflow of every node, in integer gains over the denominator of its level."""
+        sums = [
+            g * self.denominator[k] - p * self.rate[k]
+            for g, p, k in zip(self.instance.whole_gain, self.instance.whole_price, self.level, strict=True)
+        ]
+        for (u, v), f in zip(self.instance.arcs, self.flow, strict=True):
+            sums[u] -= f
+            sums[v] += f
+        return sums
+
+    def check_worth(self, surplus: list[int]) -> None:
+        """(3) to (5)."""
+        for v, (k, s) in enumerate(zip(self.level, surplus, strict=True)):
+            if k == self.top:
+                if self.instance.whole_price[v] or self.instance.price[v]:
+                    raise Refuted(f"node {v} is kept for all lambda, yet it has a price")
+                if s < 0:
+                    raise Refuted(f"node {v} is kept for all lambda, where it does not pay")
+            elif k == 0 and s > 0:
+                raise Refuted(f"node {v} is never kept, though it pays at lambda = 0")
+            elif k > 0 and s != 0:
+                raise Refuted(f"node {v} is not worth nothing at breakpoint {k}, with what flows: {s} is left")
+
+    def check_smallest(self, surplus: list[int]) -> None:
+        """(6): from nodes with a price, or a surplus at the top, all chains backwards."""
+        steps: list[list[int]] = [[] for _ in self.level]
+        for (u, v), f in zip(self.instance.arcs, self.flow, strict=True):
+            if self.level[u] == self.level[v]:
+                steps[u].append(v)  # what v requires to go along, u, is settled: so is v
+                if f > 0:
+                    steps[v].append(u)
+        settled = [p > 0 or s > 0 for p, s in zip(self.instance.whole_price, surplus, strict=True)]
+        todo = [v for v, done in enumerate(settled) if done]
+        while todo:
+            for w in steps[todo.pop()]:
+                if not settled[w]:
+                    settled[w] = True
+                    todo.append(w)
+        for v, k in enumerate(self.level):
+            if k > 0 and not settled[v]:
+                raise Refuted(f"node {v} could go before breakpoint {k} for nothing: not the smallest optimum")
+
+
+def _levels(path: ClosurePath, instance: ClosureRecount) -> list[int]:
+    """Levels, after checking that they are, and that all breakpoints are used."""
+    given, top = path.level, len(path.breakpoints)
+    if not isinstance(given, np.ndarray) or given.shape != (instance.n,) or given.dtype.kind != "i":
+        raise Refuted(f"the levels are no array of {instance.n} integers, one for each node")
+    level: list[int] = given.tolist()
+    for v, k in enumerate(level):
+        if not 0 <= k <= top:
+            raise Refuted(f"node {v} has level {k}; there are 0 to {top}")
+    unused = set(range(1, top)) - set(level)
+    if unused:
+        raise Refuted(f"no node goes at breakpoint {min(unused)}: it is none")
+    return level
+
+
+def _rates(path: ClosurePath, certificate: ClosureCertificate) -> tuple[list[int], list[int]]:
+    """Denominators and rates of all levels, after checking that breakpoints ascend from 0; the top has the rate 0."""
+    points, given = path.breakpoints, certificate.denominator
+    if not points or not all(isinstance(b, Rational) for b in points) or points[0] != 0:
+        raise Refuted("the breakpoints are no fractions that begin with 0")
+    for k in range(1, len(points)):
+        if points[k] <= points[k - 1]:
+            raise Refuted(f"breakpoint {k} is not above breakpoint {k - 1}")
+    if len(given) != len(points) + 1:
+        raise Refuted(f"{len(given)} denominators for {len(points) + 1} levels")
+    rates = []
+    for k, (b, denominator) in enumerate(zip((*points, Fraction(0)), given, strict=True)):
+        whole = _whole(denominator)
+        rate = Fraction(b) / path.problem.integers.lam_unit * whole
+        if whole < 1 or rate.denominator != 1:
+            raise Refuted(f"the denominator of level {k} is {denominator}; times its breakpoint it is no whole number")
+        rates.append(rate.numerator)
+    return [int(d) for d in given], rates
+
+
+def _whole(number: Any) -> int:
+    """A denominator; 0 where it is no integer."""
+    return int(number) if isinstance(number, Integral) else 0
+
+
+def _flow(certificate: ClosureCertificate, instance: ClosureRecount) -> list[int]:
+    """The flow of every arc."""
+    given: Any = certificate.flow
+    if not isinstance(given, np.ndarray) or given.shape != (len(instance.arcs),) or given.dtype.kind != "i":
+        raise Refuted(f"the flow is no array of {len(instance.arcs)} integers, one for each arc")
+    return list(map(int, given.tolist()))
+
+
+def _check_columns(path: ClosurePath, evidence: _Evidence) -> None:
+    """Errors, costs, sizes and lambdas of the rows must be what the path says they are."""
+    instance, ints, rows = evidence.instance, path.problem.integers, len(path.breakpoints)
+
+    def sums(amounts: Sequence[Any]) -> list[Any]:
+        by_level = [Fraction(0)] * (rows + 1)
+        for k, amount in zip(evidence.level, amounts, strict=True):
+            by_level[k] += amount
+        kept = [by_level[rows]]
+        for k in range(rows - 1, 0, -1):
+            kept.append(kept[-1] + by_level[k])
+        return kept[::-1]
+
+    error = [instance.base_error - g for g in sums(instance.gain)]
+    cost = [instance.base_cost + p for p in sums(instance.price)]
+    check_column("error", path.error, error)
+    check_column("cost", path.cost, cost)
+    for name, given, mine in (
+        ("exact_error", path.exact_error, [ints.base_error - g * ints.gain_unit for g in sums(instance.whole_gain)]),
+        ("exact_cost", path.exact_cost, [ints.base_cost + p * ints.price_unit for p in sums(instance.whole_price)]),
+        ("lam", path.lam.tolist(), [float(b) for b in path.breakpoints]),
+        ("n_kept", path.n_kept.tolist(), sums([1] * instance.n)),
+    ):
+        if list(given) != mine:
+            raise Refuted(f"the path's {name} is not that of its closures")

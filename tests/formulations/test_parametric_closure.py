@@ -1,0 +1,221 @@
+"""Instances of precedence graphs, their integers, and the rows of a path that is written down by hand."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formulations import ClosurePath, InvalidInputError, ParametricClosure
+from tests.closures import closure_of, random_known
+
+TENTH = Fraction(1, 10)
+
+
+def three_rows() -> ClosurePath:
+    """Node 1 requires 0, node 2 requires 1. Gains .1, .3, .2 and prices 0, .5, 1; node 3 is never kept."""
+    problem = closure_of([0.1, 0.3, 0.2, -0.4], [0, 0.5, 1, 2], [(1, 0), (2, 1), (3, 0)], base_error=0.9)
+    level = np.array([3, 2, 1, 0], dtype=np.int32)
+    return ClosurePath(problem, level, (Fraction(0), Fraction(1, 5), Fraction(3, 5)))
+
+
+def test_rows_by_hand() -> None:
+    """Row 0 keeps 0, 1, 2, row 1 keeps 0 and 1, row 2 keeps node 0, which is free, for ever."""
+    path = three_rows()
+    assert len(path) == 3
+    assert path.lam.tolist() == [0, 0.2, 0.6]
+    assert path.exact_cost == (Fraction(3, 2), Fraction(1, 2), 0)
+    assert path.cost.tolist() == [1.5, 0.5, 0]
+    assert path.exact_error == (3 * TENTH, 5 * TENTH, 8 * TENTH)
+    assert path.error.tolist() == [0.3, 0.5, 0.8]
+    assert path.n_kept.tolist() == [3, 2, 1]
+    assert [path.kept(k).tolist() for k in (0, 1, -1)] == [[True] * 3 + [False], [True] * 2 + [False] * 2, [True] + [False] * 3]
+    with pytest.raises(IndexError, match="row 3 of a path with 3 rows"):
+        path.kept(3)
+    assert path.to_frame().to_dict("list") == {
+        "lambda": [0, 0.2, 0.6],
+        "cost": [1.5, 0.5, 0],
+        "error": [0.3, 0.5, 0.8],
+        "nodes": [3, 2, 1],
+    }
+    assert repr(path) == "ClosurePath(3 breakpoints, cost 0 to 1.5, error 0.3 to 0.8)"
+    assert repr(path.problem) == "ParametricClosure(4 nodes, 3 arcs)"
+
+
+def test_rows_at_a_lambda() -> None:
+    """At a breakpoint the smaller closure is the answer, whether lambda is a fraction or the float nearest to the breakpoint."""
+    path = three_rows()
+    assert [path.row_at_lam(lam) for lam in (0, 0.1, 0.2, 0.5, 0.6, 7, math.inf)] == [0, 0, 1, 1, 2, 2, 2]
+    assert [path.row_at_lam(Fraction(k, 5)) for k in (0, 1, 2, 3, 4)] == [0, 1, 1, 2, 2]
+    assert path.row_at_lam(Fraction(1, 5) - Fraction(1, 10**30)) == 0
+    for bad in (-0.1, Fraction(-1, 10), math.nan):
+        with pytest.raises(InvalidInputError, match="lam is"):
+            path.row_at_lam(bad)
+
+
+def test_rows_at_a_cost_and_at_an_error() -> None:
+    """The least error within a budget that may be met exactly, and the least cost for an error."""
+    path = three_rows()
+    assert [path.row_at_cost(b) for b in (0, 0.49, 0.5, 1.49, Fraction(3, 2), 9)] == [2, 2, 1, 1, 0, 0]
+    assert [path.row_at_error(e) for e in (0.3, 0.49, 0.5, 0.79, 0.8, 1)] == [0, 0, 1, 1, 2, 2]
+    for bad in (-1, math.nan):
+        with pytest.raises(InvalidInputError, match="budget is"):
+            path.row_at_cost(bad)
+    for worse in (0.29, math.nan):
+        with pytest.raises(InvalidInputError, match=r"the least error of any closure is 0\.3"):
+            path.row_at_error(worse)
+
+
+def test_a_budget_below_the_base_cost_is_refused() -> None:
+    """The empty closure has a price of its own, and no row is below it."""
+    problem = ParametricClosure(np.array([1.0]), np.array([1.0]), np.zeros(0, int), np.zeros(0, int), base_cost=0.5)
+    path = ClosurePath(problem, np.array([1], dtype=np.int32), (Fraction(0), Fraction(1)))
+    assert path.exact_cost == (Fraction(3, 2), Fraction(1, 2))
+    assert path.row_at_cost(0.5) == 1
+    with pytest.raises(InvalidInputError, match=r"the cheapest closure costs 0\.5"):
+        path.row_at_cost(0.4)
+
+
+def test_decimals_are_exact() -> None:
+    """0.1 is a tenth: gains and prices become whole multiples of their largest common unit."""
+    ints = closure_of([0.1, 0.3, -0.25], [7.27, 0, 1], [], base_error=0.7).integers
+    assert ints.exact
+    assert (ints.gain_unit, ints.price_unit, ints.base_error) == (Fraction(1, 20), Fraction(1, 100), Fraction(7, 10))
+    assert (ints.gain.tolist(), ints.price.tolist()) == ([2, 6, -5], [727, 0, 100])
+    assert ints.lam_unit == 5
+
+
+def test_counts_over_a_unit_are_exact() -> None:
+    """Sevenths are no decimals, but with their unit they are exact, the base error among them; without it they are rounded."""
+    thirds, sevenths = [1 / 3, 4 / 3], [3 / 7, 5 / 7]
+    arcs = (np.zeros(0, int), np.zeros(0, int))
+    problem = ParametricClosure(np.array(thirds), np.array(sevenths), *arcs, 4 / 3, 9 / 7, Fraction(1, 3), Fraction(1, 7))
+    ints = problem.integers
+    assert ints.exact
+    assert [g * ints.gain_unit for g in ints.gain.tolist()] == [Fraction(1, 3), Fraction(4, 3)]
+    assert [p * ints.price_unit for p in ints.price.tolist()] == [Fraction(3, 7), Fraction(5, 7)]
+    assert (ints.base_error, ints.base_cost) == (Fraction(4, 3), Fraction(9, 7))
+    rounded = ParametricClosure(np.array(thirds), np.array(sevenths), *arcs).integers
+    assert rounded.error_rounding > 0
+    assert rounded.cost_rounding > 0
+
+
+def test_a_base_error_that_is_no_multiple_is_a_decimal() -> None:
+    """The error of the empty closure may be counted over other examples; a Fraction is taken as it is."""
+    arcs = (np.zeros(0, int), np.zeros(0, int))
+    numbers = (np.array([1 / 3]), np.array([1.0]))
+    assert ParametricClosure(*numbers, *arcs, 0.25, 0, Fraction(1, 3)).integers.base_error == Fraction(1, 4)
+    near = Fraction(1, 3) + Fraction(1, 10**9)
+    assert ParametricClosure(*numbers, *arcs, near, 0, Fraction(1, 3)).integers.base_error == near
+    assert ParametricClosure(*numbers, *arcs, -0.5).integers.base_error == Fraction(-1, 2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_integers_are_the_numbers(seed: int) -> None:
+    """Of instances whose numbers are known exactly, nothing is rounded."""
+    known = random_known(seed)
+    ints = known.problem.integers
+    assert ints.exact
+    assert [g * ints.gain_unit for g in ints.gain.tolist()] == known.gain
+    assert [p * ints.price_unit for p in ints.price.tolist()] == known.price
+    assert (ints.base_error, ints.base_cost) == (known.base_error, known.base_cost)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e12])
+def test_rounding_is_bounded_and_fits(seed: int, scale: float) -> None:
+    """What does not fit is rounded: products stay below 2^61, and no closure is further off than what is stated."""
+    rng = np.random.default_rng(seed)
+    n = 200
+    problem = ParametricClosure(rng.normal(size=n) * scale, rng.random(n) ** 9, np.zeros(0, int), np.zeros(0, int))
+    ints = problem.integers
+    assert int(np.abs(ints.gain).sum()) * int(ints.price.sum()) < 2**61
+    for whole, unit, real, stated in (
+        (ints.gain, ints.gain_unit, problem.gain, ints.error_rounding),
+        (ints.price, ints.price_unit, problem.price, ints.cost_rounding),
+    ):
+        off = [Fraction(repr(x)) - k * unit for x, k in zip(real.tolist(), whole.tolist(), strict=True)]
+        worst = max(sum(x for x in off if x > 0), -sum(x for x in off if x < 0))
+        assert 0 < worst <= Fraction(stated) <= Fraction(1, 10**5) * Fraction(float(np.abs(real).sum()))
+
+
+def test_no_price_is_rounded_to_nothing() -> None:
+    """A price far below the others stays above 0: what has a price must not be kept for all lambda."""
+    problem = closure_of([math.pi, math.e], [1e-13, math.sqrt(2)], [])
+    assert problem.integers.price[0] == 1
+    assert problem.integers.cost_rounding > 0
+
+
+def test_exact_prices_keep_their_bits_beside_rounded_gains() -> None:
+    """Gains that need 53 bits are rounded, and short prices beside them are not."""
+    ints = closure_of([math.pi, math.e], [0.25, 3], []).integers
+    assert ints.error_rounding > 0
+    assert ints.cost_rounding == 0
+
+
+def test_prices_are_rounded_beside_exact_gains() -> None:
+    """Gains of 25 bits stay exact, and prices of 45 bits beside them leave room for the products."""
+    ints = closure_of([2**24 + 1, 5], [1.0000000000001, 2.5], []).integers
+    assert ints.error_rounding == 0
+    assert ints.cost_rounding > 0
+    assert int(ints.gain.sum()) * int(ints.price.sum()) < 2**61
+
+
+def test_rows_of_a_rounded_instance_have_the_real_numbers() -> None:
+    """Where integers are rounded, the columns of floats still come from the numbers that were given."""
+    arcs = (np.array([1]), np.array([0]))
+    problem = ParametricClosure(np.array([math.pi, math.e]), np.array([math.sqrt(3), math.sqrt(2)]), *arcs, 9.5, 0.25)
+    assert not problem.integers.exact
+    path = ClosurePath(problem, np.array([2, 1], dtype=np.int32), (Fraction(0), Fraction(1)))
+    assert path.error.tolist() == pytest.approx([9.5 - math.pi - math.e, 9.5 - math.pi], abs=1e-15)
+    assert path.cost.tolist() == pytest.approx([0.25 + math.sqrt(3) + math.sqrt(2), 0.25 + math.sqrt(3)], abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gain": [1, math.nan]}, "gain of node 1 is nan; give a finite number"),
+        ({"gain": [[1, 2]]}, "gain has the shape"),
+        ({"gain": [1]}, "1 gains for 2 prices"),
+        ({"price": [1, math.inf]}, "price of node 1 is inf"),
+        ({"price": [-0.5, 1]}, r"price of node 0 is -0\.5, negative"),
+        ({"tail": [2]}, "tail of arc 0 is node 2; the nodes are 0 to 1"),
+        ({"head": [-1]}, "head of arc 0 is node -1"),
+        ({"tail": [1.0]}, "tail is float64"),
+        ({"tail": [1, 1]}, "2 tails for 1 heads"),
+        ({"head": [1]}, "node 1 requires itself"),
+        ({"base_error": math.nan}, "base_error is nan"),
+        ({"base_cost": -1.0}, r"base_cost is -1\.0, negative"),
+        ({"gain_unit": Fraction(3, 7)}, r"gain of node 0 is 1\.0, no whole multiple of gain_unit = 3/7"),
+        ({"price_unit": Fraction(0)}, "price_unit is Fraction"),
+        ({"price_unit": 0.5}, r"price_unit is 0\.5; give a Fraction"),
+    ],
+)
+def test_what_is_no_instance_is_refused(changes: dict[str, Any], message: str) -> None:
+    """Shapes, numbers and arcs that the problem is not defined for are refused by the name of the node or arc."""
+    good: dict[str, Any] = {"gain": [1.0, 2.0], "price": [1.0, 0.0], "tail": [1], "head": [0]}
+    ParametricClosure(**good)
+    with pytest.raises(InvalidInputError, match=message):
+        ParametricClosure(**{**good, **changes})
+
+
+def test_a_cycle_is_named_by_a_node_on_it() -> None:
+    """Of 0 <- 1 -> 2 -> 3 -> 2, where 4 requires 1, only 2 and 3 lie on a cycle."""
+    with pytest.raises(InvalidInputError, match=r"node [23] requires itself over a cycle"):
+        closure_of([1] * 5, [1] * 5, [(1, 0), (1, 2), (2, 3), (3, 2), (4, 1)])
+
+
+def test_the_order_has_requirements_first() -> None:
+    """Every node comes behind what it requires, also where arcs are given twice."""
+    problem = closure_of([0] * 4, [0] * 4, [(0, 3), (3, 1), (0, 1), (0, 1), (2, 0)])
+    assert problem.order.tolist() == [1, 3, 0, 2]
+
+
+def test_no_node_at_all() -> None:
+    """An empty graph has one closure."""
+    problem = closure_of([], [], [], base_error=0.5)
+    path = ClosurePath(problem, np.zeros(0, dtype=np.int32), (Fraction(0),))
+    assert (path.exact_error, path.exact_cost, path.n_kept.tolist()) == ((Fraction(1, 2),), (0,), [0])
