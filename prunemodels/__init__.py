@@ -72,6 +72,14 @@ if TYPE_CHECKING:
     from prunemodels.evaluation.forest import Evaluation, evaluate
     from prunemodels.evaluation.held_out import HeldOut, HeldOutCost, held_out_cost, held_out_error, hold_out
     from prunemodels.evaluation.path import PathEvaluation, evaluate_path
+    from prunemodels.exits import (
+        BudgetCascadeClassifier,
+        BudgetCascadeRegressor,
+        CascadeClassifier,
+        CascadeRegressor,
+        ExitPath,
+        exit_path,
+    )
     from prunemodels.forests import read_forest
     from prunemodels.learners.budget_rf import BudgetRFClassifier
     from prunemodels.learners.cegb import CEGBClassifier, CEGBRegressor
@@ -147,6 +155,8 @@ __all__ = [
     "BoostedPath",
     "BoostedPruning",
     "BrokenFileError",
+    "BudgetCascadeClassifier",
+    "BudgetCascadeRegressor",
     "BudgetPrunedForestClassifier",
     "BudgetPrunedForestClassifierCV",
     "BudgetPrunedForestRegressor",
@@ -157,11 +167,14 @@ __all__ = [
     "CSTCClassifier",
     "CSTCRegressor",
     "CapacityOverflowError",
+    "CascadeClassifier",
+    "CascadeRegressor",
     "ChunkedTable",
     "CostItems",
     "Ensemble",
     "EnsemblePath",
     "Evaluation",
+    "ExitPath",
     "Given",
     "GivenTable",
     "GreedyMiserClassifier",
@@ -207,6 +220,7 @@ __all__ = [
     "evaluate_on_table",
     "evaluate_path",
     "evaluate_path_on_table",
+    "exit_path",
     "float32_thresholds",
     "from_table",
     "greedy_feature_path",

@@ -17,6 +17,9 @@ from sklearn.base import is_classifier
 from formulations.errors import InvalidInputError
 from formulations.nested_prunings import NestedPrunings
 from prunemodels.evaluation.path import Vote, evaluate_path
+from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.evaluation import evaluate_exit_path
+from prunemodels.exits.exit_path import ExitPath
 from prunemodels.learners.learner import Learner, StagedLearner
 
 if TYPE_CHECKING:
@@ -108,7 +111,7 @@ class TradeoffCurve:
 
 
 def tradeoff_curve(
-    source: NestedPrunings | Learner | Mapping[float, Learner],
+    source: NestedPrunings | ExitPath | Cascade | Learner | Mapping[float, Learner],
     X: Any,
     y: Any,
     *,
@@ -122,7 +125,8 @@ def tradeoff_curve(
     Parameters
     ----------
     source
-        nested prunings (a path, or a baseline's), a fitted learner with stages, or fitted learners by a parameter.
+        nested prunings (a path, or a baseline's), an exit path or a fitted cascade (all policies of its path: one pass over the
+        stages serves them all), a fitted learner with stages, or fitted learners by a parameter.
     X, y
         examples and labels, best ones that nothing was trained, pruned or chosen by.
     method
@@ -132,7 +136,8 @@ def tradeoff_curve(
     vote
         of nested prunings, as in `evaluate_path`.
     loss
-        ``loss(y, predictions)``, less is better, for learners; default: share of wrong labels, or mean squared error.
+        ``loss(y, predictions)``, less is better, for learners; default: share of wrong labels, or mean squared error. Exit paths
+        have the default alone: it is what their policies are optimal for.
 
     Raises
     ------
@@ -142,6 +147,13 @@ def tradeoff_curve(
     if isinstance(source, NestedPrunings):
         seen = evaluate_path(source, X, y, vote=vote)
         return TradeoffCurve(method or source.method, source.parameter_name, source.parameter, seen.cost, seen.error, seen.n)
+    if isinstance(source, (ExitPath, Cascade)):
+        if loss is not None:
+            raise InvalidInputError(
+                "loss is for learners; an exit path's error is the share of wrong labels or squared: leave it out"
+            )
+        policies = evaluate_exit_path(source, X, y)
+        return TradeoffCurve(method or "exits", "lam", policies.path.lam, policies.cost, policies.error, policies.n)
     truth = np.asarray(y)
     if isinstance(source, StagedLearner):
         judge = loss or default_loss(source)

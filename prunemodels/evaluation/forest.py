@@ -1,4 +1,4 @@
-"""What a forest, pruned or not, costs and how often it errs on examples that were not used to prune it."""
+"""What a forest, pruned or not, or a cascade costs and how often it errs on examples that were not used to make it cheap."""
 
 from __future__ import annotations
 
@@ -15,23 +15,27 @@ from formulations.node_errors import ErrorComponent, NodeErrors
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
 from prunemodels.costs import Costs, cost_items
+from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.evaluation import evaluate_exit_path
+from prunemodels.exits.prices import check_same_prices, unit_prices
+from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.forests import check_columns, read_forest
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Cost and accuracy of a forest on labelled examples.
+    """Cost and accuracy of a forest or a cascade on labelled examples.
 
     Parameters
     ----------
     cost
         mean cost of a prediction, evaluation of splits included: per example, in the unit of the prices.
     features
-        mean number of distinct features that a prediction asks for.
+        mean number of distinct features that a prediction asks for; nan for stages that do not say what they read.
     error
-        share of wrong predictions (classification), or mean squared error, of the forest's own ``predict``.
+        share of wrong predictions (classification), or mean squared error, of the model's own ``predict``.
     splits
-        splits in all trees.
+        splits in all trees; of a cascade, those that some stage in use keeps, 0 if its stages are no trees.
     n
         number of examples.
     """
@@ -44,37 +48,60 @@ class Evaluation:
 
 
 def evaluate(
-    forest: Any,
+    model: Any,
     X: Any,
     y: Any,
     *,
-    costs: Costs,
+    costs: Costs | None = None,
     evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
 ) -> Evaluation:
-    """Predict X with a scikit-learn forest and count what it asks for on the way.
+    """Predict X with a scikit-learn forest, or a cascade, and count what it asks for on the way.
 
     Parameters
     ----------
-    forest
-        a fitted forest, e.g. one that `apply_pruning` returned.
+    model
+        a fitted forest, e.g. one that `apply_pruning` returned, or a fitted cascade.
     X, y
         examples and labels, best ones that nothing was trained or pruned on.
     costs, evaluation_cost
-        as in `problem_from_forest`.
+        as in `problem_from_forest`. A cascade knows its own: other ones are refused.
 
     Raises
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError
         as `problem_from_forest`.
     """
-    ensemble = read_forest(forest)
+    if isinstance(model, Cascade):
+        return evaluate_cascade(model, X, y, costs, evaluation_cost)
+    ensemble = read_forest(model)
+    if costs is None:
+        raise InvalidInputError("costs is None, and a forest does not know its prices; give one number, one a feature ...")
     check_columns(X, ensemble.feature_names)
     nothing = NodeErrors((ErrorComponent(np.zeros(ensemble.n_nodes), np.ones(ensemble.n_trees)),))
     priced = PruningProblem.build(ensemble, nothing, X, cost_items(costs, ensemble), evaluation_cost=evaluation_cost)
     counted = PruningProblem.build(ensemble, nothing, X, cost_items(1, ensemble))
-    predicted, truth = forest.predict(X), np.asarray(y)
+    predicted, truth = model.predict(X), np.asarray(y)
     if truth.shape != predicted.shape:
         raise InvalidInputError(f"y has shape {truth.shape}, X has {len(predicted)} rows: give one label each")
     wrong = predicted != truth if ensemble.task == "classification" else (predicted - truth) ** 2
     error = float(np.mean(wrong))
     return Evaluation(Pruning.unpruned(priced).cost, Pruning.unpruned(counted).cost, error, ensemble.n_splits, len(truth))
+
+
+def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:
+    """`evaluate` for a fitted cascade.
+
+    Raises
+    ------
+    InvalidInputError
+        for prices that contradict the cascade's, and for labels or columns that do not fit.
+    """
+    stages, policy = cascade.stages_, cascade.policy_
+    if costs is not None or np.any(evaluation_cost):
+        check_same_prices(stages, getattr(cascade, "feature_names_in_", None), costs, evaluation_cost)
+    seen = evaluate_exit_path(cascade, X, y)
+    stage, rows = seen.stages(policy), np.arange(seen.n)
+    counting = unit_prices(stages)
+    features = np.nan if counting is None else float(counting.costs(cascade._rows(X))[stage, rows].mean())
+    kept = int((stages.first_stage <= policy.last_stage).sum()) if isinstance(stages, TreeStages) else 0
+    return Evaluation(seen.mean_cost(policy), features, seen.mean_loss(policy), kept, seen.n)

@@ -41,8 +41,45 @@ def example_costs(ensemble: Ensemble, X: Any, costs: Costs, *, evaluation_cost: 
     costs, evaluation_cost
         as in `problem_from_forest`.
     """
-    account = _Account(ensemble, costs, evaluation_cost, np.zeros(ensemble.n_trees, dtype=np.int32))
-    return np.concatenate([account.settle(block)[0] for block in account.blocks(X)])
+    stage = np.zeros(ensemble.n_nodes, dtype=np.int32)
+    paid: NDArray[np.float64] = staged_example_costs(ensemble, X, costs, stage, 1, evaluation_cost=evaluation_cost)[0]
+    return paid
+
+
+def staged_example_costs(
+    ensemble: Ensemble,
+    X: Any,
+    costs: Costs,
+    stage: NDArray[np.int32],
+    n_stages: int,
+    *,
+    evaluation_cost: EvaluationCost = 0,
+) -> NDArray[np.float64]:
+    """(1) for every row of X and the splits of the stages 0..s alone, shape (S, N); items paid once for all are left out.
+
+    Parameters
+    ----------
+    stage
+        int32, shape (n,): the first stage that each split belongs to, not before its parent's; S: none.
+    """
+    account = _Account(ensemble, costs, evaluation_cost, stage, n_stages)
+    return np.concatenate([np.cumsum(account.settle(block)[0], axis=0) for block in account.blocks(X)], axis=1)
+
+
+def first_stages_of_items(ensemble: Ensemble, X: Any, costs: Costs, stage: NDArray[np.int32], n_stages: int) -> NDArray[np.int64]:
+    """The first stage at which each row needs each priced item, shape (M, N); S: at none. Items paid once for all count for all.
+
+    Parameters
+    ----------
+    stage
+        as in `staged_example_costs`.
+    """
+    account = _Account(ensemble, costs, 0, stage, n_stages)
+    found = []
+    for block in account.blocks(X):
+        by_row, once = account.first_needed(route(ensemble, block))
+        found.append(np.where(account.items.paid_once[:, None], once[:, None], by_row))
+    return np.concatenate(found, axis=1)
 
 
 def staged_costs(
@@ -71,62 +108,58 @@ def staged_costs(
     stages = np.arange(ensemble.n_trees, dtype=np.int32) if stage is None else np.asarray(stage, dtype=np.int32)
     if stages.shape != (ensemble.n_trees,) or (stages < 0).any():
         raise InvalidInputError(f"stage has shape {stages.shape}; give one number >= 0 for each of {ensemble.n_trees} trees")
-    account = _Account(ensemble, costs, evaluation_cost, stages)
+    account = _Account(ensemble, costs, evaluation_cost, stages[ensemble.tree_of], int(stages.max(initial=-1)) + 1)
     weights = check_weights(sample_weight, n_examples(X), "sample_weight")
     paid, first_once, done = np.zeros(account.n_stages), np.full(account.items.n_items, account.n_stages), 0
     for block in account.blocks(X):
         w = weights[done : done + len(block)]
         done += len(block)
-        by_stage, once = account.settle(block, w)[1:]
-        paid += by_stage
+        each, once = account.settle(block)
+        paid += each @ w
         first_once = np.minimum(first_once, once)
     for_all = np.bincount(first_once, weights=account.items.price * account.items.paid_once, minlength=account.n_stages + 1)
     return np.asarray(np.cumsum(paid) / weights.sum() + np.cumsum(for_all[:-1]))
 
 
 class _Account:
-    """Who pays what for the trees of an ensemble, by stage."""
+    """Who pays what for the splits of an ensemble, by the stage that they belong to."""
 
-    def __init__(self, ensemble: Ensemble, costs: Costs, evaluation_cost: EvaluationCost, stage: NDArray[np.int32]) -> None:
+    def __init__(
+        self, ensemble: Ensemble, costs: Costs, evaluation_cost: EvaluationCost, stage: NDArray[np.int32], n_stages: int
+    ) -> None:
         self.ensemble, self.items = ensemble, cost_items(costs, ensemble)
         self.charges = charges_of(ensemble, self.items)
         a = np.array([float(price) for price in evaluation_prices(evaluation_cost, ensemble)])
-        self.splits = np.flatnonzero(ensemble.is_split).astype(np.int32)
-        self.split_price = np.where(ensemble.is_split, a[ensemble.feature], 0.0)
-        self.n_stages = int(stage.max()) + 1 if stage.size else 0
-        self.stage_of = stage[ensemble.tree_of]
+        self.splits = np.flatnonzero(ensemble.is_split & (stage < n_stages)).astype(np.int32)
+        self.split_price = np.zeros(ensemble.n_nodes)
+        self.split_price[self.splits] = a[ensemble.feature[self.splits]]
+        self.n_stages, self.stage = n_stages, stage
 
     def blocks(self, X: Any) -> Iterator[NDArray[np.float32]]:
         """The rows of X, a block at a time."""
         X = X if hasattr(X, "shape") else np.asarray(X)
         X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, self.ensemble.n_features)
-        size = max(1, BLOCK_BYTES // (8 * self.ensemble.n_trees + 16 * self.items.n_items + 32))
+        size = max(1, BLOCK_BYTES // (8 * self.ensemble.n_trees + 16 * self.items.n_items + 8 * self.n_stages + 32))
         for first in range(0, n_examples(X), size):
             yield as_rows(X[first : first + size], self.ensemble.n_features)
 
-    def settle(
-        self, rows: NDArray[np.float32], weights: NDArray[np.float64] | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """Of a block: (1) of each row; weighted sums by stage; the first stage that needs each item paid once."""
-        n, w = len(rows), np.ones(len(rows)) if weights is None else weights
+    def settle(self, rows: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """What each row of a block pays at each stage, shape (S, rows); the first stage that needs each item paid once."""
         routing = route(self.ensemble, rows)
-        remaining = (self.n_stages - self.stage_of).astype(np.int32)
-        found = highest_user(self.charges, routing, self.ensemble.tree_of, self.items.paid_once, self.splits, remaining)
-        first = self.n_stages - np.maximum(found, 0).astype(np.int64)  # n_stages: never
-        by_row = first[: n * self.items.n_items].reshape(self.items.n_items, n)
-        each = np.zeros(n)
-        by_stage = np.zeros(self.n_stages + 1)
+        by_row, once = self.first_needed(routing)
+        each, row = np.zeros((self.n_stages + 1, len(rows))), np.arange(len(rows))
         for m in np.flatnonzero(self.items.price > 0):
-            each += self.items.price[m] * (by_row[m] < self.n_stages)
-            by_stage += self.items.price[m] * np.bincount(by_row[m], weights=w, minlength=self.n_stages + 1)
-        self._evaluate(routing, w, each, by_stage)
-        return each, by_stage[:-1], first[n * self.items.n_items :]
-
-    def _evaluate(
-        self, routing: Routing, w: NDArray[np.float64], each: NDArray[np.float64], by_stage: NDArray[np.float64]
-    ) -> None:
-        """Add the price of the splits that the rows pass."""
+            each[by_row[m], row] += self.items.price[m]
         for h in np.flatnonzero(self.split_price > 0):
-            reached = routing.order[self.ensemble.tree_of[h], routing.start[h] : routing.stop[h]]
-            each[reached] += self.split_price[h]
-            by_stage[self.stage_of[h]] += self.split_price[h] * w[reached].sum()
+            each[self.stage[h], routing.order[self.ensemble.tree_of[h], routing.start[h] : routing.stop[h]]] += self.split_price[
+                h
+            ]
+        return each[:-1], once
+
+    def first_needed(self, routing: Routing) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first stage that needs each item, S: none; of each row, shape (M, rows), and of items paid once for all, (M,)."""
+        n, m = routing.n_rows, self.items.n_items
+        remaining = np.maximum(self.n_stages - self.stage, 0).astype(np.int32)
+        found = highest_user(self.charges, routing, self.ensemble.tree_of, self.items.paid_once, self.splits, remaining)
+        first = self.n_stages - np.maximum(found, 0).astype(np.int64)
+        return first[: n * m].reshape(m, n), first[n * m :]

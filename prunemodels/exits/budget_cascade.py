@@ -1,0 +1,262 @@
+"""Cascades that find their own sets of features."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.utils import check_random_state
+from tqdm import tqdm
+
+from formulations.cost_items import CostItems, Price
+from formulations.errors import InvalidInputError
+from prunemodels.column_prices import column_prices
+from prunemodels.costs import Costs
+from prunemodels.estimators.samples import Sample, other_sample, training_sample
+from prunemodels.evaluation.choosing import Rule
+from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal, chosen
+from prunemodels.exits.elimination import ItemSet, Part, eliminate
+from prunemodels.exits.exit_path import LEVELS, Doubts, exit_table, learn_exit_path
+from prunemodels.exits.fitting import (
+    StagePlan,
+    check_both,
+    check_kinds,
+    classes_of,
+    cross_fitted_table,
+    divisions,
+    fit_stage,
+    fit_stages,
+    is_unfitted,
+    without_weight_zero,
+)
+from prunemodels.exits.set_log import SetLog, fingerprint
+
+SEARCHED_ROWS = 10_000
+"""Training rows at most on which models are fitted while sets are searched for; the stages are fitted on all."""
+
+
+class _BudgetCascade(Cascade):
+    """See `BudgetCascadeClassifier`."""
+
+    _default: ClassVar[type]
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        costs: Costs | None = None,
+        *,
+        budget: Price | None = None,
+        lam: float | None = None,
+        choose: Rule = "one_se",
+        n_stages: int = 16,
+        cv: Any = None,
+        validation_fraction: float = 0.3,
+        refit: bool = True,
+        doubt: Doubts = "auto",
+        n_levels: int = LEVELS,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.costs = costs
+        self.budget = budget
+        self.lam = lam
+        self.choose = choose
+        self.n_stages = n_stages
+        self.cv = cv
+        self.validation_fraction = validation_fraction
+        self.refit = refit
+        self.doubt = doubt
+        self.n_levels = n_levels
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        X_valid: Any = None,
+        y_valid: Any = None,
+        sample_weight_valid: ArrayLike | None = None,
+    ) -> Self:
+        """Find nested sets of items, fit a model for each, and learn when to stop.
+
+        Parameters
+        ----------
+        X, y
+            training examples.
+        sample_weight
+            shape (N,), >= 0.
+        X_valid, y_valid, sample_weight_valid
+            examples by which sets are found and from which the policy is learned, in place of parts of X; then all of X trains.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            for prices, labels and options that do not fit; it says which, and the remedy.
+        """
+        check_goal(self.budget, self.lam, self.choose)
+        check_both(X_valid, y_valid)
+        if self.n_stages < 2:
+            raise InvalidInputError(f"n_stages is {self.n_stages}; give 2 or more, one stage has no exit")
+        rng = check_random_state(self.random_state)
+        sample = without_weight_zero(training_sample(self, X, y, sample_weight))
+        self.numeric_ = True
+        classes = classes_of(sample) if is_classifier(self) else None
+        items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        self._seed = int(rng.randint(np.iinfo(np.int32).max))
+        check_kinds([StagePlan(self._model(), np.arange(1))], is_classifier(self))
+        if X_valid is not None:
+            valid = without_weight_zero(other_sample(self, X_valid, y_valid, sample_weight_valid, "valid"))
+            plans = self._plans([(sample, valid)], items, classes, rng)
+            stages = fit_stages(plans, sample, items, classes, self._seed, self.n_jobs)
+            table = exit_table(stages, valid.X)
+        else:
+            parts = divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
+            plans = self._plans([(sample.take(a), sample.take(b)) for a, b in parts], items, classes, rng)
+            table, valid, fitted = cross_fitted_table(plans, sample, parts, items, classes, self._seed, self.n_jobs)
+            single = len(fitted) == 1 and not self.refit
+            stages = fitted[0] if single else fit_stages(plans, sample, items, classes, self._seed, self.n_jobs)
+        if classes is not None:
+            self.classes_ = classes
+        options: dict[str, Any] = {"doubt": self.doubt, "n_levels": self.n_levels, "random_state": rng}
+        path = learn_exit_path(stages, table, valid.y, sample_weight=valid.weight, **options)
+        return self._keep(path, chosen(path, self.budget, self.lam, self.choose), stages)
+
+    def _estimators(self) -> list[Any]:
+        return [self._model()] if is_unfitted(self._model()) else []
+
+    def _model(self) -> Any:
+        return self._default() if self.estimator is None else self.estimator
+
+    def _plans(
+        self,
+        parts: Sequence[tuple[Sample, Sample]],
+        items: CostItems,
+        classes: NDArray[Any] | None,
+        rng: np.random.RandomState,
+    ) -> list[StagePlan]:
+        """The stages, the cheapest first, before they are fitted; `item_sets_` keeps the sets that were looked at."""
+        parts = [(train.take(rng.permutation(len(train))[:SEARCHED_ROWS]), held_out) for train, held_out in parts]
+        priced = int((items.price > 0).sum())
+        with tqdm(total=priced, desc="item sets", unit="item", disable=self.verbose <= 0) as bar:
+
+            def advance(gone: int) -> None:
+                bar.update(gone)
+
+            log = self._log(parts, items)
+            found = eliminate([self._part(a, b, classes) for a, b in parts], items, classes, self._seed, advance, log)
+        self.item_sets_ = [(tuple(items.names[m] for m in np.flatnonzero(s.items)), s.loss) for s in found]
+        chosen_sets = spread_out(found[::-1], items.price, self.n_stages)
+        return [StagePlan(self._model() if s.features.size else None, s.features) for s in chosen_sets]
+
+    def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems) -> SetLog | None:
+        """Where the search is kept, if anywhere."""
+        if self.checkpoint is None:
+            return None
+        seen = [(sample.X, sample.y, sample.weight) for pair in parts for sample in pair]
+        settings = (type(self._model()).__qualname__, self._model().get_params(), self._seed)
+        return SetLog(Path(self.checkpoint), fingerprint(seen, (items.prices, items.needs, items.once), settings))
+
+    def _part(self, train: Sample, held_out: Sample, classes: NDArray[Any] | None) -> Part:
+        truth = np.asarray(held_out.y)
+        if classes is not None:
+            unseen = np.setdiff1d(truth, classes)
+            if unseen.size:
+                raise InvalidInputError(f"y_valid has the label {unseen.tolist()[0]!r}, which y has not; leave such rows out")
+            truth = np.searchsorted(classes, truth)
+        labelled = Sample(held_out.X, truth, held_out.weight)
+        return Part(lambda columns: fit_stage(StagePlan(self._model(), columns), train, classes, self._seed, 0), labelled)
+
+
+class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
+    """A cascade of models on nested sets of features, which finds the sets, and stops where it is sure.
+
+    Sets of items are nested by backward elimination (held-out loss per price); one model is fitted for each, the first for what
+    is free; and who stops where is one minimum cut, see `CascadeClassifier`. Sets are searched for on at most 10,000 training
+    rows. Memory is that of one model a stage, and of a table with S N K numbers for the N rows that teach the policy.
+
+    Parameters
+    ----------
+    estimator
+        unfitted classifier with `predict_proba`, cloned for each set. Default: scikit-learn's HistGradientBoostingClassifier.
+    costs
+        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.costs.cost_items`. Default: 1 each.
+    budget
+        the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget` and `lam`.
+    lam
+        error per unit of cost.
+    choose
+        without either: ``"one_se"``, the cheapest policy that held-out rows cannot tell from the best, or ``"knee"``.
+    n_stages
+        sets that become stages at most, the first and the last among them.
+    cv
+        how rows are kept apart from the models: a number of folds or a splitter. Default: five folds below 5,000 examples, one
+        division by `validation_fraction` from there on.
+    validation_fraction
+        share of the examples kept apart where there is one division.
+    refit
+        whether the stages are fitted once more on all examples when sets and policy are known; after folds they always are.
+    doubt, n_levels
+        how stages doubt, and in how many levels, see `learn_exit_path`.
+    n_jobs
+        stages that are fitted at the same time.
+    checkpoint
+        a file that keeps the search for sets: a fit that was stopped and is called again with the same examples and settings goes
+        on from there. It needs an int as `random_state`. The file stays when the fit is done.
+    random_state
+        of divisions and shuffling, and of the estimator where it has none.
+    verbose
+        > 0: a progress bar while sets are found.
+
+    Attributes
+    ----------
+    item_sets_
+        (items, held-out loss) of every set that was looked at, the largest first.
+    stages_, exit_path_, policy_, row_, cost_, held_out_cost_, held_out_error_
+        see `Cascade`.
+    classes_, n_features_in_, feature_names_in_
+        as in scikit-learn.
+
+    Examples
+    --------
+    >>> model = BudgetCascadeClassifier(costs=prices, budget=5, random_state=0).fit(X, y)     # doctest: +SKIP
+    >>> model.predict(X_new), model.prediction_cost(X_new).mean()                             # doctest: +SKIP
+    """
+
+    _default = HistGradientBoostingClassifier
+
+
+class BudgetCascadeRegressor(CascadeNumbers, _BudgetCascade):
+    """`BudgetCascadeClassifier` for numbers: the error is squared, and doubt is learned."""
+
+    _default = HistGradientBoostingRegressor
+
+
+def spread_out(sets: Sequence[ItemSet], price: NDArray[np.float64], count: int) -> list[ItemSet]:
+    """At most so many of the sets, the first and the last among them, evenly by the logarithm of their price."""
+    if len(sets) <= count:
+        return list(sets)
+    costs = np.array([float(price[s.items].sum()) for s in sets])
+    steps = np.log1p(costs / costs[costs > 0].min())
+    chosen: list[int] = []
+    for wanted in np.linspace(steps[0], steps[-1], count):
+        free = [k for k in range(len(sets)) if k not in chosen]
+        chosen.append(min(free, key=lambda k: abs(steps[k] - wanted)))
+    chosen[0], chosen[-1] = 0, len(sets) - 1
+    return [sets[k] for k in sorted(set(chosen))]

@@ -1,0 +1,176 @@
+"""What all cascades share: predicting with exits, and what that costs."""
+
+from __future__ import annotations
+
+from copy import copy
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from formulations.cost_items import Price, exact
+from formulations.errors import InvalidInputError
+from prunemodels.estimators.samples import rows_to_predict
+from prunemodels.evaluation.choosing import Rule, check_rule
+from prunemodels.exits.exit_path import Choice, ExitPath
+from prunemodels.exits.policy import Decision, ExitPolicy, decide
+from prunemodels.exits.set_stages import SetStages
+from prunemodels.exits.stages import Stages
+from prunemodels.exits.tree_stages import TreeStages
+
+
+class Cascade(BaseEstimator):  # type: ignore[misc]
+    """A fitted sequence of stages with an exit policy: predicts as a scikit-learn estimator.
+
+    Attributes
+    ----------
+    stages_
+        the fitted stages.
+    exit_path_
+        all optimal policies.
+    policy_, row_
+        the one taken, and its row of the path, None where a budget was met between two rows.
+    cost_, held_out_cost_, held_out_error_
+        mean cost of a prediction on the rows that the policy was learned from; cost and error of such policies on rows that they
+        were not learned from.
+    """
+
+    stages_: Stages
+    exit_path_: ExitPath
+    policy_: ExitPolicy
+    row_: int | None
+    numeric_: bool
+
+    def _keep(self, path: ExitPath, choice: Choice, stages: Stages) -> Self:
+        """Predict with a policy of a path from now on."""
+        self.stages_, self.exit_path_, self.row_, self.policy_ = stages, path, choice.row, choice.policy
+        self.cost_ = choice.cost
+        self.held_out_cost_, self.held_out_error_ = choice.held_out_cost, choice.held_out_error
+        return self
+
+    def at_cost(self, budget: Price) -> Self:
+        """The same stages with the policy of least error within another budget; nothing is fitted again."""
+        check_is_fitted(self, "exit_path_")
+        return self._with(self.exit_path_.within(budget))
+
+    def at_lam(self, lam: float) -> Self:
+        """The same stages with the policy that is optimal at another lam."""
+        check_is_fitted(self, "exit_path_")
+        return self._with(self.exit_path_.choice(self.exit_path_.row_at_lam(lam)))
+
+    def _with(self, choice: Choice) -> Self:
+        return copy(self)._keep(self.exit_path_, choice, self.stages_)
+
+    def _decide(self, X: Any) -> Decision:
+        rows = self._rows(X)
+        return decide(self.policy_, self.stages_, rows)
+
+    def _rows(self, X: Any) -> Any:
+        """Examples as the stages read them."""
+        check_is_fitted(self, "exit_path_")
+        if not self.numeric_:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return X
+        return rows_to_predict(self, X)
+
+    def stop_stages(self, X: Any) -> NDArray[np.int64]:
+        """The stage at which each row of X stops, shape (N,)."""
+        return self._decide(X).stage
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        """What each row of X pays, shape (N,), in the unit of the prices; not what is paid once for all."""
+        rows = self._rows(X)
+        stage = decide(self.policy_, self.stages_, rows).stage
+        return np.asarray(self.stages_.costs(rows)[stage, np.arange(len(stage))])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = [get_tags(_reader(estimator)).input_tags for estimator in self._estimators()]
+        tags.input_tags.allow_nan = all(tag.allow_nan for tag in inner)
+        tags.input_tags.sparse = all(tag.sparse for tag in inner)
+        return tags
+
+    def _estimators(self) -> list[Any]:
+        """The unfitted models of the stages: what all of them take, the cascade takes."""
+        raise NotImplementedError
+
+
+def _reader(estimator: Any) -> Any:
+    """What sees the examples first: of a pipeline its first step, an imputer perhaps."""
+    return _reader(estimator.steps[0][1]) if isinstance(estimator, Pipeline) else estimator
+
+
+class CascadeClasses(ClassifierMixin):  # type: ignore[misc]
+    """What classifiers have besides."""
+
+    classes_: NDArray[Any]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, by the stage at which each row stops, shape (N, n_classes)."""
+        return self._decide(X).value  # type: ignore[no-any-return]
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class by the stage at which each row stops, shape (N,)."""
+        favoured = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[favoured])
+
+
+class CascadeNumbers(RegressorMixin):  # type: ignore[misc]
+    """What regressors have besides."""
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The number of the stage at which each row stops, shape (N,)."""
+        return self._decide(X).value[:, 0]  # type: ignore[no-any-return]
+
+
+def chosen(path: ExitPath, budget: Price | None, lam: float | None, choose: Rule) -> Choice:
+    """The policy for a budget, a lam, or by a rule."""
+    if budget is not None:
+        return path.within(budget)
+    return path.choice(path.row_by(choose) if lam is None else path.row_at_lam(lam))
+
+
+def check_goal(budget: Price | None, lam: float | None, choose: Rule) -> None:
+    """Refuse two goals at once, and unknown rules, before any work."""
+    if budget is not None and lam is not None:
+        raise InvalidInputError(f"budget is {budget} and lam is {lam}; give one of them, or none")
+    if budget is not None:
+        exact(budget, "budget")
+    number: Any = lam
+    if number is not None and not (isinstance(number, Real) and float(number) >= 0):
+        raise InvalidInputError(f"lam is {lam!r}; give a number >= 0")
+    check_rule(choose)
+
+
+def fitted_cascade(path: ExitPath, choice: Choice) -> Cascade:
+    """A cascade of stages that are fitted already."""
+    from prunemodels.exits.named_stages import CascadeClassifier, CascadeRegressor
+
+    stages = path.stages
+    cascade = (CascadeRegressor if stages.task == "regression" else CascadeClassifier)(stages)
+    keep_columns(cascade, stages)
+    return cascade._keep(path, choice, stages)
+
+
+def keep_columns(cascade: Cascade, stages: Stages) -> None:
+    """What a fitted estimator says of its columns and classes, as the stages know it."""
+    cascade.numeric_ = False
+    if isinstance(stages, TreeStages):
+        cascade.n_features_in_ = stages.ensemble.n_features
+        if stages.ensemble.feature_names is not None:
+            cascade.feature_names_in_ = np.array(stages.ensemble.feature_names, dtype=object)
+    if isinstance(stages, SetStages):
+        cascade.n_features_in_ = stages.items.n_features
+        if stages.feature_names is not None:
+            cascade.feature_names_in_ = stages.feature_names
+    if stages.classes is not None:
+        cascade.classes_ = stages.classes

@@ -1,0 +1,232 @@
+"""Nested sets of items by backward elimination: which item is missed least for what it costs.
+
+From all items down to none, with the held-out loss L(I) of models that read the features that the items I allow,
+
+    drop the item of least   (L(I without m) - L(I)) / price_m                                                            (1)
+
+Features that need a dropped item go with it, and items that no remaining feature needs go too. While many items are left, the
+difference in (1) is estimated by shuffling the columns that need m, and several items go at once; then it is measured by training
+again without m, for the items that shuffling calls least missed. Items without a price stay: they are read from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from formulations.cost_items import CostItems
+from prunemodels.estimators.samples import Sample
+from prunemodels.exits.set_log import SetLog
+from prunemodels.exits.set_stages import columns_of, said
+
+SEVERAL_FROM = 16
+"""Items from which on several are dropped at once."""
+
+SHARE = 0.15
+"""Share of the items that is dropped then."""
+
+MEASURED_UP_TO = 12
+"""Items up to which training again decides."""
+
+TRIED = 3
+"""Items that training again is tried without then: those that shuffling calls least missed for what they cost."""
+
+MOST_PARTS = 3
+"""Divisions of the examples at most by which sets are found."""
+
+SHUFFLED_ROWS = 4_000
+"""Held-out rows at most by which shuffled columns are judged."""
+
+Trainer = Callable[[NDArray[np.int64]], Any]
+"""Columns -> a model fitted on them."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemSet:
+    """One of the nested sets.
+
+    Parameters
+    ----------
+    items
+        bool, shape (M,).
+    features
+        int64: the columns that these items allow.
+    loss
+        held-out log loss, or squared error, of models that read them, in the mean over the parts.
+    """
+
+    items: NDArray[np.bool_]
+    features: NDArray[np.int64]
+    loss: float
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One division of the examples into rows to train on and rows to judge by.
+
+    Parameters
+    ----------
+    train
+        fits a model on given columns of the training rows.
+    held_out
+        labelled rows that it does not see; its y holds class numbers, or targets.
+    """
+
+    train: Trainer
+    held_out: Sample
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Of the held-out rows."""
+        return np.ones(len(self.held_out)) if self.held_out.weight is None else self.held_out.weight
+
+
+def eliminate(
+    parts: Sequence[Part],
+    items: CostItems,
+    classes: NDArray[Any] | None,
+    seed: int,
+    advance: Callable[[int], None],
+    log: SetLog | None = None,
+) -> list[ItemSet]:
+    """Nested sets, the largest first, down to what is free; the last may have no features.
+
+    Parameters
+    ----------
+    parts
+        at least one.
+    seed
+        of the shuffling; each step draws from it afresh, so a search that goes on finds what an unbroken one would have found.
+    advance
+        told how many items have gone.
+    log
+        where the sets are kept, so that the search can go on after it was stopped.
+    """
+    search = _Search(parts[:MOST_PARTS], items, classes)
+    known = [] if log is None else log.read(items.n_items)
+    found = [search.measured(search.useful(np.ones(items.n_items, dtype=bool)))]
+    while search.priced(kept := found[-1].items).size:
+        step = len(found)
+        smaller = known[step] if step < len(known) else search.smaller(kept, found[-1].loss, np.random.RandomState([seed, step]))
+        found.append(search.measured(smaller))
+        if log is not None and step >= len(known):
+            log.write(s.items for s in found)
+        advance(int(kept.sum()) - int(smaller.sum()))
+    return found
+
+
+class _Search:
+    """What stays the same while items go."""
+
+    def __init__(self, parts: Sequence[Part], items: CostItems, classes: NDArray[Any] | None) -> None:
+        self.parts, self.items, self.classes = parts, items, classes
+        self.needs = np.zeros((items.n_features, items.n_items), dtype=bool)
+        for f, needed in enumerate(items.needs):
+            self.needs[f, list(needed)] = True
+        self.fitted: dict[bytes, tuple[tuple[Any, ...], float]] = {}
+
+    def features(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The columns that the items allow."""
+        return np.flatnonzero(~(self.needs & ~kept).any(axis=1))
+
+    def useful(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The items that some column that they allow needs."""
+        return np.asarray(kept & self.needs[self.features(kept)].any(axis=0))
+
+    def priced(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The items that cost something."""
+        return np.flatnonzero(kept & (self.items.price > 0))
+
+    def measured(self, kept: NDArray[np.bool_]) -> ItemSet:
+        """The set with its held-out loss."""
+        return ItemSet(kept, self.features(kept), self._fit(kept)[1])
+
+    def _fit(self, kept: NDArray[np.bool_]) -> tuple[tuple[Any, ...], float]:
+        key = kept.tobytes()
+        if key not in self.fitted:
+            columns = self.features(kept)
+            models = tuple(part.train(columns) for part in self.parts) if columns.size else ()
+            losses = [self._loss(part, models[p] if models else None, columns) for p, part in enumerate(self.parts)]
+            self.fitted[key] = models, float(np.mean(losses))
+        return self.fitted[key]
+
+    def _loss(self, part: Part, model: Any, columns: NDArray[np.int64]) -> float:
+        """Mean log loss, or squared error; without a model of the class shares, or the mean."""
+        y, weights = part.held_out.y, part.weights
+        if model is None:
+            return mean_loss(np.tile(constant_of(y, weights, self.classes), (len(weights), 1)), y, weights)
+        return mean_loss(said(model, columns_of(part.held_out.X, columns), self.classes), y, weights)
+
+    def smaller(self, kept: NDArray[np.bool_], loss: float, rng: np.random.RandomState) -> NDArray[np.bool_]:
+        """The next smaller set, by (1)."""
+        candidates = self.priced(kept)
+        missed = self._shuffled(kept, candidates, rng) / self.items.price[candidates]
+        order = candidates[np.argsort(missed, kind="stable")]
+        self.fitted = {key: value for key, value in self.fitted.items() if key == kept.tobytes()}
+        if candidates.size > SEVERAL_FROM:
+            gone = order[: max(1, int(SHARE * candidates.size))]
+        elif candidates.size == 1 or candidates.size > MEASURED_UP_TO:
+            gone = order[:1]
+        else:
+            tried = order[:TRIED]
+            worth = [(self._fit(self._without(kept, m))[1] - loss) / self.items.price[m] for m in tried]
+            gone = tried[[int(np.argmin(worth))]]
+        return self._without(kept, gone)
+
+    def _without(self, kept: NDArray[np.bool_], gone: Any) -> NDArray[np.bool_]:
+        left = kept.copy()
+        left[gone] = False
+        return self.useful(left)
+
+    def _shuffled(
+        self, kept: NDArray[np.bool_], candidates: NDArray[np.int64], rng: np.random.RandomState
+    ) -> NDArray[np.float64]:
+        """By how much the loss rises if the columns that need an item are shuffled, for each item, in the mean over the parts."""
+        columns, models = self.features(kept), self._fit(kept)[0]
+        risen = np.zeros(candidates.size)
+        for part, model in zip(self.parts, models, strict=True):
+            few = rng.permutation(len(part.held_out))[:SHUFFLED_ROWS]
+            X = columns_of(part.held_out.take(few).X, columns)
+            y, weights = np.asarray(part.held_out.y)[few], part.weights[few]
+            plain = mean_loss(said(model, X, self.classes), y, weights)
+            for k, m in enumerate(candidates):
+                X_shuffled = _with_shuffled(X, np.flatnonzero(self.needs[columns, m]), rng)
+                risen[k] += mean_loss(said(model, X_shuffled, self.classes), y, weights) - plain
+        return np.maximum(risen / len(self.parts), 0.0)
+
+
+def _with_shuffled(X: Any, columns: NDArray[np.int64], rng: np.random.RandomState) -> Any:
+    """The rows with some columns shuffled, together."""
+    order, shuffled = rng.permutation(X.shape[0]), X.copy()
+    if hasattr(X, "tocsr"):
+        others = np.setdiff1d(np.arange(X.shape[1]), columns)
+        back = np.argsort(np.concatenate([others, columns]))
+        joined: Any = sparse.hstack([X[:, others], X[order][:, columns]], format="csr")
+        return joined[:, back]
+    if isinstance(X, pd.DataFrame):
+        for c in columns.tolist():
+            shuffled.isetitem(c, X.iloc[order, c].to_numpy())
+    else:
+        shuffled[:, columns] = X[order][:, columns]
+    return shuffled
+
+
+def constant_of(y: Any, weights: NDArray[np.float64], classes: NDArray[Any] | None) -> NDArray[np.float64]:
+    """The class shares, or the mean."""
+    if classes is None:
+        return np.array([np.average(y, weights=weights)])
+    return np.asarray(np.bincount(y, weights=weights, minlength=len(classes)) / weights.sum())
+
+
+def mean_loss(value: NDArray[np.float64], y: Any, weights: NDArray[np.float64]) -> float:
+    """Mean log loss of class numbers, or squared error."""
+    if value.shape[1] == 1:
+        return float(np.average((value[:, 0] - y) ** 2, weights=weights))
+    said_of_truth = np.take_along_axis(value, np.asarray(y)[:, None], axis=1)[:, 0]
+    return float(np.average(-np.log(np.clip(said_of_truth, 1e-12, None)), weights=weights))

@@ -1,0 +1,143 @@
+"""All policies of an exit path on labelled rows: one pass over the stages serves every one of them.
+
+A row's level at a stage does not depend on the policy (`prunemodels.exits.policy`), so the stages speak once, of all rows, and
+
+    stage_k(i)  =  #{ s : go_k[s, level_s(i)] }                                                                          (1)
+    cost_k      =  (items paid once that the stages up to policy k's last need)  +  mean over i of cost_{stage_k(i), i}   (2)
+
+(2) counts items that are paid once for all examples also where no row of the sample comes to the stage that needs them, as
+`prunemodels.evaluate` does for the splits of a forest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.errors import InvalidInputError
+from formulations.problem import check_weights
+from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.exit_path import ExitPath, class_numbers, exit_table
+from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.stages import StageTable
+from prunemodels.exits.validation import levels_of, stop_stages
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ExitPathEvaluation:
+    """What every policy of an exit path costs, and how often it errs, on N labelled rows.
+
+    Parameters
+    ----------
+    path
+        the K policies.
+    table
+        what the stages say and cost on the rows.
+    truth
+        shape (N,): class numbers, -1 for a label that no stage knows, or targets; None without labels.
+    weights
+        shape (N,), >= 0: weights of the rows in the means.
+    level
+        int64, shape (S - 1, N): the rows' levels.
+    """
+
+    path: ExitPath
+    table: StageTable
+    truth: NDArray[Any] | None
+    weights: Floats
+    level: NDArray[np.int64]
+
+    @property
+    def n(self) -> int:
+        """N."""
+        return self.table.n_rows
+
+    @cached_property
+    def loss(self) -> Floats:
+        """0-1 loss or squared error of every stage, shape (S, N).
+
+        Raises
+        ------
+        InvalidInputError
+            if no labels were given.
+        """
+        if self.truth is None:
+            raise InvalidInputError("y is None: errors need labels; give y to evaluate_exit_path")
+        return self.table.losses(self.truth)
+
+    def stages(self, policy: ExitPolicy | int) -> NDArray[np.int64]:
+        """(1): where each row stops by a policy of these stages, or by row k of the path; shape (N,)."""
+        return stop_stages(self.path.policy(policy) if isinstance(policy, int) else policy, self.level)
+
+    def costs(self, policy: ExitPolicy | int) -> Floats:
+        """What each row pays by a policy, shape (N,), without items paid once for all."""
+        return np.asarray(self.table.cost[self.stages(policy), np.arange(self.n)])
+
+    def losses(self, policy: ExitPolicy | int) -> Floats:
+        """What each row loses by a policy, shape (N,)."""
+        return np.asarray(self.loss[self.stages(policy), np.arange(self.n)])
+
+    def mean_cost(self, policy: ExitPolicy | int) -> float:
+        """(2) of a policy, on the path or within a budget."""
+        last = (self.path.policy(policy) if isinstance(policy, int) else policy).last_stage
+        return float(self.costs(policy) @ self.share + self.table.once[last])
+
+    def mean_loss(self, policy: ExitPolicy | int) -> float:
+        """Share of wrong predictions, or mean squared error, of a policy."""
+        return float(self.losses(policy) @ self.share)
+
+    @property
+    def share(self) -> Floats:
+        """The weights, adding up to 1."""
+        return np.asarray(self.weights / self.weights.sum())
+
+    @cached_property
+    def cost(self) -> Floats:
+        """(2) for every policy, shape (K,)."""
+        return np.array([self.mean_cost(k) for k in range(len(self.path))])
+
+    @cached_property
+    def error(self) -> Floats:
+        """Share of wrong predictions, or mean squared error, of every policy, shape (K,)."""
+        return np.array([self.mean_loss(k) for k in range(len(self.path))])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a policy: lam, and cost and error on these rows."""
+        import pandas as pd
+
+        return pd.DataFrame({"lam": self.path.lam, "cost": self.cost, "error": self.error})
+
+
+def evaluate_exit_path(
+    source: ExitPath | Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None
+) -> ExitPathEvaluation:
+    """Cost and error of every policy of an exit path on labelled rows, best ones that no stage and no policy was learned from.
+
+    Parameters
+    ----------
+    source
+        from `exit_path`, or a fitted cascade, whose path it is then.
+    X, y
+        examples and labels. A label that the stages do not know counts as an error of every policy. Costs need no labels.
+    sample_weight
+        shape (N,), >= 0: weights of the rows in both means.
+
+    Raises
+    ------
+    InvalidInputError
+        for labels, weights and columns that do not fit.
+    """
+    path, rows = (source.exit_path_, source._rows(X)) if isinstance(source, Cascade) else (source, X)
+    table = exit_table(path.stages, rows)
+    truth = None if y is None else class_numbers(path.stages.classes, y, table.n_rows, unknown=-1)
+    weights = check_weights(sample_weight, table.n_rows, "sample_weight")
+    return ExitPathEvaluation(path, table, truth, weights, levels_of(path.policy(0), table))

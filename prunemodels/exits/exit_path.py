@@ -1,0 +1,331 @@
+"""Every optimal exit policy along nested stages, and the choice among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from formulations.cost_items import Price, exact
+from formulations.errors import InvalidInputError
+from formulations.nested_rows import first_row_within
+from formulations.parametric_closure import ClosurePath
+from formulations.problem import check_weights
+from prunemodels.evaluation.choosing import Rule, furthest_corner, within
+from prunemodels.exits.doubt import DoubtName, learn_doubt
+from prunemodels.exits.learning import LearnedExits, solve_exits
+from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.stages import Stages, StageTable, table_of
+from prunemodels.exits.validation import CrossFitted, cross_fit
+from solvers.closure_within_budget import best_closure_within
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from prunemodels.exits.cascade import Cascade
+
+Doubts = Literal["auto", "margin", "learned"]
+
+LEVELS = 32
+"""Levels of doubt at a stage."""
+
+
+SECONDS_FOR_A_BUDGET = 10.0
+"""Time for the integer program of a budget; the best policy found by then is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A policy that was chosen.
+
+    Parameters
+    ----------
+    cost, error
+        on the rows that it was learned from.
+    held_out_cost, held_out_error
+        of such policies on rows that they were not learned from.
+    row
+        of the path, if it is one.
+    """
+
+    policy: ExitPolicy
+    cost: float
+    error: float
+    held_out_cost: float
+    held_out_error: float
+    row: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class ExitPath:
+    """All optimal exit policies of some stages, the dearest first; row k is optimal for lam[k] <= lam <= lam[k + 1].
+
+    Parameters
+    ----------
+    stages
+        the models.
+    learned
+        doubts, levels and the nested optima.
+    cross_fitted
+        what such policies do to rows that they were not learned from.
+    single_cost, single_error
+        shape (S,): of every stage, if all rows stop there.
+    n
+        rows that they were learned from.
+    """
+
+    stages: Stages
+    learned: LearnedExits
+    cross_fitted: CrossFitted
+    single_cost: NDArray[np.float64]
+    single_error: NDArray[np.float64]
+    n: int
+
+    @property
+    def closures(self) -> ClosurePath:
+        """The policies as nested closures, which `proofs_checks.check_closure_path` proves optimal."""
+        return self.learned.path
+
+    def __len__(self) -> int:
+        return len(self.closures)
+
+    @property
+    def lam(self) -> NDArray[np.float64]:
+        """Error per unit of cost from which on each row is optimal, rising."""
+        return self.closures.lam
+
+    @property
+    def cost(self) -> NDArray[np.float64]:
+        """Mean cost of a prediction on the rows that the policies were learned from, falling."""
+        return self.closures.cost
+
+    @property
+    def error(self) -> NDArray[np.float64]:
+        """Share of wrong predictions, or mean squared error, on these rows: flattered, see `held_out_error`."""
+        return self.closures.error
+
+    @cached_property
+    def _nearest(self) -> NDArray[np.int64]:
+        return np.array([self.cross_fitted.at(lam) for lam in self.lam.tolist()])
+
+    @property
+    def held_out_cost(self) -> NDArray[np.float64]:
+        """Cost of policies for each row's lam on rows that they were not learned from."""
+        return self.cross_fitted.mean_cost[self._nearest]
+
+    @property
+    def held_out_error(self) -> NDArray[np.float64]:
+        """Their error, likewise."""
+        return self.cross_fitted.mean_loss[self._nearest]
+
+    def policy(self, k: int) -> ExitPolicy:
+        """The policy of row k."""
+        return self.learned.policy(k)
+
+    def row_at_cost(self, budget: Price) -> int:
+        """The row of least error whose cost is at most the budget."""
+        rounded = self.closures.problem.integers.cost_rounding > 0
+        return first_row_within(budget, self.cost, lambda: self.closures.exact_cost, rounded=rounded, answer="policy")
+
+    def within(self, budget: Price) -> Choice:
+        """The policy of least error within a budget, row of the path or not: a small integer program, see `best_closure_within`.
+
+        Policies flatter on the rows that they were learned from, a single stage for all rows does not. Where such a stage within
+        the budget errs less than policies of that cost do on rows that they were not learned from, it is the answer.
+
+        Raises
+        ------
+        InvalidInputError
+            if the budget is negative, or below the cost of the first stage.
+        """
+        self.row_at_cost(budget)  # refuses what no policy keeps
+        limit = exact(budget, "budget")
+        found = best_closure_within(self.closures.problem, limit, self.closures, time_limit=SECONDS_FOR_A_BUDGET)
+        cost, error = self.single_cost, self.single_error
+        within = np.flatnonzero(cost <= float(budget))
+        if within.size and error[within].min() < self.held_out_at(found.cost)[1]:
+            s = int(within[error[within].argmin()])
+            go = np.arange(self.stages.n_stages - 1)[:, None] < s
+            go = go & (np.arange(self.learned.theta.shape[1] + 1) > 0)
+            policy, seen = ExitPolicy(self.learned.doubt, self.learned.theta, go), (float(cost[s]), float(error[s]))
+            return Choice(policy, *seen, *seen, None)
+        rows = np.flatnonzero([bool((self.closures.kept(k) == found.kept).all()) for k in range(len(self))])
+        row = int(rows[0]) if rows.size else None
+        return Choice(self.learned.policy_of(found.kept), found.cost, found.error, *self.held_out_at(found.cost), row)
+
+    def choice(self, k: int) -> Choice:
+        """The policy of row k."""
+        cost = float(self.cost[k])
+        return Choice(self.policy(k), cost, float(self.error[k]), *self.held_out_at(cost), k)
+
+    def held_out_at(self, cost: float) -> tuple[float, float]:
+        """Cost and error, on rows that they were not learned from, of policies that cost so much on their own rows."""
+        order = np.argsort(self.cost, kind="stable")
+        found = (float(np.interp(cost, self.cost[order], of[order])) for of in (self.held_out_cost, self.held_out_error))
+        return next(found), next(found)
+
+    def row_at_lam(self, lam: float) -> int:
+        """The row that is optimal at lam >= 0."""
+        return self.closures.row_at_lam(lam)
+
+    def row_by(self, rule: Rule) -> int:
+        """The row that a rule chooses on rows that the policies were not learned from, see `prunemodels.evaluation.choosing`."""
+        seen = self.cross_fitted
+        if rule == "knee":
+            return self.row_at_lam(float(seen.lam[furthest_corner(seen.mean_cost, seen.mean_loss)]))
+        share = seen.weights / seen.weights.sum()
+        best = int(np.flatnonzero(seen.mean_loss <= seen.mean_loss.min())[-1])
+        gap = seen.loss - seen.loss[best]
+        mean = gap @ share
+        error = np.sqrt(((gap - mean[:, None]) ** 2) @ share**2)
+        return self.row_at_lam(float(seen.lam[within(mean, error, float(seen.mean_loss[best]))]))
+
+    def at_row(self, k: int) -> Cascade:
+        """The policy of row k as a fitted scikit-learn estimator."""
+        from prunemodels.exits.cascade import fitted_cascade
+
+        return fitted_cascade(self, self.choice(k))
+
+    def at_cost(self, budget: Price) -> Cascade:
+        """The policy of least error within a budget, see `within`, as a fitted scikit-learn estimator."""
+        from prunemodels.exits.cascade import fitted_cascade
+
+        return fitted_cascade(self, self.within(budget))
+
+    def at_lam(self, lam: float) -> Cascade:
+        """The policy that is optimal at lam, as a fitted scikit-learn estimator."""
+        return self.at_row(self.row_at_lam(lam))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a policy: lam, cost and error on the rows it was learned from, and on rows it was not."""
+        frame = self.closures.to_frame()
+        return frame.assign(held_out_cost=self.held_out_cost, held_out_error=self.held_out_error)
+
+    def __repr__(self) -> str:
+        return (
+            f"ExitPath({self.stages.n_stages} stages, {len(self)} policies, cost {self.cost[-1]:.4g} to {self.cost[0]:.4g}, "
+            f"error {self.error[0]:.4g} to {self.error[-1]:.4g})"
+        )
+
+
+def learn_exit_path(
+    stages: Stages,
+    table: StageTable,
+    y: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    doubt: Doubts = "auto",
+    n_levels: int = LEVELS,
+    random_state: int | np.random.RandomState | None = None,
+) -> ExitPath:
+    """All optimal exit policies of some stages.
+
+    Parameters
+    ----------
+    stages
+        the models.
+    table
+        what they say and cost on rows that they were not trained on.
+    y
+        labels of these rows.
+    sample_weight
+        their weights, in error and cost.
+    doubt
+        ``"margin"``, ``"learned"``, see `prunemodels.exits.doubt`, or ``"auto"``: which of them is better on rows that it was not
+        learned from. Regression has only ``"learned"``.
+    n_levels
+        levels of doubt at a stage.
+
+    Raises
+    ------
+    InvalidInputError
+        for unknown labels, weights that do not fit, and other options.
+    """
+    names = _doubts(doubt, stages)
+    if stages.classes is not None and len(stages.classes) < 2:
+        raise InvalidInputError(
+            f"the stages know one class, {stages.classes.tolist()[0]!r}, and never doubt; give models of two at least"
+        )
+    if n_levels < 2:
+        raise InvalidInputError(f"n_levels is {n_levels}; give 2 or more")
+    weights = check_weights(sample_weight, table.n_rows, "sample_weight")
+    rows, truth = np.flatnonzero(weights > 0), class_numbers(stages.classes, y, table.n_rows)
+    if len(rows) < 2:
+        raise InvalidInputError(
+            f"n_samples={len(rows)}: policies are learned from some rows and judged on others; give 2 or more of positive weight"
+        )
+    table, truth, weights = table.take(rows), truth[rows], weights[rows]
+    rng = check_random_state(random_state)
+    share = weights / weights.sum()
+    single = table.cost @ share + table.once, table.losses(truth) @ share
+    seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
+    for name in names:
+        judge, said = learn_doubt(name, table, weights, np.random.RandomState(seed))
+        learned = solve_exits(table, truth, weights, judge, said, n_levels=n_levels)
+        lams = learned.path.lam
+        folds = cross_fit(table, truth, weights, lams, said, n_levels=n_levels, rng=np.random.RandomState(seed))
+        found.append(ExitPath(stages, learned, folds, *single, len(rows)))
+    costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]
+    return min(found, key=lambda path: path.cross_fitted.area(costs))
+
+
+def _doubts(doubt: Doubts, stages: Stages) -> tuple[DoubtName, ...]:
+    """The doubts to try."""
+    if doubt not in get_args(Doubts):
+        raise InvalidInputError(f"doubt is {doubt!r}; give one of {', '.join(map(repr, get_args(Doubts)))}")
+    if stages.task == "regression":
+        if doubt == "margin":
+            raise InvalidInputError("doubt is 'margin', which numbers do not have; give 'learned' or 'auto'")
+        return ("learned",)
+    return ("margin", "learned") if doubt == "auto" else (doubt,)
+
+
+def class_numbers(classes: NDArray[Any] | None, y: Any, n_rows: int, *, unknown: int | None = None) -> NDArray[Any]:
+    """Labels as places among the classes, or targets as floats.
+
+    Parameters
+    ----------
+    unknown
+        what stands for labels that no stage was trained on, if some are known; None: they are refused.
+
+    Raises
+    ------
+    InvalidInputError
+        for a label that no stage was trained on, a target that is no finite number, or another number of labels.
+    """
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise InvalidInputError(f"y has shape {labels.shape}, there are {n_rows} rows: give one label each")
+    if classes is None:
+        numbers = labels.astype(np.float64)
+        bad = np.flatnonzero(~np.isfinite(numbers))
+        if bad.size:
+            raise InvalidInputError(f"y[{bad[0]}] is {labels[bad[0]]}; give finite numbers")
+        return numbers
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    found = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+    if (found < 0).all() or (unknown is None and (found < 0).any()):
+        label = labels.tolist()[int(np.argmin(found))]
+        raise InvalidInputError(f"y has the label {label!r}, the stages were trained on {list(place)}; leave such rows out")
+    return found if unknown is None else np.where(found < 0, unknown, found)
+
+
+def exit_table(stages: Stages, X: Any) -> StageTable:
+    """`table_of`, after a look at what the stages are.
+
+    Raises
+    ------
+    InvalidInputError
+        for what is no `Stages`, or has no stage.
+    """
+    if not isinstance(stages, Stages):
+        raise InvalidInputError(
+            f"stages is a {type(stages).__name__}; give an object with n_stages, costs and output, see `Stages`"
+        )
+    if stages.n_stages < 1:
+        raise InvalidInputError("there is no stage; give at least one")
+    return table_of(stages, X)

@@ -1,0 +1,193 @@
+"""Stages fitted so that every row of the policy's table was said something by models that had not seen it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
+from sklearn.utils.validation import has_fit_parameter
+
+from formulations.cost_items import CostItems
+from formulations.errors import InvalidInputError
+from prunemodels.estimators.samples import Sample
+from prunemodels.exits.elimination import constant_of
+from prunemodels.exits.exit_path import exit_table
+from prunemodels.exits.set_stages import Constant, SetStages, check_probabilities, columns_of
+from prunemodels.exits.stages import StageTable
+
+Division = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Rows to train on and rows to judge by."""
+
+CROSS_VALIDATED_BELOW = 5_000
+"""Examples below which five folds are the default, and from which on a single division is."""
+
+
+@dataclass(frozen=True, eq=False)
+class StagePlan:
+    """A stage before it is fitted.
+
+    Parameters
+    ----------
+    estimator
+        unfitted; None: the class shares, or the mean.
+    columns
+        int64: what it reads.
+    """
+
+    estimator: Any
+    columns: NDArray[np.int64]
+
+
+def divisions(sample: Sample, cv: Any, fraction: float, classifier: bool, rng: np.random.RandomState) -> list[Division]:
+    """How the examples are divided: by `cv`, or its default.
+
+    Raises
+    ------
+    InvalidInputError
+        for a fraction outside (0, 1), and where a part would be empty.
+    """
+    n, y = len(sample), np.asarray(sample.y)
+    if not 0 < fraction < 1:
+        raise InvalidInputError(f"validation_fraction is {fraction!r}; give a number between 0 and 1")
+    if cv is None and n >= CROSS_VALIDATED_BELOW:
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        rare = classifier and np.unique(y, return_counts=True)[1].min() < 2
+        split = StratifiedShuffleSplit if classifier and not rare else ShuffleSplit
+        return [tuple(d) for d in split(1, test_size=fraction, random_state=seed).split(np.zeros(n), y)]
+    if cv is None:
+        most = int(np.unique(y, return_counts=True)[1].min()) if classifier else n
+        cv = max(2, min(5, most))
+    if n < 2:
+        raise InvalidInputError(f"n_samples={n}: exits need examples to train on and others to judge by; give more")
+    splitter = check_cv(cv, y, classifier=classifier)
+    if isinstance(cv, Integral):  # a splitter that was given is the caller's, and stays as it is
+        splitter.shuffle, splitter.random_state = True, int(rng.randint(np.iinfo(np.int32).max))
+    return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.zeros(n), y)]
+
+
+def classes_of(sample: Sample) -> NDArray[Any]:
+    """The labels, sorted.
+
+    Raises
+    ------
+    InvalidInputError
+        if there is one only.
+    """
+    classes = np.unique(np.asarray(sample.y))
+    if classes.size < 2:
+        raise InvalidInputError(f"y has one class, {classes.tolist()[0]!r}; a classifier needs two at least")
+    return classes
+
+
+def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, seed: int, s: int) -> Any:
+    """A fitted model of a stage.
+
+    Raises
+    ------
+    InvalidInputError
+        for a classifier that gives no probabilities, and an estimator that takes no weights where there are some.
+    """
+    if plan.estimator is None or not plan.columns.size:
+        weights = np.ones(len(sample)) if sample.weight is None else sample.weight
+        y = np.asarray(sample.y)
+        return Constant(constant_of(y if classes is None else np.searchsorted(classes, y), weights, classes))
+    model = seeded(clone(plan.estimator), seed)
+    if sample.weight is not None and not has_fit_parameter(model, "sample_weight"):
+        raise InvalidInputError(f"stage {s} is a {type(model).__name__}, whose fit takes no sample_weight; leave the weights out")
+    weights_too = {} if sample.weight is None else {"sample_weight": sample.weight}
+    model.fit(columns_of(sample.X, plan.columns), sample.y, **weights_too)
+    if classes is not None:
+        check_probabilities(model, s)
+    return model
+
+
+def seeded(model: Any, seed: int) -> Any:
+    """The model, with a seed where it has a parameter for one and none given."""
+    if "random_state" in model.get_params(deep=False) and model.get_params(deep=False)["random_state"] is None:
+        model.set_params(random_state=seed)
+    return model
+
+
+def stages_of(plans: Sequence[StagePlan], models: Sequence[Any], items: CostItems, classes: NDArray[Any] | None) -> SetStages:
+    """Fitted models as stages."""
+    return SetStages(tuple(models), tuple(plan.columns for plan in plans), items, classes)
+
+
+def check_both(X_valid: Any, y_valid: Any) -> None:
+    """Refuse validation rows without labels, and labels without rows."""
+    if (X_valid is None) != (y_valid is None):
+        missing, given = ("X_valid", "y_valid") if X_valid is None else ("y_valid", "X_valid")
+        raise InvalidInputError(f"{missing} is missing: {given} is given; give both, or none")
+
+
+def is_unfitted(estimator: Any) -> bool:
+    """Whether this is an estimator that can be cloned and fitted: an object, not a class."""
+    return not isinstance(estimator, type) and hasattr(estimator, "fit") and hasattr(estimator, "get_params")
+
+
+def check_kinds(plans: Sequence[StagePlan], classifier: bool) -> None:
+    """Refuse regressors among the stages of a classifier, and the other way round.
+
+    Raises
+    ------
+    InvalidInputError
+        naming stage and class.
+    """
+    for s, plan in enumerate(plans):
+        if plan.estimator is not None and not is_unfitted(plan.estimator):
+            raise InvalidInputError(f"stage {s} has the estimator {plan.estimator!r}; give an unfitted scikit-learn estimator")
+        if plan.estimator is not None and is_classifier(plan.estimator) != classifier:
+            wanted = "classifier" if classifier else "regressor"
+            raise InvalidInputError(
+                f"stage {s} is a {type(plan.estimator).__name__}; a cascade that predicts so needs a {wanted}"
+            )
+
+
+def joined_table(tables: Sequence[StageTable]) -> StageTable:
+    """The rows of several tables of the same stages, one behind the other."""
+    value, spread, cost = (
+        np.concatenate([getattr(table, name) for table in tables], axis=1) for name in ("value", "spread", "cost")
+    )
+    return StageTable(value, spread, cost, tables[0].once)
+
+
+def fit_stages(
+    plans: Sequence[StagePlan],
+    sample: Sample,
+    items: CostItems,
+    classes: NDArray[Any] | None,
+    seed: int,
+    n_jobs: int | None = None,
+) -> SetStages:
+    """All stages fitted on a sample."""
+    models = Parallel(n_jobs=n_jobs)(delayed(fit_stage)(plan, sample, classes, seed, s) for s, plan in enumerate(plans))
+    return stages_of(plans, models, items, classes)
+
+
+def cross_fitted_table(
+    plans: Sequence[StagePlan],
+    sample: Sample,
+    parts: Sequence[Division],
+    items: CostItems,
+    classes: NDArray[Any] | None,
+    seed: int,
+    n_jobs: int | None = None,
+) -> tuple[StageTable, Sample, list[SetStages]]:
+    """What the stages say of held-out rows; these rows, in the table's order; and the stages fitted for each part."""
+    fitted = [fit_stages(plans, sample.take(train), items, classes, seed, n_jobs) for train, _ in parts]
+    tables = [exit_table(stages, sample.take(held_out).X) for stages, (_, held_out) in zip(fitted, parts, strict=True)]
+    order = np.concatenate([held_out for _, held_out in parts])
+    return joined_table(tables), sample.take(order), fitted
+
+
+def without_weight_zero(sample: Sample) -> Sample:
+    """The examples of positive weight; equal weights are none."""
+    sample = sample.of_weight()
+    return replace(sample, weight=None) if sample.weight is not None and (sample.weight == 1).all() else sample

@@ -1,0 +1,174 @@
+"""Exits along the optimal path of one forest: cheaper predictions of a forest that nobody may retrain.
+
+Optimal prunings are nested in lambda, so for every example the purchases of a cheaper pruning are among those of a dearer one:
+the path of one forest is a ready sequence of stages, and going on means walking the same trees deeper. Inside a long edge of the
+path's hull, prunings within a budget are made nested: with A the cheaper end of the gap, C the dearer one, and B any closure,
+
+    (B or A) and C                                                                                                        (1)
+
+is a closure between A and C, since closures of a forest are closed under union and intersection. Where such a B gains nothing and
+a gap is left, the splits that C has and A has not join one feature after another, the most frequent first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.ensemble import Ensemble
+from formulations.errors import InvalidInputError
+from formulations.nested_prunings import NestedPrunings
+from formulations.problem import PruningProblem
+from formulations.pruning import Pruning
+from formulations.pruning_path import PruningPath
+from prunemodels.exits.exit_path import LEVELS, Doubts, ExitPath, exit_table, learn_exit_path
+from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages
+from solvers.budgets.solve import solve_budget
+
+LONGEST_GAP = 0.1
+"""Share of the unpruned cost that two neighbouring stages differ by at most, if any pruning lies between them."""
+
+SECONDS_FOR_A_GAP = 5.0
+"""Time for each pruning inside a hull edge."""
+
+
+def exit_path(
+    path: NestedPrunings,
+    X: Any,
+    y: Any,
+    *,
+    n_stages: int = 20,
+    sample_weight: ArrayLike | None = None,
+    doubt: Doubts = "auto",
+    n_levels: int = LEVELS,
+    random_state: int | np.random.RandomState | None = None,
+) -> ExitPath:
+    """All optimal policies that predict with a pruned forest first, and walk its trees deeper where it doubts.
+
+        minimise  error + lam * cost      over policies that stop or go on by how much each stage doubts its answer       (1)
+
+    Parameters
+    ----------
+    path
+        nested prunings of the forest, mostly `pruning_path(problem)`; its problem has the prices.
+    X, y
+        labelled examples that the forest was not trained on, best not those that the path was computed from.
+    n_stages
+        prunings that are stages, spread over the cost, densely where it is low; more where the path has long gaps.
+    sample_weight
+        weights of the examples, in error and cost.
+    doubt, n_levels
+        see `learn_exit_path`.
+    random_state
+        of the folds and the trees of a learned doubt.
+
+    Returns
+    -------
+    ExitPath
+        ``at_cost(budget)`` is a fitted scikit-learn classifier or regressor.
+
+    Raises
+    ------
+    InvalidInputError
+        for labels, weights, columns or options that do not fit.
+
+    Examples
+    --------
+    >>> exits = exit_path(pruning_path(problem), X_valid, y_valid)              # doctest: +SKIP
+    >>> model = exits.at_cost(16)                                                # doctest: +SKIP
+    >>> model.predict(X_test), model.prediction_cost(X_test).mean()              # doctest: +SKIP
+    """
+    stages = path_stages(path, n_stages)
+    table = exit_table(stages, X)
+    options: dict[str, Any] = {"doubt": doubt, "n_levels": n_levels, "random_state": random_state}
+    return learn_exit_path(stages, table, y, sample_weight=sample_weight, **options)
+
+
+def path_stages(path: NestedPrunings, n_stages: int) -> TreeStages:
+    """Prunings of a path, spread over its cost, long gaps filled by (1); the last is the unpruned forest.
+
+    Raises
+    ------
+    InvalidInputError
+        if fewer than 2 stages are asked for.
+    """
+    if n_stages < 2:
+        raise InvalidInputError(f"n_stages is {n_stages}; give 2 or more, one stage has no exit")
+    unpruned = Pruning.unpruned(path.problem)
+    cost = path.cost
+    wanted = cost[-1] + (cost[0] - cost[-1]) * np.linspace(0, 1, n_stages) ** 2  # most savings are made early
+    rows = sorted({int(np.argmin(np.abs(cost - c))) for c in wanted}, reverse=True)
+    closures = [path.rows_kept > k for k in rows]
+    costs = [float(cost[k]) for k in rows]
+    if unpruned.cost > costs[-1] or unpruned.n_splits > int(closures[-1].sum()):
+        closures.append(unpruned.kept)
+        costs.append(unpruned.cost)
+    filled = [closures[0]]
+    for k in range(1, len(closures)):
+        if isinstance(path, PruningPath):
+            filled += _between(path, closures[k - 1], closures[k], costs[k - 1], costs[k], LONGEST_GAP * unpruned.cost)
+        filled.append(closures[k])
+    return prunings_as_stages(path, _without_gaps(path.problem, filled, LONGEST_GAP * unpruned.cost))
+
+
+def _between(
+    path: PruningPath, inner: NDArray[np.bool_], outer: NDArray[np.bool_], low: float, high: float, longest: float
+) -> list[NDArray[np.bool_]]:
+    """Closures between two others, the cheapest first, so that few gaps in cost exceed `longest`."""
+    found, problem = [], path.problem
+    count = int(np.ceil((high - low) / longest - 1e-9)) if longest > 0 else 1
+    for budget in np.linspace(low, high, count + 1)[1:-1]:
+        answer = solve_budget(problem, float(budget), path=path, time_limit=SECONDS_FOR_A_GAP)
+        middle = (answer.pruning.kept | inner) & outer
+        if middle.sum() > inner.sum() and (outer & ~middle).any():
+            found.append(middle)
+            inner = middle
+    return found
+
+
+def _without_gaps(problem: PruningProblem, closures: list[NDArray[np.bool_]], longest: float) -> list[NDArray[np.bool_]]:
+    """The closures, with more between neighbours whose costs still differ by more than `longest`, one feature after another."""
+    filled = closures[:1]
+    for outer in closures[1:]:
+        inner, high = filled[-1], Pruning(problem, outer).cost
+        low = Pruning(problem, inner).cost
+        order = (
+            _by_feature(problem.ensemble, outer & ~inner) if longest > 0 and high - low > longest else np.zeros(0, dtype=np.int64)
+        )
+        done = 0
+        while order.size and high - low > longest:
+            done += max(1, _most_within(problem, inner, order[done:], low + longest))
+            if done >= order.size:
+                break
+            inner = inner.copy()
+            inner[order[:done]] = True
+            low = Pruning(problem, inner).cost
+            filled.append(inner)
+        filled.append(outer)
+    return filled
+
+
+def _by_feature(ensemble: Ensemble, splits: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Some splits, ordered by the rarest feature on their way; parents first, so that the first ones always are a closure."""
+    rank = np.argsort(np.argsort(-np.bincount(ensemble.feature[splits], minlength=ensemble.n_features), kind="stable"))
+    key = np.where(splits, rank[ensemble.feature], -1)
+    for level in range(1, int(ensemble.depth.max(initial=0)) + 1):
+        nodes = np.flatnonzero(splits & (ensemble.depth == level))
+        key[nodes] = np.maximum(key[nodes], key[ensemble.parent[nodes]])
+    chosen = np.flatnonzero(splits)
+    return np.asarray(chosen[np.lexsort((ensemble.depth[chosen], key[chosen]))])
+
+
+def _most_within(problem: PruningProblem, inner: NDArray[np.bool_], order: NDArray[np.int64], budget: float) -> int:
+    """How many of these splits can be added, in order, within a budget: by bisection."""
+    fits, fails = 0, len(order) + 1
+    while fails - fits > 1:
+        middle, kept = (fits + fails) // 2, inner.copy()
+        kept[order[:middle]] = True
+        if Pruning(problem, kept).cost <= budget:
+            fits = middle
+        else:
+            fails = middle
+    return fits

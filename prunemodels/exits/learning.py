@@ -1,0 +1,161 @@
+"""From what the stages say and cost on labelled rows to all optimal exit policies.
+
+With N rows of weights w_i (sum W), levels l of `prunemodels.exits.levels`, and y_{s,l} = 1 where rows of level l go on from s,
+
+    gain_{s,l}  = (1/W) sum over i with level_s(i) = l of  w_i (loss_{s,i} - loss_{s+1,i})
+    price_{s,l} = (1/W) sum over the same i of             w_i (cost_{s+1,i} - cost_{s,i})
+    minimise   loss_0 - sum gain_{s,l} y_{s,l}  +  lam * ( cost_0 + sum price_{s,l} y_{s,l} )                              (1)
+    s.t.       y_{s,l} <= y_{s,l+1},    y_{s,l} <= y_{s-1,l}                                                             (2)
+
+By (2) every row's way is counted exactly (`prunemodels.exits.policy`). (1) is a maximum closure, hence one minimum cut, and its
+optima are nested in lam: `solvers.closure_path` finds them all, `proofs_checks.check_closure_path` proves them. An item that is
+paid once for all examples is one more node, which the decision of the highest level needs at the first stage that needs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.parametric_closure import ClosurePath, ParametricClosure
+from prunemodels.exits.doubt import Doubt, DoubtName, learn_doubt
+from prunemodels.exits.levels import levels, prices_of_cost, thresholds
+from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.stages import StageTable
+from solvers.closure_path import closure_path
+
+Floats = NDArray[np.float64]
+
+MOST_DECIMALS = 4
+"""Prices of so many decimals are kept as they are."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedExits:
+    """All optimal policies between the candidates.
+
+    Parameters
+    ----------
+    doubt, theta
+        see `ExitPolicy`.
+    path
+        the nested optima of (1); node s J + l - 1 is y_{s,l}, nodes from (S - 1) J on are items paid once.
+    """
+
+    doubt: Doubt
+    theta: Floats
+    path: ClosurePath
+
+    def policy(self, k: int) -> ExitPolicy:
+        """The policy of row k of the path."""
+        return self.policy_of(self.path.kept(k))
+
+    def policy_of(self, kept: NDArray[np.bool_]) -> ExitPolicy:
+        """The policy that a closure of (1) stands for."""
+        stages, count = self.theta.shape
+        go = np.zeros((stages, count + 1), dtype=bool)
+        go[:, 1:] = kept[: stages * count].reshape(stages, count)
+        return ExitPolicy(self.doubt, self.theta, go)
+
+
+def learn_exits(
+    table: StageTable,
+    truth: NDArray[Any],
+    weights: Floats,
+    *,
+    doubt: DoubtName,
+    n_levels: int,
+    rng: np.random.RandomState,
+) -> LearnedExits:
+    """Learn doubts and levels, and solve (1) for every lam.
+
+    Parameters
+    ----------
+    table
+        stages on rows that none of them was trained on.
+    truth
+        shape (N,): class numbers, or targets.
+    weights
+        shape (N,), > 0.
+    n_levels
+        J.
+    """
+    return solve_exits(table, truth, weights, *learn_doubt(doubt, table, weights, rng), n_levels=n_levels)
+
+
+def solve_exits(
+    table: StageTable,
+    truth: NDArray[Any],
+    weights: Floats,
+    doubt: Doubt,
+    said: Floats,
+    *,
+    n_levels: int,
+    certificate: bool = True,
+) -> LearnedExits:
+    """Levels and all optima of (1), for doubts that are known.
+
+    Parameters
+    ----------
+    said
+        shape (S - 1, N): the doubts of the rows, none of them learned from the row's own answers.
+    """
+    loss = table.losses(truth)
+    lams = prices_of_cost(loss, table.cost, weights, said, n_levels) if len(said) else np.zeros(1)
+    everyone = np.full((len(said), 1), -np.inf)
+    theta = np.column_stack([everyone, thresholds(loss, table.cost, weights, said, lams)])
+    problem = exit_problem(table, loss, weights, levels(said, theta), theta.shape[1])
+    return LearnedExits(doubt, theta, closure_path(problem, certificate=certificate))
+
+
+def exit_problem(table: StageTable, loss: Floats, weights: Floats, level: NDArray[np.int64], count: int) -> ParametricClosure:
+    """(1) and (2).
+
+    Parameters
+    ----------
+    level
+        shape (S - 1, N), from 0 (never goes on) to `count`.
+    """
+    total = float(weights.sum())
+    unit_weights = bool((weights == 1).all())
+    decimals = _decimals(np.append(table.cost.ravel(), table.once)) if unit_weights else None
+    scale = 1 if decimals is None else 10**decimals
+    cost, paid_once = (a if decimals is None else np.rint(a * scale) for a in (table.cost, table.once))
+    more = np.maximum(np.diff(cost, axis=0), 0.0)  # rounding may let a cost fall
+    gain, price = (_by_level(amounts * weights, level, count) for amounts in (loss[:-1] - loss[1:], more))
+    node = np.arange(gain.size).reshape(gain.shape)
+    tail, head = [node[:, :-1].ravel(), node[1:].ravel()], [node[:, 1:].ravel(), node[:-1].ravel()]
+    once = np.diff(paid_once)
+    licences = np.flatnonzero(once > 0)
+    tail.append(node[licences, -1])
+    head.append(gain.size + np.arange(licences.size))
+    counted = unit_weights and bool((loss == np.rint(loss)).all())
+    return ParametricClosure(
+        np.concatenate([gain.ravel() / total, np.zeros(licences.size)]),
+        np.concatenate([price.ravel() / (total * scale), once[licences] / scale]),
+        np.concatenate(tail).astype(np.int32),
+        np.concatenate(head).astype(np.int32),
+        base_error=float(loss[0] @ weights / total),
+        base_cost=float(cost[0] @ weights / (total * scale) + paid_once[0] / scale),
+        gain_unit=Fraction(1, len(weights)) if counted else None,
+        price_unit=None if decimals is None else Fraction(1, scale * len(weights)),
+    )
+
+
+def _by_level(amounts: Floats, level: NDArray[np.int64], count: int) -> Floats:
+    """Sums by stage and level, shape (S - 1, count); level 0 is left out."""
+    sums = [np.bincount(ell, weights=a, minlength=count + 1)[1:] for a, ell in zip(amounts, level, strict=True)]
+    return np.asarray(sums, dtype=np.float64).reshape(-1, count)
+
+
+def _decimals(costs: Floats) -> int | None:
+    """How many decimals all costs have, but for rounding; None where they have more than are kept."""
+    for decimals in range(MOST_DECIMALS + 1):
+        scaled = costs * 10**decimals
+        if (np.abs(scaled - np.rint(scaled)) <= 1e-9 + 1e-12 * np.abs(scaled)).all():
+            return decimals
+    return None

@@ -1,0 +1,112 @@
+"""Exit policies: who stops at which stage.
+
+A row that has come to stage s with level l (`prunemodels.exits.levels`) goes on exactly if ``go[s, l]``. A policy obeys
+
+    go[s, l]  implies  go[s, l + 1]     who doubts more goes on, too                                                     (1)
+    go[s, l]  implies  go[s - 1, l]     nobody goes on from where nobody of his level arrives                            (2)
+
+Levels never rise along a row's way, so by (1) and (2) a row of level l at stage s has come there, and goes on, exactly if
+go[s, l]: what a decision saves and costs is a sum over the rows of that level, whatever else is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from formulations.errors import InvalidInputError
+from formulations.problem import n_examples
+from prunemodels.exits.doubt import Doubt
+from prunemodels.exits.levels import next_level
+from prunemodels.exits.stages import StageOutput, Stages
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What came of some rows.
+
+    Parameters
+    ----------
+    stage
+        int64, shape (N,): where each row stopped.
+    value
+        float64, shape (N, K): what that stage said of it.
+    """
+
+    stage: NDArray[np.int64]
+    value: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ExitPolicy:
+    """One policy for a sequence of stages.
+
+    Parameters
+    ----------
+    doubt
+        how doubts are worked out.
+    theta
+        float64, shape (S - 1, J): thresholds of the levels.
+    go
+        bool, shape (S - 1, J + 1): who goes on.
+    """
+
+    doubt: Doubt
+    theta: NDArray[np.float64]
+    go: NDArray[np.bool_]
+
+    @property
+    def last_stage(self) -> int:
+        """The last stage that any row can come to."""
+        going = np.flatnonzero(self.go.any(axis=1))
+        return int(going[-1]) + 1 if going.size else 0
+
+    def start(self, n_rows: int) -> Visit:
+        """Rows before the first stage."""
+        level = np.full(n_rows, self.theta.shape[1])
+        return Visit(0, np.arange(n_rows), level, None)
+
+    def step(self, visit: Visit, output: StageOutput) -> Visit:
+        """Who goes on, once the stage of `visit` has spoken; a visit without rows where nobody does."""
+        s = visit.stage
+        if s >= len(self.go):
+            return Visit(s + 1, visit.rows[:0], visit.level[:0], None)
+        level = next_level(visit.level, self.doubt(s, output, visit.before), self.theta[s])
+        on = np.flatnonzero(self.go[s, level])
+        return Visit(s + 1, visit.rows[on], level[on], StageOutput(output.value[on], output.spread[on]))
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """Rows that have come to a stage: their places, their levels, and what the stage before said of them."""
+
+    stage: int
+    rows: NDArray[np.int64]
+    level: NDArray[np.int64]
+    before: StageOutput | None
+
+
+def visits(policy: ExitPolicy, stages: Stages, X: Any) -> Iterator[tuple[Visit, StageOutput]]:
+    """Every stage that some row comes to, with its rows and what it says of them."""
+    visit = policy.start(n_examples(X))
+    while visit.rows.size:
+        output = stages.output(visit.stage, X if visit.stage == 0 else _safe_indexing(X, visit.rows))
+        yield visit, output
+        visit = policy.step(visit, output)
+
+
+def decide(policy: ExitPolicy, stages: Stages, X: Any) -> Decision:
+    """Send the rows of X through the stages; a stage sees only the rows that come to it."""
+    stage = np.zeros(n_examples(X), dtype=np.int64)
+    value = None
+    for visit, output in visits(policy, stages, X):
+        value = output.value.copy() if value is None else value
+        stage[visit.rows], value[visit.rows] = visit.stage, output.value
+    if value is None:
+        raise InvalidInputError("X is empty: at least one example is needed")
+    return Decision(stage, value)

@@ -1,0 +1,101 @@
+"""The prices that stages were made with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from formulations.cost_items import CostItems
+from formulations.errors import InvalidInputError
+from formulations.problem import evaluation_prices
+from prunemodels.column_prices import column_prices
+from prunemodels.costs import Costs
+from prunemodels.exits.set_stages import SetStages
+from prunemodels.exits.stages import Stages
+from prunemodels.exits.tree_stages import TreeStages
+
+
+def priced_stages(stages: Stages) -> SetStages | TreeStages:
+    """Stages that say what they read and what that costs.
+
+    Raises
+    ------
+    InvalidInputError
+        for stages of another class, naming it.
+    """
+    if not isinstance(stages, (SetStages, TreeStages)):
+        raise InvalidInputError(
+            f"the stages are {type(stages).__name__}, which do not say what they read; give a cascade of named stages, or of "
+            "prunings, trees or rounds of one model"
+        )
+    return stages
+
+
+def evaluation_of(stages: SetStages | TreeStages) -> tuple[Fraction, ...]:
+    """The price of evaluating one split on each feature, as exact fractions; 0 for stages that are no trees."""
+    if isinstance(stages, TreeStages):
+        return evaluation_prices(list(stages.evaluation), stages.ensemble)
+    return (Fraction(0),) * stages.items.n_features
+
+
+def unit_prices(stages: Stages) -> SetStages | TreeStages | None:
+    """The same stages at 1 for each feature, to count what they read; None for stages that do not say."""
+    if isinstance(stages, TreeStages):
+        return replace(
+            stages, items=CostItems.plain([1] * stages.ensemble.n_features), evaluation=(0,) * stages.ensemble.n_features
+        )
+    return replace(stages, items=CostItems.plain([1] * stages.items.n_features)) if isinstance(stages, SetStages) else None
+
+
+def check_same_prices(stages: Stages, names: Sequence[str] | None, costs: Costs | None, evaluation_cost: Any = None) -> None:
+    """Refuse prices that contradict those that the stages and their policy were made with.
+
+    Parameters
+    ----------
+    names
+        of the columns.
+    costs, evaluation_cost
+        as in `problem_from_forest`; None: nothing is said.
+
+    Raises
+    ------
+    InvalidInputError
+        naming the item or feature.
+    """
+    own = priced_stages(stages)
+    if costs is not None:
+        _check_items(own.items, column_prices(costs, own.items.n_features, names)[0], names)
+    if evaluation_cost is None or (np.ndim(evaluation_cost) == 0 and evaluation_cost == 0):
+        return
+    given = column_prices(1, own.items.n_features, names, evaluation_cost=evaluation_cost)[1]
+    for f, (a, b) in enumerate(zip(given.tolist(), evaluation_of(own), strict=True)):
+        if a != float(b):
+            raise InvalidInputError(
+                f"evaluation_cost is {a:g} for {_name(f, names)}, the cascade was made with {float(b):g}; leave it out: the "
+                "cascade knows its prices"
+            )
+
+
+def _check_items(own: CostItems, given: CostItems, names: Sequence[str] | None) -> None:
+    for f in range(own.n_features):
+        ours, theirs = (
+            {(items.names[m], items.prices[m], bool(items.paid_once[m])) for m in items.needs[f] if items.prices[m]}
+            for items in (own, given)
+        )
+        if ours != theirs:
+            raise InvalidInputError(
+                f"costs: {_name(f, names)} needs {_listed(theirs)}, the cascade was made with {_listed(ours)}; leave costs out: "
+                "the cascade knows its prices. For other prices make another cascade"
+            )
+
+
+def _listed(items: set[tuple[str, Fraction, bool]]) -> str:
+    return ", ".join(f"{name!r} at {float(price):g}{' once' * once}" for name, price, once in sorted(items)) or "nothing paid"
+
+
+def _name(f: int, names: Sequence[str] | None) -> str:
+    return repr(f"x{f}" if names is None else str(names[f]))

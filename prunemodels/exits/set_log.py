@@ -1,0 +1,78 @@
+"""A search for item sets that goes on where it was stopped.
+
+The file holds the sets that were found, the largest first, and a fingerprint of all that they depend on: examples, labels,
+weights, prices, divisions, estimator and seed. A file of another search is refused, not overwritten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import BrokenFileError, InvalidInputError
+from prunemodels.outputs import OutputFiles
+
+
+def fingerprint(*parts: Any) -> str:
+    """One text for everything that a search depends on."""
+    return hashlib.sha256("|".join(joblib.hash(part) for part in parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class SetLog:
+    """The file of one search.
+
+    Parameters
+    ----------
+    place
+        a JSON file; it need not exist yet.
+    fingerprint
+        of the search.
+    """
+
+    place: Path
+    fingerprint: str
+
+    def read(self, n_items: int) -> list[NDArray[np.bool_]]:
+        """The sets that were found, bool of shape (n_items,) each; none where there is no file.
+
+        Raises
+        ------
+        BrokenFileError
+            if the file cannot be read, or does not hold nested sets of these items.
+        InvalidInputError
+            if it belongs to another search.
+        """
+        if not self.place.exists():
+            return []
+        try:
+            held = json.loads(self.place.read_text(encoding="utf-8"))
+            whose, sets = held["fingerprint"], [np.array(items, dtype=np.int64) for items in held["sets"]]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise BrokenFileError(f"checkpoint {self.place} cannot be read ({error}); remove it to begin again") from error
+        if whose != self.fingerprint:
+            raise InvalidInputError(
+                f"checkpoint {self.place} belongs to a search with other examples, prices or settings; remove it, or name another"
+            )
+        return [self._mask(items, n_items) for items in sets]
+
+    def _mask(self, items: NDArray[np.int64], n_items: int) -> NDArray[np.bool_]:
+        if items.ndim != 1 or ((items < 0) | (items >= n_items)).any():
+            raise BrokenFileError(f"checkpoint {self.place} names items that do not exist; remove it to begin again")
+        mask = np.zeros(n_items, dtype=bool)
+        mask[items] = True
+        return mask
+
+    def write(self, sets: Iterable[NDArray[np.bool_]]) -> None:
+        """Keep the sets, whole or not at all."""
+        held = {"fingerprint": self.fingerprint, "sets": [np.flatnonzero(mask).tolist() for mask in sets]}
+        with OutputFiles() as outputs:
+            outputs.aside(self.place).write_text(json.dumps(held), encoding="utf-8")

@@ -1,0 +1,136 @@
+"""Stages that are models of their own, each on the features of a set of items, the sets growing.
+
+    item m is bought by stage s   iff   some stage t <= s reads a feature that needs m                                   (1)
+
+So purchases are nested by their definition. All rows pay the same for a stage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from formulations.cost_items import CostItems
+from formulations.ensemble import Task
+from formulations.errors import InvalidInputError
+from formulations.problem import n_examples
+from prunemodels.exits.stages import StageOutput
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A stage that reads nothing: the class shares, or the mean, of the training rows.
+
+    Parameters
+    ----------
+    value
+        float64, shape (K,).
+    """
+
+    value: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SetStages:
+    """(1), as `Stages`.
+
+    Parameters
+    ----------
+    models
+        fitted scikit-learn estimators, or `Constant`.
+    features
+        int64 arrays: the columns that each reads.
+    items
+        prices of all columns.
+    classes
+        the labels, for classification; a model that knows fewer says 0 of the others.
+    """
+
+    models: tuple[Any, ...]
+    features: tuple[NDArray[np.int64], ...]
+    items: CostItems
+    classes: NDArray[Any] | None
+
+    @property
+    def n_stages(self) -> int:
+        """See `Stages`."""
+        return len(self.models)
+
+    @property
+    def task(self) -> Task:
+        """See `Stages`."""
+        return "regression" if self.classes is None else "classification"
+
+    def bought(self) -> NDArray[np.bool_]:
+        """(1): bool, shape (S, M)."""
+        needed = np.zeros((self.n_stages, self.items.n_items), dtype=bool)
+        for s, columns in enumerate(self.features):
+            for f in columns.tolist():
+                needed[s, list(self.items.needs[f])] = True
+        return np.asarray(np.logical_or.accumulate(needed, axis=0))
+
+    @property
+    def once(self) -> NDArray[np.float64]:
+        """See `Stages`."""
+        return np.asarray(self.bought() @ np.where(self.items.paid_once, self.items.price, 0.0))
+
+    @property
+    def feature_names(self) -> NDArray[Any] | None:
+        """Names of all columns as the models remember them, ``x{f}`` where none does; None if no model was trained with names."""
+        found: NDArray[Any] = np.array([f"x{f}" for f in range(self.items.n_features)], dtype=object)
+        remembered = False
+        for model, columns in zip(self.models, self.features, strict=True):
+            if hasattr(model, "feature_names_in_"):
+                found[columns], remembered = model.feature_names_in_, True
+        return found if remembered else None
+
+    def prices(self) -> NDArray[np.float64]:
+        """What a row has paid by each stage, shape (S,)."""
+        return np.asarray(self.bought() @ np.where(self.items.paid_once, 0.0, self.items.price))
+
+    def costs(self, X: Any) -> NDArray[np.float64]:
+        """See `Stages`."""
+        return np.repeat(self.prices()[:, None], n_examples(X), axis=1)
+
+    def output(self, s: int, X: Any) -> StageOutput:
+        """See `Stages`."""
+        n, model = n_examples(X), self.models[s]
+        if isinstance(model, Constant):
+            return StageOutput(np.tile(model.value, (n, 1)), np.zeros(n))
+        return StageOutput(said(model, columns_of(X, self.features[s]), self.classes), np.zeros(n))
+
+
+def said(model: Any, X: Any, classes: NDArray[Any] | None) -> NDArray[np.float64]:
+    """Probabilities of all classes, or the predicted numbers, shape (rows, K)."""
+    if classes is None:
+        return np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1)
+    known = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if known.shape[1] == len(classes) and len(model.classes_) == len(classes):
+        return known
+    value = np.zeros((known.shape[0], len(classes)))
+    value[:, np.searchsorted(classes, model.classes_)] = known
+    return value
+
+
+def columns_of(X: Any, columns: NDArray[np.int64]) -> Any:
+    """Some columns of a table, an array or a sparse matrix."""
+    return X.iloc[:, columns] if isinstance(X, pd.DataFrame) else X[:, columns]
+
+
+def check_probabilities(model: Any, s: int) -> None:
+    """Refuse a classifier that does not say how sure it is.
+
+    Raises
+    ------
+    InvalidInputError
+        naming stage and class.
+    """
+    if not hasattr(model, "predict_proba"):
+        raise InvalidInputError(
+            f"stage {s} is a {type(model).__name__} without predict_proba, so nobody can tell when it doubts; wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV"
+        )

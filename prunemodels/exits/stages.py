@@ -1,0 +1,160 @@
+"""Stages: models of which each buys more than the one before, and what they say and cost row by row.
+
+For every example i and every stage s,
+
+    cost_{s,i} <= cost_{s+1,i}              what i has bought by stage s, it still has at stage s + 1                       (1)
+
+so whoever goes on from s to s + 1 pays cost_{s+1,i} - cost_{s,i} >= 0 more, and the payments of one example never overlap.
+Prunings along one forest's optimal path are such stages, and so are models trained for nested sets of items, the first trees of
+a forest, and the first rounds of a boosted model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.ensemble import Task
+from formulations.errors import InvalidInputError
+
+
+@dataclass(frozen=True, eq=False)
+class StageOutput:
+    """What one stage says of some rows.
+
+    Parameters
+    ----------
+    value
+        float64, shape (rows, K): probabilities of the K classes, or, with K = 1, the predicted number.
+    spread
+        float64, shape (rows,): how far the stage's trees disagree, a standard deviation; 0 where a stage has no parts.
+    """
+
+    value: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+
+@runtime_checkable
+class Stages(Protocol):
+    """Nested models. Rows are tables, arrays or CSR matrices with the columns that the models were trained on."""
+
+    @property
+    def n_stages(self) -> int:
+        """S >= 1."""
+        ...
+
+    @property
+    def task(self) -> Task:
+        """Classification or regression."""
+        ...
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The K labels in the order of the columns of `StageOutput.value`; None for regression."""
+        ...
+
+    @property
+    def once(self) -> NDArray[np.float64]:
+        """Shape (S,): the price of the items paid once for all examples that the stages up to s need together."""
+        ...
+
+    def costs(self, X: Any) -> NDArray[np.float64]:
+        """What each row has bought by each stage, shape (S, N), obeying (1); items paid once for all are left out."""
+        ...
+
+    def output(self, s: int, X: Any) -> StageOutput:
+        """What stage s says of the rows of X."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class StageTable:
+    """What all stages say and cost on the same N rows: all that a policy is learned from.
+
+    Parameters
+    ----------
+    value
+        float64, shape (S, N, K), see `StageOutput`.
+    spread
+        float64, shape (S, N).
+    cost
+        float64, shape (S, N), see (1).
+    once
+        float64, shape (S,), see `Stages.once`.
+
+    Raises
+    ------
+    InvalidInputError
+        if a later stage has not bought what an earlier one has, or says nothing that is a number.
+    """
+
+    value: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    once: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        unpaid = np.argwhere(~(np.isfinite(self.cost) & (self.cost >= 0)))
+        if unpaid.size:
+            s, i = unpaid[0]
+            raise InvalidInputError(f"row {i} has bought for {self.cost[s, i]:g} by stage {s}; give finite costs >= 0")
+        remedy = "each stage must keep what the one before has bought"
+        fallen = np.argwhere(np.diff(self.cost, axis=0) < -1e-9 * np.maximum(self.cost[1:], 1.0))
+        if fallen.size:
+            s, i = fallen[0]
+            raise InvalidInputError(
+                f"stages are not nested: row {i} has bought for {self.cost[s, i]:g} by stage {s} and for "
+                f"{self.cost[s + 1, i]:g} by stage {s + 1}; {remedy}"
+            )
+        returned = np.flatnonzero(~(np.diff(self.once) >= 0))
+        if returned.size:
+            s = returned[0]
+            raise InvalidInputError(
+                f"stages are not nested: what is paid once is {self.once[s]:g} by stage {s} and {self.once[s + 1]:g} by stage "
+                f"{s + 1}; {remedy}"
+            )
+        bad = np.argwhere(~np.isfinite(self.value))
+        if bad.size:
+            raise InvalidInputError(
+                f"stage {bad[0, 0]} predicts {self.value[tuple(bad[0])]} for row {bad[0, 1]}; give finite numbers"
+            )
+
+    @property
+    def n_stages(self) -> int:
+        """S."""
+        return int(self.value.shape[0])
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return int(self.value.shape[1])
+
+    def take(self, rows: NDArray[np.int64]) -> StageTable:
+        """Some of the rows."""
+        return StageTable(self.value[:, rows], self.spread[:, rows], self.cost[:, rows], self.once)
+
+    def losses(self, truth: NDArray[Any]) -> NDArray[np.float64]:
+        """0-1 loss of every stage for class numbers, or squared error; shape (S, N).
+
+        Parameters
+        ----------
+        truth
+            shape (N,): class numbers (columns of `value`; -1 is wrong everywhere), or targets where K = 1.
+        """
+        if self.value.shape[2] == 1:
+            return np.asarray((self.value[:, :, 0] - truth) ** 2)
+        return np.asarray(self.value.argmax(axis=2) != truth, dtype=np.float64)
+
+
+def table_of(stages: Stages, X: Any) -> StageTable:
+    """All that the stages say and cost on the rows of X."""
+    outputs = [stages.output(s, X) for s in range(stages.n_stages)]
+    return StageTable(
+        np.stack([output.value for output in outputs]),
+        np.stack([output.spread for output in outputs]),
+        stages.costs(X),
+        stages.once,
+    )

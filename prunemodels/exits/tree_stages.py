@@ -1,0 +1,238 @@
+"""Stages that walk the same trees ever deeper, or ever more trees: prunings of one forest, first trees, rounds of boosting.
+
+    split h is kept from stage first_stage_h on,      first_stage_h >= first_stage of its parent                          (1)
+    forest:    value_s(x) = mean over the trees that take part in stage s of the fractions (or the mean) at x's leaf
+    boosting:  value_s(x) = link( base + sum over these trees of x's leaf values )                                          (2)
+
+By (1) what a row buys for stage s is among what it buys for stage s + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from formulations.cost_items import CostItems, Price
+from formulations.ensemble import Ensemble, Task
+from formulations.errors import InvalidInputError
+from formulations.nested_prunings import NestedPrunings
+from formulations.routing import as_rows, leaves_of
+from prunemodels.costs import Costs, cost_items
+from prunemodels.evaluation.stages import EvaluationCost, staged_example_costs
+from prunemodels.exits.stages import StageOutput
+from prunemodels.forests import check_columns
+from prunemodels.learners.greedy_miser.losses import SquaredError
+from prunemodels.other_libraries.model_forest import pruned_ends
+
+Link = Literal["mean", "identity", "sigmoid", "softmax", "clipped"]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeStages:
+    """(1) and (2), as `Stages`.
+
+    Parameters
+    ----------
+    ensemble
+        the trees.
+    items, evaluation
+        prices, see `PruningProblem`.
+    first_stage
+        int32, shape (n,): the first stage at which a split is kept; S for leaves and for splits that no stage keeps.
+    joins
+        int32, shape (T,): the first stage in which a tree takes part.
+    link
+        ``"mean"`` for forests; for boosting what turns sums into numbers or probabilities; ``"clipped"``: cut off at 0 and 1.
+    base
+        float64, shape (outputs,): what sums start from; for boosting only.
+    output_of
+        int32, shape (T,): which output a tree adds to; for boosting only.
+
+    Raises
+    ------
+    InvalidInputError
+        if a split is kept before its parent, or no tree takes part in the first stage of a forest.
+    """
+
+    ensemble: Ensemble
+    items: CostItems
+    evaluation: tuple[Price, ...]
+    first_stage: NDArray[np.int32]
+    joins: NDArray[np.int32]
+    n_stages: int
+    link: Link = "mean"
+    base: NDArray[np.float64] | None = None
+    output_of: NDArray[np.int32] | None = None
+
+    def __post_init__(self) -> None:
+        e = self.ensemble
+        early = np.flatnonzero(e.is_split & (e.parent >= 0) & (self.first_stage < self.first_stage[e.parent]))
+        if early.size:
+            h = int(early[0])
+            raise InvalidInputError(
+                f"stages are not nested: split {h} is kept from stage {self.first_stage[h]} on, its parent from stage "
+                f"{self.first_stage[e.parent[h]]} on; a split needs its parent"
+            )
+        if self.link == "mean" and (self.joins > 0).all():
+            raise InvalidInputError("no tree takes part in the first stage; give it at least one")
+
+    @property
+    def task(self) -> Task:
+        """See `Stages`."""
+        return self.ensemble.task
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """See `Stages`."""
+        return self.ensemble.classes
+
+    @property
+    def once(self) -> NDArray[np.float64]:
+        """See `Stages`."""
+        first = np.full(self.items.n_items, self.n_stages)
+        for h in np.flatnonzero(self.ensemble.is_split & (self.first_stage < self.n_stages)):
+            needed = list(self.items.needs[self.ensemble.feature[h]])
+            first[needed] = np.minimum(first[needed], self.first_stage[h])
+        price = np.where(self.items.paid_once, self.items.price, 0.0)
+        return np.array([price[first <= s].sum() for s in range(self.n_stages)])
+
+    def costs(self, X: Any) -> NDArray[np.float64]:
+        """See `Stages`."""
+        check_columns(X, self.ensemble.feature_names)
+        return staged_example_costs(
+            self.ensemble, X, self.items, self.first_stage, self.n_stages, evaluation_cost=list(self.evaluation)
+        )
+
+    def output(self, s: int, X: Any) -> StageOutput:
+        """See `Stages`."""
+        e = self.ensemble
+        check_columns(X, e.feature_names)
+        rows = as_rows(X, e.n_features)
+        return self.output_at(s, pruned_ends(e, self.first_stage <= s)[leaves_of(e, rows)])
+
+    def output_at(self, s: int, leaves: NDArray[np.int32]) -> StageOutput:
+        """What stage s says of rows that end at these nodes, shape (T, rows)."""
+        trees = np.flatnonzero(self.joins <= s)
+        return self._mean(leaves, trees) if self.link == "mean" else self._sum(leaves, trees)
+
+    def _mean(self, leaves: NDArray[np.int32], trees: NDArray[np.int64]) -> StageOutput:
+        """A forest's mean, and the standard deviation of its trees: of the class that the mean favours, or of the number."""
+        value = self.ensemble.value
+        total = np.zeros((leaves.shape[1], value.shape[1]))
+        squares = np.zeros_like(total)
+        for t in trees:
+            one = value[leaves[t]]
+            total += one
+            squares += one**2
+        mean = total / trees.size
+        favoured = mean.argmax(axis=1)[:, None]
+        variance = np.take_along_axis(squares / trees.size - mean**2, favoured, axis=1)[:, 0]
+        return StageOutput(mean, np.sqrt(np.maximum(variance, 0.0)))
+
+    def _sum(self, leaves: NDArray[np.int32], trees: NDArray[np.int64]) -> StageOutput:
+        assert self.base is not None
+        assert self.output_of is not None
+        margins = np.tile(self.base, (leaves.shape[1], 1))
+        for t in trees:
+            margins[:, self.output_of[t]] += self.ensemble.value[leaves[t], 0]
+        return StageOutput(_linked(margins, self.link), np.zeros(len(margins)))
+
+
+def _linked(margins: NDArray[np.float64], link: Link) -> NDArray[np.float64]:
+    if link == "sigmoid":
+        return np.column_stack([expit(-margins[:, 0]), expit(margins[:, 0])])
+    if link == "clipped":
+        return SquaredError().probabilities(margins)
+    return np.asarray(softmax(margins, axis=1)) if link == "softmax" else margins
+
+
+def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.bool_]]) -> TreeStages:
+    """Nested prunings of one forest, the cheapest first.
+
+    Parameters
+    ----------
+    prunings
+        whose instance has the trees and the prices.
+    kept_from
+        the splits kept at each stage, each a superset of those of the stage before.
+
+    Raises
+    ------
+    InvalidInputError
+        if they are not nested.
+    """
+    problem = prunings.problem
+    e = problem.ensemble
+    first = np.full(e.n_nodes, len(kept_from), dtype=np.int32)
+    for s in range(len(kept_from) - 1, -1, -1):
+        later = kept_from[s + 1] if s + 1 < len(kept_from) else e.is_split
+        lost = np.flatnonzero(kept_from[s] & ~later)
+        if lost.size:
+            raise InvalidInputError(f"stages are not nested: split {lost[0]} is kept at stage {s} and not at stage {s + 1}")
+        first[kept_from[s]] = s
+    joins = np.zeros(e.n_trees, dtype=np.int32)
+    return TreeStages(e, problem.costs, problem.evaluation, first, joins, len(kept_from))
+
+
+def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, evaluation_cost: EvaluationCost = 0) -> TreeStages:
+    """The first trees of a forest, in the order in which they stand.
+
+    Parameters
+    ----------
+    trees
+        how many trees each stage has, rising.
+
+    Raises
+    ------
+    InvalidInputError
+        if the numbers do not rise from 1 on, or there are not so many trees.
+    """
+    counts = np.asarray(trees, dtype=np.int64)
+    if not counts.size or counts[0] < 1 or (np.diff(counts) <= 0).any() or counts[-1] > ensemble.n_trees:
+        raise InvalidInputError(f"trees is {list(trees)}; give rising numbers from 1 to {ensemble.n_trees}")
+    joins = np.searchsorted(counts, np.arange(ensemble.n_trees), side="right").astype(np.int32)
+    return _whole_trees(ensemble, costs, joins, counts.size, evaluation_cost)
+
+
+def _whole_trees(
+    ensemble: Ensemble, costs: Costs, joins: NDArray[np.int32], n_stages: int, evaluation_cost: EvaluationCost, **more: Any
+) -> TreeStages:
+    """Trees that are walked to their leaves from the stage on in which they join."""
+    items = cost_items(costs, ensemble)
+    first = np.where(ensemble.is_split, joins[ensemble.tree_of], n_stages).astype(np.int32)
+    prices = tuple(evaluation_cost) if np.ndim(evaluation_cost) else (evaluation_cost,) * ensemble.n_features  # type: ignore[arg-type]
+    return TreeStages(ensemble, items, prices, first, joins, n_stages, **more)  # type: ignore[arg-type]
+
+
+def boosting_as_stages(
+    ensemble: Ensemble,
+    costs: Costs,
+    *,
+    round_of: NDArray[np.int64],
+    rounds: Sequence[int],
+    output_of: NDArray[np.int32],
+    base: NDArray[np.float64],
+    link: Link,
+    evaluation_cost: EvaluationCost = 0,
+) -> TreeStages:
+    """The first rounds of a model whose trees add up.
+
+    Parameters
+    ----------
+    round_of
+        shape (T,): the round, from 0 on, that grew each tree.
+    rounds
+        how many rounds each stage has, rising.
+    """
+    counts = np.asarray(rounds, dtype=np.int64)
+    last = int(round_of.max(initial=-1)) + 1
+    if not counts.size or counts[0] < 0 or (np.diff(counts) <= 0).any() or counts[-1] > last:
+        raise InvalidInputError(f"rounds is {list(rounds)}; give rising numbers from 0 to {last}")
+    joins = np.searchsorted(counts, round_of, side="right").astype(np.int32)
+    more = {"link": link, "base": base, "output_of": output_of}
+    return _whole_trees(ensemble, costs, joins, counts.size, evaluation_cost, **more)

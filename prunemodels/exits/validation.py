@@ -1,0 +1,117 @@
+"""How good exit policies are on rows that they were not learned from: cross-fitting over the rows of a stage table.
+
+Thresholds and the choice of a path's row look at the labels of the rows at hand, so cost and error of a path on these rows
+flatter. Here each row is judged by thresholds and policies that were learned without its fold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold
+
+from prunemodels.exits.doubt import MarginDoubt
+from prunemodels.exits.learning import solve_exits
+from prunemodels.exits.levels import levels
+from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.stages import StageOutput, StageTable
+
+Floats = NDArray[np.float64]
+
+FOLDS = 5
+
+MOST_POINTS = 40
+"""Prices of cost at which policies are judged: so many quantiles of the path's at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFitted:
+    """What policies at some prices of cost do to rows that they were not learned from.
+
+    Parameters
+    ----------
+    lam
+        shape (P,), ascending.
+    cost, loss
+        shape (P, N): what each row pays and loses at each price.
+    weights
+        shape (N,): of the rows.
+    """
+
+    lam: Floats
+    cost: Floats
+    loss: Floats
+    weights: Floats
+
+    @property
+    def mean_cost(self) -> Floats:
+        """Shape (P,)."""
+        return np.asarray(self.cost @ self.weights / self.weights.sum())
+
+    @property
+    def mean_loss(self) -> Floats:
+        """Shape (P,)."""
+        return np.asarray(self.loss @ self.weights / self.weights.sum())
+
+    def at(self, lam: float) -> int:
+        """The place of the nearest price."""
+        return int(np.argmin(np.abs(self.lam - lam)))
+
+    def area(self, costs: Floats) -> float:
+        """Mean over some costs of the least mean loss that is had for at most that cost; the dearest loss where none is."""
+        least = np.array([self.mean_loss[self.mean_cost <= c].min(initial=np.inf) for c in costs])
+        return float(np.where(np.isfinite(least), least, self.mean_loss.max()).mean())
+
+
+def cross_fit(
+    table: StageTable,
+    truth: NDArray[Any],
+    weights: Floats,
+    lams: Floats,
+    said: Floats,
+    *,
+    n_levels: int,
+    rng: np.random.RandomState,
+) -> CrossFitted:
+    """Learn thresholds and policies on all folds but one, and judge them on that one, for every fold.
+
+    Parameters
+    ----------
+    lams
+        the prices of cost; thinned out to `MOST_POINTS`.
+    said
+        shape (S - 1, N): the rows' doubts. They know no labels, so they are the same for all folds.
+    """
+    wanted = np.unique(np.quantile(np.sort(lams), np.linspace(0, 1, min(MOST_POINTS, lams.size)), method="nearest"))
+    loss, rows = table.losses(truth), np.arange(table.n_rows)
+    cost, lost = np.empty((wanted.size, rows.size)), np.empty((wanted.size, rows.size))
+    folds = KFold(min(FOLDS, table.n_rows), shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
+    for seen, apart in folds.split(rows):
+        part = table.take(seen)
+        learned = solve_exits(
+            part, truth[seen], weights[seen], MarginDoubt(), said[:, seen], n_levels=n_levels, certificate=False
+        )
+        level = levels(said[:, apart], learned.theta)
+        for p, lam in enumerate(wanted):
+            stage = stop_stages(learned.policy(learned.path.row_at_lam(float(lam))), level)
+            cost[p, apart] = table.cost[stage, apart] + table.once[stage.max(initial=0)]
+            lost[p, apart] = loss[stage, apart]
+    return CrossFitted(wanted, cost, lost, weights)
+
+
+def levels_of(policy: ExitPolicy, table: StageTable) -> NDArray[np.int64]:
+    """Levels of the rows of a table at every stage but the last, shape (S - 1, N); they depend on doubts and thresholds alone."""
+    visit, found = policy.start(table.n_rows), []
+    everyone = ExitPolicy(policy.doubt, policy.theta, np.ones_like(policy.go))
+    for value, spread in zip(table.value[:-1], table.spread[:-1], strict=True):
+        visit = everyone.step(visit, StageOutput(value, spread))
+        found.append(visit.level)
+    return np.array(found, dtype=np.int64).reshape(-1, table.n_rows)
+
+
+def stop_stages(policy: ExitPolicy, level: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where rows of given levels stop, shape (N,): the number of stages that they go on from, by (1) and (2) of `policy`."""
+    return np.asarray(np.take_along_axis(policy.go, level, axis=1).sum(axis=0), dtype=np.int64)

@@ -1,0 +1,192 @@
+"""Cascades of stages that the user names."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification, make_regression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import prunemodels as pm
+from formulations import CostItems
+from proofs_checks import check_closure_path
+from prunemodels.exits.exit_path import exit_table
+from prunemodels.exits.set_stages import SetStages
+
+X, Y = make_classification(200, 6, n_informative=4, n_classes=2, random_state=0)
+Y = np.array(["no", "yes"])[Y]
+NAMES = [f"c{f}" for f in range(6)]
+TABLE = pd.DataFrame(X, columns=NAMES)
+XR, YR = make_regression(200, 6, n_informative=4, noise=5.0, random_state=0)
+YR = YR / YR.std()
+QUICK: dict[str, Any] = {"doubt": "margin", "n_levels": 4, "cv": 2, "random_state": 0}
+ITEMS = CostItems.from_items(
+    {"free": 0, "blood": 3, "age": 0.5, "scan": 10, "licence": 2},
+    [["free"], ["blood", "age"], ["blood"], ["age"], ["scan"], ["scan", "licence"]],
+    once=["licence"],
+)
+
+
+def tree(depth: int = 3) -> Any:
+    return DecisionTreeClassifier(max_depth=depth)
+
+
+def test_who_stops_where_pays_for_what_was_bought_by_then() -> None:
+    """Features by place: stage 0 reads nothing, 1 a column for 1, 2 two more for 2 and 3; the row's stage says what is said."""
+    model = pm.CascadeClassifier([(None, []), (tree(2), [0]), (tree(), [1, 3])], costs=[1, 2, 9, 3, 9, 9], lam=0.01, **QUICK)
+    model.fit(X, Y)
+    stop = model.stop_stages(X)
+    assert set(stop.tolist()) <= {0, 1, 2}
+    np.testing.assert_array_equal(model.prediction_cost(X), np.array([0, 1, 6])[stop])
+    said = model.predict_proba(X)
+    shares = np.array([(label == Y).mean() for label in model.classes_])
+    columns = {1: [0], 2: [1, 3]}
+    for s in set(stop.tolist()):
+        at = stop == s
+        expected = (
+            np.tile(shares, (at.sum(), 1))
+            if s == 0
+            else model.stages_.models[s].predict_proba(X[at].astype(np.float32)[:, columns[s]])
+        )
+        np.testing.assert_allclose(said[at], expected)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[said.argmax(axis=1)])
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(model.predict_log_proba(X[:0:-1]), np.log(model.predict_proba(X[:0:-1])))
+
+
+def test_items_allow_all_columns_that_they_and_earlier_ones_pay_for() -> None:
+    """Blood alone allows column 2; the age then allows 1 and 3 too, the blood being bought; a column without a price is free."""
+    stages = [(tree(), "free"), (tree(), ["blood"]), (tree(), ["age"]), (tree(), ["scan", "licence"])]
+    model = pm.CascadeClassifier(stages, costs=ITEMS, lam=0.0, **QUICK).fit(X, Y)
+    assert [f.tolist() for f in model.stages_.features] == [[0], [0, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4, 5]]
+    assert model.stages_.prices().tolist() == [0, 3, 3.5, 13.5]
+    assert model.stages_.once.tolist() == [0, 0, 0, 2]
+
+
+def test_columns_by_name_and_all_columns() -> None:
+    """Names of columns, a single one, or None for all; predictions are those by place."""
+    by_name = pm.CascadeClassifier([(tree(), "c4"), (tree(), ["c4", "c1"]), (tree(), None)], lam=0.001, **QUICK).fit(TABLE, Y)
+    by_place = pm.CascadeClassifier([(tree(), [4]), (tree(), [1, 4]), (tree(), None)], lam=0.001, **QUICK).fit(X, Y)
+    assert [f.tolist() for f in by_name.stages_.features] == [[4], [1, 4], [0, 1, 2, 3, 4, 5]]
+    assert list(by_name.feature_names_in_) == NAMES
+    np.testing.assert_array_equal(by_name.predict(TABLE), by_place.predict(X))
+    np.testing.assert_array_equal(by_name.prediction_cost(TABLE), by_place.prediction_cost(X))
+
+
+def test_numbers_are_predicted_by_the_stage_of_each_row() -> None:
+    """Regression: the mean first, then a line, then a tree; the path is proven."""
+    stages = [(None, []), (LinearRegression(), [0, 1]), (DecisionTreeRegressor(max_depth=4), None)]
+    model = pm.CascadeRegressor(stages, lam=0.05, n_levels=4, cv=2, random_state=0).fit(XR, YR)
+    assert check_closure_path(model.exit_path_.closures).holds is True
+    stop, said = model.stop_stages(XR), model.predict(XR)
+    assert set(stop[said == YR.mean()].tolist()) <= {0}
+    np.testing.assert_allclose(said[stop == 0], YR.mean())
+    np.testing.assert_array_equal(model.prediction_cost(XR), np.array([0, 2, 6])[stop])
+
+
+def test_goals_choose_policies_of_one_path() -> None:
+    """A budget is kept exactly and may be a fraction; lam, and both rules, take rows of the path; copies are not fitted again."""
+    stages = [(None, []), (tree(2), [0]), (tree(), None)]
+    model = pm.CascadeClassifier(stages, lam=0.0, **QUICK).fit(X, Y)
+    path = model.exit_path_
+    assert model.row_ == path.row_at_lam(0.0) == 0
+    dearest = path.closures.exact_cost[0]
+    assert isinstance(dearest, Fraction)
+    exactly = pm.CascadeClassifier(stages, budget=dearest, **QUICK).fit(X, Y)
+    assert exactly.cost_ == pytest.approx(float(dearest), rel=1e-12)
+    assert model.at_cost(dearest).cost_ == exactly.cost_
+    for budget in (0.0, 0.5, 1.7):
+        kept = pm.CascadeClassifier(stages, budget=budget, **QUICK).fit(X, Y)
+        assert kept.cost_ <= budget
+        copied = model.at_cost(budget)
+        assert copied.cost_ == kept.cost_
+        assert copied.stages_ is model.stages_
+        np.testing.assert_array_equal(copied.predict(X), kept.predict(X))
+    assert model.row_ == 0  # the copies changed nothing
+    assert model.at_lam(1e9).cost_ == 0.0
+    for rule in ("one_se", "knee"):
+        ruled = pm.CascadeClassifier(stages, choose=rule, **QUICK).fit(X, Y)
+        assert ruled.row_ == ruled.exit_path_.row_by(rule)
+
+
+def test_a_cascade_is_pickled_joined_and_cloned() -> None:
+    """Predictions survive pickle and joblib; a clone is unfitted and fits to the same."""
+    model = pm.CascadeClassifier([(tree(2), [0]), (tree(), None)], lam=0.001, **QUICK).fit(X, Y)
+    file = io.BytesIO()
+    joblib.dump(model, file)
+    file.seek(0)
+    again = clone(model)
+    assert not hasattr(again, "stages_")
+    for other in (pickle.loads(pickle.dumps(model)), joblib.load(file), again.fit(X, Y)):
+        np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
+
+
+def test_validation_rows_teach_the_policy_and_all_others_the_stages() -> None:
+    """With X_valid the stages are those fitted on X, and the path is learned from as many rows as X_valid has."""
+    model = pm.CascadeClassifier([(tree(2), [0]), (tree(), None)], lam=0.001, **QUICK)
+    model.fit(X[:150], Y[:150], X_valid=X[150:], y_valid=Y[150:])
+    assert model.exit_path_.n == 50
+    alone = DecisionTreeClassifier(max_depth=3, random_state=model.stages_.models[1].random_state).fit(
+        X[:150].astype(np.float32), Y[:150]
+    )
+    np.testing.assert_array_equal(model.stages_.models[1].predict_proba(X), alone.predict_proba(X))
+    k = model.row_
+    stop = model.stop_stages(X[150:])
+    assert model.exit_path_.cost[k] == pytest.approx(model.prediction_cost(X[150:]).mean())
+    assert model.exit_path_.error[k] == pytest.approx((model.predict(X[150:]) != Y[150:]).mean())
+    assert stop.shape == (50,)
+
+
+def test_rows_of_weight_zero_take_no_part() -> None:
+    """Neither in training nor among the validation rows."""
+    w, v = np.ones(150), np.ones(50)
+    w[::3] = v[::4] = 0
+    stages = [(tree(2), [0]), (tree(), None)]
+    weighted, left_out = (pm.CascadeClassifier(stages, lam=0.001, **QUICK) for _ in range(2))
+    weighted.fit(X[:150], Y[:150], w, X[150:], Y[150:], v)
+    left_out.fit(X[:150][w > 0], Y[:150][w > 0], None, X[150:][v > 0], Y[150:][v > 0])
+    np.testing.assert_array_equal(weighted.exit_path_.cost, left_out.exit_path_.cost)
+    np.testing.assert_array_equal(weighted.predict(X), left_out.predict(X))
+
+
+@pytest.mark.parametrize("cv", [3, KFold(3), StratifiedKFold(2), PredefinedSplit(np.arange(200) % 4 - 1)])
+def test_splitters_are_used_as_they_are(cv: Any) -> None:
+    """Every row that a splitter holds out is in the table once; a splitter of the caller's is not changed."""
+    before = dict(vars(cv)) if not isinstance(cv, int) else {}
+    model = pm.CascadeClassifier([(tree(2), [0]), (tree(), None)], lam=0.001, **{**QUICK, "cv": cv}).fit(X, Y)
+    assert model.exit_path_.n == (150 if isinstance(cv, PredefinedSplit) else 200)
+    if before:
+        assert dict(vars(cv)) == before
+
+
+def test_stages_that_are_fitted_already() -> None:
+    """Models on sets, fitted elsewhere: they are used as they are, and all rows teach the policy."""
+    models = (LogisticRegression().fit(X[:100, :1], Y[:100]), tree().fit(X[:100], Y[:100]))
+    stages = SetStages(models, (np.array([0]), np.arange(6)), CostItems.plain([1] * 6), np.array(["no", "yes"]))
+    model = pm.CascadeClassifier(stages, lam=0.001, doubt="margin", n_levels=4).fit(X[100:], Y[100:])
+    assert model.stages_ is stages
+    assert model.exit_path_.n == 100
+    assert set(model.prediction_cost(X).tolist()) <= {1.0, 6.0}
+
+
+def test_a_stage_that_has_not_seen_a_class_says_zero_of_it() -> None:
+    """Probabilities stand in the cascade's columns, whatever classes a model knows."""
+    rows = Y == "yes"
+    rows[:20] = True
+    three = np.where(np.arange(200) < 10, "a third", Y)
+    known = tree().fit(X[20:], Y[20:])
+    stages = SetStages((known,), (np.arange(6),), CostItems.plain([1] * 6), np.array(["a third", "no", "yes"]))
+    table = exit_table(stages, X)
+    np.testing.assert_array_equal(table.value[0][:, 1:], known.predict_proba(X))
+    assert (table.value[0][:, 0] == 0).all()
+    assert (three[:10] == "a third").all()

@@ -1,0 +1,226 @@
+"""Exits along the optimal path of one forest."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import prunemodels as pm
+from formulations import CostItems, PruningProblem
+from formulations.errors import InvalidInputError
+from proofs_checks import check_closure_path
+from prunemodels.evaluation.stages import example_costs
+from prunemodels.exits.forest_exits import LONGEST_GAP, path_stages
+from prunemodels.exits.policy import decide
+from prunemodels.exits.stages import table_of
+from prunemodels.forests import read_forest
+from tests.instances import Node, ensemble_of, plain_errors
+from tests.prunemodels.exits.tables import tally
+from tests.prunemodels.exits.test_tree_stages import ITEMS
+from tests.prunemodels.forest_kinds import labels, rows, targets
+
+LABELS = {"two": ["no", "yes"], "three": ["high", "low", "middle"]}
+QUICK: dict[str, Any] = {"n_stages": 4, "n_levels": 4, "random_state": 0}
+
+
+@cache
+def trained(kind: str, prices: str) -> tuple[Any, Any, Any, Any]:
+    """A forest, its optimal path, and rows and labels that it has not seen."""
+    X = rows(240)
+    y = targets(X) if kind == "numbers" else labels(X, LABELS[kind])
+    forest: Any = RandomForestRegressor if kind == "numbers" else RandomForestClassifier
+    forest = forest(3, max_depth=3, random_state=0).fit(X[:120], y[:120])
+    problem = pm.problem_from_forest(forest, X[:120], costs=ITEMS[prices], evaluation_cost=0.05)
+    return forest, pm.pruning_path(problem), X[120:], y[120:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "doubt", "prices"),
+    [
+        ("two", "margin", "plain"),
+        ("three", "margin", "groups"),
+        ("two", "margin", "discounts"),
+        ("three", "margin", "once"),
+        ("three", "learned", "discounts"),
+        ("numbers", "auto", "once"),
+    ],
+)
+def test_every_policy_is_proven_and_does_what_the_path_says(kind: str, doubt: Any, prices: str) -> None:
+    """A stranger proves the path; by margins, cost and error are those of the rows sent through, counted by a plain loop.
+
+    No row pays more than the unpruned forest asks of it, and the answer at a budget keeps it.
+    """
+    forest, path, X, y = trained(kind, prices)
+    w = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
+    exits = pm.exit_path(path, X, y, sample_weight=w, doubt=doubt, **QUICK)
+    assert check_closure_path(exits.closures).holds is True
+    assert len(exits) > 1
+    table_cost = exits.stages.costs(X)
+    truth = y if kind == "numbers" else np.searchsorted(forest.classes_, y)
+    whole = example_costs(read_forest(forest), X, ITEMS[prices], evaluation_cost=0.05)
+    np.testing.assert_allclose(table_cost[-1], whole)
+    for k in range(0, len(exits), max(1, len(exits) // 4)):
+        model = exits.at_row(k)
+        assert (model.prediction_cost(X) <= whole + 1e-9).all()
+        if doubt == "margin":
+            table = table_of(exits.stages, X)
+            policy = exits.policy(k)
+            error, cost = tally(table, truth, w, policy.go, model.stop_stages(X).tolist())
+            assert (exits.error[k], exits.cost[k]) == (pytest.approx(error), pytest.approx(cost))
+    budget = float((exits.cost[0] + exits.cost[-1]) / 2)
+    model = exits.at_cost(budget)
+    assert model.cost_ <= budget
+    if doubt == "margin":
+        paid = np.average(model.prediction_cost(X), weights=w) + exits.stages.once[model.policy_.last_stage]
+        assert model.cost_ == pytest.approx(paid)
+        error = float(np.average(model.predict(X) != y, weights=w))
+        assert error <= max(exits.error[exits.row_at_cost(budget)], exits.held_out_at(budget)[1]) + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["two", "numbers"])
+def test_the_last_stage_is_the_unpruned_forest(kind: str) -> None:
+    """A policy that sends everybody on predicts as the unpruned forest does, and costs what it costs."""
+    forest, path, X, y = trained(kind, "plain")
+    exits = pm.exit_path(path, X, y, **QUICK)
+    policy = exits.policy(0)
+    everybody = replace(policy, theta=np.full_like(policy.theta, -np.inf), go=np.ones_like(policy.go))
+    decision = decide(everybody, exits.stages, X)
+    assert (decision.stage == exits.stages.n_stages - 1).all()
+    said = forest.predict(X)[:, None] if kind == "numbers" else forest.predict_proba(X)
+    np.testing.assert_allclose(decision.value, said)
+
+
+@pytest.mark.parametrize("kind", ["two", "three"])
+def test_at_lam_zero_nothing_that_all_rows_do_alike_is_better(kind: str) -> None:
+    """On the policy's rows the dearest policy errs no more than any stage would alone, the unpruned forest among them."""
+    forest, path, X, y = trained(kind, "plain")
+    exits = pm.exit_path(path, X, y, doubt="margin", **QUICK)
+    assert exits.error[0] <= (forest.predict(X) != y).mean() + 1e-12
+    for s in range(exits.stages.n_stages):
+        said = forest.classes_[exits.stages.output(s, X).value.argmax(axis=1)]
+        assert exits.error[0] <= (said != y).mean() + 1e-12
+
+
+def test_stages_are_nested_prunings_from_the_path_to_the_unpruned_forest() -> None:
+    """At least as many as asked for where the path has them; costs rise by no more than a tenth of the unpruned cost.
+
+    A larger step is a single split: nothing lies between.
+    """
+    path = trained("two", "plain")[1]
+    stages = path_stages(path, 4)
+    cost = stages.costs(np.asarray(path.problem.X)).mean(axis=1)
+    assert stages.n_stages >= 4
+    assert (np.diff(cost) >= 0).all()
+    assert cost[-1] == pytest.approx(pm.Pruning.unpruned(path.problem).cost)
+    steps = np.array([(stages.first_stage == s).sum() for s in range(1, stages.n_stages)])
+    assert (steps[np.diff(cost) > LONGEST_GAP * cost[-1] + 1e-9] == 1).all()
+
+
+def chain(n: int) -> PruningProblem:
+    """One tree: n splits below each other on n features of price 1, of which the last alone saves errors; all rows pass all."""
+    tree = Node(0)
+    for f in reversed(range(n)):
+        tree = Node(9, f, 0.5, Node(0), tree)
+    ensemble, error = ensemble_of([tree], n)
+    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 9), np.ones((4, n)), CostItems.plain([1] * n))
+
+
+def test_a_long_edge_on_which_nothing_saves_is_filled() -> None:
+    """The path of such a chain is nothing or all of 20 features, for a single edge; stages stand a tenth apart all the same."""
+    problem = chain(20)
+    path = pm.pruning_path(problem)
+    assert path.cost.tolist() == [20, 0]
+    stages = path_stages(path, 3)
+    cost = stages.costs(np.ones((4, 20)))[:, 0]
+    assert cost.tolist() == list(range(0, 21, 2))
+
+
+def test_where_one_purchase_is_long_nothing_lies_between() -> None:
+    """Three features of price 1, 8 and 1: the gap of 8 stays, the others are filled."""
+    problem = chain(3)
+    items = CostItems.plain([1, 8, 1])
+    problem = PruningProblem.build(problem.ensemble, problem.errors, np.ones((4, 3)), items)
+    stages = path_stages(pm.pruning_path(problem), 3)
+    cost = stages.costs(np.ones((4, 3)))[:, 0].tolist()
+    assert (cost[0], cost[-1]) == (0, 10)
+    assert {b - a for a, b in itertools.pairwise(cost)} <= {0, 1, 8}
+
+
+def test_a_path_that_is_one_pruning() -> None:
+    """Where all is free the cheapest pruning may be the unpruned forest, and a single stage is all there is."""
+    X = np.array([[0.0], [0], [1], [1]])
+    forest = RandomForestClassifier(1, bootstrap=False, random_state=0).fit(X, [0, 0, 1, 1])
+    path = pm.pruning_path(pm.problem_from_forest(forest, X, costs=0))
+    for doubt in ("margin", "learned", "auto"):
+        exits = pm.exit_path(path, X, [0, 0, 1, 1], doubt=doubt)  # type: ignore[arg-type]
+        assert (len(exits), exits.cost.tolist(), exits.error.tolist()) == (1, [0], [0])
+        assert exits.at_lam(1).predict(X).tolist() == [0, 0, 1, 1]
+
+
+def test_estimators_of_a_path_read_named_tables() -> None:
+    """Columns by name; another order is refused; classes and numbers of columns as scikit-learn has them."""
+    X = pd.DataFrame(rows(), columns=list("abcde"))
+    y = labels(X.to_numpy(), ["no", "yes"])
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, y)
+    path = pm.pruning_path(pm.problem_from_forest(forest, X, costs=dict.fromkeys("abcde", 1.5)))
+    exits = pm.exit_path(path, X, y, doubt="margin", **QUICK)
+    model = exits.at_lam(0.01)
+    assert isinstance(model, pm.CascadeClassifier)
+    assert (model.n_features_in_, list(model.feature_names_in_), list(model.classes_)) == (5, list("abcde"), ["no", "yes"])
+    assert set(model.predict(X)) <= {"no", "yes"}
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X[list("edcba")])
+    assert list(exits.to_frame().columns) == ["lambda", "cost", "error", "nodes", "held_out_cost", "held_out_error"]
+    assert repr(exits).startswith("ExitPath(")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_stages": 1}, "n_stages is 1; give 2 or more"),
+        ({"n_levels": 1}, "n_levels is 1; give 2 or more"),
+        ({"doubt": "entropy"}, "doubt is 'entropy'; give one of 'auto', 'margin', 'learned'"),
+        ({"y": ["no", "perhaps"] * 60}, "y has the label 'perhaps', the stages were trained on"),
+        ({"y": ["no"]}, r"y has shape \(1,\), there are 120 rows"),
+        ({"sample_weight": [1.0]}, "sample_weight"),
+        ({"sample_weight": [-1.0] * 120}, "sample_weight"),
+        ({"sample_weight": [1.0] + [0.0] * 119}, "n_samples=1: policies are learned from some rows and judged on others"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options: dict[str, Any], message: str) -> None:
+    """Each refusal says which argument and which value."""
+    _, path, X, y = trained("two", "plain")
+    with pytest.raises(InvalidInputError, match=message):
+        pm.exit_path(path, X, **{"y": y, **options})
+
+
+def test_numbers_have_no_margin_and_no_nan() -> None:
+    """Doubt by margin, and a target that is no number, are refused for regression."""
+    _, path, X, y = trained("numbers", "plain")
+    with pytest.raises(InvalidInputError, match="doubt is 'margin', which numbers do not have; give 'learned' or 'auto'"):
+        pm.exit_path(path, X, y, doubt="margin")
+    bad: NDArray[np.float64] = y.copy()
+    bad[3] = np.nan
+    with pytest.raises(InvalidInputError, match=r"y\[3\] is nan; give finite numbers"):
+        pm.exit_path(path, X, bad)
+
+
+def test_budgets_out_of_range_are_refused() -> None:
+    """A negative one, NaN, and one below the first stage, which says the least possible."""
+    _, path, X, y = trained("two", "plain")
+    exits = pm.exit_path(path, X, y, doubt="margin", **QUICK)
+    one = replace(exits, stages=exits.stages)
+    assert one.row_at_cost(float(exits.cost[0]) + 1) == 0
+    for ask in (exits.row_at_cost, exits.at_cost):
+        with pytest.raises(InvalidInputError, match="budget is -1"):
+            ask(-1.0)
+        with pytest.raises(InvalidInputError, match="budget is nan"):
+            ask(float("nan"))

@@ -1,0 +1,288 @@
+"""The policies of a path are the best of all policies, for every price of cost, on the rows that they are learned from."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from formulations.errors import InvalidInputError
+from proofs_checks import check_closure_path
+from prunemodels.exits import levels as levels_module
+from prunemodels.exits.doubt import learn_doubt
+from prunemodels.exits.learning import LearnedExits, exit_problem, learn_exits
+from prunemodels.exits.policy import decide
+from prunemodels.exits.stages import StageTable
+from solvers.closure_path import closure_path
+from tests.prunemodels.exits.tables import TableStages, margins, monotone_policies, random_table, tally, walk
+
+SEEDS = range(24)
+
+
+@pytest.fixture
+def every_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thresholds between any two rows, however few there are."""
+    monkeypatch.setattr(levels_module, "SMALLEST_STEP", 1)
+
+
+def learned(seed: int, n_levels: int = 3, n: int | None = None) -> tuple[LearnedExits, StageTable, np.ndarray, np.ndarray]:
+    table, truth, weights = random_table(seed, n)
+    exits = learn_exits(table, truth, weights, doubt="margin", n_levels=n_levels, rng=np.random.RandomState(0))
+    return exits, table, truth, weights
+
+
+def two_stages() -> tuple[StageTable, np.ndarray]:
+    """Four rows. The first stage is free; it is right about rows 0 and 1, wrong about 2 and 3. The second costs 1, 1, 1 and 3.
+
+    It corrects 2 and 3. Doubts (1 - margin) are 0.2, 0.4, 0.8, 1.0 at the first stage.
+    """
+    first = np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.5, 0.5]])
+    value = np.stack([first, [[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.1, 0.9]]])
+    cost = np.array([[0.0, 0, 0, 0], [1.0, 1, 1, 3]])
+    return StageTable(value, np.zeros((2, 4)), cost, np.zeros(2)), np.array([0, 0, 1, 1])
+
+
+@pytest.mark.usefixtures("every_threshold")
+def test_four_rows_by_hand() -> None:
+    """Rows 2 and 3 save one error each, for 1 and 3: together 2 errors for 4, at any lam below 1/2; row 2 may not go alone.
+
+    Row 3 doubts more than row 2, so whoever sends on 2 sends on 3: the pair, at (1/4 + 1/4) / (1/4 + 3/4) = 1/2.
+    """
+    table, truth = two_stages()
+    exits = learn_exits(table, truth, np.ones(4), doubt="margin", n_levels=4, rng=np.random.RandomState(0))
+    assert exits.path.breakpoints == (0, Fraction(1, 2))
+    assert exits.path.exact_cost == (1, 0)
+    assert exits.path.exact_error == (0, Fraction(1, 2))
+    stages = TableStages(table, np.array([0, 1]))
+    X = np.arange(4.0)[:, None]
+    assert decide(exits.policy(0), stages, X).stage.tolist() == [0, 0, 1, 1]
+    assert decide(exits.policy(1), stages, X).stage.tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.usefixtures("every_threshold")
+def test_an_item_paid_once_by_hand() -> None:
+    """As before, and the second stage needs a licence of 1 for all: 1/2 of error for 1 + 1, so the pair goes at 1/4."""
+    table, truth = two_stages()
+    table = replace(table, once=np.array([0.0, 1.0]))
+    exits = learn_exits(table, truth, np.ones(4), doubt="margin", n_levels=4, rng=np.random.RandomState(0))
+    assert exits.path.breakpoints == (0, Fraction(1, 4))
+    assert exits.path.exact_cost == (2, 0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.usefixtures("every_threshold")
+def test_no_policy_is_better_at_any_price(seed: int) -> None:
+    """At every breakpoint, between them and beyond, no monotone policy has less error + lam * cost, counted row by row."""
+    exits, table, truth, weights = learned(seed)
+    doubt = margins(table.value)
+    counts = [
+        tally(table, truth, weights, go, walk(go, exits.theta, doubt))
+        for go in monotone_policies(table.n_stages - 1, exits.theta.shape[1])
+    ]
+    points = exits.path.lam.tolist()
+    for lam in [*points, *((a + b) / 2 for a, b in itertools.pairwise(points)), points[-1] + 1]:
+        go = exits.policy(exits.path.row_at_lam(lam)).go
+        error, cost = tally(table, truth, weights, go, walk(go, exits.theta, doubt))
+        ints = exits.path.problem.integers  # weights that are no counts are rounded, and how far is stated
+        rounding = 2 * (ints.error_rounding + lam * ints.cost_rounding)
+        assert (weights != 1).any() or rounding == 0
+        assert error + lam * cost <= min(e + lam * c for e, c in counts) + rounding + 1e-12
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.usefixtures("every_threshold")
+def test_the_path_says_what_its_policies_do(seed: int) -> None:
+    """Cost and error of every row are those of the rows sent through the stages; stops are those of the plain loop."""
+    exits, table, truth, weights = learned(seed)
+    stages, doubt = TableStages(table, np.arange(table.value.shape[2])), margins(table.value)
+    X = np.arange(table.n_rows, dtype=float)[:, None]
+    for k in range(len(exits.path)):
+        policy = exits.policy(k)
+        decision = decide(policy, stages, X)
+        assert decision.stage.tolist() == walk(policy.go, exits.theta, doubt)
+        np.testing.assert_array_equal(decision.value, table.value[decision.stage, np.arange(table.n_rows)])
+        error, cost = tally(table, truth, weights, policy.go, decision.stage.tolist())
+        assert (exits.path.error[k], exits.path.cost[k]) == (pytest.approx(error), pytest.approx(cost))
+        assert policy.last_stage == max([s + 1 for s in range(len(policy.go)) if policy.go[s].any()], default=0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.usefixtures("every_threshold")
+def test_policies_are_monotone_and_nested(seed: int) -> None:
+    """Who doubts more goes on, too; nobody goes on from where he does not arrive; a cheaper policy sends on fewer."""
+    exits = learned(seed)[0]
+    decisions = [exits.policy(k).go for k in range(len(exits.path))]
+    for go in decisions:
+        assert not go[:, 0].any()
+        assert (go[:, :-1] <= go[:, 1:]).all()
+        assert (go[1:] <= go[:-1]).all()
+    for dearer, cheaper in itertools.pairwise(decisions):
+        assert (cheaper <= dearer).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.usefixtures("every_threshold")
+def test_the_proof_is_accepted_and_a_forged_path_is_not(seed: int) -> None:
+    """A stranger proves every path, and refutes one in which a decision's gain was changed behind its back."""
+    exits = learned(seed, n=12)[0]
+    verdict = check_closure_path(exits.path)
+    assert verdict.holds is True, verdict.certificate
+    taken = np.flatnonzero(exits.path.level > 0)
+    if taken.size:  # a decision that was taken for nothing cannot be proven
+        gain = exits.path.problem.gain.copy()
+        gain[taken[0]] -= 1.0
+        forged = replace(exits.path, problem=replace(exits.path.problem, gain=gain))
+        assert check_closure_path(forged).holds is False
+
+
+def test_some_of_these_seeds_have_something_to_forge() -> None:
+    """The forged paths above are no empty promise."""
+    assert sum(bool((learned(seed, n=12)[0].path.level > 0).any()) for seed in range(8)) >= 3
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_weight_of_two_is_the_row_twice(seed: int) -> None:
+    """For given levels the instance of weights 1, 2 and 3 has the path of the rows once, twice and three times."""
+    rng = np.random.default_rng(seed)
+    table, truth, _ = random_table(seed)
+    level = rng.integers(0, 4, (max(table.n_stages - 1, 0), table.n_rows))
+    level = np.minimum.accumulate(level, axis=0)
+    times = rng.integers(1, 4, table.n_rows)
+    rows = np.repeat(np.arange(table.n_rows), times)
+    loss = table.losses(truth)
+    weighted = closure_path(exit_problem(table, loss, times.astype(float), level, 3))
+    repeated = closure_path(exit_problem(table.take(rows), loss[:, rows], np.ones(rows.size), level[:, rows], 3))
+    assert weighted.level.tolist() == repeated.level.tolist()
+    assert weighted.cost == pytest.approx(repeated.cost)
+    assert weighted.error == pytest.approx(repeated.error)
+
+
+@pytest.mark.usefixtures("every_threshold")
+def test_the_same_doubt_everywhere_is_one_decision() -> None:
+    """Rows that doubt equally go on together or not at all: 2 of 4 errors are saved for 6/4, whoever they are."""
+    table, truth = two_stages()
+    value = table.value.copy()
+    value[0] = [0.75, 0.25]
+    table = replace(table, value=value)
+    exits = learn_exits(table, truth, np.ones(4), doubt="margin", n_levels=4, rng=np.random.RandomState(0))
+    assert exits.path.breakpoints == (0, Fraction(1, 3))
+    assert exits.path.exact_cost == (Fraction(3, 2), 0)
+
+
+def test_one_row_and_one_stage() -> None:
+    """A single row either goes on or not; a single stage has no decision, one policy, and the cost of all."""
+    table, truth = two_stages()
+    exits = learn_exits(
+        table.take(np.array([3])), truth[3:], np.ones(1), doubt="margin", n_levels=2, rng=np.random.RandomState(0)
+    )
+    assert exits.path.breakpoints == (0, Fraction(1, 3))  # one error for 3
+    for doubt in ("margin", "learned"):
+        alone = StageTable(table.value[1:], table.spread[1:], table.cost[1:], table.once[1:])
+        exits = learn_exits(alone, truth, np.ones(4), doubt=doubt, n_levels=2, rng=np.random.RandomState(0))  # type: ignore[arg-type]
+        assert (len(exits.path), exits.path.cost[0], exits.path.error[0]) == (1, 1.5, 0.0)
+
+
+@pytest.mark.usefixtures("every_threshold")
+def test_going_on_for_nothing() -> None:
+    """Where the second stage costs nothing more, whoever gains goes on at every price; where nobody gains, nobody does."""
+    table, truth = two_stages()
+    free = replace(table, cost=np.ones((2, 4)))
+    exits = learn_exits(free, truth, np.ones(4), doubt="margin", n_levels=4, rng=np.random.RandomState(0))
+    assert (exits.path.breakpoints, exits.path.cost.tolist(), exits.path.error.tolist()) == ((0,), [1.0], [0.0])
+    worse = StageTable(free.value[::-1], free.spread, free.cost, free.once)
+    exits = learn_exits(worse, truth, np.ones(4), doubt="margin", n_levels=4, rng=np.random.RandomState(0))
+    assert not exits.policy(0).go.any()
+
+
+@pytest.mark.usefixtures("every_threshold")
+def test_a_class_that_a_stage_never_names() -> None:
+    """A class of probability 0 everywhere is never predicted, and its rows are errors until a stage that knows it."""
+    first = np.array([[0.6, 0.4, 0.0], [0.9, 0.1, 0.0]])
+    value = np.stack([first, [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]])
+    table = StageTable(value, np.zeros((2, 2)), np.array([[0.0, 0.0], [1.0, 1.0]]), np.zeros(2))
+    exits = learn_exits(table, np.array([2, 0]), np.ones(2), doubt="margin", n_levels=3, rng=np.random.RandomState(0))
+    assert exits.path.exact_error == (0, Fraction(1, 2))
+    assert exits.path.exact_cost == (Fraction(1, 2), 0)
+
+
+@pytest.mark.parametrize("seed", [4, 10])
+def test_learned_doubts_are_counted_out_of_bag(seed: int) -> None:
+    """Squared errors: cost and error of the path are those of the stops by out-of-bag doubts, the best of all policies."""
+    table, truth, weights = random_table(seed, 40, regression=True)
+    exits = learn_exits(table, truth, weights, doubt="learned", n_levels=3, rng=np.random.RandomState(seed))
+    doubt = learn_doubt("learned", table, weights, np.random.RandomState(seed))[1]
+    counts = [
+        tally(table, truth, weights, go, walk(go, exits.theta, doubt))
+        for go in monotone_policies(table.n_stages - 1, exits.theta.shape[1])
+    ]
+    for k, lam in enumerate(exits.path.lam.tolist()):
+        go = exits.policy(k).go
+        error, cost = tally(table, truth, weights, go, walk(go, exits.theta, doubt))
+        assert (exits.path.error[k], exits.path.cost[k]) == (pytest.approx(error), pytest.approx(cost))
+        assert error + lam * cost == pytest.approx(min(e + lam * c for e, c in counts), abs=1e-9)
+
+
+def test_doubts_do_not_remember_their_own_rows() -> None:
+    """Where what the last stage says has nothing to do with the state, out-of-bag doubts do not foretell it."""
+    rng = np.random.default_rng(0)
+    value = rng.normal(size=(2, 300, 1))
+    table = StageTable(value, np.zeros((2, 300)), np.zeros((2, 300)), np.zeros(2))
+    far = rng.permutation(300)  # the distance of two numbers is told by the first one, hence shuffle what it is about
+    value[1] = value[0] + rng.choice([0.1, 3.0], 300)[far][:, None]
+    said = learn_doubt("learned", table, np.ones(300), np.random.RandomState(0))[1][0]
+    assert abs(np.corrcoef(said, (value[0] - value[1])[:, 0] ** 2)[0, 1]) < 0.25
+
+
+def test_a_heavy_row_that_every_tree_has_seen_still_has_a_doubt() -> None:
+    """Trees draw rows by weight: one row that outweighs all is in every bag, and is judged by trees that saw it, not by 0."""
+    table, _, _ = random_table(4, 40, regression=True)
+    weights = np.ones(40)
+    weights[7] = 1e9
+    said = learn_doubt("learned", table, weights, np.random.RandomState(0))[1]
+    assert said.shape == (table.n_stages - 1, 40)
+    truly = (table.value[0, 7, 0] - table.value[-1, 7, 0]) ** 2
+    assert said[0, 7] == pytest.approx(truly, rel=0.05)
+
+
+@pytest.mark.parametrize("prices", [np.array([0.0, 7.2734]), np.array([0.3, 5_000_000.0])])
+def test_prices_with_many_decimals_and_many_rows(prices: np.ndarray) -> None:
+    """Sums of prices over many rows are multiples of their unit in spite of rounding, and large prices hide no small ones."""
+    n, rng = 60_000, np.random.default_rng(0)
+    level = rng.integers(0, 4, (1, n))
+    value = np.tile([0.7, 0.3], (2, n, 1))
+    cost = np.cumsum([rng.choice([0.3, 1.7], n), rng.choice(prices, n)], axis=0)
+    table = StageTable(value, np.zeros((2, n)), cost, np.zeros(2))
+    loss = rng.integers(0, 2, (2, n)).astype(float)
+    problem = exit_problem(table, loss, np.ones(n), level, 3)
+    assert problem.price.sum() == pytest.approx(np.diff(cost, axis=0)[0, level[0] > 0].sum() / n, rel=1e-12)
+    assert check_closure_path(closure_path(problem)).holds is True
+
+
+def test_a_cost_that_falls_by_rounding_only() -> None:
+    """Costs are sums in whatever order, so one that falls in its last digit has not fallen."""
+    table, truth = two_stages()
+    cost = np.full((2, 4), 0.3)
+    cost[1] = np.nextafter(0.3, 0)
+    weights = np.array([1.0, 2, 1, 1])
+    exits = learn_exits(replace(table, cost=cost), truth, weights, doubt="margin", n_levels=2, rng=np.random.RandomState(0))
+    assert exits.path.problem.price.tolist() == [0.0] * exits.path.problem.n
+
+
+def test_stages_that_are_not_nested_are_refused() -> None:
+    """Row, stage and both amounts are named; so is a number that is none, and a licence that is given back."""
+    table, _ = two_stages()
+    with pytest.raises(
+        InvalidInputError, match=r"not nested: row 0 has bought for 1 by stage 0 and for 0 by stage 1; each stage must keep"
+    ):
+        replace(table, cost=table.cost[::-1])
+    with pytest.raises(InvalidInputError, match=r"not nested: what is paid once is 1 by stage 0 and 0 by stage 1"):
+        replace(table, once=np.array([1.0, 0.0]))
+    with pytest.raises(InvalidInputError, match=r"row 2 has bought for nan by stage 1; give finite"):
+        replace(table, cost=np.array([[0.0, 0, 0, 0], [1.0, 1, np.nan, 3]]))
+    value = table.value.copy()
+    value[1, 2] = np.nan
+    with pytest.raises(InvalidInputError, match=r"stage 1 predicts nan for row 2"):
+        replace(table, value=value)
