@@ -1,0 +1,128 @@
+"""The command line of `benchmarks.frontier`; the package's docstring has the protocol."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.frontier.budgets import budgets_of
+from benchmarks.frontier.data import SOURCES, check_present, source
+from benchmarks.frontier.edges import edge_table
+from benchmarks.frontier.methods import METHODS, method_named
+from benchmarks.frontier.results import PLACE, collected, read_results, write_results
+from benchmarks.frontier.running import run_units, units_of
+from benchmarks.frontier.store import Store, default_folder
+from formulations.errors import BrokenFileError, InvalidInputError
+
+SEEDS = (0, 1, 2, 3, 4)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its status."""
+    given = _parser().parse_args(arguments)
+    try:
+        return int(given.do(given))
+    except (InvalidInputError, BrokenFileError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped; what was finished is kept, and the same command goes on from there", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.frontier", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    for name, do, text in (
+        ("run", _run, "do the units that are not done yet"),
+        ("export", _export, "write the chosen models of all finished units as a CSV file"),
+        ("tables", _tables, "print Markdown tables"),
+        ("picture", _picture, "draw all curves"),
+        ("edges", _edges, "tell where validation chose the last value of a grid"),
+    ):
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(do=do)
+        command.add_argument("--data", nargs="+", default=list(SOURCES), metavar="NAME", help="data sets; default: all")
+        command.add_argument("--methods", nargs="+", default=list(METHODS), metavar="NAME", help="methods; default: all")
+        command.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS), metavar="N", help="splits; default: 0 to 4")
+        command.add_argument("--csv", type=Path, default=PLACE, help="the table of results")
+        if name in ("run", "export"):
+            command.add_argument("--out", type=Path, default=default_folder(), help="folder of finished units")
+        if name == "run":
+            command.add_argument("--jobs", type=int, default=1, help="processes")
+            command.add_argument("--export", action="store_true", help="write the table of results at the end")
+        if name == "picture":
+            command.add_argument("--figure", type=Path, required=True, help="the picture's file, e.g. frontier.png")
+    return parser
+
+
+def _run(given: argparse.Namespace) -> int:
+    warnings.filterwarnings("ignore", category=UserWarning)  # column names that a library misses
+    present = []
+    for name in given.data:
+        source(name)
+        try:
+            check_present(name)
+            present.append(name)
+        except BrokenFileError as error:
+            print(f"{name}: skipped, {error}", file=sys.stderr)
+    for method in given.methods:
+        method_named(method)
+    failures = run_units(units_of(present, given.seeds, given.methods), Store(given.out), jobs=given.jobs)
+    for failure in failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    if given.export:
+        _export(given)
+    return 1 if failures else 0
+
+
+def _export(given: argparse.Namespace) -> int:
+    store = Store(given.out)
+    units = [u for u in units_of([n for n in given.data if source(n)], given.seeds, given.methods) if store.has(u)]
+    results = collected(store, units, {name: budgets_of(name) for name in dict.fromkeys(u.data for u in units)})
+    write_results(results, given.csv)
+    print(f"{given.csv}: {len(results)} rows of {len(units)} units, {given.csv.stat().st_size / 1000:.0f} kB")
+    return 0
+
+
+def _read(given: argparse.Namespace) -> tuple[pd.DataFrame, dict[str, tuple[float, ...]], list[str], list[str]]:
+    for name in given.data:
+        source(name)
+    for method in given.methods:
+        method_named(method)
+    results = read_results(given.csv)
+    results = results[
+        results["data"].isin(given.data) & results["method"].isin(given.methods) & results["seed"].isin(given.seeds)
+    ]
+    budgets = {name: budgets_of(name) for name in dict.fromkeys(results["data"])}
+    ours = [name for name, method in METHODS.items() if method.ours]
+    return results, budgets, ours, [name for name, origin in SOURCES.items() if origin.task == "regression"]
+
+
+def _tables(given: argparse.Namespace) -> int:
+    from benchmarks.frontier.tables import all_tables
+
+    print(all_tables(*_read(given)))
+    return 0
+
+
+def _picture(given: argparse.Namespace) -> int:
+    from benchmarks.frontier.picture import frontier_picture
+
+    frontier_picture(*_read(given)).savefig(given.figure, dpi=150)
+    return 0
+
+
+def _edges(given: argparse.Namespace) -> int:
+    table = edge_table(_read(given)[0])
+    print(table.to_string(index=False) if len(table) else "no hyperparameter was chosen at an end of its grid")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

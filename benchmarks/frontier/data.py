@@ -1,0 +1,132 @@
+"""The data sets of the frontier: parts, prices, and the budgets at which methods are compared.
+
+Large sets come in the papers' parts (`prunemodels.datasets.SPLITS`), shuffled with the seed; of Covertype the first `TEST_ROWS`
+of the test part are judged on, as many as MiniBooNE has. Small sets are split 50 / 20 / 30 %, classes in proportion. Medical sets
+have Turney's prices in dollars, with what blood drawn once saves; elsewhere a feature costs 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from benchmarks.frontier.budgets import budgets_of
+from benchmarks.frontier.memory import Memory
+from benchmarks.frontier.problem import Part, Problem, Task
+from benchmarks.papers.data import dataset
+from formulations.cost_items import CostItems
+from formulations.errors import InvalidInputError
+from prunemodels.costs import items_from_table
+from prunemodels.datasets import Dataset, find_dataset
+from prunemodels.medical import PRICES, load_medical
+
+TEST_ROWS = 23_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set comes from.
+
+    Parameters
+    ----------
+    file
+        the file in the folder of data sets; None: scikit-learn ships it.
+    """
+
+    task: Task
+    file: str | None
+    load: Callable[[], Dataset]
+    costs: Callable[[Dataset], CostItems]
+    is_small: bool
+
+
+def _unit(data: Dataset) -> CostItems:
+    return CostItems.plain([1] * data.X.shape[1], list(data.X.columns))
+
+
+def _turney(data: Dataset) -> CostItems:
+    return items_from_table(load_medical(data.name).costs, list(data.X.columns))
+
+
+def _elevation() -> Dataset:
+    """Covertype's elevation from its other columns; the forest's type is left out."""
+    data = dataset("covtype426k")
+    return Dataset("elevation", data.X.iloc[:, 1:], data.X.iloc[:, 0].to_numpy(np.float64), data.sizes)
+
+
+def _big(name: str, file: str) -> Source:
+    return Source("classification", file, partial(dataset, name), _unit, False)
+
+
+def _small(name: str, *, medical: bool = False, task: Task = "classification") -> Source:
+    return Source(task, name if medical else None, partial(dataset, name), _turney if medical else _unit, True)
+
+
+SOURCES: dict[str, Source] = {
+    **{name: _small(name, medical=True) for name in PRICES},
+    **{name: _small(name) for name in ("breast_cancer", "wine")},
+    "diabetes": _small("diabetes", task="regression"),
+    "miniboone": _big("miniboone", "miniboone"),
+    "covtype_two": _big("covtype_two", "covtype426k"),
+    "digits": _small("digits"),
+    "elevation": Source("regression", "covtype426k", _elevation, _unit, False),
+    "covtype426k": _big("covtype426k", "covtype426k"),
+}
+"""Data sets by name, in the order in which they are run and shown."""
+
+
+def source(name: str) -> Source:
+    """The data set of that name.
+
+    Raises
+    ------
+    InvalidInputError
+        for another name; lists those there are.
+    """
+    if name not in SOURCES:
+        raise InvalidInputError(f"there is no data set {name!r}; give one of {', '.join(SOURCES)}")
+    return SOURCES[name]
+
+
+def check_present(name: str) -> None:
+    """Raise a `BrokenFileError` that says how to get the data set if its file is absent."""
+    file = source(name).file
+    if file is not None:
+        find_dataset(file)
+
+
+@lru_cache(maxsize=2)
+def load_problem(name: str, seed: int, folder: Path | None = None) -> Problem:
+    """A data set in the split of a seed; `folder` is where its methods remember what they share."""
+    origin = source(name)
+    data = origin.load()
+    X, y, task = data.X.to_numpy(np.float32), data.y, origin.task
+    classes, codes = np.unique(y, return_inverse=True)
+    labels = codes.astype(np.int64) if task == "classification" else np.asarray(y, dtype=np.float64)
+    if origin.is_small:
+        train, valid, test = stratified(labels, seed, task)
+    else:
+        train, valid, test = data.parts(seed)
+        test = test[:TEST_ROWS]
+    parts = tuple(Part(X[rows], labels[rows]) for rows in (train, valid, test))
+    memory = Memory(None if folder is None else folder / name)
+    kinds = len(classes) if task == "classification" else 0
+    return Problem(name, seed, task, kinds, parts[0], parts[1], parts[2], origin.costs(data), budgets_of(name), memory)
+
+
+def stratified(labels: np.ndarray, seed: int, task: Task) -> list[np.ndarray]:
+    """Rows of three parts, 50 / 20 / 30 %, classes in proportion."""
+    rows = np.arange(len(labels))
+
+    def halves(some: np.ndarray, share: float) -> list[np.ndarray]:
+        by = labels[some] if task == "classification" else None
+        return list(train_test_split(some, test_size=share, stratify=by, random_state=seed))
+
+    rest, test = halves(rows, 0.3)
+    train, valid = halves(rest, 2 / 7)
+    return [train, valid, test]

@@ -1,0 +1,103 @@
+"""Exit policies as candidates, and boosted trees as stages: the validation part ends their growth, as it does the rivals'."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+import prunemodels as pm
+from benchmarks.frontier.candidate import Candidate, Value, candidate, rounded
+from benchmarks.frontier.problem import Part, Problem
+from benchmarks.frontier.rivals.engines import ENGINES, Setting
+from prunemodels.exits.stages import table_of
+from prunemodels.exits.validation import levels_of, stop_stages
+
+
+class BoostedStage(BaseEstimator):  # type: ignore[misc]
+    """One of `ENGINES` as a scikit-learn estimator of some columns of a problem, named x0, x1, ...
+
+    Parameters
+    ----------
+    engine
+        its name.
+    leaves
+        of each tree.
+    problem
+        whose training part it learns from and whose validation part ends its growth.
+    """
+
+    def __init__(self, engine: str, leaves: int, problem: Problem) -> None:
+        self.engine = engine
+        self.leaves = leaves
+        self.problem = problem
+
+    @property
+    def _estimator_type(self) -> str:
+        return "regressor" if self.problem.task == "regression" else "classifier"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = self._estimator_type
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def __sklearn_clone__(self) -> Self:
+        return type(self)(self.engine, self.leaves, self.problem)
+
+    def fit(self, X: pd.DataFrame, y: NDArray[Any]) -> Self:
+        """Boost on the columns that X has."""
+        self.columns_, self.classes_ = [int(str(name)[1:]) for name in X.columns], np.arange(self.problem.n_classes)
+        rate = 0.2 if self.problem.n_classes > 3 else 0.1
+        given = replace(self.problem, train=Part(self._rows(X), np.asarray(y)))
+        self.model_ = ENGINES[self.engine](given, self.columns_, Setting(self.leaves, rate))
+        return self
+
+    def _rows(self, X: pd.DataFrame) -> NDArray[np.float32]:
+        """All columns of the problem, 0 in those that X has not."""
+        rows = np.zeros((len(X), self.problem.n_features), dtype=np.float32)
+        rows[:, self.columns_] = X.to_numpy(dtype=np.float32)
+        return rows
+
+    def predict_proba(self, X: pd.DataFrame) -> NDArray[np.float64]:
+        """What the model says."""
+        return self.model_.predict(self._rows(X))
+
+    predict = predict_proba
+
+
+def exit_candidates(
+    problem: Problem,
+    path: pm.ExitPath,
+    params: Mapping[str, Value],
+    fit_s: float,
+    ends: Mapping[str, str],
+    columns: Sequence[str] | None = None,
+) -> Iterator[Candidate]:
+    """The policies of a path that validation may choose at the problem's budgets."""
+    choices = {(c.cost, c.error): c for c in (path.within(b) for b in problem.budgets if b >= path.cost[-1])}
+    start = time.process_time()
+    tables = [table_of(path.stages, _frame(part, columns)) for part in (problem.valid, problem.test)]
+    seconds = (time.process_time() - start) / sum(table.n_rows for table in tables) * 1000
+    levels = [levels_of(path.policy(0), table) for table in tables]
+    for _, choice in sorted(choices.items(), key=lambda kv: kv[0]):
+        policy, said, paid = choice.policy, [], []
+        for table, level in zip(tables, levels, strict=True):
+            stage, place = stop_stages(policy, level), np.arange(table.n_rows)
+            value = table.value[stage, place]
+            said.append(value[:, 0] if problem.task == "regression" else value)
+            paid.append(float(table.cost[stage, place].mean() + table.once[stage.max()]))
+        more = {**params, "within": float(f"{choice.cost:.4g}")}
+        more_ends = {**ends, "within": "every budget is solved"}
+        found = candidate(problem, more, said[0], said[1], (choice.cost, paid[1]), fit_s, seconds, more_ends)
+        yield replace(found, valid_error=rounded(choice.held_out_error))
+
+
+def _frame(part: Part, columns: Sequence[str] | None) -> Any:
+    return part.X if columns is None else pd.DataFrame(part.X, columns=columns)

@@ -1,0 +1,195 @@
+"""The project's own methods, in the benchmark's form; a new one is a line in `OURS`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+import prunemodels as pm
+from benchmarks.frontier.candidate import Candidate, FunctionMethod, Method, Value, error_and_loss
+from benchmarks.frontier.exits import BoostedStage, exit_candidates
+from benchmarks.frontier.ladder import climb
+from benchmarks.frontier.problem import Problem
+from benchmarks.frontier.pruned import pruning_candidate, sequence_candidates
+from benchmarks.frontier.rivals.engines import ENGINES, Setting
+from benchmarks.frontier.rivals.forests import LEAST, grown, start_rungs
+from formulations.errors import InvalidInputError
+
+
+def _over_leaves(
+    problem: Problem, scouted: Sequence[Mapping[str, Value]] | None, fit: Callable[[int], list[Candidate]]
+) -> Iterator[Candidate]:
+    """Forests with leaves of at least 1, 2, 4, ... rows."""
+    if scouted:
+        for rung in sorted({LEAST.index(int(params["min_samples_leaf"])) for params in scouted}):
+            yield from fit(rung)
+    else:
+        yield from climb(fit, start_rungs(problem), 0, len(LEAST) - 1, problem.budgets)
+
+
+def _ends(rung: int) -> dict[str, str]:
+    return {"min_samples_leaf": "one row is the fewest"} if rung == 0 else {}
+
+
+def pruning_path(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+    """All optimal prunings of a random forest of 40 trees, for the mean error of its trees, costs on the validation part."""
+
+    def fit(rung: int) -> list[Candidate]:
+        forest, seconds = grown(problem, LEAST[rung])
+        start = time.process_time()
+        path = pm.pruning_path(pm.problem_from_forest(forest, problem.valid.X, costs=problem.costs), certificate=False)
+        seconds += time.process_time() - start
+        params: dict[str, Value] = {"min_samples_leaf": LEAST[rung]}
+        return list(sequence_candidates(problem, forest, path, params, seconds, "lam", _ends(rung)))
+
+    yield from _over_leaves(problem, scouted, fit)
+
+
+FOREST_LOSS_SECONDS = 40.0
+
+
+def forest_loss(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+    """Prunings for the forest's own loss, measured on rows out of bag, at every budget."""
+
+    def fit(rung: int) -> list[Candidate]:
+        forest, seconds = grown(problem, LEAST[rung])
+        start = time.process_time()
+        path = pm.ensemble_path(
+            forest,
+            problem.valid.X,
+            problem.valid.y,
+            costs=problem.costs,
+            errors=pm.OutOfBag(problem.train.X, problem.train.y),
+            time_limit=5.0 if problem.is_small else FOREST_LOSS_SECONDS,
+        )
+        seconds += time.process_time() - start
+        return [c for c in _answers(problem, forest, path, seconds, rung) if c is not None]
+
+    yield from _over_leaves(problem, scouted, fit)
+
+
+def _answers(problem: Problem, forest: Any, path: Any, seconds: float, rung: int) -> Iterator[Candidate | None]:
+    for budget in problem.budgets:
+        try:
+            pruning = path.at_cost(budget)
+        except InvalidInputError:  # nothing seen is as cheap as that
+            yield None
+            continue
+        params: dict[str, Value] = {"min_samples_leaf": LEAST[rung], "budget": budget}
+        yield pruning_candidate(problem, forest, pruning, params, seconds, {**_ends(rung), "budget": "the benchmark's own"})
+
+
+def _refuses_large(problem: Problem) -> str | None:
+    return None if problem.is_small else "its search takes minutes a forest"
+
+
+def exits_along_the_path(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+    """Exit policies along the optimal path of a random forest of 40 trees, learned on the validation part."""
+
+    def fit(rung: int) -> list[Candidate]:
+        forest, seconds = grown(problem, LEAST[rung])
+        start = time.process_time()
+        path = pm.pruning_path(pm.problem_from_forest(forest, problem.valid.X, costs=problem.costs), certificate=False)
+        exits = pm.exit_path(path, problem.valid.X, problem.valid.y, random_state=problem.seed)
+        seconds += time.process_time() - start
+        return list(exit_candidates(problem, exits, {"min_samples_leaf": LEAST[rung]}, seconds, _ends(rung)))
+
+    yield from _over_leaves(problem, scouted, fit)
+
+
+def fitted_cascade(problem: Problem, stage: Any, params: Mapping[str, Value], ends: Mapping[str, str]) -> list[Candidate]:
+    """A cascade of such models on sets that it finds itself; sets and exits are learned on the validation part."""
+    start = time.process_time()
+    kind = pm.BudgetCascadeRegressor if problem.task == "regression" else pm.BudgetCascadeClassifier
+    columns = [f"x{f}" for f in range(problem.n_features)]
+    train, valid = (pd.DataFrame(part.X, columns=columns) for part in (problem.train, problem.valid))
+    model = kind(stage, problem.costs, lam=0, random_state=problem.seed)
+    with threadpool_limits(1):
+        model.fit(train, problem.train.y, X_valid=valid, y_valid=problem.valid.y)
+    seconds = time.process_time() - start
+    return list(exit_candidates(problem, model.exit_path_, params, seconds, ends, columns))
+
+
+STRENGTHS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)
+"""Weights of the loss against the ridge, C or 1 / alpha, of linear stages."""
+
+
+def linear_cascade(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+    """`BudgetCascade` of ridge models, for data that are too few for trees."""
+
+    def fit(rung: int) -> list[Candidate]:
+        strength, last = STRENGTHS[rung], rung in (0, len(STRENGTHS) - 1)
+        model = Ridge(1 / strength) if problem.task == "regression" else LogisticRegression(C=strength, max_iter=1000)
+        stage = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler(), model)
+        ends = {"C": "the ridge decides all, or nothing"} if last else {}
+        return fitted_cascade(problem, stage, {"C": strength}, ends)
+
+    if scouted:
+        for strength in sorted({float(params["C"]) for params in scouted}):
+            yield from fit(STRENGTHS.index(strength))
+    else:
+        yield from climb(fit, [STRENGTHS.index(0.1), STRENGTHS.index(1.0)], 0, len(STRENGTHS) - 1, problem.budgets)
+
+
+def _linear_refuses(problem: Problem) -> str | None:
+    return None if problem.is_small else "trees are better where there are many rows"
+
+
+CASCADE_LEAVES = (3, 7, 15, 31, 63, 127, 255, 511, 1023)
+"""Leaves of a stage's trees."""
+
+
+def cascade(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None, *, engine: str) -> Iterator[Candidate]:
+    """`BudgetCascade`: sets found by itself, boosted trees at every stage, exits learned on the validation part."""
+
+    def fit(rung: int) -> list[Candidate]:
+        ends = {"leaves": "a tree has two leaves at least"} if rung == 0 else {}
+        if not problem.is_small:
+            ends = {"leaves": "chosen for a model of all columns, between neighbours that are no better"}
+        stage = BoostedStage(engine, CASCADE_LEAVES[rung], problem)
+        return fitted_cascade(problem, stage, {"leaves": CASCADE_LEAVES[rung]}, ends)
+
+    if scouted:
+        for leaves in sorted({int(params["leaves"]) for params in scouted}):
+            yield from fit(CASCADE_LEAVES.index(leaves))
+    elif problem.is_small:
+        yield from climb(fit, [CASCADE_LEAVES.index(7)], 0, len(CASCADE_LEAVES) - 1, problem.budgets)
+    else:
+        yield from fit(_leaves_of_the_whole(problem, engine))
+
+
+def _leaves_of_the_whole(problem: Problem, engine: str) -> int:
+    """The rung of `CASCADE_LEAVES` from which on more leaves no longer lower the validation loss of a model of all columns."""
+    rate = 0.2 if problem.n_classes > 3 else 0.1
+
+    def loss(rung: int) -> float:
+        model = ENGINES[engine](problem, range(problem.n_features), Setting(CASCADE_LEAVES[rung], rate))
+        return error_and_loss(problem, problem.valid.y, model.predict(problem.valid.X))[1]
+
+    def found() -> int:
+        rung = CASCADE_LEAVES.index(31)
+        least = loss(rung)
+        while rung + 1 < len(CASCADE_LEAVES) and (above := loss(rung + 1)) < least:
+            rung, least = rung + 1, above
+        return rung
+
+    return int(problem.memory.recall(f"cascade-leaves-{engine}", found)["value"])
+
+
+OURS: list[Method] = [
+    FunctionMethod("optimal pruning path", pruning_path, ours=True),
+    FunctionMethod("exits along the optimal path", exits_along_the_path, ours=True),
+    FunctionMethod("cascade of LightGBM models", partial(cascade, engine="LightGBM"), ours=True),
+    FunctionMethod("cascade of linear models", linear_cascade, ours=True, refuses=_linear_refuses),
+    FunctionMethod("cascade of HistGradientBoosting models", partial(cascade, engine="HistGradientBoosting"), ours=True),
+    FunctionMethod("pruning for the forest's loss", forest_loss, ours=True, refuses=_refuses_large),
+]

@@ -1,0 +1,93 @@
+"""One data set in one split, with its prices: all that a method is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.frontier.memory import Memory
+from formulations.cost_items import CostItems
+
+Task = Literal["classification", "regression"]
+
+
+class Part(NamedTuple):
+    """Examples and their labels."""
+
+    X: NDArray[np.float32]
+    y: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A learning problem with prices.
+
+    Parameters
+    ----------
+    data, seed
+        name of the data set, and the number of the split.
+    task
+        ``"classification"``: labels are 0, ..., n_classes - 1; ``"regression"``: labels are float64 and n_classes is 0.
+    train, valid, test
+        the parts. A method learns from the first two; the third is there to be reported.
+    costs
+        prices of the features.
+    budgets
+        mean costs of a prediction at which methods are compared, rising.
+    memory
+        where methods keep what several of them need: the settings found on the first seed, the order of elimination.
+    """
+
+    data: str
+    seed: int
+    task: Task
+    n_classes: int
+    train: Part
+    valid: Part
+    test: Part
+    costs: CostItems
+    budgets: tuple[float, ...]
+    memory: Memory = field(default_factory=Memory)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.train.X.shape[1])
+
+    @property
+    def is_small(self) -> bool:
+        """Fewer than 5,000 training rows: exact costs and dense grids are cheap."""
+        return len(self.train.X) < 5000
+
+    @property
+    def unit_prices(self) -> bool:
+        """Whether each feature has an item of its own, and all cost the same."""
+        return all(len(items) == 1 for items in self.costs.needs) and len(set(self.costs.prices)) == 1 < self.costs.n_items
+
+    @cached_property
+    def full_price(self) -> float:
+        """What all features cost together."""
+        return self.price_of(range(self.n_features))
+
+    def price_of(self, features: Any) -> float:
+        """What an example pays that buys these features, each item once."""
+        items = sorted({m for f in features for m in self.costs.needs[int(f)]})
+        return float(sum(self.costs.prices[m] for m in items))
+
+    @cached_property
+    def alone(self) -> NDArray[np.float64]:
+        """What each feature costs if nothing else is bought, shape (n_features,)."""
+        return np.array([self.price_of([f]) for f in range(self.n_features)])
+
+    @cached_property
+    def imputed(self) -> Problem:
+        """The same without missing values: medians of the training part stand in for them."""
+        if not any(np.isnan(part.X).any() for part in (self.train, self.valid, self.test)):
+            return self
+        middle = np.nan_to_num(np.nanmedian(self.train.X, axis=0))
+        filled = [Part(np.where(np.isnan(X), middle, X).astype(np.float32), y) for X, y in (self.train, self.valid, self.test)]
+        return replace(self, train=filled[0], valid=filled[1], test=filled[2])

@@ -1,0 +1,63 @@
+"""L1-penalised linear models: the columns with a weight are paid for. Medians stand in for missing values."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value, measured
+from benchmarks.frontier.ladder import climb
+from benchmarks.frontier.problem import Problem
+
+RUNGS = (-16, 16)
+"""C = 10^(r / 4) / 10, of the most extreme rungs."""
+
+ROWS = 10_000
+"""Liblinear sees so many rows at most: the model has 50 weights or so, and more rows do not change the error's second digit."""
+
+
+def _model(problem: Problem, strength: float) -> Any:
+    if problem.task == "regression":
+        return Lasso(alpha=1 / strength, max_iter=5000)
+    if problem.n_classes == 2:
+        return LogisticRegression(C=strength, l1_ratio=1.0, solver="liblinear", max_iter=200, random_state=problem.seed)
+    return LogisticRegression(C=strength, l1_ratio=1.0, solver="saga", max_iter=60, tol=1e-3, random_state=problem.seed)
+
+
+def l1(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+    """One model for each strength of the penalty."""
+    plain = problem.imputed
+    scale = StandardScaler().fit(plain.train.X)
+    X, y = scale.transform(plain.train.X)[:ROWS], plain.train.y[:ROWS]
+    spread = float(np.std(y)) if problem.task == "regression" else 1.0
+
+    def fit(rung: int) -> list[Candidate]:
+        strength, start = 10 ** (rung / 4) / 10, time.process_time()
+        model = _model(problem, strength / spread * 10 if problem.task == "regression" else strength)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", FutureWarning)
+            warnings.simplefilter("ignore", UserWarning)
+            model.fit(X, y)
+        used = np.flatnonzero((np.atleast_2d(model.coef_) != 0).any(axis=0))
+        says = model.predict if problem.task == "regression" else model.predict_proba
+        ends = {}
+        if used.size == 0:
+            ends["C"] = "nothing is bought"
+        elif used.size == problem.n_features:
+            ends["C"] = "everything is bought"
+        params: dict[str, Value] = {"C": float(f"{strength:.3g}")}
+        cost, seconds = problem.price_of(used), time.process_time() - start
+        return [measured(plain, params, lambda rows: np.asarray(says(scale.transform(rows))), cost, seconds, ends)]
+
+    yield from climb(fit, range(-8, 5), *RUNGS, problem.budgets)
+
+
+METHODS = [FunctionMethod("L1 linear model", l1)]

@@ -1,0 +1,77 @@
+"""Doing the units that the store lacks, one after another or in several processes; data sets in their order, seeds rising."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from datetime import datetime
+
+from benchmarks.frontier.candidate import Value, nothing_bought
+from benchmarks.frontier.choice import winners
+from benchmarks.frontier.data import load_problem
+from benchmarks.frontier.methods import method_named
+from benchmarks.frontier.problem import Problem
+from benchmarks.frontier.store import Store, Unit
+
+FIRST_SEED = 0
+
+
+def units_of(data: Sequence[str], seeds: Sequence[int], methods: Sequence[str]) -> list[Unit]:
+    """All units: by data set, then by seed, so that a process loads a split once."""
+    return [Unit(name, seed, method) for name in data for seed in seeds for method in methods]
+
+
+def run_units(units: Sequence[Unit], store: Store, *, jobs: int = 1, log: bool = True) -> list[str]:
+    """Do what is not done yet; returns what failed, a sentence each. A failure does not keep others from running.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        on Ctrl-C; what was finished is kept.
+    """
+    todo = [unit for unit in units if not store.has(unit)]
+    if jobs == 1:
+        return [failure for unit in todo if (failure := do_unit(unit, store, log=log))]
+    failures: list[str] = []
+    for group in ([u for u in todo if u.seed == FIRST_SEED], [u for u in todo if u.seed != FIRST_SEED]):
+        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+            failures += [f for f in pool.map(do_unit, group, [store] * len(group)) if f]
+    return failures
+
+
+def do_unit(unit: Unit, store: Store, *, log: bool = True) -> str | None:
+    """Run one unit and keep its candidates; what failed, if it did."""
+    problem, method = load_problem(unit.data, unit.seed, store.memory_folder), method_named(unit.method)
+    refusal = method.refusal(problem)
+    if refusal is not None:
+        if unit.seed == FIRST_SEED and log:
+            _say(f"{unit}: left out, {refusal}")
+        return None
+    start = time.process_time()
+    try:
+        scouted = scouting(unit, store, problem)
+        candidates = [nothing_bought(problem), *method(problem, scouted)]
+    except Exception as error:  # hours of other units must not be lost with one
+        _say(f"{unit}: failed\n{traceback.format_exc()}")
+        return f"{unit}: {type(error).__name__}: {error}"
+    seconds = time.process_time() - start
+    store.keep(unit, candidates, seconds)
+    if log:
+        _say(f"{unit}: {len(candidates)} candidates, {seconds:.1f} CPU s")
+    return None
+
+
+def scouting(unit: Unit, store: Store, problem: Problem) -> Sequence[Mapping[str, Value]] | None:
+    """The settings that validation chose on the first seed; None on that seed, or where it is not done."""
+    first = Unit(unit.data, FIRST_SEED, unit.method)
+    if unit.seed == FIRST_SEED or not store.has(first):
+        return None
+    return [w.params for w in winners(store.read(first).candidates, problem.budgets) if w.params]
+
+
+def _say(line: str) -> None:
+    print(f"{datetime.now():%H:%M:%S} {line}", file=sys.stderr, flush=True)

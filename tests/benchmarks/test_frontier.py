@@ -1,0 +1,270 @@
+"""The frontier's protocol by hand: who is chosen, what is an edge, what is stored, what the tables say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from benchmarks.frontier import running
+from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value, candidate, error_and_loss, measured, nothing_bought
+from benchmarks.frontier.choice import chosen, winners
+from benchmarks.frontier.comparing import area, at_budgets, paired
+from benchmarks.frontier.data import load_problem
+from benchmarks.frontier.edges import edge_table, edges_of, grids, written
+from benchmarks.frontier.ladder import climb
+from benchmarks.frontier.memory import Memory
+from benchmarks.frontier.methods import METHODS, method_named
+from benchmarks.frontier.problem import Part, Problem
+from benchmarks.frontier.results import collected, params_text, read_results, write_results
+from benchmarks.frontier.store import Store, Unit
+from benchmarks.frontier.tables import all_tables
+from formulations.cost_items import CostItems
+from formulations.errors import BrokenFileError, InvalidInputError
+
+
+def made(valid_cost: float, valid_error: float, valid_loss: float = 1.0, test_error: float = 0.5, **params: Value) -> Candidate:
+    """A candidate of which only some numbers matter."""
+    return Candidate(params, valid_cost, valid_error, valid_loss, valid_cost, test_error, 1.0, 0.1, 0.01)
+
+
+def test_least_validation_error_within_the_budget() -> None:
+    """The candidate of least validation error among those within the budget is chosen, not the cheapest nor the best on test."""
+    cheap, good, dear = made(1, 0.3, test_error=0.0), made(2, 0.2, test_error=0.9), made(3, 0.1)
+    assert chosen([cheap, dear, good], 2.5) is good
+    assert chosen([cheap, dear, good], 3) is dear  # a cost of exactly the budget is within it
+    assert chosen([cheap, dear, good], 0.5) is None
+
+
+def test_ties_of_the_error() -> None:
+    """Of equal validation errors the lower validation loss is chosen, then the lower validation cost."""
+    a, b, c = made(2, 0.2, 0.7), made(3, 0.2, 0.6), made(2.5, 0.2, 0.6)
+    assert chosen([a, b, c], 3) is c
+    assert chosen([a, b], 3) is b
+    assert winners([a, b, c], [2, 2.5, 3]) == [a, c]
+
+
+def test_error_and_log_loss_by_hand() -> None:
+    """Error is the share of wrong classes and loss the mean of -log p of the true class; squared error is both for numbers."""
+    problem = load_problem("wine", 0)
+    said = np.array([[0.7, 0.2, 0.1], [0.5, 0.5, 0.0], [0.1, 0.1, 0.8]])
+    error, loss = error_and_loss(problem, np.array([0, 2, 2]), said)
+    assert error == pytest.approx(1 / 3)
+    assert loss == pytest.approx(-(math.log(0.7) + math.log(1e-6) + math.log(0.8)) / 3)
+    numbers = replace(problem, task="regression")
+    assert error_and_loss(numbers, np.array([1.0, 2.0]), np.array([1.0, 5.0])) == (4.5, 4.5)
+
+
+def test_what_sets_of_features_cost() -> None:
+    """A shared item is paid once, and a feature's own price is what it costs alone."""
+    costs = CostItems.from_items({"draw": 2, "a": 3, "b": 5}, [["draw", "a"], ["draw", "b"], []])
+    part = Part(np.zeros((4, 3), dtype=np.float32), np.array([0, 1, 0, 1]))
+    problem = Problem("hand", 0, "classification", 2, part, part, part, costs, (1.0,))
+    assert problem.full_price == 10
+    assert problem.price_of([0, 2]) == 5
+    assert problem.alone.tolist() == [5, 7, 0]
+
+
+def test_candidates_hold_rounded_numbers() -> None:
+    """What is measured is rounded at once, so that stored and exported numbers choose alike."""
+    problem = load_problem("diabetes", 0)
+    c = candidate(problem, {}, problem.valid.y + 1 / 3, problem.test.y, 1 / 3, 0.1, 0.1)
+    assert c.valid_error == 0.111111
+    assert c.valid_cost == 0.333333
+    assert c.test_error == 0
+
+
+def test_parts_do_not_overlap_and_follow_the_seed() -> None:
+    """The three parts hold every row once, classes in proportion, and another seed splits otherwise."""
+    a, b = load_problem("wine", 0), load_problem("wine", 1)
+    rows = np.concatenate([part.X for part in (a.train, a.valid, a.test)])
+    assert len(rows) == 178
+    assert len(np.unique(rows, axis=0)) == 178
+    assert [len(part.y) for part in (a.train, a.valid, a.test)] == [88, 36, 54]
+    assert np.bincount(a.test.y).tolist() == [18, 21, 15]
+    assert not np.array_equal(a.test.X, b.test.X)
+
+
+def test_nothing_bought_is_the_shares_of_the_classes() -> None:
+    """Every method may answer for nothing: the largest class of the training part, at cost 0."""
+    problem = load_problem("wine", 0)
+    c = nothing_bought(problem)
+    assert c.valid_cost == c.test_cost == 0
+    assert c.test_error == pytest.approx(1 - 21 / 54, abs=1e-6)
+    assert np.bincount(problem.train.y).tolist() == [29, 36, 23]
+    by_hand = -(18 * math.log(29 / 88) + 21 * math.log(36 / 88) + 15 * math.log(23 / 88)) / 54
+    assert c.test_loss == pytest.approx(by_hand, abs=1e-5)
+
+
+def test_a_ladder_goes_on_past_its_edges() -> None:
+    """Rungs are added above and below while validation chooses the last one, and no further than asked."""
+    tried = []
+
+    def fit(rung: int) -> list[Candidate]:
+        tried.append(rung)
+        return [made(1, abs(rung - 4) / 10, r=rung)]
+
+    climb(fit, [0, 1, 2], -3, 9, [1.0])
+    assert tried == [0, 1, 2, 3, 4, 5]  # 5 is worse than 4, so 4 is no edge
+    tried.clear()
+    climb(fit, [6, 7], 5, 9, [1.0])
+    assert tried == [6, 7, 5]
+
+
+def test_edges_and_natural_ends() -> None:
+    """The least or largest value tried is an edge when chosen, unless the candidate says that nothing lies beyond."""
+    inner, last = made(1, 0.2, lam=0.1, leaves=8, kind="x"), made(1, 0.1, lam=1.0, leaves=8, kind="x")
+    first = replace(made(1, 0.3, lam=0.0, leaves=8, kind="x"), ends={"lam": "no penalty"})
+    grid = grids([inner, last, first])
+    assert grid == {"lam": (0.0, 1.0), "leaves": (8.0, 8.0)}
+    assert edges_of(inner, grid) == []
+    assert written(edges_of(last, grid)) == "lam>"
+    assert written(edges_of(first, grid)) == "(lam<)"
+
+
+def test_the_table_of_edges_counts_choices() -> None:
+    """Real edges come first, with how often they were chosen; models in between are counted in `of`."""
+    results = pd.DataFrame({"data": "wine", "method": "m", "edges": ["(lam<)", "leaves>", "leaves> (lam<)", ""]})
+    table = edge_table(results)
+    assert table[["hyperparameter", "side", "is", "chosen", "of"]].to_numpy().tolist() == [
+        ["leaves", "largest", "EDGE", 2, 4],
+        ["lam", "least", "natural end", 2, 4],
+    ]
+
+
+def test_paired_interval_by_hand() -> None:
+    """Differences 0, 1, 2: mean 1, standard deviation 1, half width t_{0.975, 2} / sqrt 3 = 4.302653 / 1.732051."""
+    d = paired([1.0, 3.0, 5.0], [1.0, 2.0, 3.0])
+    assert (d.mean, d.n) == (1.0, 3)
+    assert d.half_width == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
+    assert math.isnan(paired([1.0], [2.0]).half_width)
+
+
+def test_area_by_hand() -> None:
+    """Errors 0.4, 0.2, 0.1 at 1, 2, 5: (0.3 + 0.45) / 4."""
+    assert area([1, 2, 5], [0.4, 0.2, 0.1]) == pytest.approx(0.1875)
+
+
+def test_unknown_names_are_refused() -> None:
+    """Unknown data sets and methods are refused with those that exist."""
+    with pytest.raises(InvalidInputError, match=r"no data set 'irises'; give one of .*wine"):
+        load_problem("irises", 0)
+    with pytest.raises(InvalidInputError, match=r"no method 'magic'; give one of .*'CEGB'"):
+        method_named("magic")
+
+
+def _by_proline(sure: float, X: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Much proline: the first class; else the second. Right for more than half of the wines."""
+    many = X[:, 12] > 750
+    return np.column_stack([np.where(many, sure, 0.1), np.where(many, 0.1, sure), np.full(len(X), 0.9 - sure)])
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, object]]:
+    """A method that notes each of its runs: the seed, and what was scouted."""
+    calls: list[tuple[int, object]] = []
+
+    def run(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+        calls.append((problem.seed, scouted))
+        for k in (1, 2, 3):
+            yield measured(problem, {"k": k}, partial(_by_proline, 0.6 if k == 2 else 0.5), float(k), 0.5)
+
+    monkeypatch.setitem(METHODS, "counted", FunctionMethod("counted", run))
+    return calls
+
+
+def test_finished_units_are_not_run_again(counted: list[tuple[int, object]], tmp_path: Path) -> None:
+    """A second run does only what the store lacks; other seeds are given what the first one chose."""
+    store, units = Store(tmp_path), running.units_of(["wine"], [0, 1], ["counted"])
+    assert running.run_units(units, store, log=False) == []
+    running.run_units(units, store, log=False)
+    assert counted == [(0, None), (1, [{"k": 1}, {"k": 2}])]
+    store.place(units[1]).unlink()
+    running.run_units(units, store, log=False)
+    assert [seed for seed, _ in counted] == [0, 1, 1]
+
+
+def test_a_failure_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What fails is told and not stored, and the units behind it are done."""
+
+    def fail(problem: Problem, scouted: object) -> Iterator[Candidate]:
+        raise ValueError("broken on purpose")
+
+    monkeypatch.setitem(METHODS, "fails", FunctionMethod("fails", fail))
+    monkeypatch.setitem(METHODS, "works", FunctionMethod("works", lambda problem, scouted: iter(())))
+    store = Store(tmp_path)
+    told = running.run_units(running.units_of(["wine"], [0], ["fails", "works"]), store, log=False)
+    assert told == ["wine, seed 0, fails: ValueError: broken on purpose"]
+    assert not store.has(Unit("wine", 0, "fails"))
+    assert store.has(Unit("wine", 0, "works"))
+
+
+def test_a_damaged_unit_is_named(tmp_path: Path) -> None:
+    """A file that holds no unit is refused with what to do."""
+    store, unit = Store(tmp_path), Unit("wine", 0, "CEGB")
+    store.keep(unit, [], 1.0)
+    store.place(unit).write_text('{"candidates": [')
+    with pytest.raises(BrokenFileError, match=r"cegb-0\.json is no finished unit .* delete it"):
+        store.read(unit)
+
+
+def test_memory_computes_once(tmp_path: Path) -> None:
+    """A remembered value is computed once, also by another process that has the same folder."""
+    calls: list[int] = []
+    for _ in range(2):
+        assert Memory(tmp_path).recall("chain", lambda: calls.append(1) or [1, 2])["value"] == [1, 2]
+    assert calls == [1]
+
+
+def test_results_go_round(counted: list[tuple[int, object]], tmp_path: Path) -> None:
+    """What is exported is read again with the same numbers, and the rule of choice finds the same models in it."""
+    store, units = Store(tmp_path), running.units_of(["wine"], [0, 1], ["counted"])
+    running.run_units(units, store, log=False)
+    budgets = {"wine": (0.5, 1.0, 2.5, 3.0)}
+    results = collected(store, units, budgets)
+    place = tmp_path / "results.csv"
+    write_results(results, place)
+    again = read_results(place)
+    pd.testing.assert_frame_equal(again, results, check_dtype=False)
+    here = at_budgets(again, budgets)
+    whole = [chosen(store.read(units[0]).candidates, b) for b in budgets["wine"]]
+    assert here[here["seed"] == 0]["params"].tolist() == [params_text(c) for c in whole if c is not None]
+    place.write_text("data,seed\n")
+    with pytest.raises(BrokenFileError, match="has the columns"):
+        read_results(place)
+
+
+def results_of(errors: Mapping[str, Sequence[float]]) -> pd.DataFrame:
+    """Results of methods with one model a seed that costs 1, by their test errors."""
+    rows = [
+        {
+            "data": "wine",
+            "seed": seed,
+            "method": method,
+            "params": "k=1",
+            "valid_cost": 1.0,
+            "valid_error": 0.1,
+            "valid_loss": 1.0,
+        }
+        | {"test_cost": 1.0, "test_error": e, "test_loss": 1.0, "fit_s": 1.0, "predict_s": 0.1, "edges": "", "unit_s": 1.0}
+        for method, some in errors.items()
+        for seed, e in enumerate(some)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_summary_sets_ours_against_the_best_of_the_others() -> None:
+    """The best of ours stands beside the best that is not ours, by mean error, with the paired difference's interval."""
+    results = results_of({"us": [0.1, 0.2, 0.3], "worse of us": [0.9, 0.9, 0.9], "a": [0.5] * 3, "b": [0.1, 0.1, 0.1]})
+    text = all_tables(results, {"wine": (1.0, 2.0)}, ["us", "worse of us"], [])
+    # differences 0, 0.1, 0.2: mean 10 points, half width 4.302653 * 10 / sqrt 3 = 24.84
+    assert "| wine | 1 | us | 20.00 | b | 10.00 | +10.00 | -14.84 to +34.84 |" in text
+    assert "| b | 3 | **10.00** | **10.00** | 10.00 |" in text
+    assert "| **us** | 3 | 20.00 | 20.00 | 20.00 |" in text

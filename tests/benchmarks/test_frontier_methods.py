@@ -1,0 +1,155 @@
+"""Every method of the frontier on a small problem: candidates that are complete, costs that are right, one picture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from benchmarks.frontier.__main__ import main
+from benchmarks.frontier.data import load_problem
+from benchmarks.frontier.memory import Memory
+from benchmarks.frontier.methods import METHODS
+from benchmarks.frontier.picture import style
+from benchmarks.frontier.problem import Part, Problem
+from benchmarks.frontier.rivals import catboost_penalties, retrained, sets
+from benchmarks.frontier.rivals.engines import ENGINES, Setting, trees_of
+from benchmarks.frontier.rivals.staged import checkpoints
+
+SCOUTED = {
+    "LightGBM, most important columns": {"columns": 2, "leaves": 3},
+    "LightGBM, backward elimination": {"columns": 2, "leaves": 3},
+    "XGBoost, backward elimination": {"columns": 2, "leaves": 3},
+    "HistGradientBoosting, backward elimination": {"columns": 2, "leaves": 3},
+    "LightGBM, fewer rounds": {"leaves": 3, "rate": 0.4},
+    "random forest, fewer trees": {"min_samples_leaf": 8},
+    "L1 linear model": {"C": 0.1},
+    "CEGB": {"leaves": 4, "lam": 0.01},
+    "GreedyMiser": {"depth": 2, "lam": 0.01},
+    "BudgetRF": {"impurity": "pairs"},
+    "CatBoost's penalties": {"depth": 2, "penalty": 0.1},
+    "CSTC": {"lam": 0.01},
+    "ASTC": {},
+    "optimal pruning path": {"min_samples_leaf": 8},
+    "exits along the optimal path": {"min_samples_leaf": 8},
+    "cascade of LightGBM models": {"leaves": 3},
+    "cascade of linear models": {"C": 0.1},
+    "cascade of HistGradientBoosting models": {"leaves": 3},
+}
+"""A setting for each, so that nothing is searched for."""
+
+
+def few(problem: Problem) -> Problem:
+    """Three columns, few rows, two budgets."""
+    parts = [Part(part.X[:60, 4:7], part.y[:60]) for part in (problem.train, problem.valid, problem.test)]
+    costs = replace(problem.costs, names=problem.costs.names[4:7], prices=problem.costs.prices[4:7], needs=((0,), (1,), (2,)))
+    return replace(problem, train=parts[0], valid=parts[1], test=parts[2], costs=costs, budgets=(1.0, 3.0), memory=Memory())
+
+
+@pytest.mark.parametrize("data", ["breast_cancer", "diabetes"])
+@pytest.mark.parametrize("name", SCOUTED)
+def test_candidates_are_complete(name: str, data: str) -> None:
+    """Each method yields finite numbers, costs between nothing and everything, and error rates or squared errors."""
+    method, problem = METHODS[name], few(load_problem(data, 0))
+    if method.refusal(problem) is not None:
+        pytest.skip(f"{name} on {data}: {method.refusal(problem)}")
+    pytest.importorskip("lightgbm")
+    found = list(method(problem, [{**SCOUTED[name], "rounds": 5}]))
+    assert found
+    for c in found:
+        numbers = [c.valid_error, c.valid_loss, c.test_error, c.test_loss, c.fit_s, c.predict_s]
+        assert np.isfinite(numbers).all()
+        assert min(numbers) >= 0
+        assert 0 <= c.valid_cost <= 3
+        assert 0 <= c.test_cost <= 3
+
+
+def test_catboost_is_left_out_where_it_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without CatBoost its method says why it is left out, and nothing is imported."""
+    monkeypatch.setattr(catboost_penalties, "find_spec", lambda name: None)
+    assert METHODS["CatBoost's penalties"].refusal(few(load_problem("wine", 0))) == "CatBoost is not installed"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_use_the_columns_that_they_are_given(engine: str) -> None:
+    """A model of the second column alone does not notice what stands in the others."""
+    problem = few(load_problem("breast_cancer", 0))
+    model = ENGINES[engine](problem, [1], Setting(3, 0.3, 5))
+    other = problem.valid.X.copy()
+    other[:, [0, 2]] = 0
+    said = model.predict(problem.valid.X)
+    assert np.array_equal(said, model.predict(other))
+    assert said.shape == (len(other), 2)
+    assert said.std() > 0
+
+
+def test_elimination_keeps_the_column_that_matters() -> None:
+    """Sets are nested down to one column, and that is the one that tells the classes apart."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)).astype(np.float32)
+    part = Part(X, (X[:, 1] > 0).astype(np.int64))
+    problem = replace(few(load_problem("breast_cancer", 0)), train=part, valid=part, test=part)
+    chain, _ = sets.eliminated(problem)
+    assert [len(s) for s in chain] == [3, 2, 1]
+    assert all(set(b) < set(a) for a, b in pairwise(chain))
+    assert chain[-1] == [1]
+
+
+def test_elimination_drops_the_dearer_of_two_copies() -> None:
+    """Of two columns that say the same the dearer one goes first, and what an item gives free is kept while it is bought."""
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=400).astype(np.float32)
+    part = Part(np.column_stack([one, one, rng.normal(size=400).astype(np.float32)]), (one > 0).astype(np.int64))
+    problem = replace(few(load_problem("breast_cancer", 0)), train=part, valid=part, test=part)
+    for prices, kept in (((9, 1, 2), [1]), ((1, 9, 2), [0])):
+        priced = replace(problem, costs=replace(problem.costs, prices=prices), memory=Memory())
+        assert sets.eliminated(priced)[0][-1] == kept
+
+
+def test_importance_is_per_price() -> None:
+    """A column of half the gain at a tenth of the price comes first; what the bought items give anyway comes along."""
+    problem = few(load_problem("breast_cancer", 0))
+    priced = replace(problem, costs=replace(problem.costs, prices=(10, 1, 1), needs=((0,), (1,), (1,))))
+    assert sets.by_importance(priced, [2.0, 1.0, 0.0])[0] == [1, 2]
+    assert sets.by_importance(priced, [20.0, 1.0, 0.0])[0] == [0]
+
+
+def test_small_models_pay_for_what_examples_meet() -> None:
+    """On small data a model of some columns costs no more than these columns, and what one tree's examples meet is less."""
+    problem = few(load_problem("breast_cancer", 0))
+    model = ENGINES["LightGBM"](problem, [0, 2], Setting(8, 0.5, 1))
+    trees = trees_of(model, [0, 2], 3)
+    assert trees is not None
+    assert set(trees.feature[trees.is_split].tolist()) == {0, 2}
+    valid, test = retrained.costs_of(problem, [0, 2], model)
+    assert 1 <= valid <= 2
+    assert 1 <= test <= 2
+
+
+def test_checkpoints_end_with_the_last_round() -> None:
+    """Rounds grow by a quarter and the last one is among them."""
+    assert checkpoints(1) == [1]
+    assert checkpoints(9) == [1, 2, 3, 4, 5, 6, 7, 9]
+    assert checkpoints(100)[-1] == 100
+
+
+def test_every_method_has_a_line_of_its_own() -> None:
+    """Colour, marker and dashes together tell any two methods apart."""
+    lines = {(s["color"], s["marker"], s["linestyle"]) for s in (style(k, False) for k in range(30))}
+    assert len(lines) == 30
+
+
+def test_the_command_line_from_run_to_picture(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run, export, tables, edges and picture work one after another; absent names are refused with status 2."""
+    out, csv, picture = (f"{tmp_path}/{name}" for name in ("units", "frontier.csv", "frontier.png"))
+    which = ["--data", "wine", "--methods", "L1 linear model", "--seeds", "0", "1"]
+    assert main(["run", *which, "--out", out, "--csv", csv, "--export"]) == 0
+    assert main(["tables", "--csv", csv]) == 0
+    assert "| L1 linear model | 2 |" in capsys.readouterr().out
+    assert main(["edges", "--csv", csv]) == 0
+    assert main(["picture", "--csv", csv, "--figure", picture]) == 0
+    assert main(["run", "--data", "nosuch"]) == 2
+    assert "no data set 'nosuch'" in capsys.readouterr().err
+    assert main(["tables", "--csv", f"{tmp_path}/absent.csv"]) == 2
