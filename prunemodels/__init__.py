@@ -1,9 +1,7 @@
 """Optimal pruning of tree ensembles under prediction-time cost.
 
->>> import prunemodels as pm
->>> problem = pm.problem_from_forest(forest, X_valid, costs=costs)   # doctest: +SKIP
->>> path = pm.pruning_path(problem)                                  # doctest: +SKIP
->>> cheap = pm.apply_pruning(path.at_cost(24.0), forest)             # doctest: +SKIP
+>>> path = pm.pruning_path(pm.problem_from_forest(forest, X_valid, costs=costs))   # doctest: +SKIP
+>>> cheap = pm.apply_pruning(path.at_cost(24.0), forest)                           # doctest: +SKIP
 """
 
 # ruff: noqa: E402 (nothing of ours may be imported before the check)
@@ -78,6 +76,7 @@ if TYPE_CHECKING:
         CascadeClassifier,
         CascadeRegressor,
         ExitPath,
+        evaluate_exit_path,
         exit_path,
     )
     from prunemodels.forests import read_forest
@@ -110,6 +109,7 @@ if TYPE_CHECKING:
     from prunemodels.pictures.choice import plot_choice
     from prunemodels.pictures.curves import plot_curves
     from prunemodels.pictures.cut import plot_cut
+    from prunemodels.pictures.exits import plot_exits
     from prunemodels.pictures.gap import plot_gaps
     from prunemodels.pictures.growth import plot_growth
     from prunemodels.pictures.history import plot_history
@@ -216,6 +216,7 @@ __all__ = [
     "early_stopping_path",
     "ensemble_path",
     "evaluate",
+    "evaluate_exit_path",
     "evaluate_model",
     "evaluate_on_table",
     "evaluate_path",
@@ -247,6 +248,7 @@ __all__ = [
     "plot_choice",
     "plot_curves",
     "plot_cut",
+    "plot_exits",
     "plot_gaps",
     "plot_growth",
     "plot_history",

@@ -1,4 +1,5 @@
-"""The command line: ``prunemodels demo``, ``path``, ``prune``, ``report``, ``compare``, ``export`` and ``check``.
+"""The command line: ``prunemodels demo``, ``path``, ``prune``, ``exits``, ``cascade``, ``report``, ``compare``,
+``export`` and ``check``.
 
 This module only parses; what a command needs is imported when it runs, so help and usage errors come at once.
 Exit status: 0, 2 for bad input, 130 after Ctrl-C; of checks 0, 1 or 2 as the claim holds, is refuted or remains
@@ -23,6 +24,7 @@ from prunemodels.command_line.arguments import (
     positive,
     seconds,
 )
+from prunemodels.command_line.exit_arguments import add_cascade, add_exits
 
 FORMULATIONS = ("IP0", "IP1", "IP2", "IP3", "LP1", "closure")
 BUDGET_METHODS = ("path", "best", "exact")
@@ -72,6 +74,14 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_outputs(path, _run_path)
     _add_prune(commands.add_parser("prune", help="prune a forest to a budget or for a price of cost, and save it"))
+    add_exits(
+        commands.add_parser("exits", help="stop early where a pruned forest is sure: exits along a forest's optimal path"),
+        _run_exits,
+    )
+    add_cascade(
+        commands.add_parser("cascade", help="train models on nested sets of features, and ask for more only in doubt"),
+        _run_cascade,
+    )
     _add_report(commands.add_parser("report", help="one HTML page on what pruning did: cost, error, features, trees, proof"))
     _add_compare(commands.add_parser("compare", help="run several solvers on one problem: value, bound, time and memory of each"))
     _add_export(commands.add_parser("export", help="write the problem as a linear or integer program, for other solvers"))
@@ -208,6 +218,10 @@ def _add_check(command: argparse.ArgumentParser) -> None:
     add_inputs(path, required=False, metavar="FOREST|papers")
     path.add_argument("--table", metavar="FILE.csv", help="also compare this table, as prunemodels path writes it, with the path")
     add_manners(path, _run_check)
+    exits = claims.add_parser("exits", help="every policy of a saved cascade's exit path is optimal, and they are nested")
+    exits.add_argument("cascade", metavar="CASCADE", help="what exits or cascade wrote: .skops, or .joblib with --trust-pickle")
+    exits.add_argument("--trust-pickle", action="store_true", help="load a joblib file, which runs any code in it")
+    add_manners(exits, _run_check)
     corollary = claims.add_parser("corollary", help="the linear relaxation solves every budget (Corollary 4.3 of NWS15)")
     add_inputs(corollary, required=False, metavar="FOREST|papers")
     corollary.add_argument("--budgets", type=amounts, metavar="A,B,...", help="only these (default: the middle of every edge)")
@@ -224,6 +238,18 @@ def _run_prune(args: argparse.Namespace) -> Result:
     from prunemodels.command_line.commands import prune_command
 
     return prune_command(args)
+
+
+def _run_exits(args: argparse.Namespace) -> Result:
+    from prunemodels.command_line.exit_commands import exits_command
+
+    return exits_command(args)
+
+
+def _run_cascade(args: argparse.Namespace) -> Result:
+    from prunemodels.command_line.exit_commands import cascade_command
+
+    return cascade_command(args)
 
 
 def _run_report(args: argparse.Namespace) -> Result:

@@ -1,4 +1,4 @@
-"""Fitted forests in files: joblib and skops.
+"""Fitted forests in files: joblib and skops; `prunemodels.cascade_files` has cascades.
 
 Loading a joblib file runs whatever code its author put there, so it needs a word of trust. A skops file is read without
 running code from it; only scikit-learn's own types are let in, and a tree's arrays are checked before anything follows them.
@@ -10,10 +10,12 @@ import json
 import re
 import warnings
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError
 from prunemodels.forests import read_forest, tree_views
@@ -43,18 +45,36 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
         if it holds something else than a fitted forest.
     """
     place = Path(path)
+    forest = load_model(place, TRUSTED, "forest", trust_pickle=trust_pickle)
+    _check_trees(forest, place)
+    return forest
+
+
+def load_model(place: Path, trusted: Sequence[str], kind: str, *, trust_pickle: bool) -> Any:
+    """Read a model from a ``.skops`` or ``.joblib`` file; its contents are not checked yet.
+
+    Parameters
+    ----------
+    trusted
+        types that a skops file may hold beyond those that skops trusts.
+    kind
+        what it should be, for messages.
+
+    Raises
+    ------
+    InvalidInputError, BrokenFileError
+        see `load_forest`.
+    """
     if place.suffix not in FOREST_ENDINGS:
-        raise InvalidInputError(f"{place} has the ending {place.suffix!r}; give a forest as {' or '.join(FOREST_ENDINGS)}")
+        raise InvalidInputError(f"{place} has the ending {place.suffix!r}; give a {kind} as {' or '.join(FOREST_ENDINGS)}")
     if not place.is_file():
-        raise BrokenFileError(f"there is no file {place}; give the path of a fitted forest")
+        raise BrokenFileError(f"there is no file {place}; give the path of a fitted {kind}")
     if place.suffix == ".joblib" and not trust_pickle:
         raise InvalidInputError(
             f"{place} is a joblib file, and loading one runs any code that it contains; if you trust where it comes from, "
-            "say so with --trust-pickle (in Python: trust_pickle=True); better, save the forest with skops.io.dump"
+            f"say so with --trust-pickle (in Python: trust_pickle=True); better, save the {kind} with skops.io.dump"
         )
-    forest = _load_skops(place) if place.suffix == ".skops" else _load_joblib(place)
-    _check_trees(forest, place)
-    return forest
+    return _load_skops(place, trusted, kind) if place.suffix == ".skops" else _load_joblib(place, kind)
 
 
 def save_forest(forest: Any, path: str | Path) -> None:
@@ -77,7 +97,7 @@ def dump_forest(forest: Any, path: Path) -> None:
         raise InvalidInputError(f"{path} has the ending {path.suffix!r}; give a forest as {' or '.join(FOREST_ENDINGS)}")
 
 
-def _load_skops(place: Path) -> Any:
+def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
     import skops.io
 
     try:
@@ -91,21 +111,32 @@ def _load_skops(place: Path) -> Any:
         ) from error
     _check_version(place, versions)
     try:
-        unknown = sorted(set(skops.io.get_untrusted_types(file=place)) - set(TRUSTED))
+        unknown = sorted(set(skops.io.get_untrusted_types(file=place)) - set(trusted))
     except Exception as error:  # whatever skops meets in a schema that it did not write
-        raise _damaged(place, error) from error
+        raise _damaged(place, error, kind) from error
     if unknown:
-        raise BrokenFileError(
-            f"{place} holds types that no scikit-learn forest needs: {', '.join(unknown)}; loading them could run code. "
-            "Save the forest alone, without what wraps it"
-        )
+        raise _untrusted(place, unknown, kind)
     try:
-        return skops.io.load(place, trusted=list(TRUSTED))
+        return skops.io.load(place, trusted=list(trusted))
     except Exception as error:
-        raise _damaged(place, error) from error
+        raise _damaged(place, error, kind) from error
 
 
-def _load_joblib(place: Path) -> Any:
+def _untrusted(place: Path, unknown: list[str], kind: str) -> BrokenFileError:
+    """The refusal of types that nobody vouched for."""
+    needed = "cascade of scikit-learn's models" if kind == "cascade" else "scikit-learn forest"
+    told = f"{place} holds types that no {needed} needs: {', '.join(unknown)}; loading them could run code. "
+    if kind == "cascade":
+        return BrokenFileError(f"{told}If you trust them, name them: load_cascade(path, trusted=[...])")
+    if any(name.startswith("prunemodels.exits.") for name in unknown):
+        return BrokenFileError(
+            f"{place} holds a cascade, no forest; read it with prunemodels.cascade_files.load_cascade; plot_exits and "
+            "`prunemodels exits --held-out` say what it does"
+        )
+    return BrokenFileError(f"{told}Save the forest alone, without what wraps it")
+
+
+def _load_joblib(place: Path, kind: str) -> Any:
     import joblib
     from sklearn.exceptions import InconsistentVersionWarning
 
@@ -118,7 +149,7 @@ def _load_joblib(place: Path) -> Any:
         except Exception as error:  # a damaged pickle raises almost anything
             if "incompatible dtype" in str(error):  # the trees come before the version in the pickle
                 raise _stale(place, None) from error
-            raise _damaged(place, error) from error
+            raise _damaged(place, error, kind) from error
 
 
 def _check_version(place: Path, versions: set[str]) -> None:
@@ -139,21 +170,33 @@ def _stale(place: Path, version: str | None) -> BrokenFileError:
     )
 
 
-def _damaged(place: Path, error: Exception) -> BrokenFileError:
-    return BrokenFileError(f"{place} cannot be read as a forest ({type(error).__name__}: {error}); save it again")
+def _damaged(place: Path, error: Exception, kind: str) -> BrokenFileError:
+    return BrokenFileError(f"{place} cannot be read as a {kind} ({type(error).__name__}: {error}); save it again")
 
 
 def _check_trees(forest: Any, place: Path) -> None:
     """Refuse trees that point outside their arrays: scikit-learn follows them unchecked."""
     for t, view in enumerate(tree_views(forest)):
-        tree, n_features = view.estimator.tree_, view.estimator.n_features_in_
-        split, ids = tree.children_left != -1, np.arange(tree.node_count)
-        children = [tree.children_left[split], tree.children_right[split]]
-        sound = tree.n_features == n_features and all(
-            ((child > ids[split]) & (child < tree.node_count)).all() for child in children
-        )
-        if not (sound and ((tree.feature >= 0) & (tree.feature < n_features))[split].all()):
+        if not sound_tree(view.estimator):
             raise BrokenFileError(
                 f"tree {t} of {place} points outside its own arrays; the file is damaged: save the forest again"
             )
     read_forest(forest)
+
+
+def sound_tree(estimator: Any) -> bool:
+    """Whether a fitted scikit-learn tree points nowhere outside its own arrays."""
+    tree = estimator.tree_
+    split = tree.children_left != -1
+    return bool(tree.n_features == estimator.n_features_in_) and sound_nodes(
+        split, tree.children_left, tree.children_right, tree.feature, tree.n_features
+    )
+
+
+def sound_nodes(
+    split: NDArray[np.bool_], left: NDArray[Any], right: NDArray[Any], feature: NDArray[Any], n_features: int
+) -> bool:
+    """Whether the children of all splits stand behind them, and all features exist."""
+    ids = np.flatnonzero(split)
+    children = all(((child[ids] > ids) & (child[ids] < len(split))).all() for child in (left, right))
+    return children and bool(((feature[ids] >= 0) & (feature[ids] < n_features)).all())

@@ -27,6 +27,7 @@ from proofs_checks.total_unimodularity.formulation_network import check_formulat
 from proofs_checks.verdict import Verdict
 from prunemodels.command_line.check_report import CheckSummary
 from prunemodels.command_line.commands import read_problem
+from prunemodels.command_line.exit_commands import check_exits
 from prunemodels.command_line.refusals import named
 from prunemodels.datasets import read_table
 from prunemodels.files import FOREST_ENDINGS, load_forest
@@ -147,6 +148,7 @@ CHECKS: dict[str, Callable[[argparse.Namespace], CheckSummary]] = {
     "solution": check_a_solution,
     "path": check_a_path,
     "corollary": check_the_corollary,
+    "exits": check_exits,
 }
 """By the word after ``check``."""
 

@@ -22,7 +22,7 @@ from prunemodels.estimators.samples import Sample, other_sample, training_sample
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal, chosen
 from prunemodels.exits.elimination import ItemSet, Part, eliminate
-from prunemodels.exits.exit_path import LEVELS, Doubts, exit_table, learn_exit_path
+from prunemodels.exits.exit_path import LEVELS, Doubts, learn_exit_path
 from prunemodels.exits.fitting import (
     StagePlan,
     check_both,
@@ -35,6 +35,7 @@ from prunemodels.exits.fitting import (
     is_unfitted,
     without_weight_zero,
 )
+from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.set_log import SetLog, fingerprint
 
 SEARCHED_ROWS = 10_000

@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.errors import InvalidInputError
 from formulations.problem import check_weights
 from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.exit_path import ExitPath, class_numbers, exit_table
+from prunemodels.exits.exit_path import ExitPath
+from prunemodels.exits.inputs import class_numbers, exit_table
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stages import StageTable
 from prunemodels.exits.validation import levels_of, stop_stages

@@ -18,7 +18,7 @@ from formulations.cost_items import CostItems
 from formulations.errors import InvalidInputError
 from prunemodels.estimators.samples import Sample
 from prunemodels.exits.elimination import constant_of
-from prunemodels.exits.exit_path import exit_table
+from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.set_stages import Constant, SetStages, check_probabilities, columns_of
 from prunemodels.exits.stages import StageTable
 

@@ -23,7 +23,8 @@ from formulations.nested_prunings import NestedPrunings
 from formulations.problem import PruningProblem
 from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
-from prunemodels.exits.exit_path import LEVELS, Doubts, ExitPath, exit_table, learn_exit_path
+from prunemodels.exits.exit_path import LEVELS, Doubts, ExitPath, learn_exit_path
+from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages
 from solvers.budgets.solve import solve_budget
 

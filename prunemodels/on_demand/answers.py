@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError
 from prunemodels.on_demand.request import UNAVAILABLE, Request
 
-Cells = tuple[NDArray[np.float32], NDArray[np.bool_]]
-"""Values, and whether each was had; equal shapes."""
+Cells = tuple[NDArray[Any], NDArray[np.bool_]]
+"""Values (float32; float64 for models that were trained on such), and whether each was had; equal shapes."""
 
 
-def read(answer: Any, request: Request) -> Cells:
-    """Check an answer to a request and cast it to float32, as scikit-learn's trees do.
+def read(answer: Any, request: Request, dtype: Any = np.float32) -> Cells:
+    """Check an answer to a request and cast it, mostly to float32, as scikit-learn's trees do.
 
     Parameters
     ----------
@@ -26,11 +26,13 @@ def read(answer: Any, request: Request) -> Cells:
         as its index, in any order, or a Series for a single feature; a mapping, or another table, from feature names to columns.
         A cell that is `UNAVAILABLE`, or masked in a ``numpy.ma`` array, was not had; so may be a whole column of a mapping, or
         the whole answer. NaN is a measured missing value.
+    dtype
+        of the values.
 
     Returns
     -------
     tuple of arrays
-        float32 and bool, shape (rows, features).
+        values and bool, shape (rows, features).
 
     Raises
     ------
@@ -39,7 +41,7 @@ def read(answer: Any, request: Request) -> Cells:
     """
     n_rows, names = len(request.rows), request.features
     if answer is UNAVAILABLE:
-        return np.zeros((n_rows, len(names)), dtype=np.float32), np.zeros((n_rows, len(names)), dtype=bool)
+        return np.zeros((n_rows, len(names)), dtype=dtype), np.zeros((n_rows, len(names)), dtype=bool)
     if isinstance(answer, pd.Series):
         answer = answer.to_frame(names[0]) if len(names) == 1 else answer
     if isinstance(answer, pd.DataFrame):
@@ -48,12 +50,12 @@ def read(answer: Any, request: Request) -> Cells:
         columns = _by_name(answer, names)
     else:
         columns = _by_place(answer, n_rows, len(names))
-    cells = [column(c, n_rows, name, request.rows) for c, name in zip(columns, names, strict=True)]
+    cells = [column(c, n_rows, name, request.rows, dtype) for c, name in zip(columns, names, strict=True)]
     return np.stack([c[0] for c in cells], axis=1), np.stack([c[1] for c in cells], axis=1)
 
 
-def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[Any]) -> Cells:
-    """One feature's values as float32, and which of them were had.
+def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[Any], dtype: Any = np.float32) -> Cells:
+    """One feature's values, and which of them were had.
 
     Raises
     ------
@@ -61,7 +63,7 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
         naming the feature, and the row where it is one.
     """
     if given is UNAVAILABLE:
-        return np.zeros(n_rows, dtype=np.float32), np.zeros(n_rows, dtype=bool)
+        return np.zeros(n_rows, dtype=dtype), np.zeros(n_rows, dtype=bool)
     mask = np.zeros(n_rows, dtype=bool)
     raw = given if np.ma.isMaskedArray(given) else np.asarray(given)
     if raw.shape != (n_rows,):
@@ -73,15 +75,15 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
         raw = np.where(mask | pd.isna(raw), np.nan, raw)
     try:
         with np.errstate(over="ignore"):
-            values = raw.astype(np.float32)
+            values = raw.astype(dtype)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name!r} is not numeric ({error}); encode it as the forest's training data was") from error
-    values = np.where(mask, np.float32(0), values)
+    values = np.where(mask, values.dtype.type(0), values)
     infinite = np.flatnonzero(np.isinf(values))
     if infinite.size:
         raise InvalidInputError(
-            f"{name!r} of row {labels[int(infinite[0])]!r} is infinite as a float32; give a finite number, NaN for a missing "
-            "value, or UNAVAILABLE"
+            f"{name!r} of row {labels[int(infinite[0])]!r} is infinite as a {np.dtype(dtype)}; give a finite number, NaN for a "
+            "missing value, or UNAVAILABLE"
         )
     return values, ~mask
 

@@ -85,3 +85,26 @@ class Orders:
             brings = near[(unknown[rows[members[0]], near] & complete & touched) | (near == f)]
             bundles.append(((tuple(np.flatnonzero(buys).tolist()), tuple(brings.tolist())), rows[members]))
         return bundles
+
+
+@dataclass(frozen=True, eq=False)
+class StageOrders(Orders):
+    """All that a row waits for in one request, with the other unknown features that (1) completes for the same items."""
+
+    def of(
+        self, wanted: NDArray[np.bool_], unknown: NDArray[np.bool_], bought: NDArray[np.bool_]
+    ) -> list[tuple[Bundle, NDArray[np.int64]]]:
+        """See `Orders`."""
+        kinds, kind = np.unique(
+            np.packbits(np.concatenate([wanted, unknown, bought], axis=1), axis=1), axis=0, return_inverse=True
+        )
+        found = []
+        for k in range(len(kinds)):
+            rows = np.flatnonzero(kind.ravel() == k)
+            i = rows[0]
+            if wanted[i].any():
+                buys = self.needs[wanted[i]].any(axis=0) & ~bought[i]
+                complete = ~(self.needs & ~(bought[i] | buys)).any(axis=1) & (self.needs & buys).any(axis=1)
+                brings = wanted[i] | (unknown[i] & complete)
+                found.append(((tuple(np.flatnonzero(buys).tolist()), tuple(np.flatnonzero(brings).tolist())), rows))
+        return found

@@ -1,10 +1,13 @@
-"""The forest and the prices as the walk uses them: features that some split tests, and integer units of money."""
+"""The model and the prices as a walk uses them: features that the model reads, and integer units of money."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,43 +22,75 @@ MOST_UNITS = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """What stays the same for all rows. F features are tested by some split, M items exist.
+class Purchases:
+    """What may be bought, the same for all rows. F features are read, M items exist.
 
     Parameters
     ----------
-    ensemble, costs
-        the trees and the prices.
+    costs
+        the prices.
     names
         the F features' names.
     features
-        int64, shape (F,): their places among the forest's features.
-    column
-        int32, shape (n,): which of the F a node tests, -1 at leaves.
+        int64, shape (F,): their places among the model's features.
+    everything
+        names of all features of the model.
     needs
         bool, shape (F, M).
     unit
         all prices are multiples of it.
-    item_units, step_units
-        int64: what a row pays for each item (0 for items paid once for all), and for evaluating a split on each of the F.
-    extremes
-        what can come out below a node.
+    item_units
+        int64: what a row pays for each item (0 for items paid once for all).
+    classes
+        the labels; None for regression.
+    dtype
+        of the values that the model reads.
     """
 
-    ensemble: Ensemble
     costs: CostItems
     names: tuple[str, ...]
     features: NDArray[np.int64]
-    column: NDArray[np.int32]
+    everything: tuple[str, ...]
     needs: NDArray[np.bool_]
     unit: Fraction
     item_units: NDArray[np.int64]
+    classes: NDArray[Any] | None
+    dtype: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Purchases):
+    """Purchases for a forest.
+
+    Parameters
+    ----------
+    ensemble
+        the trees.
+    column
+        int32, shape (n,): which of the F a node tests, -1 at leaves.
+    step_units
+        int64, shape (F,): what a row pays for evaluating a split on each of the F.
+    """
+
+    ensemble: Ensemble
+    column: NDArray[np.int32]
     step_units: NDArray[np.int64]
-    extremes: Extremes
+
+    @cached_property
+    def extremes(self) -> Extremes:
+        """What can come out below a node."""
+        return extremes_of(self.ensemble)
 
 
-def plan_of(ensemble: Ensemble, costs: CostItems, evaluation: tuple[Fraction, ...]) -> Plan:
+def plan_of(
+    ensemble: Ensemble, costs: CostItems, evaluation: tuple[Fraction, ...], splits: NDArray[np.bool_] | None = None
+) -> Plan:
     """Number the features that are tested, and count money in integers.
+
+    Parameters
+    ----------
+    splits
+        bool, shape (n,): the splits that are walked; default: all.
 
     Raises
     ------
@@ -64,32 +99,51 @@ def plan_of(ensemble: Ensemble, costs: CostItems, evaluation: tuple[Fraction, ..
     CapacityOverflowError
         if the prices have no common unit small and large enough for 64-bit integers.
     """
-    costs.check_features(ensemble.n_features)
-    features = np.unique(ensemble.feature[ensemble.is_split]).astype(np.int64)
+    features = np.unique(ensemble.feature[ensemble.is_split if splits is None else splits]).astype(np.int64)
     place = np.full(ensemble.n_features + 1, -1, dtype=np.int32)  # the last place is for the -1 of leaves
     place[features] = np.arange(features.size)
+    steps = [evaluation[f] for f in features]
+    longest = int(ensemble.depth.max()) * ensemble.n_trees
+    bought = purchases_of(features, costs, ensemble.n_features, ensemble.feature_names, ensemble.classes, steps, longest)
+    shared = {field.name: getattr(bought, field.name) for field in fields(bought)}
+    step_units = np.array([int(p / bought.unit) for p in steps], dtype=np.int64)
+    return Plan(**shared, ensemble=ensemble, column=place[ensemble.feature], step_units=step_units)
+
+
+def purchases_of(
+    features: NDArray[np.int64],
+    costs: CostItems,
+    n_features: int,
+    named: Sequence[str] | None,
+    classes: NDArray[Any] | None,
+    steps: Sequence[Fraction] = (),
+    longest: int = 0,
+    dtype: Any = np.float32,
+) -> Purchases:
+    """What it takes to buy some features of a model.
+
+    Parameters
+    ----------
+    steps, longest
+        prices of evaluating a split, and how many splits a row passes at most.
+
+    Raises
+    ------
+    InvalidInputError, CapacityOverflowError
+        see `plan_of`.
+    """
+    costs.check_features(n_features)
     needs = np.zeros((features.size, costs.n_items), dtype=bool)
     for f, feature in enumerate(features):
         needs[f, list(costs.needs[feature])] = True
-    names = ensemble.feature_names or tuple(f"x{f}" for f in range(ensemble.n_features))
+    everything = tuple(named) if named is not None else tuple(f"x{f}" for f in range(n_features))
     per_row = [Fraction(0) if once else p for p, once in zip(costs.prices, costs.paid_once, strict=True)]
-    steps = [evaluation[f] for f in features]
     unit = Fraction(1, math.lcm(*(p.denominator for p in [*per_row, *steps])))
-    most = sum(per_row) + max(steps, default=Fraction(0)) * (int(ensemble.depth.max()) * ensemble.n_trees)
+    most = sum(per_row) + max(steps, default=Fraction(0)) * longest
     if most / unit >= MOST_UNITS:
         raise CapacityOverflowError(
             f"prices: their common unit is {float(unit):.3g} and a row may pay {float(most):.3g}; that does not fit 64 bits: "
             "write prices with fewer digits"
         )
-    return Plan(
-        ensemble,
-        costs,
-        tuple(names[f] for f in features),
-        features,
-        place[ensemble.feature],
-        needs,
-        unit,
-        np.array([int(p / unit) for p in per_row], dtype=np.int64),
-        np.array([int(p / unit) for p in steps], dtype=np.int64),
-        extremes_of(ensemble),
-    )
+    item_units = np.array([int(p / unit) for p in per_row], dtype=np.int64)
+    return Purchases(costs, tuple(everything[f] for f in features), features, everything, needs, unit, item_units, classes, dtype)

@@ -1,8 +1,9 @@
-"""Predict with a forest while buying its features."""
+"""Predict with a forest or a cascade while buying features."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -14,32 +15,37 @@ from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
 from formulations.problem import evaluation_prices
 from prunemodels.costs import Costs, cost_items
+from prunemodels.exits.cascade import Cascade
 from prunemodels.forests import read_forest
 from prunemodels.on_demand.answers import Cells, column
+from prunemodels.on_demand.beginning import Begin, cascade_walks
+from prunemodels.on_demand.forest_walk import ForestWalk
 from prunemodels.on_demand.options import Options
-from prunemodels.on_demand.plan import Plan, plan_of
+from prunemodels.on_demand.plan import plan_of
 from prunemodels.on_demand.request import Acquire
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.walk import Walk
 
 
 class OnDemandPredictor:
-    """Walks the trees of a forest and asks for features when it needs them, in batches.
+    """Walks the trees of a forest, or the stages of a cascade, and asks for features when it needs them, in batches.
 
     Every round, all rows that wait for the same items are asked for together. Each item is paid at most once a row, each
-    feature is asked for at most once a row, and nothing is asked for that the walk does not need.
+    feature is asked for at most once a row, and nothing is asked for that the walk does not need. Classes, numbers and costs are
+    those of the model on full data.
 
     Parameters
     ----------
-    forest
-        a fitted forest, pruned or not, see `read_forest`, or an `Ensemble`.
+    model
+        a fitted forest, pruned or not, see `read_forest`, or an `Ensemble`; or a fitted cascade, such as `CascadeClassifier`,
+        `BudgetCascadeRegressor`, or what ``ExitPath.at_cost`` returns.
     costs
-        prices, see `prunemodels.costs.cost_items`.
+        prices of a forest's features, see `prunemodels.costs.cost_items`. A cascade knows its own: other ones are refused.
     acquire
         serves a `Request`: ``acquire(request)`` returns the values of ``request.features`` for ``request.rows``, in one of the
         forms of `prunemodels.on_demand.answers.read`; or it is an async function that does, for the methods that are awaited.
     evaluation_cost
-        a >= 0: price of evaluating one split for one row; one number, or one for each feature.
+        a >= 0: price of evaluating one split for one row; one number, or one for each feature. Of forests, as `costs`.
     early_stopping
         classification: a row stops as soon as the trees that are left cannot change its class, in scikit-learn's own
         floating-point sums. So the classes are those of the whole forest; probabilities are not. Rows then ask for one thing at
@@ -54,6 +60,15 @@ class OnDemandPredictor:
         Without early stopping all that is needed is asked for at once, and the order changes nothing.
     max_rows
         most rows of a request; larger ones are split.
+    max_cost
+        of cascades, the most that a row may pay: a row whose next purchase would exceed it stops with the answer of the last
+        stage that has spoken. What it bought on the way to the next stage is paid. Items paid once for all rows do not count.
+
+    Notes
+    -----
+    A cascade over models of nested sets makes one request a stage, for all rows that come to it; a cascade along the trees
+    of one model asks split by split. A row for which a feature cannot be had stops at the last stage that could speak. See
+    `CascadeResult`.
 
     Raises
     ------
@@ -63,33 +78,55 @@ class OnDemandPredictor:
 
     def __init__(
         self,
-        forest: Any,
-        costs: Costs,
-        acquire: Acquire,
+        model: Any,
+        costs: Costs | None = None,
+        acquire: Acquire | None = None,
         *,
         evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
         early_stopping: bool = False,
         tolerance: float | None = None,
         order: Literal["adaptive", "forest"] | Sequence[int] | NDArray[np.integer[Any]] = "adaptive",
         max_rows: int | None = None,
+        max_cost: Price | None = None,
     ) -> None:
-        trees = forest if isinstance(forest, Ensemble) else read_forest(forest)
-        if not callable(acquire):
+        if acquire is None or not callable(acquire):
             raise InvalidInputError(f"acquire is {type(acquire).__name__}, not callable; for a full table give from_table(X)")
-        self.acquire = acquire
-        self._plan: Plan = plan_of(trees, cost_items(costs, trees), evaluation_prices(evaluation_cost, trees))
-        self._options = _options(trees, early_stopping, tolerance, order, max_rows)
+        if max_rows is not None and max_rows < 1:
+            raise InvalidInputError(f"max_rows is {max_rows}; give the most rows of a request, at least 1, or None")
+        self.acquire: Acquire = acquire
+        self._probabilities_open = False
+        if isinstance(model, Cascade):
+            _refuse_choices(model, early_stopping, tolerance, order)
+            self._start: Begin = cascade_walks(model, costs, evaluation_cost, max_rows, max_cost)
+        else:
+            self._start = self._forest_walks(model, costs, evaluation_cost, early_stopping, tolerance, order, max_rows, max_cost)
+        self._plan = self._start.plan
+
+    def _forest_walks(
+        self, forest: Any, costs: Any, evaluation: Any, early: bool, tolerance: Any, order: Any, max_rows: Any, max_cost: Any
+    ) -> Begin:
+        trees = forest if isinstance(forest, Ensemble) else read_forest(forest)
+        if costs is None:
+            raise InvalidInputError("costs is None, and a forest does not know its prices; give one number, one a feature ...")
+        if max_cost is not None:
+            raise InvalidInputError(
+                "max_cost is for cascades, which can stop with an answer; a forest is made cheap by pruning, see prune_forest"
+            )
+        plan = plan_of(trees, cost_items(costs, trees), evaluation_prices(evaluation, trees))
+        options = _options(trees, early, tolerance, order, max_rows)
+        self._probabilities_open = options.stops
+        return Begin(plan, partial(ForestWalk, plan, options))
 
     @property
     def classes_(self) -> NDArray[Any]:
         """Classes, of classifiers."""
-        if self._plan.ensemble.classes is None:
+        if self._plan.classes is None:
             raise AttributeError("a regression forest has no classes")
-        return self._plan.ensemble.classes
+        return self._plan.classes
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the features that some split tests; no others are ever asked for."""
+        """Names of the features that the model reads; no others are ever asked for."""
         return self._plan.names
 
     def start(self, rows: Any, *, known: Any = None) -> Walk:
@@ -110,7 +147,7 @@ class OnDemandPredictor:
             for labels that repeat, features that the forest does not have, and values that are not finite numbers or NaN.
         """
         labels = _labels(rows)
-        return Walk(self._plan, self._options, self.acquire, labels, self._known(known, labels))
+        return self._start.walk(self.acquire, labels, self._known(known, labels))
 
     def run(self, rows: Any, *, known: Any = None) -> OnDemandResult:
         """Predictions with their costs and purchases; arguments as `start`.
@@ -127,12 +164,18 @@ class OnDemandPredictor:
         return await self.start(rows, known=known).run_async(limit)
 
     def predict(self, rows: Any, *, known: Any = None) -> NDArray[Any]:
-        """Classes, or numbers (regression), shape (n,)."""
-        return self.run(rows, known=known).predictions
+        """Classes, or numbers (regression), shape (n,).
+
+        Raises
+        ------
+        InvalidInputError
+            of cascades, for rows of which no stage could speak.
+        """
+        return _complete(self.run(rows, known=known)).predictions
 
     async def predict_async(self, rows: Any, *, known: Any = None, limit: int | None = None) -> NDArray[Any]:
         """As `predict`, see `run_async`."""
-        return (await self.run_async(rows, known=known, limit=limit)).predictions
+        return _complete(await self.run_async(rows, known=known, limit=limit)).predictions
 
     def predict_proba(self, rows: Any, *, known: Any = None) -> NDArray[np.float64]:
         """Class fractions, shape (n, K).
@@ -142,12 +185,12 @@ class OnDemandPredictor:
         InvalidInputError
             with early stopping, which leaves them open.
         """
-        if self._options.stops:
+        if self._probabilities_open:
             raise InvalidInputError(
                 "early stopping leaves probabilities open; set early_stopping=False, or take run(rows).probabilities, which are "
                 "guesses where stopped_early is true"
             )
-        probabilities = self.run(rows, known=known).probabilities if self._plan.ensemble.classes is not None else None
+        probabilities = _complete(self.run(rows, known=known)).probabilities if self._plan.classes is not None else None
         if probabilities is None:
             raise InvalidInputError("a regression forest has no probabilities; use predict")
         return probabilities
@@ -155,27 +198,38 @@ class OnDemandPredictor:
     def _known(self, known: Any, labels: pd.Index[Any]) -> Cells:
         """The known values of the features that are tested."""
         plan, n = self._plan, len(labels)
-        values, had = np.zeros((n, len(plan.names)), dtype=np.float32), np.zeros((n, len(plan.names)), dtype=bool)
+        values, had = np.zeros((n, len(plan.names)), dtype=plan.dtype), np.zeros((n, len(plan.names)), dtype=bool)
         if known is None:
             return values, had
         if isinstance(known, pd.DataFrame) and not known.index.equals(labels):
             raise InvalidInputError("known: its index differs from the rows; give known.loc[rows]")
         if not isinstance(known, Mapping) and not hasattr(known, "columns"):
             raise InvalidInputError(f"known is {type(known).__name__}; give a mapping from feature names to columns, or a table")
-        everything = plan.ensemble.feature_names or tuple(f"x{f}" for f in range(plan.ensemble.n_features))
         place = {name: f for f, name in enumerate(plan.names)}
         for key in known if isinstance(known, Mapping) else known.columns:
-            if str(key) not in everything:
+            if str(key) not in plan.everything:
                 raise InvalidInputError(
-                    f"known has {str(key)!r}, the forest has no such feature; it tests {', '.join(plan.names[:6])}"
+                    f"known has {str(key)!r}, the model has no such feature; it reads {', '.join(plan.names[:6])}"
                 )
             if str(key) in place:
                 f = place[str(key)]
                 try:
-                    values[:, f], had[:, f] = column(known[key], n, str(key), labels)
+                    values[:, f], had[:, f] = column(known[key], n, str(key), labels, plan.dtype)
                 except InvalidInputError as error:
                     raise InvalidInputError(f"known: {error}") from error
         return values, had
+
+
+def _complete(result: OnDemandResult) -> OnDemandResult:
+    """The result, if every row has a prediction."""
+    silent = np.flatnonzero(~result.finished)
+    if silent.size:
+        raise InvalidInputError(
+            f"row {result.rows[silent[0]]!r} has no prediction ({silent.size} of {len(result.rows)} rows): what its first stage "
+            "reads could not be had, or costs more than max_cost; give the cascade a first stage that reads nothing, (None, []), "
+            "or take run(rows), which says None there"
+        )
+    return result
 
 
 def _labels(rows: Any) -> pd.Index[Any]:
@@ -201,11 +255,19 @@ def _options(trees: Ensemble, early_stopping: bool, tolerance: float | None, ord
         raise InvalidInputError("early_stopping: a regression forest's mean changes with every tree; give tolerance")
     if tolerance is not None and not (np.isfinite(tolerance) and tolerance >= 0):
         raise InvalidInputError(f"tolerance is {tolerance}; give a finite number >= 0")
-    if max_rows is not None and max_rows < 1:
-        raise InvalidInputError(f"max_rows is {max_rows}; give the most rows of a request, at least 1, or None")
     return Options(
         early_stopping or tolerance is not None, -1.0 if tolerance is None else float(tolerance), _places(order, trees), max_rows
     )
+
+
+def _refuse_choices(model: Any, early_stopping: bool, tolerance: float | None, order: Any) -> None:
+    """Refuse what is for forests."""
+    given = {"early_stopping": early_stopping, "tolerance": tolerance is not None, "order": not isinstance(order, str)}
+    for name, was in given.items():
+        if was:
+            raise InvalidInputError(
+                f"{name} is for forests; the policy of a {type(model).__name__} says when a row stops, see its at_cost and at_lam"
+            )
 
 
 def _places(order: Any, trees: Ensemble) -> NDArray[np.int64]:

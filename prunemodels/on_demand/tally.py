@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prunemodels.on_demand.plan import Plan
+from prunemodels.on_demand.plan import Plan, Purchases
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import LOST
 
@@ -43,7 +43,7 @@ class Standing:
 
 def result_of(plan: Plan, rows: pd.Index[Any], at: Standing, rounds: int, requests: int) -> OnDemandResult:
     """Average the trees as scikit-learn does, and add up the purchases."""
-    trees, costs = plan.ensemble, plan.costs
+    trees = plan.ensemble
     total = np.zeros((len(rows), trees.value.shape[1]))
     for t in range(trees.n_trees):  # in scikit-learn's order: its sums, to the last bit
         total += trees.value[at.node[:, t]]
@@ -52,18 +52,11 @@ def result_of(plan: Plan, rows: pd.Index[Any], at: Standing, rounds: int, reques
     lost = np.zeros((len(rows), trees.n_trees), dtype=bool)
     if plan.names:
         lost = trees.is_split[at.node] & (np.take_along_axis(at.status, plan.column[at.node], axis=1) == LOST)
-    paid = at.paid_by >= 0
-    for_all = np.flatnonzero(costs.paid_once & paid.any(axis=0))
-    first = [int(at.paid_by[paid[:, m], m].min()) for m in for_all]
     return OnDemandResult(
         rows=rows,
         predictions=total[:, 0] if classes is None else classes.take(np.argmax(total, axis=1), axis=0),
         probabilities=None if classes is None else total,
-        bought=_bought(costs.names, np.where(costs.paid_once, -1, at.paid_by)),
-        once=tuple(costs.names[m] for m in for_all[np.argsort(first, kind="stable")]),
-        units=at.steps + paid @ plan.item_units,
-        unit=plan.unit,
-        once_cost=sum((costs.prices[m] for m in for_all), Fraction(0)),
+        **account_of(plan, at.paid_by, at.steps),
         finished=at.done,
         stopped_early=at.early,
         fell_back=np.any(lost, axis=1),
@@ -71,6 +64,26 @@ def result_of(plan: Plan, rows: pd.Index[Any], at: Standing, rounds: int, reques
         rounds=rounds,
         requests=requests,
     )
+
+
+def account_of(plan: Purchases, paid_by: NDArray[np.int32], steps: NDArray[np.int64]) -> dict[str, Any]:
+    """What was bought, and what it cost: fields of `OnDemandResult`.
+
+    Parameters
+    ----------
+    paid_by, steps
+        see `Standing`.
+    """
+    costs, paid = plan.costs, paid_by >= 0
+    for_all = np.flatnonzero(costs.paid_once & paid.any(axis=0))
+    first = [int(paid_by[paid[:, m], m].min()) for m in for_all]
+    return {
+        "bought": _bought(costs.names, np.where(costs.paid_once, -1, paid_by)),
+        "once": tuple(costs.names[m] for m in for_all[np.argsort(first, kind="stable")]),
+        "units": steps + paid @ plan.item_units,
+        "unit": plan.unit,
+        "once_cost": sum((costs.prices[m] for m in for_all), Fraction(0)),
+    }
 
 
 def _bought(names: tuple[str, ...], paid_by: NDArray[np.int32]) -> tuple[tuple[str, ...], ...]:

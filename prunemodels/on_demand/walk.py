@@ -1,7 +1,6 @@
-"""A batch of rows on its way down the trees: the state, and the rounds of requests that move it.
+"""A batch of rows on its way to predictions: what is known and paid, and the rounds of requests that add to it.
 
-    round:   go down all trees as far as the known features lead            (steps)
-             stop rows that are decided; see what the others wait for       (steps)
+    round:   see which rows are done, and what the others wait for          (forest_walk, cascade_walk)
              put that together into requests                                (orders)
              ask, and write down what was brought and paid                  (here)
 
@@ -12,6 +11,7 @@ asked for once a row. The state changes only when an answer is complete, so what
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,20 +23,17 @@ from formulations.errors import InvalidInputError
 from prunemodels.on_demand.answers import Cells, read
 from prunemodels.on_demand.concurrency import ask_together
 from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
-from prunemodels.on_demand.options import Options
 from prunemodels.on_demand.orders import Orders
-from prunemodels.on_demand.plan import Plan
+from prunemodels.on_demand.plan import Purchases
 from prunemodels.on_demand.request import Acquire, Request
 from prunemodels.on_demand.result import OnDemandResult
-from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN, _advance, _ask_for_all
-from prunemodels.on_demand.stopping import _ask_for_one
-from prunemodels.on_demand.tally import Standing, result_of
+from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
 
 NEVER = np.iinfo(np.int32).max
 """Number of the request that paid an item which was not paid."""
 
 
-class Walk:
+class Walk(ABC):
     """Rows between their first request and their predictions; made by `OnDemandPredictor.start`.
 
     A walk that failed, was interrupted or cancelled keeps what was delivered: `run` or `run_async` goes on. It can be pickled if
@@ -44,12 +41,14 @@ class Walk:
 
     Parameters
     ----------
-    plan, options, acquire
-        trees and prices, when to stop, and whom to ask.
+    plan, orders, acquire
+        features and prices, how wishes become requests, and whom to ask.
+    max_rows
+        most rows of a request, or None.
     rows
         labels of the n rows.
     known
-        values that are known up front, float32 of shape (n, F), and whether they are.
+        values that are known up front, shape (n, F), and whether they are.
 
     Attributes
     ----------
@@ -61,20 +60,27 @@ class Walk:
         rounds begun and requests made.
     """
 
-    def __init__(self, plan: Plan, options: Options, acquire: Acquire, rows: pd.Index[Any], known: Cells) -> None:
-        n, ensemble = len(rows), plan.ensemble
+    def __init__(
+        self, plan: Purchases, orders: Orders, acquire: Acquire, max_rows: int | None, rows: pd.Index[Any], known: Cells
+    ) -> None:
+        n = len(rows)
         self.acquire, self.rows = acquire, rows
         self.rounds = self.requests = self._numbered = 0
-        self._plan, self._options, self._orders = plan, options, Orders(plan.needs)
+        self._purchases, self._orders, self._max_rows = plan, orders, max_rows
         self._cells = known[0].copy()
         self._status = np.where(known[1], KNOWN, UNKNOWN).astype(np.uint8)
-        self._node = np.tile(ensemble.roots.astype(np.int32), (n, 1))
         self._paid_by = np.full((n, plan.costs.n_items), NEVER, dtype=np.int32)
-        self._steps = np.zeros(n, dtype=np.int64)
         self._done = np.zeros(n, dtype=bool)
-        self._early = np.zeros(n, dtype=bool)
         self._arrived: list[tuple[Request, Cells]] = []
         self._open: list[Request] = []
+
+    @abstractmethod
+    def result(self) -> OnDemandResult:
+        """What is known now; of a walk that was broken off, what was bought, and the best guess."""
+
+    @abstractmethod
+    def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Bring the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
 
     @property
     def finished(self) -> bool:
@@ -128,13 +134,6 @@ class Walk:
             await ask_together(self, requests, limit)
         return self.result()
 
-    def result(self) -> OnDemandResult:
-        """What is known now; of a walk that was broken off, what was bought, and for open trees the guess of the node reached."""
-        self._settle()
-        paid_by = np.where(self._paid_by == NEVER, -1, self._paid_by)
-        standing = Standing(self._node, self._status, paid_by, self._steps, self._done, self._early)
-        return result_of(self._plan, self.rows, standing, self.rounds, self.requests)
-
     def _rounds(self) -> Iterator[list[Request]]:
         """The requests of each round; their answers must be taken before the next. A round that was broken off comes first."""
         self._settle()
@@ -148,32 +147,14 @@ class Walk:
                 self._open = self._requests(rows[waiting], wanted[waiting])
                 yield list(self._open)
 
-    def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Walk the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
-        plan, options, ensemble = self._plan, self._options, self._plan.ensemble
-        trees = (ensemble.left, ensemble.right, plan.column, ensemble.threshold, ensemble.missing_left)
-        _advance(rows, self._node, trees, self._cells, self._status, plan.step_units, self._steps)
-        wanted = np.zeros((rows.size, len(plan.names)), dtype=bool)
-        done, early = np.zeros(rows.size, dtype=bool), np.zeros(rows.size, dtype=bool)
-        if options.stops:
-            ends = plan.extremes
-            stopping = (ensemble.value, ends.low, ends.high, ends.slack, ends.deepest, options.tolerance, options.place)
-            prices = (plan.needs, plan.item_units.astype(np.float64), self._paid_by != NEVER)
-            _ask_for_one(rows, self._node, trees, self._cells, self._status, *stopping, *prices, wanted, done, early)
-        else:
-            _ask_for_all(rows, self._node, trees, self._status, wanted, done)
-        self._early[rows] = early
-        self._done[rows] = done
-        return wanted
-
     def _requests(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> list[Request]:
         """What the rows want, in as few requests as `orders` and the largest request allow."""
-        plan, costs = self._plan, self._plan.costs
+        plan, costs = self._purchases, self._purchases.costs
         paid = self._paid_by != NEVER
         paid_for_all = costs.paid_once & paid.any(axis=0)
         requests = []
         for (items, features), members in self._orders.of(wanted, self._status[rows] == UNKNOWN, paid[rows]):
-            most = self._options.max_rows or members.size
+            most = self._max_rows or members.size
             for first in range(0, members.size, most):
                 to_pay = [m for m in items if not paid_for_all[m]]
                 paid_for_all[to_pay] |= costs.paid_once[to_pay]
@@ -224,7 +205,7 @@ class Walk:
             if the answer is not what was asked for; nothing of it is kept.
         """
         try:
-            cells = read(answer, request)
+            cells = read(answer, request, self._cells.dtype)
         except InvalidInputError as error:
             raise AcquisitionFailedError(f"the answer to {request} is refused: {error}", request, self) from error
         self._arrived.append((request, cells))  # a single step: from here on the answer is safe from Ctrl-C
@@ -234,8 +215,8 @@ class Walk:
         """Enter the answers that arrived. Entering one twice, after an interruption, changes nothing."""
         while self._arrived:
             request, (values, had) = self._arrived[0]
-            where = np.ix_(request.positions, np.searchsorted(self._plan.features, request.columns))
-            pays = had @ self._plan.needs[where[1].ravel()]
+            where = np.ix_(request.positions, np.searchsorted(self._purchases.features, request.columns))
+            pays = had @ self._purchases.needs[where[1].ravel()]
             paid_by = self._paid_by[request.positions]
             self._paid_by[request.positions] = np.where(pays, np.minimum(paid_by, request.number), paid_by)
             self._cells[where] = values

@@ -87,6 +87,11 @@ def gather(
     labels: Labels,
 ) -> Facts:
     """Compute everything; arguments as in `report_page`."""
+    if not isinstance(path, PruningPath):
+        raise InvalidInputError(
+            f"path is a {type(path).__name__}; the page is about a pruning of a PruningPath. For a cascade take plot_exits, "
+            "evaluate_exit_path, or the command `prunemodels exits --held-out`"
+        )
     solution = chosen if isinstance(chosen, BudgetSolution) else None
     pruning = chosen.pruning if isinstance(chosen, BudgetSolution) else chosen
     problem = path.problem

@@ -378,8 +378,9 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_needs_nothing_heavy() -> None:
     """The parser imports only the standard library at its top, so that help and usage errors do not wait for numba."""
     imported = set()
-    for file in ("cli", "command_line/__init__", "command_line/arguments"):
+    parsing = {"prunemodels.command_line.arguments", "prunemodels.command_line.exit_arguments"}
+    for file in ("cli", *(name.removeprefix("prunemodels.").replace(".", "/") for name in (*parsing, "command_line.__init__"))):
         tree = ast.parse((ROOT / "prunemodels" / f"{file}.py").read_text())
         imported |= {a.name for n in tree.body if isinstance(n, ast.Import) for a in n.names}
         imported |= {str(n.module) for n in tree.body if isinstance(n, ast.ImportFrom)}
-    assert {name.split(".")[0] for name in imported - {"prunemodels.command_line.arguments"}} <= sys.stdlib_module_names
+    assert {name.split(".")[0] for name in imported - parsing} <= sys.stdlib_module_names

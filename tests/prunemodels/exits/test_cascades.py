@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import prunemodels as pm
 from formulations import CostItems
 from proofs_checks import check_closure_path
-from prunemodels.exits.exit_path import exit_table
+from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.set_stages import SetStages
 
 X, Y = make_classification(200, 6, n_informative=4, n_classes=2, random_state=0)

@@ -17,7 +17,7 @@ import prunemodels as pm
 from formulations import CostItems
 from formulations.errors import InvalidInputError
 from prunemodels.evaluation.stages import example_costs
-from prunemodels.exits.exit_path import exit_table
+from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.stages import Stages, table_of
 from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages, trees_as_stages
 from prunemodels.forests import read_forest

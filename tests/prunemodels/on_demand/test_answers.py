@@ -199,7 +199,7 @@ def test_rows_in_any_form(rows):
 @pytest.mark.parametrize(
     ("known", "message"),
     [
-        ({"z": [1, 2, 3]}, "known has 'z', the forest has no such feature"),
+        ({"z": [1, 2, 3]}, "known has 'z', the model has no such feature"),
         ({"a": [1, 2]}, r"known: 'a' has shape \(2,\) for 3 rows"),
         ({"a": [1, np.inf, 3]}, "known: 'a' of row 1 is infinite"),
         ([1, 2, 3], "known is list; give a mapping"),

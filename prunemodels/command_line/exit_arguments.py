@@ -1,0 +1,52 @@
+"""Arguments of the commands ``exits`` and ``cascade``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from prunemodels.command_line.arguments import Result, add_inputs, add_manners, nonnegative, positive
+
+Run = Callable[[argparse.Namespace], Result]
+
+
+def add_exits(command: argparse.ArgumentParser, run: Run) -> None:
+    """``prunemodels exits``."""
+    command.description = (
+        "Give a forest exits, without training it again. --data are labelled examples that the forest was not trained on: "
+        "prunings are computed from them, and when to stop is learned from them."
+    )
+    add_inputs(command)
+    command.add_argument("--stages", type=positive, default=20, metavar="S", help="prunings that are stages (default: 20)")
+    _add_outputs(command, run)
+
+
+def add_cascade(command: argparse.ArgumentParser, run: Run) -> None:
+    """``prunemodels cascade``."""
+    add = command.add_argument
+    add("--data", required=True, metavar="FILE", help="labelled examples to train and to learn from (.csv, .csv.gz, .parquet)")
+    add("--label", required=True, metavar="COLUMN", help="the label column of all data files")
+    add("--weights", metavar="COLUMN", help="column of --data with each example's weight")
+    add(
+        "--costs",
+        required=True,
+        metavar="FILE|NUMBER",
+        help="table with the columns feature,cost[,item,...], or one price for all",
+    )
+    add("--regression", action="store_true", help="labels are numbers to predict, also where they are whole")
+    add("--stages", type=positive, default=16, metavar="S", help="sets that become stages, at most (default: 16)")
+    _add_outputs(command, run)
+
+
+def _add_outputs(command: argparse.ArgumentParser, run: Run) -> None:
+    add = command.add_argument
+    add(
+        "--budget",
+        type=nonnegative,
+        metavar="B",
+        help="largest mean cost of a prediction (default: the cheapest policy that held-out rows cannot tell from the best)",
+    )
+    add("--held-out", metavar="FILE", help="labelled examples kept apart, a table like --data: cost, error and who stops where")
+    add("--out", required=True, metavar="FILE", help="the cascade: .skops or .joblib, for prunemodels.cascade_files.load_cascade")
+    add("--picture", metavar="STEM", help="draw who stops where as STEM.png and STEM.svg, or the one whose ending is given")
+    add_manners(command, run)

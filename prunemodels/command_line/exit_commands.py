@@ -1,0 +1,134 @@
+"""The commands ``exits`` and ``cascade``: cheaper predictions by stopping early, from a forest or from a table."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import type_of_target
+
+from formulations.errors import InvalidInputError
+from formulations.problem import check_weights
+from proofs_checks import check_closure_path
+from prunemodels.cascade_files import load_cascade
+from prunemodels.command_line.budget_commands import _same_file
+from prunemodels.command_line.check_report import CheckSummary
+from prunemodels.command_line.commands import _check_pictures, compute, read_costs, read_examples
+from prunemodels.command_line.exit_report import ExitSummary, Told
+from prunemodels.command_line.refusals import named
+from prunemodels.datasets import read_table, shown, take_column, take_features
+from prunemodels.exits import BudgetCascadeClassifier, BudgetCascadeRegressor, exit_path
+from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.stops import stops_of
+from prunemodels.files import FOREST_ENDINGS, dump_forest
+from prunemodels.outputs import OutputFiles, check_output
+from prunemodels.pictures.exits import plot_exits
+from prunemodels.pictures.tradeoff import draw
+
+SEED = 0
+"""The same command gives the same cascade."""
+
+
+def exits_command(args: argparse.Namespace) -> ExitSummary:
+    """``prunemodels exits``: exits along the optimal path of a forest that nobody retrains."""
+    start = time.perf_counter()
+    _check_options(args)
+    out = check_output(args.out, "--out", endings=FOREST_ENDINGS, force=args.force)
+    pictures = _check_pictures(args)
+    work = compute(args)
+    with named("--data"):
+        weights = work.data.weights
+        path = exit_path(work.path, work.data.X, work.data.y, n_stages=args.stages, sample_weight=weights, random_state=SEED)
+    with named("--budget"):
+        cascade = path.at_row(path.row_by("one_se")) if args.budget is None else path.at_cost(args.budget)
+    apart = None
+    if args.held_out is not None:
+        seen = read_examples(args.held_out, work.path.problem.ensemble, "--held-out", args.label)
+        apart = (seen.X, seen.y)
+    model = f"{args.forest}: {type(work.forest).__name__}, {work.path.problem.ensemble.n_trees} trees; prunings are the stages"
+    return _write(args, start, model, cascade, apart, (work.data.X, work.data.y), out, pictures)
+
+
+def cascade_command(args: argparse.Namespace) -> ExitSummary:
+    """``prunemodels cascade``: models on nested sets of features, found and fitted from a table."""
+    start = time.perf_counter()
+    _check_options(args)
+    out = check_output(args.out, "--out", endings=FOREST_ENDINGS, force=args.force)
+    pictures = _check_pictures(args)
+    with named("--data"):
+        table = read_table(args.data)
+    y = take_column(table, args.label, "--label", args.data)
+    weights = _weights(args, table)
+    names = tuple(str(c) for c in table.columns if c not in (args.label, args.weights))
+    if not names:
+        raise InvalidInputError(f"--data: {args.data} has no column but {shown(table.columns)}; give features, too")
+    with named("--data"):
+        X = take_features(table, names, args.data)
+    numbers = args.regression or type_of_target(y).startswith("continuous")
+    options: dict[str, Any] = {"budget": args.budget, "n_stages": args.stages, "random_state": SEED}
+    kind = BudgetCascadeRegressor if numbers else BudgetCascadeClassifier
+    cascade = kind(costs=read_costs(args.costs, names), verbose=0 if args.quiet else 1, **options)
+    with named("--data"):
+        cascade.fit(X, y, sample_weight=weights)
+    apart = None if args.held_out is None else _labelled(args, names)
+    model = f"{kind.__name__} of {cascade.exit_path_.stages.n_stages} sets of {len(names)} features"
+    return _write(args, start, model, cascade, apart, (X, y), out, pictures)
+
+
+def check_exits(args: argparse.Namespace) -> CheckSummary:
+    """``prunemodels check exits``: every policy of a saved cascade's path is optimal, and they are nested."""
+    start = time.perf_counter()
+    with named("CASCADE"):
+        cascade = load_cascade(args.cascade, trust_pickle=args.trust_pickle)
+    path = cascade.exit_path_
+    return CheckSummary(f"{args.cascade}: {path!r}", (check_closure_path(path.closures),), time.perf_counter() - start)
+
+
+def _write(
+    args: argparse.Namespace,
+    start: float,
+    model: str,
+    cascade: Cascade,
+    apart: tuple[Any, Any] | None,
+    learned_from: tuple[Any, Any],
+    out: Path,
+    pictures: list[Path],
+) -> ExitSummary:
+    """Measure, draw and save; all files appear together."""
+    told = None
+    if apart is not None:
+        with named(f"--held-out {args.held_out}"):
+            told = Told.of(cascade, stops_of(cascade, *apart), args.held_out)
+    with OutputFiles() as outputs:
+        dump_forest(cascade, outputs.aside(out))
+        for picture in pictures:
+            draw(plot_exits(cascade, *(learned_from if apart is None else apart)), outputs.aside(picture))
+        return ExitSummary.of(model, cascade, args.budget, told, time.perf_counter() - start, [out, *pictures])
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    """Refuse what does not go together, before anything is read."""
+    if args.label is None:
+        raise InvalidInputError("--label is missing: exits are learned from labelled examples; name the label column of --data")
+    if args.stages < 2:
+        raise InvalidInputError(f"--stages is {args.stages}; give 2 or more, one stage has no exit")
+    if args.held_out is not None and _same_file(args.held_out, args.data):
+        raise InvalidInputError("--held-out names the file of --data, which the policy is learned from; give examples kept apart")
+
+
+def _weights(args: argparse.Namespace, table: pd.DataFrame) -> NDArray[np.float64] | None:
+    if args.weights is None:
+        return None
+    with named(f"--weights {args.weights}"):
+        return check_weights(take_column(table, args.weights, "--weights", args.data), len(table), args.weights)
+
+
+def _labelled(args: argparse.Namespace, names: tuple[str, ...]) -> tuple[Any, Any]:
+    with named("--held-out"):
+        table = read_table(args.held_out)
+        return take_features(table, names, args.held_out), take_column(table, args.label, "--label", args.held_out)

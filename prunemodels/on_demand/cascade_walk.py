@@ -1,0 +1,202 @@
+"""Rows on their way through the stages of a cascade, buying for one stage after the other.
+
+    row at stage s:   a feature that the stage needs is not known  ->  ask for it, if what is owed keeps within the cap
+                      all are known                                ->  the stage speaks, and the policy stops the row or not  (1)
+                      one cannot be had, or the cap is reached     ->  the row keeps what stage s - 1 said
+
+The policy sees what it sees on full data, so classes and costs are the same. A new state replaces the old one in a single step,
+so that Ctrl-C finds one or the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from prunemodels.exits.policy import ExitPolicy, Visit
+from prunemodels.exits.stages import StageOutput
+from prunemodels.on_demand.answers import Cells
+from prunemodels.on_demand.cascade_result import CascadeResult
+from prunemodels.on_demand.request import Acquire
+from prunemodels.on_demand.stage_steps import Place, StageSteps
+from prunemodels.on_demand.steps import LOST, UNKNOWN
+from prunemodels.on_demand.tally import account_of
+from prunemodels.on_demand.walk import NEVER, Walk
+
+Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """Where n rows are.
+
+    Parameters
+    ----------
+    place
+        where they stand in trees.
+    stage, level
+        int64, shape (n,): the stage that they are at, and the level that they came with.
+    spoken
+        int64, shape (n,): the stage whose answer they have, -1: none.
+    said
+        this answer, NaN where there is none.
+    done, early, capped, lost
+        bool, shape (n,): rows that stopped; those of them that the policy, the cap, or a feature that cannot be had stopped.
+    """
+
+    place: Place
+    stage: Rows
+    level: Rows
+    spoken: Rows
+    said: StageOutput
+    done: Flags
+    early: Flags
+    capped: Flags
+    lost: Flags
+
+
+class CascadeWalk(Walk):
+    """A `Walk` through the stages of a cascade.
+
+    Parameters
+    ----------
+    steps, policy
+        what the stages need and say, and who goes on.
+    cap
+        what a row may pay at most, in units; None: no cap.
+    max_rows, acquire, rows, known
+        see `Walk`.
+    """
+
+    def __init__(
+        self,
+        steps: StageSteps,
+        policy: ExitPolicy,
+        cap: int | None,
+        max_rows: int | None,
+        acquire: Acquire,
+        rows: pd.Index[Any],
+        known: Cells,
+    ) -> None:
+        super().__init__(steps.plan, steps.orders, acquire, max_rows, rows, known)
+        n, classes = len(rows), steps.plan.classes
+        self._stages, self._policy, self._cap = steps, policy, cap
+        first, no = policy.start(n), np.zeros(n, dtype=bool)
+        said = StageOutput(np.full((n, 1 if classes is None else len(classes)), np.nan), np.zeros(n))
+        none, zero = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        self._at = Progress(steps.start(n), zero, first.level, none, said, no, no, no, no)
+
+    def result(self) -> CascadeResult:
+        """What is known now; of a walk that was broken off, what was bought, and the answers of the last stages that spoke."""
+        self._settle()
+        at, plan = self._guessed(np.flatnonzero(self._at.spoken < 0)), self._purchases
+        paid_by = np.where(self._paid_by == NEVER, -1, self._paid_by).astype(np.int32)
+        told = ~np.isnan(at.said.value[:, 0])
+        return CascadeResult(
+            rows=self.rows,
+            predictions=_predictions(at.said.value, told, plan.classes),
+            probabilities=None if plan.classes is None else at.said.value,
+            **account_of(plan, paid_by, at.place.steps),
+            finished=at.done & told,
+            stopped_early=at.early,
+            fell_back=at.lost,
+            trees_finished=np.where(at.spoken >= 0, self._stages.n_trees(at.spoken), 0),
+            rounds=self.rounds,
+            requests=self.requests,
+            stage=at.spoken,
+            capped=at.capped,
+        )
+
+    def _guessed(self, rows: Rows) -> Progress:
+        """Where nothing was said, what the first stage's nodes say that the rows came to, if nodes say anything."""
+        at = self._at
+        return self._with_answers(rows, 0, spoken=-1) if rows.size and self._stages.guesses else at
+
+    def _with_answers(self, rows: Rows, s: int, spoken: int) -> Progress:
+        at = self._at
+        output = self._stages.output(s, _of(at.place, rows), self._cells[rows])
+        value, spread, answered = at.said.value.copy(), at.said.spread.copy(), at.spoken.copy()
+        value[rows], spread[rows], answered[rows] = output.value, output.spread, spoken
+        return replace(at, said=StageOutput(value, spread), spoken=answered)
+
+    def _look_ahead(self, rows: Rows) -> Flags:
+        """(1), stage after stage, until all rows wait or are done."""
+        wanted = np.zeros((len(self.rows), len(self._purchases.names)), dtype=bool)
+        moving = rows[~self._at.done[rows]]
+        while moving.size:
+            going, stage = [], self._at.stage[moving]  # as it is now: who goes on is looked at in the next turn
+            for s in np.unique(stage).tolist():
+                at_stage = moving[stage == s]
+                asks, speaks = self._advance(s, at_stage, wanted)
+                wanted[at_stage[~asks]] = False
+                going.append(self._speak(s, at_stage[speaks]))
+            moving = np.concatenate(going)
+        self._done = self._at.done.copy()
+        return wanted[rows]
+
+    def _advance(self, s: int, rows: Rows, wanted: Flags) -> tuple[Flags, Flags]:
+        """Rows at stage s as far as they come: which of them ask for what, written into `wanted`, and which let it speak."""
+        at, units = self._at, self._purchases.item_units
+        paid = self._paid_by[rows] != NEVER
+        over = self._beyond(s, rows, paid @ units)
+        self._stages.advance(s, rows[~over], at.place, self._cells, self._status)
+        needed, status = self._stages.needs(s, rows, at.place), self._status[rows]
+        waits, lost = needed & (status == UNKNOWN), (needed & (status == LOST)).any(axis=1)
+        if self._cap is not None:
+            owed = ((waits @ self._purchases.needs) & ~paid) @ units
+            over |= paid @ units + owed + at.place.steps[rows] > self._cap
+        lost &= ~over
+        silent = lost & (s == 0) & self._stages.guesses  # its nodes answer, so what can be had is still worth having
+        stops = over | (lost & ~silent)
+        done, capped, gone = at.done.copy(), at.capped.copy(), at.lost.copy()
+        done[rows[stops]], capped[rows[over]], gone[rows[lost]] = True, True, True
+        self._at = replace(at, done=done, capped=capped, lost=gone)
+        wanted[rows] = waits
+        asks = waits.any(axis=1) & ~stops
+        return asks, ~asks & ~stops
+
+    def _beyond(self, s: int, rows: Rows, paid: Rows) -> Flags:
+        """Rows for which passing the splits that can be passed would already cost more than the cap."""
+        place = self._at.place
+        if self._cap is None or not place.node.shape[1]:
+            return np.zeros(rows.size, dtype=bool)
+        trial = _of(place, rows)
+        self._stages.advance(s, np.arange(rows.size), trial, self._cells[rows], self._status[rows])
+        return paid + trial.steps > self._cap
+
+    def _speak(self, s: int, rows: Rows) -> Rows:
+        """Have stage s speak of the rows; those that go on."""
+        if not rows.size:
+            return rows
+        before = StageOutput(self._at.said.value[rows], self._at.said.spread[rows]) if s else None
+        at = self._with_answers(rows, s, s)
+        visit = Visit(s, np.arange(rows.size), at.level[rows], before)
+        after = self._policy.step(visit, StageOutput(at.said.value[rows], at.said.spread[rows]))
+        going = rows[after.rows]  # a row that answered without a feature stops at the next stage, which needs it too
+        levels, stage, done, early = at.level.copy(), at.stage.copy(), at.done.copy(), at.early.copy()
+        done[rows] = True
+        early[rows] = (s < len(self._policy.go)) & ~at.lost[rows]
+        done[going] = early[going] = False
+        levels[going], stage[going] = after.level, s + 1
+        self._at = replace(at, stage=stage, level=levels, done=done, early=early)
+        return going
+
+
+def _of(place: Place, rows: Rows) -> Place:
+    return Place(place.node[rows], place.steps[rows])
+
+
+def _predictions(value: NDArray[np.float64], told: Flags, classes: NDArray[Any] | None) -> NDArray[Any]:
+    """Labels, None where nothing was said; or numbers."""
+    if classes is None:
+        return value[:, 0]
+    labels: NDArray[Any] = classes.take(np.argmax(np.where(told[:, None], value, 0.0), axis=1), axis=0)
+    if not told.all():
+        labels = labels.astype(object)
+        labels[~told] = None
+    return labels

@@ -1,0 +1,69 @@
+"""Rows on their way down the trees of a forest.
+
+Every round they go down all trees as far as the known features lead; rows that are decided stop, and the others say what they
+wait for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from prunemodels.on_demand.answers import Cells
+from prunemodels.on_demand.options import Options
+from prunemodels.on_demand.orders import Orders
+from prunemodels.on_demand.plan import Plan
+from prunemodels.on_demand.request import Acquire
+from prunemodels.on_demand.result import OnDemandResult
+from prunemodels.on_demand.steps import _advance, _ask_for_all
+from prunemodels.on_demand.stopping import _ask_for_one
+from prunemodels.on_demand.tally import Standing, result_of
+from prunemodels.on_demand.walk import NEVER, Walk
+
+
+class ForestWalk(Walk):
+    """A `Walk` for a forest.
+
+    Parameters
+    ----------
+    plan, options
+        trees and prices, and when to stop.
+    acquire, rows, known
+        see `Walk`.
+    """
+
+    def __init__(self, plan: Plan, options: Options, acquire: Acquire, rows: pd.Index[Any], known: Cells) -> None:
+        super().__init__(plan, Orders(plan.needs), acquire, options.max_rows, rows, known)
+        n = len(rows)
+        self._plan, self._options = plan, options
+        self._node = np.tile(plan.ensemble.roots.astype(np.int32), (n, 1))
+        self._steps = np.zeros(n, dtype=np.int64)
+        self._early = np.zeros(n, dtype=bool)
+
+    def result(self) -> OnDemandResult:
+        """What is known now; of a walk that was broken off, what was bought, and for open trees the guess of the node reached."""
+        self._settle()
+        paid_by = np.where(self._paid_by == NEVER, -1, self._paid_by)
+        standing = Standing(self._node, self._status, paid_by, self._steps, self._done, self._early)
+        return result_of(self._plan, self.rows, standing, self.rounds, self.requests)
+
+    def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Walk the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
+        plan, options, ensemble = self._plan, self._options, self._plan.ensemble
+        trees = (ensemble.left, ensemble.right, plan.column, ensemble.threshold, ensemble.missing_left)
+        _advance(rows, self._node, trees, self._cells, self._status, plan.step_units, self._steps)
+        wanted = np.zeros((rows.size, len(plan.names)), dtype=bool)
+        done, early = np.zeros(rows.size, dtype=bool), np.zeros(rows.size, dtype=bool)
+        if options.stops:
+            ends = plan.extremes
+            stopping = (ensemble.value, ends.low, ends.high, ends.slack, ends.deepest, options.tolerance, options.place)
+            prices = (plan.needs, plan.item_units.astype(np.float64), self._paid_by != NEVER)
+            _ask_for_one(rows, self._node, trees, self._cells, self._status, *stopping, *prices, wanted, done, early)
+        else:
+            _ask_for_all(rows, self._node, trees, self._status, wanted, done)
+        self._early[rows] = early
+        self._done[rows] = done
+        return wanted

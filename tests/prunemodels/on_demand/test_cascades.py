@@ -1,0 +1,337 @@
+"""Cascades on demand: the classes and costs of full data, whatever is capped, lost or broken off."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import prunemodels as pm
+from prunemodels.exits.cascade import Cascade, keep_columns
+from prunemodels.exits.policy import ExitPolicy, decide
+from prunemodels.exits.set_stages import Constant, SetStages
+from prunemodels.exits.stages import StageOutput
+from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.on_demand import UNAVAILABLE, AcquisitionFailedError, InterruptedAcquisitionError, OnDemandPredictor, from_table
+from tests.prunemodels.cascades import ITEMS, KINDS, Kind, case, middle
+from tests.prunemodels.on_demand.cases import random_case
+from tests.prunemodels.on_demand.reference import Spy
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@dataclass(frozen=True)
+class Unsure:
+    """A doubt that looks at all that a stage says, and at what the stage before said."""
+
+    def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> np.ndarray:
+        change = 0.0 if before is None else np.abs(now.value[:, 0] - before.value[:, 0])
+        return now.spread + change - now.value.max(axis=1)
+
+
+@dataclass(frozen=True)
+class Random:
+    """A cascade over random trees with random prices and a random policy, and rows."""
+
+    cascade: Cascade
+    X: np.ndarray
+
+
+def random_cascade(seed: int) -> Random:
+    """Splits join at random stages, after their parents; thresholds lie among the doubts that occur."""
+    rng = np.random.default_rng(seed)
+    given_trees = random_case(seed, regression=seed % 4 == 0)
+    trees, n_stages = given_trees.trees, int(rng.integers(1, 5))
+    first = np.where(trees.is_split, rng.integers(0, n_stages + 1, trees.n_nodes), n_stages).astype(np.int32)
+    for h in range(trees.n_nodes):  # parents stand before their children
+        if trees.parent[h] >= 0:
+            first[h] = max(first[h], first[trees.parent[h]])
+    joins = np.zeros(trees.n_trees, dtype=np.int32)
+    stages = TreeStages(trees, given_trees.costs, tuple(given_trees.evaluation), first, joins, n_stages)
+    doubts = np.sort(np.concatenate([Unsure()(s, stages.output(s, given_trees.X), None) for s in range(n_stages)]))
+    theta = np.sort(rng.choice(doubts, (n_stages - 1, 4)), axis=1)
+    steps = np.minimum.accumulate(np.sort(rng.integers(0, 6, n_stages - 1))[::-1]) if n_stages > 1 else np.zeros(0, int)
+    go = np.arange(5)[None, :] >= 5 - steps[:, None]
+    return Random(by_hand(stages, ExitPolicy(Unsure(), theta, go[:, :5])), given_trees.X)
+
+
+def by_hand(stages: Any, policy: ExitPolicy) -> Cascade:
+    """A cascade of stages and a policy that nothing was learned for."""
+    cascade = (pm.CascadeClassifier if stages.classes is not None else pm.CascadeRegressor)(stages)
+    keep_columns(cascade, stages)
+    cascade.stages_, cascade.policy_, cascade.exit_path_ = stages, policy, None  # type: ignore[assignment]
+    return cascade
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_the_cascade_on_full_data(kind: Kind) -> None:
+    """For every kind of stages: the same predictions, stages and costs row by row, and what is paid once for all."""
+    known = case(kind)
+    for cascade in (known.cascade, known.path.at_row(middle(kind))):
+        predictor = OnDemandPredictor(cascade, acquire=from_table(known.X))
+        result = predictor.run(known.X.index)
+        assert np.array_equal(result.predictions, cascade.predict(known.X))
+        assert np.array_equal(result.stage, cascade.stop_stages(known.X))
+        np.testing.assert_allclose(result.cost, cascade.prediction_cost(known.X), rtol=1e-12, atol=1e-12)
+        assert result.mean_cost == pytest.approx(pm.evaluate(cascade, known.X, known.y).cost - _unused(cascade, result))
+        assert result.finished.all()
+        if result.probabilities is not None:
+            np.testing.assert_allclose(result.probabilities, cascade.predict_proba(known.X), rtol=1e-12)
+            assert np.array_equal(predictor.classes_, cascade.classes_)
+    assert np.unique(result.stage).size > 1
+
+
+def _unused(cascade: Cascade, result: Any) -> float:
+    """Items paid once that the stages up to the last need, and that no row came to."""
+    return float(cascade.stages_.once[cascade.policy_.last_stage]) - float(result.once_cost)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_random_trees_prices_and_policies(seed: int) -> None:
+    """Stages, answers and costs are those of full data, each feature asked for once, and each item paid once."""
+    made = random_cascade(seed)
+    decision = decide(made.cascade.policy_, made.cascade.stages_, made.X)
+    costs = made.cascade.stages_.costs(made.X)[decision.stage, np.arange(len(made.X))]
+    spy = Spy(made.X)
+    result = OnDemandPredictor(made.cascade, acquire=spy).run(len(made.X))
+    assert np.array_equal(result.stage, decision.stage)
+    assert np.array_equal(_said(result), decision.value)
+    np.testing.assert_allclose(result.cost, costs, rtol=1e-9, atol=1e-12)
+    assert len(spy.asked()) == len(set(spy.asked()))
+    paid = [(i, m) for i, m in spy.paid() if m not in result.once]
+    assert len(paid) == len(set(paid))
+
+
+def _said(result: Any) -> np.ndarray:
+    """Probabilities, or numbers as a column."""
+    return result.predictions[:, None] if result.probabilities is None else result.probabilities
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS, cap=st.integers(0, 60))
+def test_a_cap_is_never_exceeded(seed: int, cap: int) -> None:
+    """No row pays more than the cap; who needs no more is served as without it, who does has the answer of an earlier stage."""
+    made = random_cascade(seed)
+    free = OnDemandPredictor(made.cascade, acquire=Spy(made.X)).run(len(made.X))
+    most = max(free.exact_cost) * cap / 60
+    result = OnDemandPredictor(made.cascade, acquire=Spy(made.X), max_cost=most).run(len(made.X))
+    assert all(c <= most for c in result.exact_cost)
+    within = np.array([c <= most for c in free.exact_cost])
+    assert np.array_equal(result.capped, ~within)
+    assert np.array_equal(result.predictions[within], free.predictions[within])
+    assert np.array_equal(result.units[within], free.units[within])
+    assert (result.stage[~within] < free.stage[~within]).all()
+    _check_answers(made, result)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS, lost=st.floats(0, 0.6))
+def test_what_cannot_be_had_stops_a_row_at_the_last_stage_that_could_speak(seed: int, lost: float) -> None:
+    """With cells lost a row gets as far as it can, is flagged if that is less, and never pays more than with all of them."""
+    made, rng = random_cascade(seed), np.random.default_rng(seed)
+    free = OnDemandPredictor(made.cascade, acquire=Spy(made.X)).run(len(made.X))
+    result = OnDemandPredictor(made.cascade, acquire=Spy(made.X, rng.random(made.X.shape) >= lost)).run(len(made.X))
+    assert result.finished.all()
+    assert np.array_equal(result.stage < free.stage, result.fell_back & (free.stage > 0))
+    assert (result.stage <= free.stage).all()
+    assert all(a <= b for a, b in zip(result.exact_cost, free.exact_cost, strict=True))
+    whole = ~result.fell_back
+    assert np.array_equal(result.units[whole], free.units[whole])
+    _check_answers(made, result, ~result.fell_back | (result.stage > 0))
+
+
+def _check_answers(made: Random, result: Any, rows: Any = True) -> None:
+    """The answers are those of the stages that the result names, on full data."""
+    said = _said(result)
+    for s in np.unique(result.stage[result.stage >= 0]):
+        of_stage = np.flatnonzero((result.stage == s) & rows)
+        assert np.array_equal(said[of_stage], made.cascade.stages_.output(int(s), made.X).value[of_stage])
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS, broken=st.integers(1, 4))
+def test_a_broken_walk_ends_like_an_unbroken_one(seed: int, broken: int) -> None:
+    """However often it fails, and pickled in between, the walk ends with the same result, and asks for nothing twice."""
+    made, rng = random_cascade(seed), np.random.default_rng(seed)
+    expected = OnDemandPredictor(made.cascade, acquire=Spy(made.X)).run(len(made.X))
+    spy = Spy(made.X, fails=frozenset(rng.integers(0, 6, broken).tolist()))
+    walk = OnDemandPredictor(made.cascade, acquire=spy).start(len(made.X))
+    while not walk.finished:
+        try:
+            walk.run()
+        except AcquisitionFailedError as error:
+            walk = pickle.loads(pickle.dumps(error.walk))
+            walk.acquire = spy
+    result = walk.result()
+    assert len(spy.asked()) == len(set(spy.asked()))
+    assert np.array_equal(result.units, expected.units)
+    assert np.array_equal(result.stage, expected.stage)
+    assert np.array_equal(result.predictions, expected.predictions)
+
+
+def test_a_stage_is_one_request() -> None:
+    """Models on sets ask once a stage, for the items that are new and the rows that come to it; bundles come whole."""
+    known, asked = case("sets"), []
+    cascade = known.path.at_row(0)
+    table = from_table(known.X)
+    stage = cascade.stop_stages(known.X)
+    result = OnDemandPredictor(cascade, acquire=lambda request: asked.append(request) or table(request)).run(known.X.index)
+    assert [request.items for request in asked[:2]] == [("blood", "b"), ("c", "d")]
+    assert [request.features for request in asked[:2]] == [("a", "b"), ("c", "d")]
+    for s, request in enumerate(asked):
+        assert np.array_equal(request.positions, np.flatnonzero(stage > s))
+    assert result.rounds == result.requests == len(asked) == stage.max()
+
+
+def test_values_that_are_known_cost_nothing() -> None:
+    """What is given up front is neither asked for nor paid, and the predictions stay the same."""
+    known = case("sets")
+    result = OnDemandPredictor(known.cascade, acquire=from_table(known.X)).run(known.X.index, known=known.X[["b", "c"]])
+    assert np.array_equal(result.predictions, known.cascade.predict(known.X))
+    assert not any("blood" in items for items in result.bought)
+
+
+def test_asynchronous_requests_and_small_ones_bring_the_same() -> None:
+    """Awaited together, or in requests of few rows, the result is that of asking one after the other."""
+    known = case("prunings")
+    table = from_table(known.X)
+
+    async def later(request: Any) -> Any:
+        await asyncio.sleep(0)
+        return table(request)
+
+    plain = OnDemandPredictor(known.cascade, acquire=table).run(known.X.index)
+    together = asyncio.run(OnDemandPredictor(known.cascade, acquire=later).run_async(known.X.index))
+    small = OnDemandPredictor(known.cascade, acquire=table, max_rows=7).run(known.X.index)
+    for other in (together, small):
+        assert np.array_equal(other.predictions, plain.predictions)
+        assert np.array_equal(other.units, plain.units)
+        assert other.bought == plain.bought
+    assert small.requests > plain.requests
+
+
+def test_an_item_brings_all_that_it_pays_for() -> None:
+    """Where two stages' features share an item, the first request brings both, and the second stage asks for nothing."""
+    spy = Spy(np.array([[1.0, 0.0]]))
+    result = OnDemandPredictor(two_sets(pm.CostItems.grouped(["g", "g"], {"g": 4})), acquire=spy).run(1)
+    assert [(request.items, request.features) for request in spy.requests] == [(("g",), ("x0", "x1"))]
+    assert (result.stage[0], result.exact_cost[0], result.rounds) == (1, 4, 1)
+
+
+def two_sets(items: pm.CostItems | None = None) -> Cascade:
+    """By hand: stage 0 reads x0 (price 2), stage 1 x1 as well (3), stage 2 is a constant; rows go on to the end."""
+
+    @dataclass(frozen=True)
+    class First:
+        classes_ = np.array(["no", "yes"])
+
+        def predict_proba(self, X: np.ndarray) -> np.ndarray:
+            return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+    last = Constant(np.array([0.5, 0.5]))
+    features = (np.array([0]), np.array([0, 1]), np.zeros(0, dtype=np.int64))
+    prices = pm.CostItems.plain([2, 3]) if items is None else items
+    stages = SetStages((First(), First(), last), features, prices, np.array(["no", "yes"]))
+    return by_hand(stages, ExitPolicy(Unsure(), np.full((2, 1), -np.inf), np.array([[False, True], [False, False]])))
+
+
+def test_a_row_without_any_answer_says_so() -> None:
+    """Where the first model's feature cannot be had the result says None for a label, and predict refuses, naming the row."""
+    answer = {"p": UNAVAILABLE, "q": 1.0}
+    predictor = OnDemandPredictor(
+        two_sets(), acquire=lambda request: {f: [answer[i] for i in request.rows] for f in request.features}
+    )
+    result = predictor.run(["p", "q"])
+    assert result.predictions.tolist() == [None, "yes"]
+    assert result.stage.tolist() == [-1, 1]
+    assert result.finished.tolist() == [False, True]
+    assert result.exact_cost == (0, 5)
+    assert np.isnan(result.probabilities[0]).all()
+    with pytest.raises(pm.InvalidInputError, match=r"row 'p' has no prediction \(1 of 2 rows\).*first stage that reads nothing"):
+        predictor.predict(["p", "q"])
+
+
+def test_a_cap_by_hand() -> None:
+    """Stage 1 would make 5 of 4: the row stops with stage 0's answer, has paid 2, and was not asked for more."""
+    spy = Spy(np.array([[1.0, 0.0]]))
+    result = OnDemandPredictor(two_sets(), acquire=spy, max_cost=Fraction(4)).run(1)
+    assert (result.predictions[0], result.stage[0], result.capped[0], result.exact_cost[0]) == ("yes", 0, True, 2)
+    assert spy.asked() == [(0, 0)]
+    assert result.to_frame().loc[0, ["stage", "capped"]].tolist() == [0, True]
+    assert "1 capped" in repr(result)
+
+
+def test_ctrl_c_carries_the_walk() -> None:
+    """An interruption while `acquire` works keeps what was bought, and the walk goes on to the same result."""
+    known = case("sets")
+    table, calls = from_table(known.X), []
+
+    def acquire(request: Any) -> Any:
+        calls.append(request.number)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return table(request)
+
+    predictor = OnDemandPredictor(known.cascade, acquire=acquire)
+    with pytest.raises(InterruptedAcquisitionError) as caught:
+        predictor.run(known.X.index)
+    broken = caught.value.walk.result()
+    assert broken.requests == 2
+    assert (broken.units > 0).any()
+    assert np.array_equal(caught.value.walk.run().predictions, known.cascade.predict(known.X))
+    assert calls == [0, 1, 1, *range(2, max(calls) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"costs": 7}, r"costs: 'a' needs 'a' at 7, the cascade was made with nothing paid; leave costs out"),
+        ({"evaluation_cost": 1}, r"evaluation_cost is 1 for 'a', the cascade was made with 0\.01; leave it out"),
+        ({"early_stopping": True}, "early_stopping is for forests; the policy of a CascadeClassifier"),
+        ({"tolerance": 0.1}, "tolerance is for forests"),
+        ({"order": [0, 1]}, "order is for forests"),
+        ({"max_rows": 0}, "max_rows is 0"),
+        ({"max_cost": -1}, "max_cost is -1, negative"),
+        ({"acquire": None}, "acquire is NoneType, not callable"),
+    ],
+)
+def test_what_contradicts_a_cascade_is_refused(options: dict[str, Any], message: str) -> None:
+    """Prices other than its own, and choices that its policy has made, are refused by name."""
+    with pytest.raises(pm.InvalidInputError, match=message):
+        OnDemandPredictor(case("prunings").cascade, **{"acquire": from_table(case("prunings").X), **options})
+
+
+def test_its_own_prices_are_accepted() -> None:
+    """To give the prices that the cascade was made with is no contradiction."""
+    known = case("prunings")
+    result = OnDemandPredictor(known.cascade, ITEMS, from_table(known.X), evaluation_cost=0.01).run(known.X.index)
+    assert np.array_equal(result.predictions, known.cascade.predict(known.X))
+
+
+def test_forests_need_prices_and_have_no_cap() -> None:
+    """Without prices a forest is refused, and so is a cap, which only a cascade can keep."""
+    trees = random_case(1).trees
+    with pytest.raises(pm.InvalidInputError, match="costs is None, and a forest does not know its prices"):
+        OnDemandPredictor(trees, acquire=print)
+    with pytest.raises(pm.InvalidInputError, match="max_cost is for cascades"):
+        OnDemandPredictor(trees, 1, print, max_cost=3)
+
+
+def test_stages_that_do_not_say_what_they_read_are_refused() -> None:
+    """Stages of another class cannot be bought for; the message names the class."""
+
+    class Other:
+        classes = None
+
+    cascade = by_hand(two_sets().stages_, two_sets().policy_)
+    cascade.stages_ = Other()  # type: ignore[assignment]
+    with pytest.raises(pm.InvalidInputError, match="the stages are Other, which do not say what they read"):
+        OnDemandPredictor(cascade, acquire=print)
