@@ -81,4 +81,5 @@ def _summary_of(some: pd.DataFrame, data: str, budgets: Sequence[float], ours: S
         d = paired(here[a].tolist(), here[b].tolist())
         low, high = (100 * (d.mean + s * d.half_width) / scale for s in (-1, 1))
         pair = f"{a} | {shown(here[a].mean(), scale)} | {b} | {shown(here[b].mean(), scale)}"
-        yield f"| {data} | {budget:g} | {pair} | {100 * d.mean / scale:+.2f} | {low:+.2f} to {high:+.2f} |"
+        interval = "one split" if len(here) < 2 else f"{low:+.2f} to {high:+.2f}"
+        yield f"| {data} | {budget:g} | {pair} | {100 * d.mean / scale:+.2f} | {interval} |"
