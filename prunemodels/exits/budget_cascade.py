@@ -20,22 +20,21 @@ from prunemodels.column_prices import column_prices
 from prunemodels.costs import Costs
 from prunemodels.estimators.samples import Sample, other_sample, training_sample
 from prunemodels.evaluation.choosing import Rule
-from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal, chosen
+from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal
 from prunemodels.exits.elimination import ItemSet, Part, eliminate
-from prunemodels.exits.exit_path import LEVELS, Doubts, learn_exit_path
+from prunemodels.exits.exit_path import LEVELS, Doubts
 from prunemodels.exits.fitting import (
+    Division,
     StagePlan,
     check_both,
     check_kinds,
     classes_of,
-    cross_fitted_table,
     divisions,
     fit_stage,
-    fit_stages,
     is_unfitted,
+    judged_stages,
     without_weight_zero,
 )
-from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.set_log import SetLog, fingerprint
 
 SEARCHED_ROWS = 10_000
@@ -122,22 +121,16 @@ class _BudgetCascade(Cascade):
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         check_kinds([StagePlan(self._model(), np.arange(1))], is_classifier(self))
+        held_out: Sample | Sequence[Division]
         if X_valid is not None:
-            valid = without_weight_zero(other_sample(self, X_valid, y_valid, sample_weight_valid, "valid"))
-            plans = self._plans([(sample, valid)], items, classes, rng)
-            stages = fit_stages(plans, sample, items, classes, self._seed, self.n_jobs)
-            table = exit_table(stages, valid.X)
+            held_out = without_weight_zero(other_sample(self, X_valid, y_valid, sample_weight_valid, "valid"))
+            parts = [(sample, held_out)]
         else:
-            parts = divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
-            plans = self._plans([(sample.take(a), sample.take(b)) for a, b in parts], items, classes, rng)
-            table, valid, fitted = cross_fitted_table(plans, sample, parts, items, classes, self._seed, self.n_jobs)
-            single = len(fitted) == 1 and not self.refit
-            stages = fitted[0] if single else fit_stages(plans, sample, items, classes, self._seed, self.n_jobs)
-        if classes is not None:
-            self.classes_ = classes
-        options: dict[str, Any] = {"doubt": self.doubt, "n_levels": self.n_levels, "random_state": rng}
-        path = learn_exit_path(stages, table, valid.y, sample_weight=valid.weight, **options)
-        return self._keep(path, chosen(path, self.budget, self.lam, self.choose), stages)
+            held_out = divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
+            parts = [(sample.take(a), sample.take(b)) for a, b in held_out]
+        plans = self._plans(parts, items, classes, rng)
+        judged = judged_stages(plans, sample, held_out, items, classes, self._seed, refit=self.refit, n_jobs=self.n_jobs)
+        return self._choose(*judged, rng, classes)
 
     def _estimators(self) -> list[Any]:
         return [self._model()] if is_unfitted(self._model()) else []

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulations.cost_items import Price, exact
 from formulations.errors import InvalidInputError
-from prunemodels.estimators.samples import rows_to_predict
+from prunemodels.estimators.samples import Sample, rows_to_predict
 from prunemodels.evaluation.choosing import Rule, check_rule
-from prunemodels.exits.exit_path import Choice, ExitPath
+from prunemodels.exits.exit_path import Choice, ExitPath, learn_exit_path
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
 from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.stages import Stages
+from prunemodels.exits.stages import Stages, StageTable
 from prunemodels.exits.tree_stages import TreeStages
 
 
@@ -52,6 +52,16 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         self.cost_ = choice.cost
         self.held_out_cost_, self.held_out_error_ = choice.held_out_cost, choice.held_out_error
         return self
+
+    def _choose(
+        self, stages: Stages, table: StageTable, rows: Sample, rng: np.random.RandomState, classes: NDArray[Any] | None
+    ) -> Self:
+        """Learn all policies from what the stages say of some labelled rows, and keep one."""
+        if classes is not None:
+            self.classes_ = classes
+        options: dict[str, Any] = {"doubt": self.doubt, "n_levels": self.n_levels, "random_state": rng}
+        path = learn_exit_path(stages, table, rows.y, sample_weight=rows.weight, **options)
+        return self._keep(path, chosen(path, self.budget, self.lam, self.choose), stages)
 
     def at_cost(self, budget: Price) -> Self:
         """The same stages with the policy of least error within another budget; nothing is fitted again."""

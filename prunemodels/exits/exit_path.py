@@ -34,7 +34,6 @@ Doubts = Literal["auto", "margin", "learned"]
 LEVELS = 32
 """Levels of doubt at a stage."""
 
-
 SECONDS_FOR_A_BUDGET = 10.0
 """Time for the integer program of a budget; the best policy found by then is taken."""
 
@@ -147,9 +146,9 @@ class ExitPath:
         limit = exact(budget, "budget")
         found = best_closure_within(self.closures.problem, limit, self.closures, time_limit=SECONDS_FOR_A_BUDGET)
         cost, error = self.single_cost, self.single_error
-        within = np.flatnonzero(cost <= float(budget))
-        if within.size and error[within].min() < self.held_out_at(found.cost)[1]:
-            s = int(within[error[within].argmin()])
+        affordable = np.flatnonzero(cost <= float(budget))
+        if affordable.size and error[affordable].min() < self.held_out_at(found.cost)[1]:
+            s = int(affordable[error[affordable].argmin()])
             go = np.arange(self.stages.n_stages - 1)[:, None] < s
             go = go & (np.arange(self.learned.theta.shape[1] + 1) > 0)
             policy, seen = ExitPolicy(self.learned.doubt, self.learned.theta, go), (float(cost[s]), float(error[s]))

@@ -187,6 +187,34 @@ def cross_fitted_table(
     return joined_table(tables), sample.take(order), fitted
 
 
+def judged_stages(
+    plans: Sequence[StagePlan],
+    sample: Sample,
+    held_out: Sample | Sequence[Division],
+    items: CostItems,
+    classes: NDArray[Any] | None,
+    seed: int,
+    *,
+    refit: bool,
+    n_jobs: int | None = None,
+) -> tuple[SetStages, StageTable, Sample]:
+    """The stages to predict with; what such stages say of rows that they have not seen; these rows, in the table's order.
+
+    Parameters
+    ----------
+    held_out
+        examples that are none of the sample's, or how the sample is divided.
+    refit
+        whether stages that a single division has fitted are fitted once more on the whole sample; after several they always are.
+    """
+    if isinstance(held_out, Sample):
+        stages = fit_stages(plans, sample, items, classes, seed, n_jobs)
+        return stages, exit_table(stages, held_out.X), held_out
+    table, valid, fitted = cross_fitted_table(plans, sample, held_out, items, classes, seed, n_jobs)
+    single = len(fitted) == 1 and not refit
+    return fitted[0] if single else fit_stages(plans, sample, items, classes, seed, n_jobs), table, valid
+
+
 def without_weight_zero(sample: Sample) -> Sample:
     """The examples of positive weight; equal weights are none."""
     sample = sample.of_weight()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,17 +17,17 @@ from prunemodels.column_prices import column_prices
 from prunemodels.costs import Costs
 from prunemodels.estimators.samples import Sample, other_sample, training_sample
 from prunemodels.evaluation.choosing import Rule
-from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal, chosen, keep_columns
-from prunemodels.exits.exit_path import LEVELS, Doubts, learn_exit_path
+from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal, keep_columns
+from prunemodels.exits.exit_path import LEVELS, Doubts
 from prunemodels.exits.fitting import (
+    Division,
     StagePlan,
     check_both,
     check_kinds,
     classes_of,
-    cross_fitted_table,
     divisions,
-    fit_stages,
     is_unfitted,
+    judged_stages,
     without_weight_zero,
 )
 from prunemodels.exits.inputs import exit_table
@@ -36,8 +36,6 @@ from prunemodels.exits.stages import Stages
 
 class _Cascade(Cascade):
     """See `CascadeClassifier`."""
-
-    _doubt: ClassVar[Doubts] = "auto"
 
     def __init__(
         self,
@@ -110,30 +108,17 @@ class _Cascade(Cascade):
         plans = read_stages(self.stages, items, self.n_features_in_, names)
         check_kinds(plans, is_classifier(self))
         seed = int(rng.randint(np.iinfo(np.int32).max))
+        held_out: Sample | Sequence[Division]
         if X_valid is not None:
-            valid = without_weight_zero(other_sample(self, X_valid, y_valid, sample_weight_valid, "valid"))
-            stages = fit_stages(plans, sample, items, classes, seed, self.n_jobs)
-            table = exit_table(stages, valid.X)
+            held_out = without_weight_zero(other_sample(self, X_valid, y_valid, sample_weight_valid, "valid"))
         else:
-            parts = divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
-            table, valid, fitted = cross_fitted_table(plans, sample, parts, items, classes, seed, self.n_jobs)
-            single = len(fitted) == 1 and not self.refit
-            stages = fitted[0] if single else fit_stages(plans, sample, items, classes, seed, self.n_jobs)
-        return self._choose(stages, table, valid, rng, classes)
+            held_out = divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
+        judged = judged_stages(plans, sample, held_out, items, classes, seed, refit=self.refit, n_jobs=self.n_jobs)
+        return self._choose(*judged, rng, classes)
 
     def _estimators(self) -> list[Any]:
         stages = self.stages if isinstance(self.stages, (list, tuple)) else []
         return [e for stage in stages if isinstance(stage, tuple) for e in stage[:1] if is_unfitted(e)]
-
-    def _choose(
-        self, stages: Stages, table: Any, valid: Sample, rng: np.random.RandomState, classes: NDArray[Any] | None
-    ) -> Self:
-        """Learn all policies, and keep one."""
-        if classes is not None:
-            self.classes_ = classes
-        options: dict[str, Any] = {"doubt": self.doubt, "n_levels": self.n_levels, "random_state": rng}
-        path = learn_exit_path(stages, table, valid.y, sample_weight=valid.weight, **options)
-        return self._keep(path, chosen(path, self.budget, self.lam, self.choose), stages)
 
     def _learn(self, stages: Stages, X: Any, y: Any, sample_weight: ArrayLike | None, rng: np.random.RandomState) -> Self:
         """The policy alone, for stages that are fitted already."""
