@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.parametric_closure import ClosurePath, ParametricClosure
-from prunemodels.exits.doubt import Doubt, DoubtName, learn_doubt
+from prunemodels.exits.doubt import Doubt
 from prunemodels.exits.levels import levels, prices_of_cost, thresholds
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stages import StageTable
@@ -62,31 +62,6 @@ class LearnedExits:
         return ExitPolicy(self.doubt, self.theta, go)
 
 
-def learn_exits(
-    table: StageTable,
-    truth: NDArray[Any],
-    weights: Floats,
-    *,
-    doubt: DoubtName,
-    n_levels: int,
-    rng: np.random.RandomState,
-) -> LearnedExits:
-    """Learn doubts and levels, and solve (1) for every lam.
-
-    Parameters
-    ----------
-    table
-        stages on rows that none of them was trained on.
-    truth
-        shape (N,): class numbers, or targets.
-    weights
-        shape (N,), > 0.
-    n_levels
-        J.
-    """
-    return solve_exits(table, truth, weights, *learn_doubt(doubt, table, weights, rng), n_levels=n_levels)
-
-
 def solve_exits(
     table: StageTable,
     truth: NDArray[Any],
@@ -101,6 +76,14 @@ def solve_exits(
 
     Parameters
     ----------
+    table
+        stages on rows that none of them was trained on.
+    truth
+        shape (N,): class numbers, or targets.
+    weights
+        shape (N,), > 0.
+    n_levels
+        J - 1: the first level is everyone's.
     said
         shape (S - 1, N): the doubts of the rows, none of them learned from the row's own answers.
     """

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.ensemble import Task
+from prunemodels.exits.doubt import DoubtName, learn_doubt
+from prunemodels.exits.learning import LearnedExits, solve_exits
 from prunemodels.exits.stages import StageOutput, StageTable
 
 
@@ -109,3 +111,16 @@ def tally(
         paid += weights[i] * table.cost[s, i]
     last = max([s + 1 for s in range(len(go)) if go[s].any()], default=0)
     return lost / weights.sum(), paid / weights.sum() + float(table.once[last])
+
+
+def learn_exits(
+    table: StageTable,
+    truth: NDArray[Any],
+    weights: NDArray[np.float64],
+    *,
+    doubt: DoubtName,
+    n_levels: int,
+    rng: np.random.RandomState,
+) -> LearnedExits:
+    """Learn doubts, then levels and all policies, from the same rows."""
+    return solve_exits(table, truth, weights, *learn_doubt(doubt, table, weights, rng), n_levels=n_levels)

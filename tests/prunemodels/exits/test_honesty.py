@@ -10,12 +10,11 @@ import pytest
 import prunemodels as pm
 from prunemodels.exits.doubt import learn_doubt
 from prunemodels.exits.exit_path import learn_exit_path
-from prunemodels.exits.learning import learn_exits
 from prunemodels.exits.policy import decide
 from prunemodels.exits.stages import StageTable
 from prunemodels.exits.validation import cross_fit
 from tests.prunemodels.exits.spies import SpyClassifier, SpyRegressor
-from tests.prunemodels.exits.tables import TableStages, random_table, walk
+from tests.prunemodels.exits.tables import TableStages, learn_exits, random_table, walk
 
 N = 90
 ROWS = np.column_stack([np.arange(N, dtype=float), np.random.default_rng(0).normal(size=(N, 2))])

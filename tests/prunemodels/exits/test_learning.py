@@ -13,11 +13,11 @@ from formulations.errors import InvalidInputError
 from proofs_checks import check_closure_path
 from prunemodels.exits import levels as levels_module
 from prunemodels.exits.doubt import learn_doubt
-from prunemodels.exits.learning import LearnedExits, exit_problem, learn_exits
+from prunemodels.exits.learning import LearnedExits, exit_problem
 from prunemodels.exits.policy import decide
 from prunemodels.exits.stages import StageTable
 from solvers.closure_path import closure_path
-from tests.prunemodels.exits.tables import TableStages, margins, monotone_policies, random_table, tally, walk
+from tests.prunemodels.exits.tables import TableStages, learn_exits, margins, monotone_policies, random_table, tally, walk
 
 SEEDS = range(24)
 
