@@ -41,6 +41,7 @@ TRUSTED_IN_CASCADES = (
     "prunemodels.exits.policy.ExitPolicy",
     "prunemodels.exits.set_stages.Constant",
     "prunemodels.exits.set_stages.SetStages",
+    "prunemodels.exits.stacking.Stack",
     "prunemodels.exits.tree_stages.TreeStages",
     "prunemodels.exits.validation.CrossFitted",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",

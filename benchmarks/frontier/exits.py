@@ -16,7 +16,6 @@ import prunemodels as pm
 from benchmarks.frontier.candidate import Candidate, Value, candidate, rounded
 from benchmarks.frontier.problem import Part, Problem
 from benchmarks.frontier.rivals.engines import ENGINES, Setting
-from prunemodels.exits.stages import table_of
 from prunemodels.exits.validation import levels_of, stop_stages
 
 
@@ -83,7 +82,7 @@ def exit_candidates(
     """The policies of a path that validation may choose at the problem's budgets."""
     choices = {(c.cost, c.error): c for c in (path.within(b) for b in problem.budgets if b >= path.cost[-1])}
     start = time.process_time()
-    tables = [table_of(path.stages, _frame(part, columns)) for part in (problem.valid, problem.test)]
+    tables = [path.table(_frame(part, columns)) for part in (problem.valid, problem.test)]
     seconds = (time.process_time() - start) / sum(table.n_rows for table in tables) * 1000
     levels = [levels_of(path.policy(0), table) for table in tables]
     for _, choice in sorted(choices.items(), key=lambda kv: kv[0]):

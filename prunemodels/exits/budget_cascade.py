@@ -58,6 +58,7 @@ class _BudgetCascade(Cascade):
         cv: Any = None,
         validation_fraction: float = 0.3,
         refit: bool = True,
+        stack: bool = True,
         doubt: Doubts = "auto",
         n_levels: int = LEVELS,
         n_jobs: int | None = None,
@@ -74,6 +75,7 @@ class _BudgetCascade(Cascade):
         self.cv = cv
         self.validation_fraction = validation_fraction
         self.refit = refit
+        self.stack = stack
         self.doubt = doubt
         self.n_levels = n_levels
         self.n_jobs = n_jobs
@@ -206,8 +208,8 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
         share of the examples kept apart where there is one division.
     refit
         whether the stages are fitted once more on all examples when sets and policy are known; after folds they always are.
-    doubt, n_levels
-        how stages doubt, and in how many levels, see `learn_exit_path`.
+    stack, doubt, n_levels
+        whether stages weigh what earlier ones said, how they doubt, and in how many levels, see `learn_exit_path`.
     n_jobs
         stages that are fitted at the same time.
     checkpoint

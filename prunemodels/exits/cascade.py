@@ -59,7 +59,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         """Learn all policies from what the stages say of some labelled rows, and keep one."""
         if classes is not None:
             self.classes_ = classes
-        options: dict[str, Any] = {"doubt": self.doubt, "n_levels": self.n_levels, "random_state": rng}
+        options: dict[str, Any] = {"stack": self.stack, "doubt": self.doubt, "n_levels": self.n_levels, "random_state": rng}
         path = learn_exit_path(stages, table, rows.y, sample_weight=rows.weight, **options)
         return self._keep(path, chosen(path, self.budget, self.lam, self.choose), stages)
 

@@ -22,7 +22,7 @@ from formulations.errors import InvalidInputError
 from formulations.problem import check_weights
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
-from prunemodels.exits.inputs import class_numbers, exit_table
+from prunemodels.exits.inputs import class_numbers
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stages import StageTable
 from prunemodels.exits.validation import levels_of, stop_stages
@@ -42,7 +42,7 @@ class ExitPathEvaluation:
     path
         the K policies.
     table
-        what the stages say and cost on the rows.
+        what the stages say, stacked if the path has a stack, and cost on the rows.
     truth
         shape (N,): class numbers, -1 for a label that no stage knows, or targets; None without labels.
     weights
@@ -138,7 +138,7 @@ def evaluate_exit_path(
         for labels, weights and columns that do not fit.
     """
     path, rows = (source.exit_path_, source._rows(X)) if isinstance(source, Cascade) else (source, X)
-    table = exit_table(path.stages, rows)
+    table = path.table(rows)
     truth = None if y is None else class_numbers(path.stages.classes, y, table.n_rows, unknown=-1)
     weights = check_weights(sample_weight, table.n_rows, "sample_weight")
     return ExitPathEvaluation(path, table, truth, weights, levels_of(path.policy(0), table))

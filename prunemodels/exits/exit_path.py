@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -17,9 +16,10 @@ from formulations.parametric_closure import ClosurePath
 from formulations.problem import check_weights
 from prunemodels.evaluation.choosing import Rule, furthest_corner, within
 from prunemodels.exits.doubt import DoubtName, learn_doubt
-from prunemodels.exits.inputs import class_numbers
+from prunemodels.exits.inputs import class_numbers, exit_table
 from prunemodels.exits.learning import LearnedExits, solve_exits
 from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.stacking import learn_stack
 from prunemodels.exits.stages import Stages, StageTable
 from prunemodels.exits.validation import CrossFitted, cross_fit
 from solvers.closure_within_budget import best_closure_within
@@ -108,19 +108,20 @@ class ExitPath:
         """Share of wrong predictions, or mean squared error, on these rows: flattered, see `held_out_error`."""
         return self.closures.error
 
-    @cached_property
-    def _nearest(self) -> NDArray[np.int64]:
-        return np.array([self.cross_fitted.at(lam) for lam in self.lam.tolist()])
-
     @property
     def held_out_cost(self) -> NDArray[np.float64]:
-        """Cost of policies for each row's lam on rows that they were not learned from."""
-        return self.cross_fitted.mean_cost[self._nearest]
+        """`cost`, and what policies of that cost, learned without a fifth of the rows, cost more on that fifth."""
+        return np.asarray(self.cost + self.cross_fitted.surplus(self.cost)[0])
 
     @property
     def held_out_error(self) -> NDArray[np.float64]:
-        """Their error, likewise."""
-        return self.cross_fitted.mean_loss[self._nearest]
+        """`error`, and what policies of that cost, learned without a fifth of the rows, err more on that fifth."""
+        return np.asarray(self.error + self.cross_fitted.surplus(self.cost)[1])
+
+    def table(self, X: Any) -> StageTable:
+        """What the stages say of the rows of X, stacked if they are, and what they cost."""
+        table, stack = exit_table(self.stages, X), self.learned.stack
+        return table if stack is None else stack.table(table)
 
     def policy(self, k: int) -> ExitPolicy:
         """The policy of row k."""
@@ -147,26 +148,26 @@ class ExitPath:
         found = best_closure_within(self.closures.problem, limit, self.closures, time_limit=SECONDS_FOR_A_BUDGET)
         cost, error = self.single_cost, self.single_error
         affordable = np.flatnonzero(cost <= float(budget))
-        if affordable.size and error[affordable].min() < self.held_out_at(found.cost)[1]:
+        if affordable.size and error[affordable].min() < self._held_out(found.cost, found.error)[1]:
             s = int(affordable[error[affordable].argmin()])
             go = np.arange(self.stages.n_stages - 1)[:, None] < s
             go = go & (np.arange(self.learned.theta.shape[1] + 1) > 0)
-            policy, seen = ExitPolicy(self.learned.doubt, self.learned.theta, go), (float(cost[s]), float(error[s]))
+            policy = ExitPolicy(self.learned.doubt, self.learned.theta, go, self.learned.stack)
+            seen = float(cost[s]), float(error[s])
             return Choice(policy, *seen, *seen, None)
         rows = np.flatnonzero([bool((self.closures.kept(k) == found.kept).all()) for k in range(len(self))])
         row = int(rows[0]) if rows.size else None
-        return Choice(self.learned.policy_of(found.kept), found.cost, found.error, *self.held_out_at(found.cost), row)
+        return Choice(self.learned.policy_of(found.kept), found.cost, found.error, *self._held_out(found.cost, found.error), row)
 
     def choice(self, k: int) -> Choice:
         """The policy of row k."""
-        cost = float(self.cost[k])
-        return Choice(self.policy(k), cost, float(self.error[k]), *self.held_out_at(cost), k)
+        cost, error = float(self.cost[k]), float(self.error[k])
+        return Choice(self.policy(k), cost, error, *self._held_out(cost, error), k)
 
-    def held_out_at(self, cost: float) -> tuple[float, float]:
-        """Cost and error, on rows that they were not learned from, of policies that cost so much on their own rows."""
-        order = np.argsort(self.cost, kind="stable")
-        found = (float(np.interp(cost, self.cost[order], of[order])) for of in (self.held_out_cost, self.held_out_error))
-        return next(found), next(found)
+    def _held_out(self, cost: float, error: float) -> tuple[float, float]:
+        """What a policy of such cost and error is expected to cost and err on rows that it was not learned from."""
+        more = self.cross_fitted.surplus(cost)
+        return cost + float(more[0]), error + float(more[1])
 
     def row_at_lam(self, lam: float) -> int:
         """The row that is optimal at lam >= 0."""
@@ -218,6 +219,7 @@ def learn_exit_path(
     y: Any,
     *,
     sample_weight: ArrayLike | None = None,
+    stack: bool = True,
     doubt: Doubts = "auto",
     n_levels: int = LEVELS,
     random_state: int | np.random.RandomState | None = None,
@@ -234,6 +236,9 @@ def learn_exit_path(
         labels of these rows.
     sample_weight
         their weights, in error and cost.
+    stack
+        whether a stage also weighs what earlier stages said, where that lowers the loss, see `prunemodels.exits.stacking`. It
+        costs nothing: a row has paid for them.
     doubt
         ``"margin"``, ``"learned"``, see `prunemodels.exits.doubt`, or ``"auto"``: which of them is better on rows that it was not
         learned from. Regression has only ``"learned"``.
@@ -260,12 +265,15 @@ def learn_exit_path(
         )
     table, truth, weights = table.take(rows), truth[rows], weights[rows]
     rng = check_random_state(random_state)
+    stacked = None
+    if stack:
+        stacked, table = learn_stack(table, truth, weights, rng)
     share = weights / weights.sum()
     single = table.cost @ share + table.once, table.losses(truth) @ share
     seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
     for name in names:
         judge, said = learn_doubt(name, table, weights, np.random.RandomState(seed))
-        learned = solve_exits(table, truth, weights, judge, said, n_levels=n_levels)
+        learned = solve_exits(table, truth, weights, judge, said, n_levels=n_levels, stack=stacked)
         lams = learned.path.lam
         folds = cross_fit(table, truth, weights, lams, said, n_levels=n_levels, rng=np.random.RandomState(seed))
         found.append(ExitPath(stages, learned, folds, *single, len(rows)))

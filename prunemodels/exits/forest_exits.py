@@ -42,6 +42,7 @@ def exit_path(
     *,
     n_stages: int = 20,
     sample_weight: ArrayLike | None = None,
+    stack: bool = True,
     doubt: Doubts = "auto",
     n_levels: int = LEVELS,
     random_state: int | np.random.RandomState | None = None,
@@ -60,7 +61,7 @@ def exit_path(
         prunings that are stages, spread over the cost, densely where it is low; more where the path has long gaps.
     sample_weight
         weights of the examples, in error and cost.
-    doubt, n_levels
+    stack, doubt, n_levels
         see `learn_exit_path`.
     random_state
         of the folds and the trees of a learned doubt.
@@ -83,7 +84,7 @@ def exit_path(
     """
     stages = path_stages(path, n_stages)
     table = exit_table(stages, X)
-    options: dict[str, Any] = {"doubt": doubt, "n_levels": n_levels, "random_state": random_state}
+    options: dict[str, Any] = {"stack": stack, "doubt": doubt, "n_levels": n_levels, "random_state": random_state}
     return learn_exit_path(stages, table, y, sample_weight=sample_weight, **options)
 
 

@@ -25,6 +25,7 @@ from formulations.parametric_closure import ClosurePath, ParametricClosure
 from prunemodels.exits.doubt import Doubt
 from prunemodels.exits.levels import levels, prices_of_cost, thresholds
 from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.stacking import Stack
 from prunemodels.exits.stages import StageTable
 from solvers.closure_path import closure_path
 
@@ -40,7 +41,7 @@ class LearnedExits:
 
     Parameters
     ----------
-    doubt, theta
+    doubt, theta, stack
         see `ExitPolicy`.
     path
         the nested optima of (1); node s J + l - 1 is y_{s,l}, nodes from (S - 1) J on are items paid once.
@@ -49,6 +50,7 @@ class LearnedExits:
     doubt: Doubt
     theta: Floats
     path: ClosurePath
+    stack: Stack | None = None
 
     def policy(self, k: int) -> ExitPolicy:
         """The policy of row k of the path."""
@@ -59,7 +61,7 @@ class LearnedExits:
         stages, count = self.theta.shape
         go = np.zeros((stages, count + 1), dtype=bool)
         go[:, 1:] = kept[: stages * count].reshape(stages, count)
-        return ExitPolicy(self.doubt, self.theta, go)
+        return ExitPolicy(self.doubt, self.theta, go, self.stack)
 
 
 def solve_exits(
@@ -70,6 +72,7 @@ def solve_exits(
     said: Floats,
     *,
     n_levels: int,
+    stack: Stack | None = None,
     certificate: bool = True,
 ) -> LearnedExits:
     """Levels and all optima of (1), for doubts that are known.
@@ -86,13 +89,15 @@ def solve_exits(
         J - 1: the first level is everyone's.
     said
         shape (S - 1, N): the doubts of the rows, none of them learned from the row's own answers.
+    stack
+        by which the table's values were worked out, for rows to come.
     """
     loss = table.losses(truth)
     lams = prices_of_cost(loss, table.cost, weights, said, n_levels) if len(said) else np.zeros(1)
     everyone = np.full((len(said), 1), -np.inf)
     theta = np.column_stack([everyone, thresholds(loss, table.cost, weights, said, lams)])
     problem = exit_problem(table, loss, weights, levels(said, theta), theta.shape[1])
-    return LearnedExits(doubt, theta, closure_path(problem, certificate=certificate))
+    return LearnedExits(doubt, theta, closure_path(problem, certificate=certificate), stack)
 
 
 def exit_problem(table: StageTable, loss: Floats, weights: Floats, level: NDArray[np.int64], count: int) -> ParametricClosure:

@@ -48,6 +48,7 @@ class _Cascade(Cascade):
         cv: Any = None,
         validation_fraction: float = 0.3,
         refit: bool = True,
+        stack: bool = True,
         doubt: Doubts = "auto",
         n_levels: int = LEVELS,
         n_jobs: int | None = None,
@@ -61,6 +62,7 @@ class _Cascade(Cascade):
         self.cv = cv
         self.validation_fraction = validation_fraction
         self.refit = refit
+        self.stack = stack
         self.doubt = doubt
         self.n_levels = n_levels
         self.n_jobs = n_jobs
@@ -158,8 +160,8 @@ class CascadeClassifier(CascadeClasses, _Cascade):
         share of the examples kept apart where there is one division.
     refit
         whether the stages are fitted once more on all examples when the policy is known.
-    doubt, n_levels
-        how stages doubt, and in how many levels, see `learn_exit_path`.
+    stack, doubt, n_levels
+        whether stages weigh what earlier ones said, how they doubt, and in how many levels, see `learn_exit_path`.
     n_jobs
         stages that are fitted at the same time.
     random_state

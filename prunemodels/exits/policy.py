@@ -23,6 +23,7 @@ from formulations.errors import InvalidInputError
 from formulations.problem import n_examples
 from prunemodels.exits.doubt import Doubt
 from prunemodels.exits.levels import next_level
+from prunemodels.exits.stacking import Stack, voice
 from prunemodels.exits.stages import StageOutput, Stages
 
 
@@ -54,11 +55,14 @@ class ExitPolicy:
         float64, shape (S - 1, J): thresholds of the levels.
     go
         bool, shape (S - 1, J + 1): who goes on.
+    stack
+        how stages weigh what earlier ones said; None: each speaks for itself.
     """
 
     doubt: Doubt
     theta: NDArray[np.float64]
     go: NDArray[np.bool_]
+    stack: Stack | None = None
 
     @property
     def last_stage(self) -> int:
@@ -69,35 +73,55 @@ class ExitPolicy:
     def start(self, n_rows: int) -> Visit:
         """Rows before the first stage."""
         level = np.full(n_rows, self.theta.shape[1])
-        return Visit(0, np.arange(n_rows), level, None)
+        return Visit(0, np.arange(n_rows), level, None, None)
 
-    def step(self, visit: Visit, output: StageOutput) -> Visit:
-        """Who goes on, once the stage of `visit` has spoken; a visit without rows where nobody does."""
-        s = visit.stage
+    def step(self, visit: Visit, alone: StageOutput) -> tuple[StageOutput, Visit]:
+        """What the stage of `visit` says, and who goes on from there: a visit without rows where nobody does.
+
+        Parameters
+        ----------
+        alone
+            what the stage's model says of the rows, which `stack` has still to weigh with what earlier ones said.
+        """
+        s, past = visit.stage, None
+        said = alone
+        if self.stack is not None:
+            mine = voice(alone.value)[None]
+            past = mine if visit.past is None else np.concatenate([visit.past, mine])
+            said = self.stack.said(s, alone, past)
         if s >= len(self.go):
-            return Visit(s + 1, visit.rows[:0], visit.level[:0], None)
-        level = next_level(visit.level, self.doubt(s, output, visit.before), self.theta[s])
+            return said, Visit(s + 1, visit.rows[:0], visit.level[:0], None, None)
+        level = next_level(visit.level, self.doubt(s, said, visit.before), self.theta[s])
         on = np.flatnonzero(self.go[s, level])
-        return Visit(s + 1, visit.rows[on], level[on], StageOutput(output.value[on], output.spread[on]))
+        before = StageOutput(said.value[on], said.spread[on])
+        return said, Visit(s + 1, visit.rows[on], level[on], before, None if past is None else past[:, on])
 
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """Rows that have come to a stage: their places, their levels, and what the stage before said of them."""
+    """Rows that have come to a stage: their places, their levels, and what the stage before said of them.
+
+    Parameters
+    ----------
+    past
+        shape (stage, rows, K): the `voice` of every stage before; None without a stack, and before the first stage.
+    """
 
     stage: int
     rows: NDArray[np.int64]
     level: NDArray[np.int64]
     before: StageOutput | None
+    past: NDArray[np.float64] | None
 
 
 def visits(policy: ExitPolicy, stages: Stages, X: Any) -> Iterator[tuple[Visit, StageOutput]]:
     """Every stage that some row comes to, with its rows and what it says of them."""
     visit = policy.start(n_examples(X))
     while visit.rows.size:
-        output = stages.output(visit.stage, X if visit.stage == 0 else _safe_indexing(X, visit.rows))
-        yield visit, output
-        visit = policy.step(visit, output)
+        alone = stages.output(visit.stage, X if visit.stage == 0 else _safe_indexing(X, visit.rows))
+        said, after = policy.step(visit, alone)
+        yield visit, said
+        visit = after
 
 
 def decide(policy: ExitPolicy, stages: Stages, X: Any) -> Decision:

@@ -37,6 +37,8 @@ class CrossFitted:
         shape (P,), ascending.
     cost, loss
         shape (P, N): what each row pays and loses at each price.
+    learned_cost, learned_loss
+        shape (P,): what the same policies cost and lose on the rows that they were learned from, in the mean over the folds.
     weights
         shape (N,): of the rows.
     """
@@ -44,6 +46,8 @@ class CrossFitted:
     lam: Floats
     cost: Floats
     loss: Floats
+    learned_cost: Floats
+    learned_loss: Floats
     weights: Floats
 
     @property
@@ -56,9 +60,12 @@ class CrossFitted:
         """Shape (P,)."""
         return np.asarray(self.loss @ self.weights / self.weights.sum())
 
-    def at(self, lam: float) -> int:
-        """The place of the nearest price."""
-        return int(np.argmin(np.abs(self.lam - lam)))
+    def surplus(self, cost: Any) -> tuple[Any, Any]:
+        """By how much policies that cost so much cost and lose more on rows that they were not learned from; <= 0 by chance."""
+        order = np.argsort(self.learned_cost, kind="stable")
+        known = self.learned_cost[order]
+        more = (self.mean_cost - self.learned_cost)[order], (self.mean_loss - self.learned_loss)[order]
+        return np.interp(cost, known, more[0]), np.interp(cost, known, more[1])
 
     def area(self, costs: Floats) -> float:
         """Mean over some costs of the least mean loss that is had for at most that cost; the dearest loss where none is."""
@@ -89,6 +96,7 @@ def cross_fit(
     loss, rows = table.losses(truth), np.arange(table.n_rows)
     cost, lost = np.empty((wanted.size, rows.size)), np.empty((wanted.size, rows.size))
     folds = KFold(min(FOLDS, table.n_rows), shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
+    learned_cost, learned_loss = np.zeros(wanted.size), np.zeros(wanted.size)
     for seen, apart in folds.split(rows):
         part = table.take(seen)
         learned = solve_exits(
@@ -96,18 +104,27 @@ def cross_fit(
         )
         level = levels(said[:, apart], learned.theta)
         for p, lam in enumerate(wanted):
-            stage = stop_stages(learned.policy(learned.path.row_at_lam(float(lam))), level)
+            k = learned.path.row_at_lam(float(lam))
+            learned_cost[p] += learned.path.cost[k] / folds.n_splits
+            learned_loss[p] += learned.path.error[k] / folds.n_splits
+            stage = stop_stages(learned.policy(k), level)
             cost[p, apart] = table.cost[stage, apart] + table.once[stage.max(initial=0)]
             lost[p, apart] = loss[stage, apart]
-    return CrossFitted(wanted, cost, lost, weights)
+    return CrossFitted(wanted, cost, lost, learned_cost, learned_loss, weights)
 
 
 def levels_of(policy: ExitPolicy, table: StageTable) -> NDArray[np.int64]:
-    """Levels of the rows of a table at every stage but the last, shape (S - 1, N); they depend on doubts and thresholds alone."""
+    """Levels of the rows of a table at every stage but the last, shape (S - 1, N); they depend on doubts and thresholds alone.
+
+    Parameters
+    ----------
+    table
+        with stacked values, if the policy has a stack.
+    """
     visit, found = policy.start(table.n_rows), []
     everyone = ExitPolicy(policy.doubt, policy.theta, np.ones_like(policy.go))
     for value, spread in zip(table.value[:-1], table.spread[:-1], strict=True):
-        visit = everyone.step(visit, StageOutput(value, spread))
+        _, visit = everyone.step(visit, StageOutput(value, spread))
         found.append(visit.level)
     return np.array(found, dtype=np.int64).reshape(-1, table.n_rows)
 

@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prunemodels.exits.policy import ExitPolicy, Visit
+from prunemodels.exits.stacking import voice
 from prunemodels.exits.stages import StageOutput
 from prunemodels.on_demand.answers import Cells
 from prunemodels.on_demand.cascade_result import CascadeResult
@@ -87,7 +88,9 @@ class CascadeWalk(Walk):
         n, classes = len(rows), steps.plan.classes
         self._stages, self._policy, self._cap = steps, policy, cap
         first, no = policy.start(n), np.zeros(n, dtype=bool)
-        said = StageOutput(np.full((n, 1 if classes is None else len(classes)), np.nan), np.zeros(n))
+        K = 1 if classes is None else len(classes)
+        said = StageOutput(np.full((n, K), np.nan), np.zeros(n))
+        self._voices = np.empty((0 if policy.stack is None else policy.last_stage + 1, n, K))
         none, zero = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self._at = Progress(steps.start(n), zero, first.level, none, said, no, no, no, no)
 
@@ -115,11 +118,13 @@ class CascadeWalk(Walk):
     def _guessed(self, rows: Rows) -> Progress:
         """Where nothing was said, what the first stage's nodes say that the rows came to, if nodes say anything."""
         at = self._at
-        return self._with_answers(rows, 0, spoken=-1) if rows.size and self._stages.guesses else at
+        return self._with_answers(rows, self._alone(0, rows), spoken=-1) if rows.size and self._stages.guesses else at
 
-    def _with_answers(self, rows: Rows, s: int, spoken: int) -> Progress:
+    def _alone(self, s: int, rows: Rows) -> StageOutput:
+        return self._stages.output(s, _of(self._at.place, rows), self._cells[rows])
+
+    def _with_answers(self, rows: Rows, output: StageOutput, spoken: int) -> Progress:
         at = self._at
-        output = self._stages.output(s, _of(at.place, rows), self._cells[rows])
         value, spread, answered = at.said.value.copy(), at.said.spread.copy(), at.spoken.copy()
         value[rows], spread[rows], answered[rows] = output.value, output.spread, spoken
         return replace(at, said=StageOutput(value, spread), spoken=answered)
@@ -174,9 +179,12 @@ class CascadeWalk(Walk):
         if not rows.size:
             return rows
         before = StageOutput(self._at.said.value[rows], self._at.said.spread[rows]) if s else None
-        at = self._with_answers(rows, s, s)
-        visit = Visit(s, np.arange(rows.size), at.level[rows], before)
-        after = self._policy.step(visit, StageOutput(at.said.value[rows], at.said.spread[rows]))
+        alone = self._alone(s, rows)
+        past = self._voices[:s, rows] if s and self._policy.stack is not None else None
+        said, after = self._policy.step(Visit(s, np.arange(rows.size), self._at.level[rows], before, past), alone)
+        if self._policy.stack is not None:
+            self._voices[s, rows] = voice(alone.value)  # again, it writes the same
+        at = self._with_answers(rows, said, s)
         going = rows[after.rows]  # a row that answered without a feature stops at the next stage, which needs it too
         levels, stage, done, early = at.level.copy(), at.stage.copy(), at.done.copy(), at.early.copy()
         done[rows] = True

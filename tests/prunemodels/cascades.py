@@ -62,7 +62,8 @@ def case(kind: Kind) -> Case:
         )
         stages = [(None, []), (grown, ["a", "b"]), (grown, ["a", "b", "c", "d"]), (grown, None)]
         kinds = pm.CascadeRegressor if numbers else pm.CascadeClassifier
-        cascade = kinds(stages, ITEMS, lam=1e-3, cv=2, doubt="auto" if numbers else "margin", random_state=0)
+        how: Any = {"stack": False, "doubt": "auto"} if numbers else {"stack": True, "doubt": "margin"}
+        cascade = kinds(stages, ITEMS, lam=1e-3, cv=2, **how, random_state=0)
         cascade.fit(X[:300], y[:300])
         path = cascade.exit_path_
     else:

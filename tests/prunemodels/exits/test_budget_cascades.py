@@ -80,7 +80,8 @@ def test_the_budget_is_kept(prices: str) -> None:
         model = fitted(costs=ITEMS[prices], budget=budget)
         assert model.cost_ <= budget
         np.testing.assert_array_equal(model.prediction_cost(X), model.stages_.prices()[model.stop_stages(X)])
-    assert (dearest.held_out_cost_, dearest.held_out_error_) == dearest.exit_path_.held_out_at(dearest.cost_)
+    exits, k = dearest.exit_path_, dearest.row_
+    assert (dearest.held_out_cost_, dearest.held_out_error_) == (exits.held_out_cost[k], exits.held_out_error[k])
 
 
 def test_with_validation_rows_the_policy_keeps_the_budget_on_them() -> None:

@@ -43,8 +43,8 @@ def tree(depth: int = 3) -> Any:
 
 def test_who_stops_where_pays_for_what_was_bought_by_then() -> None:
     """Features by place: stage 0 reads nothing, 1 a column for 1, 2 two more for 2 and 3; the row's stage says what is said."""
-    model = pm.CascadeClassifier([(None, []), (tree(2), [0]), (tree(), [1, 3])], costs=[1, 2, 9, 3, 9, 9], lam=0.01, **QUICK)
-    model.fit(X, Y)
+    stages = [(None, []), (tree(2), [0]), (tree(), [1, 3])]
+    model = pm.CascadeClassifier(stages, costs=[1, 2, 9, 3, 9, 9], lam=0.01, stack=False, **QUICK).fit(X, Y)
     stop = model.stop_stages(X)
     assert set(stop.tolist()) <= {0, 1, 2}
     np.testing.assert_array_equal(model.prediction_cost(X), np.array([0, 1, 6])[stop])

@@ -60,7 +60,7 @@ def test_every_policy_is_proven_and_does_what_the_path_says(kind: str, doubt: An
     """
     forest, path, X, y = trained(kind, prices)
     w = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
-    exits = pm.exit_path(path, X, y, sample_weight=w, doubt=doubt, **QUICK)
+    exits = pm.exit_path(path, X, y, sample_weight=w, stack=doubt == "learned", doubt=doubt, **QUICK)
     assert check_closure_path(exits.closures).holds is True
     assert len(exits) > 1
     table_cost = exits.stages.costs(X)
@@ -82,14 +82,14 @@ def test_every_policy_is_proven_and_does_what_the_path_says(kind: str, doubt: An
         paid = np.average(model.prediction_cost(X), weights=w) + exits.stages.once[model.policy_.last_stage]
         assert model.cost_ == pytest.approx(paid)
         error = float(np.average(model.predict(X) != y, weights=w))
-        assert error <= max(exits.error[exits.row_at_cost(budget)], exits.held_out_at(budget)[1]) + 1e-9
+        assert error <= max(exits.error[exits.row_at_cost(budget)], model.held_out_error_) + 1e-9
 
 
 @pytest.mark.parametrize("kind", ["two", "numbers"])
 def test_the_last_stage_is_the_unpruned_forest(kind: str) -> None:
     """A policy that sends everybody on predicts as the unpruned forest does, and costs what it costs."""
     forest, path, X, y = trained(kind, "plain")
-    exits = pm.exit_path(path, X, y, **QUICK)
+    exits = pm.exit_path(path, X, y, stack=False, **QUICK)
     policy = exits.policy(0)
     everybody = replace(policy, theta=np.full_like(policy.theta, -np.inf), go=np.ones_like(policy.go))
     decision = decide(everybody, exits.stages, X)
@@ -102,7 +102,7 @@ def test_the_last_stage_is_the_unpruned_forest(kind: str) -> None:
 def test_at_lam_zero_nothing_that_all_rows_do_alike_is_better(kind: str) -> None:
     """On the policy's rows the dearest policy errs no more than any stage would alone, the unpruned forest among them."""
     forest, path, X, y = trained(kind, "plain")
-    exits = pm.exit_path(path, X, y, doubt="margin", **QUICK)
+    exits = pm.exit_path(path, X, y, stack=False, doubt="margin", **QUICK)
     assert exits.error[0] <= (forest.predict(X) != y).mean() + 1e-12
     for s in range(exits.stages.n_stages):
         said = forest.classes_[exits.stages.output(s, X).value.argmax(axis=1)]

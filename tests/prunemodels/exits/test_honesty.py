@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
 import prunemodels as pm
-from prunemodels.exits.doubt import learn_doubt
+from prunemodels.exits.doubt import MarginDoubt, learn_doubt
 from prunemodels.exits.exit_path import learn_exit_path
+from prunemodels.exits.learning import solve_exits
 from prunemodels.exits.policy import decide
 from prunemodels.exits.stages import StageTable
 from prunemodels.exits.validation import cross_fit
 from tests.prunemodels.exits.spies import SpyClassifier, SpyRegressor
-from tests.prunemodels.exits.tables import TableStages, learn_exits, random_table, walk
+from tests.prunemodels.exits.tables import TableStages, learn_exits, random_table, tally, walk
 
 N = 90
 ROWS = np.column_stack([np.arange(N, dtype=float), np.random.default_rng(0).normal(size=(N, 2))])
@@ -111,7 +113,7 @@ def test_labels_of_pure_noise_are_not_flattered_on_held_out_rows() -> None:
     table = StageTable(value, np.zeros((3, n)), np.repeat(np.arange(3.0)[:, None], n, axis=1), np.zeros(3))
     truth = rng.integers(0, 2, n)
     stages = TableStages(table, np.array([0, 1]))
-    path = learn_exit_path(stages, table, truth, doubt="margin", n_levels=8, random_state=0)
+    path = learn_exit_path(stages, table, truth, stack=False, doubt="margin", n_levels=8, random_state=0)
     least = min(table.losses(truth)[s].mean() for s in range(3))
     assert path.error[0] < least - 0.01
     assert path.held_out_error.min() > path.error[0] + 0.02
@@ -122,3 +124,35 @@ def test_labels_of_pure_noise_are_not_flattered_on_held_out_rows() -> None:
     assert within.cost == pytest.approx(stops[0])
     decision = decide(path.policy(0), stages, np.arange(n, dtype=float)[:, None])
     assert walk(path.policy(0).go, path.learned.theta, 1 - np.abs(value[:, :, 0] - value[:, :, 1])) == decision.stage.tolist()
+
+
+@pytest.mark.parametrize("seed", [2, 7])
+def test_held_out_figures_add_what_folds_lose_on_rows_apart(seed: int) -> None:
+    """A policy's error, and what policies of its cost err more on the fold left out than on the folds that taught them.
+
+    So a budget inside a long edge, whose policy errs more than the mixture of the edge's ends, is not told the mixture's error.
+    """
+    table, truth, weights = random_table(seed, 200)
+    stages = TableStages(table, np.arange(table.value.shape[2]))
+    path = learn_exit_path(stages, table, truth, sample_weight=weights, stack=False, doubt="margin", n_levels=6, random_state=0)
+    folds = path.cross_fitted
+    order = np.argsort(folds.learned_cost)
+    for budget in np.linspace(path.cost[-1], path.cost[0], 7):
+        found = path.within(float(budget))
+        if found.held_out_error != found.error:  # one stage for all has nothing to be flattered by
+            more = np.interp(found.cost, folds.learned_cost[order], (folds.mean_loss - folds.learned_loss)[order])
+            assert found.held_out_error - found.error == pytest.approx(more)
+    said = learn_doubt("margin", table, weights, np.random.RandomState(0))[1]
+    again = cross_fit(table, truth, weights, folds.lam, said, n_levels=6, rng=np.random.RandomState(3))
+    lost, paid = np.zeros(again.lam.size), np.zeros(again.lam.size)
+    split = KFold(5, shuffle=True, random_state=np.random.RandomState(3).randint(np.iinfo(np.int32).max))
+    for seen, _ in split.split(truth):
+        part = solve_exits(table.take(seen), truth[seen], weights[seen], MarginDoubt(), said[:, seen], n_levels=6)
+        for p, lam in enumerate(again.lam):
+            go = part.policy(part.path.row_at_lam(float(lam))).go
+            stops = walk(go, part.theta, said[:, seen])
+            loss, cost = tally(table.take(seen), truth[seen], weights[seen], go, stops)
+            lost[p] += loss / 5
+            paid[p] += cost / 5
+    np.testing.assert_allclose(again.learned_loss, lost)
+    np.testing.assert_allclose(again.learned_cost, paid)

@@ -129,7 +129,7 @@ def test_a_cascade_of_rounds(kind: str) -> None:
     y = np.asarray(model.classes_)[YC % 3] if kind == "boosting" else np.array(["no", "yes", "maybe"])[YC]
     stages = staged_model(model, [1, 2, 4, 7], costs=ITEMS)
     budget = float((stages.costs(XC).mean(axis=1) + stages.once)[:2].mean())
-    cascade = pm.CascadeClassifier(stages, budget=budget, doubt="margin", random_state=0, n_levels=4).fit(XC, y)
+    cascade = pm.CascadeClassifier(stages, budget=budget, stack=False, doubt="margin", random_state=0, n_levels=4).fit(XC, y)
     assert cascade.exit_path_.closures.certificate is not None
     assert (cascade.prediction_cost(XC) <= stages.costs(XC)[-1] + 1e-12).all()
     assert cascade.prediction_cost(XC).mean() <= cascade.cost_ <= budget
@@ -143,7 +143,7 @@ def test_a_cascade_of_rounds(kind: str) -> None:
 def test_a_cascade_of_rounds_that_predict_numbers() -> None:
     """The regressor likewise."""
     model = fitted("GreedyMiser of numbers", 2)
-    cascade = pm.CascadeRegressor(staged_model(model, [0, 2, 7]), lam=0.01, random_state=0, n_levels=4).fit(XR, YR)
+    cascade = pm.CascadeRegressor(staged_model(model, [0, 2, 7]), lam=0.01, stack=False, random_state=0, n_levels=4).fit(XR, YR)
     said = [np.full(len(XR), model.baseline_[0]), *([p.copy() for p in model.staged_predict(XR)][k] for k in (1, 6))]
     stop = cascade.stop_stages(XR)
     np.testing.assert_allclose(cascade.predict(XR), np.array(said)[stop, np.arange(len(XR))])

@@ -17,7 +17,8 @@ import prunemodels as pm
 from prunemodels.exits.cascade import Cascade, keep_columns
 from prunemodels.exits.policy import ExitPolicy, decide
 from prunemodels.exits.set_stages import Constant, SetStages
-from prunemodels.exits.stages import StageOutput
+from prunemodels.exits.stacking import Stack
+from prunemodels.exits.stages import StageOutput, table_of
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.on_demand import UNAVAILABLE, AcquisitionFailedError, InterruptedAcquisitionError, OnDemandPredictor, from_table
 from tests.prunemodels.cascades import ITEMS, KINDS, Kind, case, middle
@@ -59,7 +60,14 @@ def random_cascade(seed: int) -> Random:
     theta = np.sort(rng.choice(doubts, (n_stages - 1, 4)), axis=1)
     steps = np.minimum.accumulate(np.sort(rng.integers(0, 6, n_stages - 1))[::-1]) if n_stages > 1 else np.zeros(0, int)
     go = np.arange(5)[None, :] >= 5 - steps[:, None]
-    return Random(by_hand(stages, ExitPolicy(Unsure(), theta, go[:, :5])), given_trees.X)
+    stack = None if seed % 3 else random_stack(rng, n_stages, trees.value.shape[1])
+    return Random(by_hand(stages, ExitPolicy(Unsure(), theta, go[:, :5], stack)), given_trees.X)
+
+
+def random_stack(rng: np.random.Generator, n_stages: int, n_outputs: int) -> Stack:
+    """Some stages weigh what earlier ones said; the first speaks for itself."""
+    weight, base = np.tril(rng.normal(size=(n_stages, n_stages))), rng.normal(size=(n_stages, n_outputs))
+    return Stack(weight, base, (np.arange(n_stages) > 0) & (rng.random(n_stages) < 0.7))
 
 
 def by_hand(stages: Any, policy: ExitPolicy) -> Cascade:
@@ -150,10 +158,11 @@ def test_what_cannot_be_had_stops_a_row_at_the_last_stage_that_could_speak(seed:
 
 def _check_answers(made: Random, result: Any, rows: Any = True) -> None:
     """The answers are those of the stages that the result names, on full data."""
-    said = _said(result)
+    said, table, stack = _said(result), table_of(made.cascade.stages_, made.X), made.cascade.policy_.stack
+    expected = (table if stack is None else stack.table(table)).value
     for s in np.unique(result.stage[result.stage >= 0]):
         of_stage = np.flatnonzero((result.stage == s) & rows)
-        assert np.array_equal(said[of_stage], made.cascade.stages_.output(int(s), made.X).value[of_stage])
+        assert np.array_equal(said[of_stage], expected[s][of_stage])
 
 
 @settings(max_examples=40, deadline=None)
