@@ -47,6 +47,6 @@ def _add_outputs(command: argparse.ArgumentParser, run: Run) -> None:
         help="largest mean cost of a prediction (default: the cheapest policy that held-out rows cannot tell from the best)",
     )
     add("--held-out", metavar="FILE", help="labelled examples kept apart, a table like --data: cost, error and who stops where")
-    add("--out", required=True, metavar="FILE", help="the cascade: .skops or .joblib, for prunemodels.cascade_files.load_cascade")
+    add("--out", required=True, metavar="FILE", help="the cascade: .skops or .joblib, for prunemodels.load_cascade")
     add("--picture", metavar="STEM", help="draw who stops where as STEM.png and STEM.svg, or the one whose ending is given")
     add_manners(command, run)
