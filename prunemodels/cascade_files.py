@@ -7,7 +7,10 @@ unchecked, trees of all kinds, is checked before anything follows it.
 
 from __future__ import annotations
 
+import json
+import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from formulations.ensemble import Ensemble
 from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError
 from prunemodels.exits.cascade import Cascade
-from prunemodels.files import load_model, save_forest, sound_nodes, sound_tree
+from prunemodels.files import check_model_file, load_joblib, load_model, save_forest, sound_nodes, sound_tree
 
 TRUSTED_IN_CASCADES = (
     "formulations.closure_integers.ClosureIntegers",
@@ -94,6 +97,24 @@ def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Seque
                 f"a {type(part).__name__} in {place} points outside its own arrays; the file is damaged: save the cascade again"
             )
     return cascade
+
+
+def holds_cascade(path: str | Path, *, trust_pickle: bool = False) -> bool:
+    """Whether a file holds a cascade, rather than a forest; a skops file is not loaded for it.
+
+    Raises
+    ------
+    InvalidInputError, BrokenFileError
+        for another ending, a file that is absent, and a joblib file that is not trusted or cannot be loaded.
+    """
+    place = Path(path)
+    check_model_file(place, "forest or cascade", trust_pickle=trust_pickle)
+    if place.suffix == ".joblib":
+        return isinstance(load_joblib(place, "forest or cascade"), Cascade)
+    with suppress(OSError, KeyError, ValueError, zipfile.BadZipFile), zipfile.ZipFile(place) as archive:
+        schema = json.loads(archive.read("schema.json"))
+        return isinstance(schema, dict) and str(schema.get("__module__")).startswith("prunemodels.exits.")
+    return False  # a damaged file; whoever loads it says what is wrong with it
 
 
 def _check_fitted(cascade: Any, name: str) -> None:

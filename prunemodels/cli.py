@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from prunemodels.command_line.arguments import (
+    BUDGET_METHODS,
     Result,
     add_inputs,
     add_manners,
@@ -25,9 +26,9 @@ from prunemodels.command_line.arguments import (
     seconds,
 )
 from prunemodels.command_line.exit_arguments import add_cascade, add_exits
+from prunemodels.command_line.report_arguments import add_report
 
 FORMULATIONS = ("IP0", "IP1", "IP2", "IP3", "LP1", "closure")
-BUDGET_METHODS = ("path", "best", "exact")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,7 +83,10 @@ def parser() -> argparse.ArgumentParser:
         commands.add_parser("cascade", help="train models on nested sets of features, and ask for more only in doubt"),
         _run_cascade,
     )
-    _add_report(commands.add_parser("report", help="one HTML page on what pruning did: cost, error, features, trees, proof"))
+    add_report(
+        commands.add_parser("report", help="one HTML page on what pruning did, or a cascade does: cost, error, features, proof"),
+        _run_report,
+    )
     _add_compare(commands.add_parser("compare", help="run several solvers on one problem: value, bound, time and memory of each"))
     _add_export(commands.add_parser("export", help="write the problem as a linear or integer program, for other solvers"))
     _add_check(commands.add_parser("check", help="verify a claim and show the evidence: total unimodularity, optimality, ..."))
@@ -121,23 +125,6 @@ def _add_prune(command: argparse.ArgumentParser) -> None:
     add("--out", required=True, metavar="FILE", help="the pruned forest: .skops or .joblib")
     add("--path-csv", metavar="FILE.csv", help="also write the whole path")
     _add_outputs(command, _run_prune)
-
-
-def _add_report(command: argparse.ArgumentParser) -> None:
-    add_inputs(command)
-    add = command.add_argument
-    goal = command.add_mutually_exclusive_group(required=True)
-    goal.add_argument("--budget", type=nonnegative, metavar="B", help="prune to this mean cost of a prediction")
-    goal.add_argument("--lam", type=nonnegative, metavar="L", help="prune at this error worth one unit of cost")
-    goal.add_argument("--pruned", metavar="FILE", help="a forest that was pruned from FOREST, by prune or by anyone")
-    add("--method", choices=BUDGET_METHODS, help="within the budget: path, best (default) or exact, as in prune")
-    add("--time-limit", type=seconds, metavar="S", help="seconds for the search within the budget")
-    add("--held-out", required=True, metavar="FILE", help="labelled examples kept apart, a table like --data: measured on these")
-    add("--confidence", type=confidence, default=0.95, metavar="C", help="of the page's intervals (default: 0.95)")
-    add("--title", help="heading of the page")
-    add("--unit", metavar="WORD", help="unit of the prices, e.g. dollars")
-    add("--out", required=True, metavar="FILE.html", help="the page: complete, it loads nothing from elsewhere")
-    add_manners(command, _run_report)
 
 
 def _add_outputs(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:

@@ -65,6 +65,12 @@ def load_model(place: Path, trusted: Sequence[str], kind: str, *, trust_pickle: 
     InvalidInputError, BrokenFileError
         see `load_forest`.
     """
+    check_model_file(place, kind, trust_pickle=trust_pickle)
+    return _load_skops(place, trusted, kind) if place.suffix == ".skops" else load_joblib(place, kind)
+
+
+def check_model_file(place: Path, kind: str, *, trust_pickle: bool) -> None:
+    """Refuse a file that is not there, has another ending, or needs a word of trust; arguments as in `load_model`."""
     if place.suffix not in FOREST_ENDINGS:
         raise InvalidInputError(f"{place} has the ending {place.suffix!r}; give a {kind} as {' or '.join(FOREST_ENDINGS)}")
     if not place.is_file():
@@ -74,7 +80,6 @@ def load_model(place: Path, trusted: Sequence[str], kind: str, *, trust_pickle: 
             f"{place} is a joblib file, and loading one runs any code that it contains; if you trust where it comes from, "
             f"say so with --trust-pickle (in Python: trust_pickle=True); better, save the {kind} with skops.io.dump"
         )
-    return _load_skops(place, trusted, kind) if place.suffix == ".skops" else _load_joblib(place, kind)
 
 
 def save_forest(forest: Any, path: str | Path) -> None:
@@ -130,13 +135,19 @@ def _untrusted(place: Path, unknown: list[str], kind: str) -> BrokenFileError:
         return BrokenFileError(f"{told}If you trust them, name them: load_cascade(path, trusted=[...])")
     if any(name.startswith("prunemodels.exits.") for name in unknown):
         return BrokenFileError(
-            f"{place} holds a cascade, no forest; read it with prunemodels.cascade_files.load_cascade; plot_exits and "
-            "`prunemodels exits --held-out` say what it does"
+            f"{place} holds a cascade, no forest; read it with prunemodels.load_cascade; `prunemodels report` says what it does"
         )
     return BrokenFileError(f"{told}Save the forest alone, without what wraps it")
 
 
-def _load_joblib(place: Path, kind: str) -> Any:
+def load_joblib(place: Path, kind: str) -> Any:
+    """Read a model from a joblib file that is trusted, written by this version of scikit-learn.
+
+    Raises
+    ------
+    BrokenFileError
+        for a damaged file, and one of another version.
+    """
     import joblib
     from sklearn.exceptions import InconsistentVersionWarning
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 ERRORS = ("in-bag", "out-of-bag", "given", "blend")
+BUDGET_METHODS = ("path", "best", "exact")
 
 
 class Result(Protocol):

@@ -63,7 +63,7 @@ def read_examples(file: str, ensemble: Ensemble, option: str, label: str | None,
     omega = None if weights is None else take_column(table, weights, "--weights", file)
     others = [c for c in table.columns if c not in (label, weights)]
     with named(option):
-        names = ensemble.feature_names or _by_place(others, ensemble, file, label)
+        names = ensemble.feature_names or by_place(others, ensemble.n_features, "forest", file, label)
         features = take_features(table, names, file)
     if y is not None:
         with named(f"--label {label}"):
@@ -76,11 +76,12 @@ def read_examples(file: str, ensemble: Ensemble, option: str, label: str | None,
     return Examples(rows, y, omega, tuple(names), tuple(c for c in others if c not in set(names)))
 
 
-def _by_place(columns: list[str], ensemble: Ensemble, file: str, label: str | None) -> tuple[str, ...]:
-    if len(columns) != ensemble.n_features:
+def by_place(columns: list[str], n_features: int, kind: str, file: str, label: str | None) -> tuple[str, ...]:
+    """The columns of a file for a model that knows no names: all, if they are as many as it was trained on."""
+    if len(columns) != n_features:
         remedy = "name the label column with --label" if label is None else "drop what is no feature"
         raise InvalidInputError(
-            f"{file} has {len(columns)} feature columns ({shown(columns)}), the forest was trained on {ensemble.n_features}, "
+            f"{file} has {len(columns)} feature columns ({shown(columns)}), the {kind} was trained on {n_features}, "
             f"without names; {remedy}"
         )
     return tuple(columns)

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from formulations.cost_items import CostItems
+from formulations.cost_items import CostItems, Price
+from formulations.errors import InvalidInputError
 from prunemodels.evaluation.stages import first_stages_of_items
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import ExitPathEvaluation, evaluate_exit_path
+from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.prices import priced_stages
 from prunemodels.exits.set_stages import SetStages
+from prunemodels.exits.tree_stages import TreeStages
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Stops:
-    """The rows of a sample by the stage at which a cascade stops them.
+    """The rows of a sample by the stage at which a cascade stops them; shares and means are by weight.
 
     Parameters
     ----------
@@ -36,7 +39,7 @@ class Stops:
     loss
         float64, shape (N,): what it loses; None without labels.
     items
-        the prices.
+        the prices; none where the stages do not say what they read.
     bought
         bool, shape (M, N): what it has bought by then, of priced items.
     """
@@ -50,24 +53,45 @@ class Stops:
 
     @property
     def used(self) -> NDArray[np.int64]:
-        """The stages at which rows stop, rising."""
-        return np.unique(self.stage)
+        """The stages at which rows of positive weight stop, rising."""
+        return np.unique(self.stage[self.evaluation.weights > 0])
 
     def share(self) -> Floats:
         """Share of the rows that stop at each used stage."""
-        return np.array([np.mean(self.stage == s) for s in self.used])
+        weights = self.evaluation.weights
+        return np.array([weights[self.stage == s].sum() / weights.sum() for s in self.used])
 
     def mean_cost(self) -> Floats:
         """What the rows that stop there pay on average."""
-        return np.array([self.cost[self.stage == s].mean() for s in self.used])
+        return self._means(self.cost)
 
     def error(self) -> Floats | None:
         """Share of wrong predictions among them, or their mean squared error."""
-        return None if self.loss is None else np.array([self.loss[self.stage == s].mean() for s in self.used])
+        return None if self.loss is None else self._means(self.loss)
 
     def bought_by_then(self) -> Floats:
         """Share of them that have bought each item, shape (used stages, M)."""
-        return np.array([self.bought[:, self.stage == s].mean(axis=1) for s in self.used])
+        return self._means(self.bought)
+
+    def _means(self, amounts: NDArray[Any]) -> Floats:
+        """Means of the last axis over the rows that stop at each used stage."""
+        groups = [(amounts[..., at], self.evaluation.weights[at]) for at in (self.stage == s for s in self.used)]
+        return np.array([a @ w / w.sum() for a, w in groups])
+
+    def by_policy(self) -> Floats:
+        """Share of the rows that stop at each stage, by every policy of the path, shape (K, S)."""
+        seen = self.evaluation
+        weight = [np.bincount(seen.stages(k), seen.weights, seen.table.n_stages) for k in range(len(seen.path))]
+        return np.asarray(np.array(weight) / seen.weights.sum())
+
+    def staircase(self, most: int) -> NDArray[np.int64]:
+        """The items that most rows have bought, at most so many: by the first used stage at which more than half have them."""
+        by_then, weight = self.bought_by_then(), self.share()
+        columns = np.flatnonzero(by_then.any(axis=0))
+        kept = columns[np.argsort(-(weight @ by_then[:, columns]), kind="stable")][:most]
+        usual = by_then[:, kept] > 0.5
+        first = np.where(usual.any(axis=0), usual.argmax(axis=0), self.used.size)
+        return np.asarray(kept[np.lexsort((-(weight @ by_then[:, kept]), first))])
 
     def to_frame(self) -> pd.DataFrame:
         """One row a used stage: share, cost, error, and the items that more than half of these rows have bought."""
@@ -78,21 +102,44 @@ class Stops:
         return pd.DataFrame({name: column for name, column in columns.items() if column is not None})
 
 
-def stops_of(cascade: Cascade, X: Any, y: Any = None) -> Stops:
+def stops_of(cascade: Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None, unpriced: bool = False) -> Stops:
     """Send rows through a fitted cascade, and see where they stop.
+
+    Parameters
+    ----------
+    sample_weight
+        shape (N,), >= 0: weights of the rows.
+    unpriced
+        take stages, too, that do not say what they read: then there are no items.
 
     Raises
     ------
     InvalidInputError
-        for labels and columns that do not fit, and for stages that do not say what they read.
+        for labels, weights and columns that do not fit, and for stages that do not say what they read.
     """
-    stages = priced_stages(cascade.stages_)
-    seen = evaluate_exit_path(cascade, X, y)
+    stages = cascade.stages_ if unpriced else priced_stages(cascade.stages_)
+    seen = evaluate_exit_path(cascade, X, y, sample_weight=sample_weight)
     stage = seen.stages(cascade.policy_)
+    items, bought = CostItems((), (), ()), np.zeros((0, seen.n), dtype=bool)
     if isinstance(stages, SetStages):
-        bought = stages.bought()[stage].T & (stages.items.price > 0)[:, None]
-    else:
-        rows = cascade._rows(X)
-        bought = first_stages_of_items(stages.ensemble, rows, stages.items, stages.first_stage, stages.n_stages) <= stage
+        items, bought = stages.items, stages.bought()[stage].T & (stages.items.price > 0)[:, None]
+    elif isinstance(stages, TreeStages):
+        rows, items = cascade._rows(X), stages.items
+        bought = first_stages_of_items(stages.ensemble, rows, items, stages.first_stage, stages.n_stages) <= stage
     loss = None if y is None else seen.losses(cascade.policy_)
-    return Stops(seen, stage, seen.costs(cascade.policy_), loss, stages.items, bought)
+    return Stops(seen, stage, seen.costs(cascade.policy_), loss, items, bought)
+
+
+def shown_cascade(source: Cascade | ExitPath, budget: Price | None = None) -> Cascade:
+    """The cascade that is looked at: within a budget, or as it is; of a path the one that the rule ``"one_se"`` chooses.
+
+    Raises
+    ------
+    InvalidInputError
+        for what is no cascade and no exit path.
+    """
+    if not isinstance(source, (Cascade, ExitPath)):
+        raise InvalidInputError(f"source is a {type(source).__name__}; give a fitted cascade or an exit path")
+    if budget is not None:
+        return source.at_cost(budget)
+    return source if isinstance(source, Cascade) else source.at_row(source.row_by("one_se"))

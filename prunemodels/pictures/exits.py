@@ -12,10 +12,9 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from formulations.cost_items import Price
-from formulations.errors import InvalidInputError
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
-from prunemodels.exits.stops import Stops, stops_of
+from prunemodels.exits.stops import Stops, shown_cascade, stops_of
 from prunemodels.pictures.picture import Picture
 from prunemodels.pictures.tradeoff import BLACK
 
@@ -59,34 +58,12 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
     width = 0.22 * max(n_items, 4)
     figure = Picture(figsize=(8.8 + width, height), layout="constrained")
     policies, bars, items = figure.subplots(1, 3, width_ratios=[4.2, 2.4, width])
-    share = _shares(stops)
+    share = stops.by_policy()
     colour = _colours(share)
     _draw_policies(policies, stops, share, colour)
     _draw_bars(bars, stops, colour)
     _draw_items(items, stops)
     return figure
-
-
-def shown_cascade(source: Cascade | ExitPath, budget: Price | None) -> Cascade:
-    """The cascade that is drawn.
-
-    Raises
-    ------
-    InvalidInputError
-        for what is no cascade and no exit path.
-    """
-    if not isinstance(source, (Cascade, ExitPath)):
-        raise InvalidInputError(f"source is a {type(source).__name__}; give a fitted cascade or an exit path")
-    if budget is not None:
-        return source.at_cost(float(budget))
-    return source if isinstance(source, Cascade) else source.at_row(source.row_by("one_se"))
-
-
-def _shares(stops: Stops) -> NDArray[np.float64]:
-    """Share of the rows that stop at each stage, by every policy, shape (K, S)."""
-    seen = stops.evaluation
-    count = [np.bincount(seen.stages(k), minlength=seen.table.n_stages) for k in range(len(seen.path))]
-    return np.asarray(np.array(count) / seen.n)
 
 
 def _colours(share: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -146,13 +123,9 @@ def _draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:
 
 def _draw_items(ax: Axes, stops: Stops) -> None:
     """A cell for every such stage and item: how many of its rows have bought it."""
-    by_then, weight = stops.bought_by_then(), stops.share()
-    columns = np.flatnonzero(by_then.any(axis=0))
-    kept = columns[np.argsort(-(weight @ by_then[:, columns]), kind="stable")][:MOST_ITEMS]
-    usual = by_then[:, kept] > 0.5
-    first = np.where(usual.any(axis=0), usual.argmax(axis=0), stops.used.size)
-    order = kept[np.lexsort((-(weight @ by_then[:, kept]), first))]
-    some = f" ({kept.size} of {columns.size} items)" if kept.size < columns.size else ""
+    by_then, order = stops.bought_by_then(), stops.staircase(MOST_ITEMS)
+    columns = int(by_then.any(axis=0).sum())
+    some = f" ({order.size} of {columns} items)" if order.size < columns else ""
     ax.set_title(f"bought by then{some}", fontsize=10, loc="left")
     ax.set_yticks([])
     ax.spines[:].set_visible(False)

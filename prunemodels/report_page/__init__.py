@@ -1,4 +1,4 @@
-"""What pruning did to a forest, as one HTML page that needs nothing else: `report_page` and `write_report`."""
+"""What pruning did to a forest, or what a cascade does, as one HTML page that needs nothing else."""
 
 from prunemodels.report_page.page import report_page, write_report
 

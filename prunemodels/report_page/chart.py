@@ -13,7 +13,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Chart:
-    """Axes from (0, 0) to (`x_most`, `y_most`) on a picture of `width` by `height`."""
+    """Axes from (`x_least`, 0) to (`x_most`, `y_most`) on a picture of `width` by `height`."""
 
     x_most: float
     y_most: float
@@ -23,10 +23,11 @@ class Chart:
     right: int = 14
     top: int = 26
     bottom: int = 40
+    x_least: float = 0.0
 
     def x(self, value: float) -> float:
         """Horizontal place of a value."""
-        return self.left + (self.width - self.left - self.right) * value / (self.x_most or 1.0)
+        return self.left + (self.width - self.left - self.right) * (value - self.x_least) / (self.x_most - self.x_least or 1.0)
 
     def y(self, value: float) -> float:
         """Vertical place of a value."""
@@ -40,7 +41,7 @@ class Chart:
             parts.append(tag("line", x1=self.left, x2=self.width - self.right, y1=at, y2=at, class_="grid"))
             parts.append(tag("text", y_text(value), x=self.left - 6, y=f"{self.y(value) + 4:.1f}", class_="quiet end"))
         base = self.height - self.bottom
-        places = [(f"{self.x(value + shift):.1f}", f"{value:g}") for value in ticks(self.x_most - shift)]
+        places = [(f"{self.x(value + shift):.1f}", f"{value:g}") for value in ticks(self.x_most - shift, least=self.x_least)]
         parts += [tag("text", text, x=x, y=base + 16, class_="quiet mid") for x, text in places]
         parts.append(tag("line", x1=self.left, x2=self.width - self.right, y1=base, y2=base, class_="axis"))
         parts.append(tag("text", x_label, x=self.width - self.right, y=self.height - 6, class_="quiet end"))
@@ -52,9 +53,13 @@ class Chart:
         return tag("path", d=self._steps(points), class_=class_)
 
     def band(self, lower: Sequence[Point], upper: Sequence[Point]) -> Html:
+        """The area between the two ends of intervals."""
+        return self.area(lower, upper, class_="band")
+
+    def area(self, lower: Sequence[Point], upper: Sequence[Point], *children: object, **attributes: object) -> Html:
         """The area between two lines."""
         edge = self._steps(lower) + "L" + self._steps(list(upper)[::-1])[1:] + "Z"
-        return tag("path", d=edge, class_="band")
+        return tag("path", *children, d=edge, **attributes)
 
     def _steps(self, points: Sequence[Point]) -> str:
         drawn: list[Point] = []
@@ -90,14 +95,20 @@ def picture(width: int, height: int, title: str, description: str, *parts: objec
     )
 
 
-def ticks(most: float, wanted: int = 5) -> list[float]:
-    """Round numbers from 0 to at most `most`: multiples of 1, 2, 2.5 or 5 times a power of ten."""
-    if not most > 0 or not math.isfinite(most):
-        return [0.0]
-    raw = most / wanted
+def ticks(most: float, wanted: int = 5, *, least: float = 0.0) -> list[float]:
+    """Round numbers from `least` >= 0 to at most `most`: multiples of 1, 2, 2.5 or 5 times a power of ten."""
+    if not most > least or not math.isfinite(most):
+        return [least]
+    raw = (most - least) / wanted
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * (1 - 1e-9))
-    return [round(k * step, 12) for k in range(int(most / step * (1 + 1e-9)) + 1)]
+    return [round(k * step, 12) for k in range(math.ceil(least / step * (1 - 1e-9)), int(most / step * (1 + 1e-9)) + 1)]
+
+
+def left_end(values: Sequence[float]) -> float:
+    """Where a horizontal axis begins: at 0, or close to the values where they would fill less than half of it."""
+    least, most = min(values), max(values)
+    return 0.0 if least <= most / 2 else max(0.0, least - 0.08 * (most - least))
 
 
 def marker(kind: str, x: float, y: float, hint: str | None = None) -> Html:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from formulations.budget_solution import BudgetSolution
@@ -89,8 +90,7 @@ def gather(
     """Compute everything; arguments as in `report_page`."""
     if not isinstance(path, PruningPath):
         raise InvalidInputError(
-            f"path is a {type(path).__name__}; the page is about a pruning of a PruningPath. For a cascade take plot_exits, "
-            "evaluate_exit_path, or the command `prunemodels exits --held-out`"
+            f"the source is a {type(path).__name__}; give a PruningPath with its forest, a fitted cascade, or an exit path"
         )
     solution = chosen if isinstance(chosen, BudgetSolution) else None
     pruning = chosen.pruning if isinstance(chosen, BudgetSolution) else chosen
@@ -98,10 +98,10 @@ def gather(
     if pruning.problem is not problem:
         raise InvalidInputError("chosen is of another problem than path; give a pruning of path.problem")
     pruned = apply_pruning(pruning, forest)
-    X = X.to_pandas() if hasattr(X, "to_pandas") else X  # polars and pyarrow tables
+    X = table_or_array(X)
     elsewhere = on_other_rows(problem, X, sample_weight)
     along_path = evaluate_path(path, X, y, sample_weight=sample_weight)
-    rows = X.iloc[elsewhere.rows] if hasattr(X, "iloc") else _array(X)[elsewhere.rows]
+    rows = X.iloc[elsewhere.rows] if hasattr(X, "iloc") else X[elsewhere.rows]
     kept = (problem.ensemble.is_split, pruning.kept)
     counts = [usage_counts(problem.ensemble, k, rows, elsewhere.weights) for k in kept]
     unpruned = Pruning.unpruned(problem)
@@ -119,17 +119,20 @@ def gather(
         shapes=(tree_shapes(unpruned), tree_shapes(pruning)),
         evidence=evidence_of(path, pruning, solution),
         deployment=measure_deployment(forest, pruned, rows),
-        versions=_versions(),
+        versions=versions(),
     )
 
 
-def _array(X: Any) -> Any:
-    import numpy as np
-
+def table_or_array(X: Any) -> Any:
+    """Examples as a pandas table, a CSR matrix or an array: tables of polars and pyarrow, lists of lists."""
+    if hasattr(X, "to_pandas"):
+        return X.to_pandas()
+    if hasattr(X, "iloc"):
+        return X
     return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     """Of the libraries and the machine's kind; nothing that names the machine."""
     found = {library: version(library) for library in LIBRARIES}
     return {**found, "Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from dataclasses import dataclass
 
 from formulations.errors import InvalidInputError
@@ -43,7 +45,9 @@ class FramedPage:
         """What Jupyter asks for."""
         within = str(self.page).replace(HEAD, HEAD + BASE, 1)
         style = f"width:100%;height:{self.height}px;border:1px solid #999"
-        return tag("iframe", srcdoc=within, title="Report on a pruned forest", style=style)
+        own = re.search("<title>(.*?)</title>", self.page, re.DOTALL)
+        title = html.unescape(own.group(1)) if own else "Report"
+        return tag("iframe", srcdoc=within, title=title, style=style)
 
     def __repr__(self) -> str:
         return f"FramedPage({len(self.page):,} characters)"

@@ -1,9 +1,10 @@
-"""What pruning changed on held-out examples: cost and error before and after, and the differences, example by example.
+"""What changed on held-out examples: cost and error before and after, and the differences, example by example.
 
-Both forests see the same examples, so their difference is known better than either: its interval is that of the mean of
+Before is the unpruned forest, or a cascade whose last stage answers everybody. Both see the same examples, so their difference is
+known better than either: its interval is that of the mean of
 
     x_i(before) - x_i(after)        the cost that example i saves                                                         (1)
-    l_i(after) - l_i(before)        0-1 loss, or squared error, of the forest's own prediction                              (2)
+    l_i(after) - l_i(before)        0-1 loss, or squared error, of the model's own prediction                               (2)
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class HeldOutChange:
     saving, increase
         (1) and (2), paired.
     broken, mended
-        examples that only the unpruned, only the pruned forest predicts rightly; None for regression.
+        examples that only the model before, only the one after predicts rightly; None for regression.
     """
 
     n: int
@@ -87,30 +88,65 @@ def held_out_change(
     l_before, l_after = (loss[problem.rows] for loss in losses)
     w = problem.weights
     before, after = Pruning.unpruned(problem), Pruning(problem, kept)
-    x_before, x_after = row_costs(before), row_costs(after)
-    once = float(problem.costs.price[before.bought_once & ~after.bought_once].sum())
+    paid = _paid(before), _paid(after)
+    return change_of(paid, (l_before, l_after), w, confidence, classification=classification)
+
+
+@dataclass(frozen=True, eq=False)
+class Paid:
+    """What a model costs on some examples.
+
+    Parameters
+    ----------
+    rows
+        float64, shape (N,): what each example pays.
+    once
+        what is paid once for all of them.
+    largest
+        what no example can pay more than; infinite where that is not known.
+    """
+
+    rows: NDArray[np.float64]
+    once: float
+    largest: float = math.inf
+
+
+def change_of(
+    paid: tuple[Paid, Paid],
+    losses: tuple[NDArray[np.float64], NDArray[np.float64]],
+    weights: NDArray[np.float64],
+    confidence: float,
+    *,
+    classification: bool,
+) -> HeldOutChange:
+    """Compare what two models cost and lose on the same examples, all of positive weight; before first, after second."""
+    before, after = paid
+    l_before, l_after = losses
     worst = 1.0 if classification else math.inf
     return HeldOutChange(
-        n=len(w),
+        n=len(weights),
         confidence=confidence,
-        cost_before=_cost(before, x_before, confidence),
-        cost_after=_cost(after, x_after, confidence),
-        saving=_paired(x_before - x_after + once, w, confidence),
-        error_before=mean_interval(l_before, worst, confidence, "t", w),
-        error_after=mean_interval(l_after, worst, confidence, "t", w),
-        increase=_paired(l_after - l_before, w, confidence),
+        cost_before=_cost(before, weights, confidence),
+        cost_after=_cost(after, weights, confidence),
+        saving=_paired(before.rows - after.rows + (before.once - after.once), weights, confidence),
+        error_before=mean_interval(l_before, worst, confidence, "t", weights),
+        error_after=mean_interval(l_after, worst, confidence, "t", weights),
+        increase=_paired(l_after - l_before, weights, confidence),
         broken=int((l_after > l_before).sum()) if classification else None,
         mended=int((l_after < l_before).sum()) if classification else None,
     )
 
 
-def _cost(pruning: Pruning, x: NDArray[np.float64], confidence: float) -> MeanInterval:
+def _paid(pruning: Pruning) -> Paid:
+    largest = largest_row_cost(pruning.problem, pruning.kept)
+    once = float(pruning.problem.costs.price[pruning.bought_once].sum())
+    return Paid(np.minimum(row_costs(pruning), largest), once, largest)
+
+
+def _cost(paid: Paid, weights: NDArray[np.float64], confidence: float) -> MeanInterval:
     """The mean cost with its interval; what is paid once for all examples is known, without error."""
-    problem = pruning.problem
-    largest = largest_row_cost(problem, pruning.kept)
-    rows = mean_interval(np.minimum(x, largest), largest, confidence, "t", problem.weights)
-    once = float(problem.costs.price[pruning.bought_once].sum())
-    mean, low, high = (once + number for number in (rows.mean, rows.low, rows.high))
+    rows = mean_interval(paid.rows, paid.largest, confidence, "t", weights)
+    mean, low, high = (paid.once + number for number in (rows.mean, rows.low, rows.high))
     return MeanInterval(mean, rows.standard_error, low, high, confidence, "t", rows.n)
 
 

@@ -1,29 +1,33 @@
-"""The page: sections in order, one style sheet, nothing from elsewhere."""
+"""The page on a pruning, or on a cascade, and the file that it goes to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
 from formulations.budget_solution import BudgetSolution
+from formulations.cost_items import Price
 from formulations.errors import InvalidInputError
 from formulations.pruning import Pruning
 from formulations.pruning_path import PruningPath
+from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.exit_path import ExitPath
 from prunemodels.outputs import OutputFiles, check_output
+from prunemodels.report_page.cascades.facts import gather_cascade
+from prunemodels.report_page.cascades.page import render_cascade
+from prunemodels.report_page.document import Section, data_section, document
 from prunemodels.report_page.facts import Facts, Labels, gather
-from prunemodels.report_page.markup import Html, join, name, tag
 from prunemodels.report_page.opening import opening
 from prunemodels.report_page.proof_section import proof
-from prunemodels.report_page.sections import Section, deployment, items, tradeoff, trees, usage
-from prunemodels.report_page.style import style_sheet
+from prunemodels.report_page.sections import deployment, items, tradeoff, trees, usage
 
 
+@overload
 def report_page(
-    path: PruningPath,
+    source: PruningPath,
     forest: Any,
     X: Any,
     y: Any,
@@ -35,21 +39,44 @@ def report_page(
     unit: str = "",
     command: str | None = None,
     sources: Mapping[str, str] | None = None,
-) -> str:
-    """One self-contained HTML page on what a pruning did: saved cost, loss, items, usage, trees, proof, size and latency.
+) -> str: ...
+
+
+@overload
+def report_page(
+    source: Cascade | ExitPath,
+    X: Any = None,
+    y: Any = None,
+    *,
+    budget: Price | None = None,
+    sample_weight: ArrayLike | None = None,
+    confidence: float = 0.95,
+    title: str = "Cascade",
+    unit: str = "",
+    command: str | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> str: ...
+
+
+def report_page(source: Any, *examples: Any, **options: Any) -> str:
+    """One self-contained HTML page on what a pruning did, or on a cascade: saved cost, loss, what was bought, proof.
 
     It needs no network, no other file and no JavaScript. All checks are made anew, with `proofs_checks`.
 
     Parameters
     ----------
-    path
-        of the forest's problem, with its certificate.
+    source
+        the path of the forest's problem, with its certificate; or a fitted cascade, or an exit path, of which the policy is shown
+        that the rule ``"one_se"`` chooses.
     forest
-        the forest before pruning.
+        the forest before pruning; a cascade brings its models.
     X, y
-        held-out examples and their labels: nothing was trained, pruned or chosen on them.
+        held-out examples and their labels: nothing was trained, pruned or chosen on them. A cascade needs none; the page then
+        tells what is known from fitting.
     chosen
         a pruning of the path's problem, or the answer to a budget, which brings its bound.
+    budget
+        of a cascade or an exit path: show the policy of least error within it.
     sample_weight
         shape (N,), >= 0: weights of the held-out examples, in cost and error.
     confidence
@@ -65,25 +92,82 @@ def report_page(
     Raises
     ------
     InvalidInputError
-        for rows, labels or weights that do not fit, and a pruning of another problem.
+        for rows, labels or weights that do not fit, a pruning of another problem, and a budget below the first stage.
+    NotFittedForestError
+        for a cascade that is not fitted.
     """
-    labels = Labels(title, unit, command, sources)
-    if not 0 < confidence < 1:
-        raise InvalidInputError(f"confidence is {confidence!r}; give a number between 0 and 1, such as 0.95")
-    return render(gather(path, forest, X, y, chosen, sample_weight=sample_weight, confidence=confidence, labels=labels))
+    if isinstance(source, (Cascade, ExitPath)):
+        _check_cascade_arguments(source, examples, options)
+        return cascade_page(source, *examples, **options)
+    if "budget" in options:
+        raise InvalidInputError(
+            f"budget is {options['budget']!r}, which goes with cascades; of a PruningPath give "
+            "chosen=pm.solve_budget(path.problem, budget)"
+        )
+    return pruning_page(source, *examples, **options)
 
 
-def write_report(
-    file: str | Path,
+def pruning_page(
     path: PruningPath,
     forest: Any,
     X: Any,
     y: Any,
     *,
     chosen: Pruning | BudgetSolution,
-    force: bool = False,
-    **options: Any,
-) -> Path:
+    sample_weight: ArrayLike | None = None,
+    confidence: float = 0.95,
+    title: str = "Pruned forest",
+    unit: str = "",
+    command: str | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> str:
+    """`report_page` of a pruning."""
+    _check_confidence(confidence)
+    labels = Labels(title, unit, command, sources)
+    return render(gather(path, forest, X, y, chosen, sample_weight=sample_weight, confidence=confidence, labels=labels))
+
+
+def cascade_page(
+    source: Cascade | ExitPath,
+    X: Any = None,
+    y: Any = None,
+    *,
+    budget: Price | None = None,
+    sample_weight: ArrayLike | None = None,
+    confidence: float = 0.95,
+    title: str = "Cascade",
+    unit: str = "",
+    command: str | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> str:
+    """`report_page` of a cascade."""
+    _check_confidence(confidence)
+    labels = Labels(title, unit, command, sources)
+    facts = gather_cascade(source, X, y, budget=budget, sample_weight=sample_weight, confidence=confidence, labels=labels)
+    return render_cascade(facts)
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise InvalidInputError(f"confidence is {confidence!r}; give a number between 0 and 1, such as 0.95")
+
+
+def _check_cascade_arguments(source: Any, examples: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    """Refuse what a pruning's page needs and a cascade's has not."""
+    kind = type(source).__name__
+    if "chosen" in options:
+        raise InvalidInputError(
+            f"chosen is a {type(options['chosen']).__name__}, which goes with a PruningPath; of a {kind} another policy is "
+            "shown with budget="
+        )
+    if "forest" in options or len(examples) > 2:
+        forest = options.get("forest", examples[0] if examples else None)
+        raise InvalidInputError(
+            f"forest is a {type(forest).__name__}, and a {kind} brings its models; give X and y behind the {kind}, or nothing"
+        )
+
+
+def write_report(file: str | Path, source: Any, *examples: Any, force: bool = False, **options: Any) -> Path:
     """Write `report_page` to a file, whole or not at all; the file.
 
     Parameters
@@ -92,8 +176,8 @@ def write_report(
         ``.html``.
     force
         replace a file that exists.
-    path, forest, X, y, chosen, options
-        as `report_page`.
+    source, examples, options
+        as `report_page`: ``write_report(file, path, forest, X, y, chosen=...)`` or ``write_report(file, cascade, X, y)``.
 
     Raises
     ------
@@ -101,37 +185,16 @@ def write_report(
         for a place that cannot be written, and as `report_page`.
     """
     place = check_output(file, "file", endings=(".html",), force=force)
-    page = report_page(path, forest, X, y, chosen=chosen, **options)
+    page = report_page(source, *examples, **options)
     with OutputFiles() as outputs:
         outputs.aside(place).write_text(page, encoding="utf-8")
     return place
 
 
 def render(facts: Facts) -> str:
-    """The facts as a page."""
+    """The facts on a pruning as a page."""
     sections = [part(facts) for part in (tradeoff, items, usage, trees, proof, deployment, provenance)]
-    contents = tag("ul", *(tag("li", tag("a", heading, href=f"#{key}")) for key, heading, _ in sections))
-    body = tag(
-        "body",
-        tag("a", "Skip to the content", href="#content", class_="skip"),
-        tag("header", opening(facts)),
-        tag("nav", contents, aria_label="Contents"),
-        tag("main", *(_section(*section) for section in sections), id="content", tabindex="-1"),
-        tag("footer", _colophon(facts)),
-    )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", facts.labels.title),
-        style_sheet(),
-    )
-    return "<!DOCTYPE html>\n" + tag("html", head, body, lang="en") + "\n"
-
-
-def _section(key: str, heading: str, content: Html) -> Html:
-    return tag("section", tag("h2", heading, id=f"{key}-heading"), content, id=key, aria_labelledby=f"{key}-heading")
+    return document(facts.labels, opening(facts), sections, facts.versions)
 
 
 def provenance(facts: Facts) -> Section:
@@ -144,19 +207,5 @@ def provenance(facts: Facts) -> Section:
         ("errors", problem.errors.source),
         ("held out", f"{facts.held_out.n:,} examples"),
         ("path", f"{len(facts.path):,} optimal prunings, {problem.n_usage_arcs:,} usage arcs"),
-        *((key, name(value)) for key, value in (facts.labels.sources or {}).items()),
-        ("versions", ", ".join(f"{library} {number}" for library, number in facts.versions.items())),
     ]
-    parts = [tag("dl", *(join(tag("dt", what), tag("dd", told)) for what, told in rows), class_="facts")]
-    if facts.labels.command is not None:
-        parts.append(tag("h3", "To make this page again"))
-        parts.append(tag("pre", tag("code", facts.labels.command)))
-    return "data", "Data and versions", join(*parts)
-
-
-def _colophon(facts: Facts) -> Html:
-    day = datetime.now(UTC).date().isoformat()
-    return tag(
-        "p",
-        f"Written by prunemodels {facts.versions['prunemodels']} on {day}. It is complete: it loads nothing from elsewhere.",
-    )
+    return data_section(rows, facts.labels, facts.versions)

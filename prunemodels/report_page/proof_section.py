@@ -16,8 +16,8 @@ def proof(facts: Facts) -> tuple[str, str, Html]:
     e = facts.evidence
     verdicts = [v for v in (e.of_path, e.of_solution) if v is not None]
     parts = [
-        tag("p", _answer(e.holds), " ", _in_words(facts)),
-        tag("ul", *(tag("li", _verdict(v)) for v in verdicts), class_="plain"),
+        tag("p", answer(e.holds), " ", _in_words(facts)),
+        tag("ul", *(tag("li", verdict(v)) for v in verdicts), class_="plain"),
         tag("h3", "In exact numbers"),
         tag("dl", *_exact(facts), class_="facts"),
         tag("h3", "What is not proven"),
@@ -26,12 +26,14 @@ def proof(facts: Facts) -> tuple[str, str, Html]:
     return "proof", "What is proven", join(*parts)
 
 
-def _answer(holds: bool | None) -> Html:
+def answer(holds: bool | None) -> Html:
+    """The outcome of a check in a word."""
     class_, word = WORD[holds]
     return tag("strong", word, class_=f"verdict {class_}")
 
 
-def _verdict(v: Verdict) -> Html:
+def verdict(v: Verdict) -> Html:
+    """A claim, whether it holds, and how that was found."""
     class_, word = WORD[v.holds]
     figures = figures_of(v)
     return join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prunemodels.report_page.document import Section
 from prunemodels.report_page.facts import Facts
 from prunemodels.report_page.item_costs import ItemCost
 from prunemodels.report_page.markup import Html, join, name, table, tag
@@ -13,14 +14,11 @@ from prunemodels.report_page.wording import amount, count, error, seconds, share
 SHOWN_ITEMS = 12
 """Items in the open part of the table."""
 
-Section = tuple[str, str, Html]
-"""Id, heading, content."""
-
 
 def tradeoff(facts: Facts) -> Section:
     """Both charts, and the held-out points as a table."""
     along, task = facts.along_path, facts.task
-    half = half_width(facts)
+    half = half_width(along.error_se, along.n, facts.held_out.confidence)
     rows: list[list[object]] = [
         [
             f"{facts.path.lam[k]:.4g}",

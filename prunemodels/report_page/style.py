@@ -85,11 +85,13 @@ border:1px solid var(--rule);border-radius:6px;overflow:hidden;margin:1.4rem 0}
 .stats>div{background:var(--raised);padding:.9rem 1.1rem 1rem}
 .stats dt{font-size:.85rem;color:var(--muted)}
 .stats dd{margin:0}
-.stats .big{font-size:1.4rem;line-height:1.35;font-weight:600;letter-spacing:-.015em;white-space:nowrap}
+.stats .big{font-size:1.4rem;line-height:1.35;font-weight:600;letter-spacing:-.015em}
 .stats .was{color:var(--muted);font-weight:400}
+.stats .was,.stats .now{white-space:nowrap}
 .stats .more{font-size:.85rem;color:var(--muted)}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,21rem),1fr));gap:1.6rem 2.2rem;margin:.9rem 0 1.1rem}
 figure{margin:0;min-width:0}
+.beside{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,19rem),1fr));gap:.4rem 2.2rem;align-items:center}
 figcaption{font-size:.9rem;color:var(--muted);max-width:38em;margin-top:.3rem}
 svg{display:block;width:100%;height:auto;max-width:30rem}
 svg.wide{max-width:none}
@@ -115,6 +117,8 @@ svg .mid{text-anchor:middle}
 .now-bar{fill:var(--after)}
 .gone{fill:var(--pale)}
 .kept{fill:var(--after)}
+.layer{fill:var(--after);stroke:var(--paper);stroke-width:.8}
+.empty{fill:var(--raised)}
 .legend{list-style:none;padding:0;margin:.4rem 0 0;font-size:.88rem;display:grid;gap:.1rem}
 .legend li{display:grid;grid-template-columns:1.9rem 1fr;align-items:center;gap:.3rem}
 .legend svg{width:1.75rem;height:1rem}
@@ -130,6 +134,7 @@ thead th{font-weight:600;color:var(--muted);vertical-align:bottom}
 td{white-space:nowrap}
 .bars{max-width:none;min-width:7rem;height:1.35rem}
 .wide-table td:last-child{width:34%;padding-right:0}
+.words{display:block;white-space:normal;text-align:left;min-width:13rem;max-width:28rem}
 .users{display:block;font-weight:400;font-size:.85rem;color:var(--muted)}
 .verdict{font-weight:600}
 .verdict.yes{color:var(--good)}

@@ -37,44 +37,46 @@ def ceiling(cost: NDArray[np.float64], high: NDArray[np.float64], least: float) 
     return float(min(high.max(), max(1.25 * float(usual.max()), 1.6 * least)))
 
 
-def half_width(facts: Facts) -> NDArray[np.float64]:
-    """Half the interval of each row's held-out error."""
-    along = facts.along_path
-    quantile = float(stats.t.ppf((1 + facts.held_out.confidence) / 2, max(1, along.n - 1)))
-    half: NDArray[np.float64] = quantile * np.nan_to_num(along.error_se)
+def half_width(standard_error: NDArray[np.float64], n: int, confidence: float) -> NDArray[np.float64]:
+    """Half of each mean's interval, of n examples."""
+    quantile = float(stats.t.ppf((1 + confidence) / 2, max(1, n - 1)))
+    half: NDArray[np.float64] = quantile * np.nan_to_num(standard_error)
     return half
 
 
 def held_out_chart(facts: Facts) -> Html:
     """The forest's own error on held-out examples along the path, with intervals."""
     along, held_out, task = facts.along_path, facts.held_out, facts.task
-    half = half_width(facts)
+    half = half_width(along.error_se, along.n, held_out.confidence)
     low, high = np.maximum(along.error - half, 0.0), along.error + half
     ends = max(held_out.error_before.high, held_out.error_after.high)
     top = max(ceiling(along.cost, high, ends), ends)
     chart = Chart(1.03 * max(along.unpruned_cost, float(along.cost.max())), 1.05 * top)
     lines = [
-        chart.band(_points(along.cost, low), _points(along.cost, high)),
-        chart.line(_points(along.cost, along.error), "line"),
+        chart.band(points_of(along.cost, low), points_of(along.cost, high)),
+        chart.line(points_of(along.cost, along.error), "line"),
     ]
     for k in spread(along.cost):
         x = f"{chart.x(along.cost[k]):.1f}"
         lines.append(tag("line", x1=x, x2=x, y1=f"{chart.y(low[k]):.1f}", y2=f"{chart.y(high[k]):.1f}", class_="whisker"))
-        hint = f"cost {amount(along.cost[k])}, {_measure(task)} {error(along.error[k], task)} \u00b1 {error(half[k], task)}"
+        hint = f"cost {amount(along.cost[k])}, {measure(task)} {error(along.error[k], task)} \u00b1 {error(half[k], task)}"
         lines.append(marker("dot", chart.x(along.cost[k]), chart.y(along.error[k]), hint))
-    parts = [chart.axes(_cost_label(facts), f"{_measure(task)} of the forest, held out", _ticks(task)), chart.clipped(*lines)]
+    parts = [
+        chart.axes(cost_label(facts.labels.unit), f"{measure(task)} of the forest, held out", error_ticks(task)),
+        chart.clipped(*lines),
+    ]
     for kind, cost, err in (
         ("unpruned", held_out.cost_before, held_out.error_before),
         ("chosen", held_out.cost_after, held_out.error_after),
     ):
         x = f"{chart.x(cost.mean):.1f}"
         parts.append(tag("line", x1=x, x2=x, y1=f"{chart.y(err.low):.1f}", y2=f"{chart.y(err.high):.1f}", class_="ink"))
-        hint = f"{kind}: cost {amount(cost.mean)}, {_measure(task)} {error(err.mean, task)}"
+        hint = f"{kind}: cost {amount(cost.mean)}, {measure(task)} {error(err.mean, task)}"
         parts.append(marker(kind, chart.x(cost.mean), chart.y(err.mean), hint))
     percent = f"{100 * held_out.confidence:g}\u00a0%"
-    reach = [f"cost {amount(along.cost[k])} and {_measure(task)} {error(along.error[k], task)}" for k in (0, -1)]
+    reach = [f"cost {amount(along.cost[k])} and {measure(task)} {error(along.error[k], task)}" for k in (0, -1)]
     marked = [
-        f"{what}: cost {amount(cost.mean)}, {_measure(task)} {error(err.mean, task)}"
+        f"{what}: cost {amount(cost.mean)}, {measure(task)} {error(err.mean, task)}"
         for what, cost, err in (
             ("Chosen", held_out.cost_after, held_out.error_after),
             ("Unpruned", held_out.cost_before, held_out.error_before),
@@ -96,7 +98,9 @@ def sample_chart(facts: Facts) -> Html:
     points = {"unpruned": facts.unpruned, "chosen": facts.pruning}
     top = ceiling(path.cost, path.error, max(facts.pruning.error, facts.unpruned.error))
     chart = Chart(1.03 * max(facts.unpruned.cost, float(path.cost[0])), 1.05 * top)
-    parts: list[object] = [chart.axes(_cost_label(facts), f"trees\u2019 mean {_measure(task)}, error sample", _ticks(task))]
+    parts: list[object] = [
+        chart.axes(cost_label(facts.labels.unit), f"trees\u2019 mean {measure(task)}, error sample", error_ticks(task))
+    ]
     if solution is not None:
         r = solution.relaxation
         if not r.is_integral:
@@ -105,7 +109,7 @@ def sample_chart(facts: Facts) -> Html:
         if solution.budget <= chart.x_most:
             x = f"{chart.x(float(solution.budget)):.1f}"
             parts.append(tag("line", x1=x, x2=x, y1=chart.top, y2=chart.height - chart.bottom, class_="budget"))
-    lines = [chart.line(_points(path.cost, path.error), "line")]
+    lines = [chart.line(points_of(path.cost, path.error), "line")]
     for k in range(len(path)) if len(path) <= MOST_DOTS else []:
         hint = f"lambda {path.lam[k]:.4g}: cost {amount(path.cost[k])}, error {error(path.error[k], task)}"
         lines.append(marker("dot", chart.x(path.cost[k]), chart.y(path.error[k]), hint))
@@ -139,17 +143,21 @@ def _above(most: float, chart: Chart, task: str) -> Html | None:
     return tag("figcaption", f"The cheapest prunings lie above the chart: they err up to {error(most, task)}.")
 
 
-def _cost_label(facts: Facts) -> str:
-    return "cost per prediction" + (f", {facts.labels.unit}" if 0 < len(facts.labels.unit) <= 20 else "")
+def cost_label(unit: str) -> str:
+    """What the horizontal axis shows."""
+    return "cost per prediction" + (f", {unit}" if 0 < len(unit) <= 20 else "")
 
 
-def _measure(task: str) -> str:
+def measure(task: str) -> str:
+    """What an error is called."""
     return "error rate" if task == "classification" else "mean squared error"
 
 
-def _ticks(task: str) -> Any:
+def error_ticks(task: str) -> Any:
+    """Labels of errors along an axis."""
     return (lambda v: f"{100 * v:g}\u00a0%") if task == "classification" else (lambda v: f"{v:g}")
 
 
-def _points(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[Point]:
+def points_of(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[Point]:
+    """Pairs of coordinates."""
     return list(zip(x.tolist(), y.tolist(), strict=True))

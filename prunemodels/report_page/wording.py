@@ -44,9 +44,9 @@ def less(before: float, after: float) -> str:
     return f"{100 * abs(saved):.{digits}f}\u00a0% {'less' if saved > 0 else 'more'}"
 
 
-def count(n: int, noun: str) -> str:
-    """``1 tree``, ``40 trees``."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+def count(n: int, noun: str, several: str | None = None) -> str:
+    """``1 tree``, ``40 trees``; `several` where the plural has no plain s."""
+    return f"{n:,} {noun if n == 1 else several or f'{noun}s'}"
 
 
 def seconds(s: float) -> str:

@@ -378,7 +378,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_needs_nothing_heavy() -> None:
     """The parser imports only the standard library at its top, so that help and usage errors do not wait for numba."""
     imported = set()
-    parsing = {"prunemodels.command_line.arguments", "prunemodels.command_line.exit_arguments"}
+    parsing = {f"prunemodels.command_line.{kind}arguments" for kind in ("", "exit_", "report_")}
     for file in ("cli", *(name.removeprefix("prunemodels.").replace(".", "/") for name in (*parsing, "command_line.__init__"))):
         tree = ast.parse((ROOT / "prunemodels" / f"{file}.py").read_text())
         imported |= {a.name for n in tree.body if isinstance(n, ast.Import) for a in n.names}

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.cascade_files import load_cascade, save_cascade
+from prunemodels.cascade_files import holds_cascade, load_cascade, save_cascade
 from prunemodels.files import FOREST_ENDINGS, load_forest, save_forest
 from tests.prunemodels.cascades import KINDS, Case, Kind, case
 
@@ -108,8 +108,24 @@ def test_forests_and_cascades_are_not_confused(tmp_path: Path) -> None:
     with pytest.raises(pm.NotFittedForestError, match="holds a RandomForestClassifier, no fitted cascade"):
         load_cascade(tmp_path / "f.skops")
     save_cascade(known.cascade, tmp_path / "c.skops")
-    with pytest.raises(pm.BrokenFileError, match=r"holds a cascade, no forest; read it with .*load_cascade"):
+    with pytest.raises(pm.BrokenFileError, match=r"holds a cascade, no forest; read it with .*load_cascade.*prunemodels report"):
         load_forest(tmp_path / "c.skops")
     with pytest.raises(pm.InvalidInputError, match="cascade is a CascadeClassifier; give a fitted cascade"):
         save_cascade(pm.CascadeClassifier([]), tmp_path / "no.skops")
     assert not (tmp_path / "no.skops").exists()
+
+
+def test_a_file_tells_whether_it_holds_a_cascade(tmp_path: Path) -> None:
+    """Of both kinds of files and of models; a damaged skops file holds none, and what cannot be read is refused."""
+    known = case("prunings")
+    forest = RandomForestClassifier(2).fit(known.X, known.y)
+    for name, model in (("f", forest), ("c", known.cascade)):
+        for ending in (".skops", ".joblib"):
+            save_forest(model, tmp_path / f"{name}{ending}")
+            assert holds_cascade(tmp_path / f"{name}{ending}", trust_pickle=True) == (name == "c")
+    (tmp_path / "c.skops").write_bytes((tmp_path / "c.skops").read_bytes()[:3000])
+    assert not holds_cascade(tmp_path / "c.skops")
+    with pytest.raises(pm.InvalidInputError, match=r"c\.joblib is a joblib file"):
+        holds_cascade(tmp_path / "c.joblib")
+    with pytest.raises(pm.BrokenFileError, match="give the path of a fitted forest or cascade"):
+        holds_cascade(tmp_path / "absent.skops")

@@ -134,17 +134,3 @@ def test_exits_need_labels(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     words = ["exits", "forest.skops", "--data", "valid.csv", "--costs", "1", "--out", "out.skops"]
     assert main(words) == 2
     assert "--label is missing: exits are learned from labelled examples" in capsys.readouterr().err
-
-
-def test_the_report_says_what_to_take_for_a_cascade(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`report` is about prunings: of a cascade it names what shows the same, in Python and on the command line."""
-    assert main(exits()) == 0
-    goal = ["--budget", "1", "--held-out", "test.csv", "--out", "page.html"]
-    assert main(["report", "out.skops", "--data", "valid.csv", "--label", "label", "--costs", "1", *goal]) == 2
-    told = capsys.readouterr().err
-    assert "out.skops holds a cascade, no forest" in told
-    assert "prunemodels exits --held-out" in told
-    cascade = load_cascade("out.skops")
-    with pytest.raises(pm.InvalidInputError, match="For a cascade take plot_exits, evaluate_exit_path, or the command"):
-        pm.write_report("page.html", cascade, None, None, None, chosen=None)
-    assert not (folder / "page.html").exists()

@@ -131,6 +131,13 @@ def test_weights_are_those_of_the_column(folder: Path, capsys: pytest.CaptureFix
     ("more", "changed", "message"),
     [
         (["--lam", "0.1"], {"label": None}, r"--label is missing: .* name the label column"),
+        (
+            ["--lam", "0.1"],
+            {"data": None},
+            "--data is missing: the page on a pruned forest needs it; only a cascade",
+        ),
+        (["--lam", "0.1"], {"costs": None}, "--costs is missing"),
+        (["--lam", "0.1"], {"held_out": None}, "--held-out is missing"),
         (["--lam", "0.1", "--method", "path"], {}, "--method goes with --budget"),
         (["--lam", "0.1", "--time-limit", "3"], {}, "--time-limit goes with --budget"),
         (["--lam", "0.1"], {"held_out": "valid.csv"}, "--held-out names the file of --data"),

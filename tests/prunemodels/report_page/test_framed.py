@@ -24,12 +24,12 @@ class Frames(HTMLParser):
 
 
 def test_the_frame_holds_the_page() -> None:
-    """A browser reads one frame, named, and in it the page character by character, but for the base of its links."""
+    """A browser reads one frame, named as the page, and in it the page character by character, but for the base of its links."""
     reader = Frames()
     reader.feed(FramedPage(PAGE, height=500)._repr_html_())
     ((element, attributes),) = reader.seen
     assert element == "iframe"
-    assert attributes["title"]
+    assert attributes["title"] == "a < b"
     assert "height:500px" in str(attributes["style"])
     assert attributes["srcdoc"] == PAGE.replace("<head>", f"<head>{BASE}")
 

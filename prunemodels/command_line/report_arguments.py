@@ -1,0 +1,46 @@
+"""Arguments of the command ``report``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from prunemodels.command_line.arguments import (
+    BUDGET_METHODS,
+    Result,
+    add_inputs,
+    add_manners,
+    confidence,
+    nonnegative,
+    seconds,
+)
+
+
+def add_report(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
+    """``prunemodels report``: what a forest needs, a cascade knows, so nothing but the page is required here."""
+    command.description = (
+        "Write one page on a pruned forest, which needs --data, --costs, --label, --held-out and one of --budget, --lam and "
+        "--pruned; or on a cascade, which needs nothing more. With --held-out and --label it shows who stops where; --weights "
+        "is then a column of --held-out."
+    )
+    add_inputs(command, required=False, metavar="FOREST|CASCADE", also="what exits or cascade wrote, or")
+    add = command.add_argument
+    goal = command.add_mutually_exclusive_group()
+    goal.add_argument(
+        "--budget",
+        type=nonnegative,
+        metavar="B",
+        help="prune to this mean cost of a prediction; of a cascade the policy within it",
+    )
+    goal.add_argument(
+        "--lam", type=nonnegative, metavar="L", help="prune at this error worth one unit of cost; of a cascade the optimal policy"
+    )
+    goal.add_argument("--pruned", metavar="FILE", help="a forest that was pruned from FOREST, by prune or by anyone")
+    add("--method", choices=BUDGET_METHODS, help="within the budget: path, best (default) or exact, as in prune")
+    add("--time-limit", type=seconds, metavar="S", help="seconds for the search within the budget")
+    add("--held-out", metavar="FILE", help="labelled examples kept apart, a table like --data: measured on these")
+    add("--confidence", type=confidence, default=0.95, metavar="C", help="of the page's intervals (default: 0.95)")
+    add("--title", help="heading of the page")
+    add("--unit", metavar="WORD", help="unit of the prices, e.g. dollars")
+    add("--out", required=True, metavar="FILE.html", help="the page: complete, it loads nothing from elsewhere")
+    add_manners(command, run)

@@ -1,0 +1,188 @@
+"""All that a cascade's report tells, computed before a line of it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
+
+from formulations.cost_items import Price
+from formulations.errors import InvalidInputError, NotFittedForestError
+from formulations.problem import check_weights, n_examples
+from prunemodels.evaluation.mean_bounds import standard_error
+from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.exit_path import ExitPath
+from prunemodels.exits.stops import Stops, shown_cascade, stops_of
+from prunemodels.report_page.cascades.evidence import CascadeEvidence, evidence_of_cascade
+from prunemodels.report_page.cascades.purchases import Purchase, purchases
+from prunemodels.report_page.cascades.stage_figures import StageFigures, stage_figures
+from prunemodels.report_page.facts import Labels, table_or_array, versions
+from prunemodels.report_page.held_out_change import HeldOutChange, Paid, change_of
+from prunemodels.report_page.tradeoff_charts import half_width
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class OnRows:
+    """A cascade on labelled rows that were given.
+
+    Parameters
+    ----------
+    stops
+        who stops where, and all policies of the path.
+    change
+        from the last stage for everybody to the cascade.
+    stages
+        figures of every stage.
+    """
+
+    stops: Stops
+    change: HeldOutChange
+    stages: tuple[StageFigures, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Tradeoff:
+    """Cost and error of all policies, and of every stage if it answers everybody.
+
+    Parameters
+    ----------
+    cost, error
+        float64, shape (K,): held out; of the rows given, or cross-fitted.
+    half
+        half of the errors' intervals; None for cross-fitted ones.
+    single_cost, single_error
+        float64, shape (S,): of a stage that answers everybody.
+    chosen
+        cost and error of the chosen policy.
+    """
+
+    cost: Floats
+    error: Floats
+    half: Floats | None
+    single_cost: Floats
+    single_error: Floats
+    chosen: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class CascadeFacts:
+    """What the sections of a cascade's report are made of; `on_rows` is None where no rows were given."""
+
+    labels: Labels
+    cascade: Cascade
+    purchases: tuple[Purchase, ...] | None
+    on_rows: OnRows | None
+    tradeoff: Tradeoff
+    evidence: CascadeEvidence
+    versions: Mapping[str, str]
+
+    @property
+    def path(self) -> ExitPath:
+        """All policies."""
+        return self.cascade.exit_path_
+
+    @property
+    def task(self) -> str:
+        """``"classification"`` or ``"regression"``."""
+        return self.path.stages.task
+
+    @property
+    def n_stages(self) -> int:
+        """S."""
+        return self.path.stages.n_stages
+
+    @property
+    def before(self) -> tuple[float, float]:
+        """Cost and error of the last stage for everybody."""
+        t = self.tradeoff
+        return float(t.single_cost[-1]), float(t.single_error[-1])
+
+
+def gather_cascade(
+    source: Cascade | ExitPath,
+    X: Any,
+    y: Any,
+    *,
+    budget: Price | None,
+    sample_weight: ArrayLike | None,
+    confidence: float,
+    labels: Labels,
+) -> CascadeFacts:
+    """Compute everything; arguments as in `report_page`."""
+    if isinstance(source, Cascade) and not hasattr(source, "exit_path_"):
+        raise NotFittedForestError(f"the {type(source).__name__} is not fitted: call fit(X, y) first")
+    given = _given(X, y, sample_weight)
+    cascade = shown_cascade(source, budget)
+    on_rows = None if given is None else _on_rows(cascade, *given, confidence)
+    return CascadeFacts(
+        labels=labels,
+        cascade=cascade,
+        purchases=purchases(cascade.stages_, getattr(cascade, "feature_names_in_", None)),
+        on_rows=on_rows,
+        tradeoff=_cross_fitted(cascade) if on_rows is None else _measured(on_rows, cascade, confidence),
+        evidence=evidence_of_cascade(cascade),
+        versions=versions(),
+    )
+
+
+def _given(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, NDArray[Any], Floats] | None:
+    """The rows of positive weight, their labels and weights; None where no rows were given.
+
+    Raises
+    ------
+    InvalidInputError
+        for rows without labels and the other way round, and for fewer than two rows.
+    """
+    if X is None and y is None and sample_weight is None:
+        return None
+    if X is None or y is None:
+        lacks, has = ("X", "y" if y is not None else "sample_weight") if X is None else ("y", "X")
+        raise InvalidInputError(f"{lacks} is None, and {has} is given; give examples with their labels, or neither of them")
+    rows = table_or_array(X)
+    n, truth = n_examples(rows), np.asarray(y)
+    if truth.shape != (n,):
+        raise InvalidInputError(f"y has shape {truth.shape}, X has {n} rows: give one label each")
+    weights = check_weights(sample_weight, n, "sample_weight")
+    counted = np.flatnonzero(weights > 0)
+    if counted.size < 2:
+        raise InvalidInputError(f"X has {counted.size} examples of positive weight; give 2 or more, or none to leave them out")
+    if counted.size < n:
+        rows = _safe_indexing(rows, counted)
+    return rows, truth[counted], weights[counted]
+
+
+def _on_rows(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confidence: float) -> OnRows:
+    """Send the rows through the stages."""
+    stops = stops_of(cascade, X, y, sample_weight=weights, unpriced=True)
+    seen, policy = stops.evaluation, cascade.policy_
+    once = seen.table.once
+    paid = Paid(seen.table.cost[-1], float(once[-1])), Paid(stops.cost, float(once[policy.last_stage]))
+    losses = seen.loss[-1], seen.losses(policy)
+    classification = seen.path.stages.task == "classification"
+    change = change_of(paid, losses, weights, confidence, classification=classification)
+    return OnRows(stops, change, stage_figures(seen, policy))
+
+
+def _measured(on_rows: OnRows, cascade: Cascade, confidence: float) -> Tradeoff:
+    seen = on_rows.stops.evaluation
+    errors = np.array([standard_error(seen.losses(k), seen.weights) for k in range(len(seen.path))])
+    return Tradeoff(
+        seen.cost,
+        seen.error,
+        half_width(errors, seen.n, confidence),
+        seen.table.cost @ seen.share + seen.table.once,
+        seen.loss @ seen.share,
+        (seen.mean_cost(cascade.policy_), seen.mean_loss(cascade.policy_)),
+    )
+
+
+def _cross_fitted(cascade: Cascade) -> Tradeoff:
+    path = cascade.exit_path_
+    chosen = (cascade.held_out_cost_, cascade.held_out_error_)
+    return Tradeoff(path.held_out_cost, path.held_out_error, None, path.single_cost, path.single_error, chosen)

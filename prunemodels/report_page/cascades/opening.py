@@ -1,0 +1,91 @@
+"""The top of a cascade's page: what exits save at which loss, and who stops where, in sentences and a few numbers."""
+
+from __future__ import annotations
+
+from prunemodels.report_page.cascades.facts import CascadeFacts, OnRows
+from prunemodels.report_page.markup import Html, join, name, tag
+from prunemodels.report_page.opening import certainty, comparison, cost_and_error, stat
+from prunemodels.report_page.wording import amount, count, error, share
+
+NAMED_STAGES = 4
+"""Stages that the sentence on who stops where names, if there are more."""
+
+
+def cascade_opening(facts: CascadeFacts) -> Html:
+    """Title, headline, numbers."""
+    h1 = tag("h1", name(facts.labels.title))
+    return join(h1, *(_of_fitting(facts) if facts.on_rows is None else _on_rows(facts, facts.on_rows)))
+
+
+def _on_rows(facts: CascadeFacts, seen: OnRows) -> list[Html]:
+    h = seen.change
+    numbers = [
+        *cost_and_error(h, facts.task),
+        stat(
+            "Stages per prediction",
+            f"{facts.n_stages}",
+            amount(sum(s.come for s in seen.stages)),
+            f"{share(seen.stages[0].stop)} stop at the first",
+        ),
+    ]
+    if facts.purchases is not None:
+        priced = sum(not item.once for p in facts.purchases for item in p.items)
+        each = seen.stops.bought[~seen.stops.items.paid_once]
+        bought = float((each @ seen.stops.evaluation.share).sum())
+        numbers.append(stat("Items bought per prediction", None, amount(bought), f"of {priced:,} with a price"))
+    return [
+        _lede(f"On {h.n:,} held-out examples ", facts),
+        tag("p", who_stops(seen)),
+        tag("dl", *numbers, class_="stats"),
+        certainty(h, facts.task, "The cascade and its last stage", "The cascade"),
+    ]
+
+
+def _of_fitting(facts: CascadeFacts) -> list[Html]:
+    """What is known without further rows."""
+    path, task, cascade = facts.path, facts.task, facts.cascade
+    before_cost, before_error = facts.before
+    own = f"error {error(float(facts.evidence.error), task)}"
+    numbers = [
+        stat("Cost per prediction", amount(before_cost), amount(cascade.held_out_cost_), "cross-fitted"),
+        stat(
+            "Predictions that are wrong" if task == "classification" else "Mean squared error",
+            error(before_error, task),
+            error(cascade.held_out_error_, task),
+            "cross-fitted",
+        ),
+        stat("Cost where it was learned", None, amount(cascade.cost_), f"{own} there: these rows flatter"),
+        stat("Examples it was learned from", None, f"{path.n:,}", f"{count(len(path), 'policy', 'policies')} on the path"),
+    ]
+    text = (
+        "No held-out examples were given, so these figures are those known from fitting. They are cross-fitted: such policies "
+        f"are learned from a part of the {path.n:,} examples and judged on the others. The last stage for everybody is judged on "
+        "the same examples. Who stops where can be told only with examples."
+    )
+    return [
+        _lede(f"Cross-fitted on {path.n:,} examples ", facts),
+        tag("p", text),
+        tag("dl", *numbers, class_="stats"),
+    ]
+
+
+def _lede(begin: str, facts: CascadeFacts) -> Html:
+    (c0, e0), (c1, e1) = facts.before, facts.tradeoff.chosen
+    compared = comparison((c0, c1), (e0, e1), facts.task, facts.labels.unit)
+    if facts.n_stages == 1:
+        return tag("p", begin, compared, ": there is one stage, and no exit.", class_="lede")
+    return tag("p", begin, compared, f", compared with sending everybody to the last of {facts.n_stages} stages.", class_="lede")
+
+
+def who_stops(seen: OnRows) -> str:
+    """How many rows stop at which stage, in a sentence."""
+    used = [(s, f) for s, f in enumerate(seen.stages) if f.rows]
+    few = used if len(used) <= NAMED_STAGES + 1 else used[:NAMED_STAGES]
+    told = [f"{f.rows:,} ({share(f.stop, 0)}) {'stop ' if k == 0 else ''}at stage {s}" for k, (s, f) in enumerate(few)]
+    rest = used[len(few) :]
+    if rest:
+        rows, part = sum(f.rows for _, f in rest), sum(f.stop for _, f in rest)
+        later = f"{count(len(rest), 'later stage')}, of which stage {rest[-1][0]} is the last"
+        told.append(f"the other {rows:,} ({share(part, 0)}) at {later}")
+    listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    return f"Of {seen.change.n:,} examples, {listed}. The first stage is stage 0."

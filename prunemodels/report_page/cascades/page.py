@@ -1,0 +1,52 @@
+"""The page on a cascade: its sections in order."""
+
+from __future__ import annotations
+
+from prunemodels.exits.doubt import MarginDoubt
+from prunemodels.exits.set_stages import SetStages
+from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.report_page.cascades.facts import CascadeFacts
+from prunemodels.report_page.cascades.opening import cascade_opening
+from prunemodels.report_page.cascades.policy_chart import tradeoff_section
+from prunemodels.report_page.cascades.proof_section import cascade_proof
+from prunemodels.report_page.cascades.stage_table import stage_table
+from prunemodels.report_page.cascades.stops_section import stops_section
+from prunemodels.report_page.document import Section, data_section, document
+from prunemodels.report_page.wording import count
+
+
+def render_cascade(facts: CascadeFacts) -> str:
+    """The facts on a cascade as a page."""
+    parts = (stage_table, tradeoff_section, stops_section, cascade_proof, cascade_provenance)
+    sections = [section for section in (part(facts) for part in parts) if section is not None]
+    return document(facts.labels, cascade_opening(facts), sections, facts.versions)
+
+
+def cascade_provenance(facts: CascadeFacts) -> Section:
+    """Data, versions, and how to do it again."""
+    path, policy = facts.path, facts.cascade.policy_
+    doubt = "margin of the two largest probabilities" if isinstance(policy.doubt, MarginDoubt) else "learned"
+    rows: list[tuple[str, object]] = [
+        ("cascade", f"{type(facts.cascade).__name__}, {facts.task}"),
+        ("stages", _stages(facts)),
+        ("learned from", count(path.n, "example")),
+        ("doubt", f"{doubt}, in {count(policy.theta.shape[1], 'level')}"),
+        ("path", f"{count(len(path), 'optimal policy', 'optimal policies')}"),
+        ("held out", "no examples" if facts.on_rows is None else count(facts.on_rows.change.n, "example")),
+    ]
+    return data_section(rows, facts.labels, facts.versions)
+
+
+def _stages(facts: CascadeFacts) -> str:
+    """What the stages are."""
+    stages = facts.cascade.stages_
+    told, stack = count(facts.n_stages, "stage"), facts.cascade.policy_.stack
+    weighed = (
+        "" if stack is None or not stack.stacked.any() else f"; {int(stack.stacked.sum())} also weigh what earlier ones said"
+    )
+    if isinstance(stages, TreeStages):
+        e = stages.ensemble
+        return f"{told} of one model with {count(e.n_trees, 'tree')} on {count(e.n_features, 'feature')}{weighed}"
+    if isinstance(stages, SetStages):
+        return f"{told}, models of their own on {count(stages.items.n_features, 'feature')} at most{weighed}"
+    return f"{told}, {type(stages).__name__}{weighed}"

@@ -1,0 +1,239 @@
+"""What a cascade's page is made of: stages, purchases, evidence, the rows by where they stop, and its pictures."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import prunemodels as pm
+from prunemodels.exits.evaluation import evaluate_exit_path
+from prunemodels.exits.set_stages import Constant, SetStages
+from prunemodels.exits.stops import stops_of
+from prunemodels.report_page.cascades.evidence import evidence_of_cascade, least_error
+from prunemodels.report_page.cascades.layers_chart import DARKEST, PALEST, layers_chart
+from prunemodels.report_page.cascades.purchases import Item, purchases
+from prunemodels.report_page.cascades.stage_figures import stage_figures
+from prunemodels.report_page.cascades.staircase_chart import staircase_chart
+from prunemodels.report_page.chart import Chart, left_end, ticks
+from prunemodels.report_page.style import DARK, LIGHT, contrast
+from tests.prunemodels.cascades import KINDS, Kind, case, middle
+from tests.prunemodels.exits.tables import learn_exits, margins, monotone_policies, random_table, tally, walk
+from tests.prunemodels.report_page.cascade_cases import ITEMS, ROWS, TRUTH, facts_of, hand_cascade, hand_path, stages
+
+
+def test_evidence_by_hand() -> None:
+    """57/8 and 3/8 are the policy's own; the dearest optimal policy costs less and errs 1/8, which no policy does better."""
+    e = evidence_of_cascade(hand_cascade())
+    assert (e.cost, e.error, e.bound, e.row, e.lam_from, e.holds) == (
+        Fraction(57, 8),
+        Fraction(3, 8),
+        Fraction(1, 8),
+        None,
+        None,
+        True,
+    )
+    np.testing.assert_allclose(e.cost_by_stage, [0, 5 / 8 * 2, 5 / 8 * 2 + 3 / 8 * 5 + 4])
+
+
+def test_rows_of_the_path_by_hand() -> None:
+    """Prices of error 2/10 for who doubts and 1/6 for who does not: optimal below, between and above."""
+    found = [evidence_of_cascade(hand_path().at_row(k)) for k in range(3)]
+    assert [e.row for e in found] == [0, 1, 2]
+    assert [(e.lam_from, e.lam_to) for e in found] == [
+        (0, Fraction(1, 6)),
+        (Fraction(1, 6), Fraction(1, 5)),
+        (Fraction(1, 5), None),
+    ]
+    assert [(e.cost, e.error) for e in found] == [(2, Fraction(1, 8)), (Fraction(5, 4), Fraction(1, 4)), (0, Fraction(1, 2))]
+    assert all(e.bound == e.error for e in found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_evidence_is_that_of_the_path(kind: Kind) -> None:
+    """Of every row: its place, its exact cost and error, and the cost up to each stage ends with the policy's."""
+    path = case(kind).path
+    for k in range(len(path)):
+        cascade = path.at_row(k)
+        e = evidence_of_cascade(cascade)
+        assert (e.row, e.cost, e.error) == (k, path.closures.exact_cost[k], path.closures.exact_error[k])
+        assert e.holds is True
+        assert e.bound == e.error
+        assert e.cost_by_stage[-1] == pytest.approx(cascade.cost_)
+        assert (np.diff(e.cost_by_stage) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_policy_beats_the_bound(seed: int) -> None:
+    """Every monotone policy, counted row by row: none errs less than the bound at its own cost; rows of the path reach it."""
+    table, truth, weights = random_table(seed, 11)
+    weights = np.ones_like(weights)
+    learned = learn_exits(table, truth, weights, doubt="margin", n_levels=3, rng=np.random.RandomState(0))
+    path, doubt = learned.path, margins(table.value[:-1])
+    for go in monotone_policies(*learned.theta.shape):
+        error, cost = tally(table, truth, weights, go, walk(go, learned.theta, doubt))
+        assert float(least_error(path, Fraction(cost).limit_denominator(10**6))) <= error + 1e-9
+    for cost, error in zip(path.exact_cost, path.exact_error, strict=True):
+        assert least_error(path, cost) == error
+
+
+def test_a_budget_between_two_rows_has_a_bound() -> None:
+    """The answer to a budget that no row of the path meets: no row, and a bound at or below its error."""
+    path = case("prunings").path
+    gaps = [(a, b) for a, b in itertools.pairwise(path.cost.tolist()[::-1]) if b > a]
+    found = [evidence_of_cascade(path.at_cost((a + b) / 2)) for a, b in gaps]
+    assert any(e.row is None for e in found)
+    for e in found:
+        assert e.holds is True
+        assert e.bound <= e.error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_figures_of_stages_add_up(kind: Kind) -> None:
+    """Who stops adds up to who comes, means by stage to those of the whole; the cost so far ends with the mean cost."""
+    known = case(kind)
+    policy = known.path.policy(middle(kind))
+    seen = evaluate_exit_path(known.path, known.X, known.y)
+    found = stage_figures(seen, policy)
+    assert sum(f.stop for f in found) == pytest.approx(1)
+    assert [f.come for f in found] == pytest.approx(np.cumsum([f.stop for f in found][::-1])[::-1])
+    assert sum(f.stop * (f.error or 0) for f in found) == pytest.approx(seen.mean_loss(policy))
+    assert found[-1].cost_so_far == pytest.approx(seen.mean_cost(policy))
+    once = seen.table.once[min(policy.last_stage, len(found) - 1)]
+    assert sum(f.come * (f.paid or 0) for f in found) + once == pytest.approx(seen.mean_cost(policy))
+    assert sum(f.rows for f in found) == len(known.y)
+    assert all((f.error is None) == (f.rows == 0) for f in found)
+
+
+def test_weights_weigh_the_stages() -> None:
+    """Of the hand-made rows 2 (stops at 0, wrong) counts six times: 8/13 stop there, 6/8 of them are wrong."""
+    weights = np.where(np.arange(8) == 2, 6.0, 1.0)
+    cascade = hand_cascade()
+    seen = evaluate_exit_path(cascade, ROWS, TRUTH, sample_weight=weights)
+    first, second, third = stage_figures(seen, cascade.policy_)
+    assert (first.stop, first.error, first.rows) == (pytest.approx(8 / 13), pytest.approx(6 / 8), 3)
+    assert third.cost_so_far == pytest.approx((2 * 2 + 3 * 7) / 13 + 4)
+    assert second.paid == 2
+    stops = stops_of(cascade, ROWS, TRUTH, sample_weight=weights)
+    np.testing.assert_allclose(stops.share(), [8 / 13, 2 / 13, 3 / 13])
+    np.testing.assert_allclose(stops.error(), [6 / 8, 1 / 2, 1 / 3])
+    np.testing.assert_allclose(stops.by_policy()[1], [8 / 13, 5 / 13, 0])
+
+
+def test_purchases_by_hand() -> None:
+    """Free columns are features without an item; shared items are bought once; what is paid once is marked."""
+    age, visit, scan = purchases(stages(), ROWS.columns)
+    assert (age.items, age.features, age.model, age.price) == ((), ("age",), ("Column", 1), 0)
+    assert (visit.items, visit.features) == ((Item("visit", 2.0, False),), ("pulse", "pressure"))
+    assert (scan.items, scan.features) == ((Item("scan", 5.0, False), Item("licence", 4.0, True)), ("scan",))
+    assert scan.price == 5
+    assert purchases(stages(), None)[1].features == ("x1", "x2")
+
+
+def test_kinds_of_models() -> None:
+    """A constant has no name, a pipeline that of its last step; a stage that reads less than those before buys nothing."""
+    models = (Constant(np.array([0.5, 0.5])), make_pipeline(StandardScaler(), LogisticRegression()), LogisticRegression())
+    read = (np.zeros(0, dtype=np.int64), np.arange(3), np.array([1]))
+    found = purchases(SetStages(models, read, ITEMS, np.array([0, 1])), None)
+    assert [p.model for p in found] == [("", 0), ("LogisticRegression", 3), ("LogisticRegression", 1)]
+    assert [p.items for p in found] == [(), (Item("visit", 2.0, False),), ()]
+    assert found[2].features == ()
+
+
+@pytest.mark.parametrize("kind", ["prunings", "numbers", "rounds"])
+def test_purchases_of_trees(kind: Kind) -> None:
+    """Split by split: a stage's features are those of its splits that no earlier stage tests, its items what these need."""
+    tree_stages = case(kind).path.stages
+    e, items, first = tree_stages.ensemble, tree_stages.items, tree_stages.first_stage
+    found = purchases(tree_stages, list("abcdefgh"))
+    had: set[int] = set()
+    paid: set[int] = set()
+    for s, new in enumerate(found):
+        splits = [h for h in range(e.n_nodes) if e.is_split[h] and first[h] == s]
+        tested = {int(e.feature[h]) for h in splits} - had
+        needed = {m for f in tested for m in items.needs[f] if items.prices[m] > 0} - paid
+        had |= tested
+        paid |= needed
+        assert (new.splits, set(new.features)) == (len(splits), {"abcdefgh"[f] for f in tested})
+        assert {item.name for item in new.items} == {items.names[m] for m in needed}
+        assert new.trees == sum(int(j) == s for j in tree_stages.joins)
+        assert new.model is None
+
+
+def test_ticks_from_another_end() -> None:
+    """Round numbers from where the axis begins; an axis begins at 0 unless that would leave more than half of it empty."""
+    assert ticks(11, least=9.5) == [9.5, 10, 10.5, 11]
+    assert ticks(10.3, least=10.1) == [10.1, 10.15, 10.2, 10.25, 10.3]
+    assert ticks(4, least=4) == [4]
+    assert left_end([0, 3, 10]) == 0
+    assert left_end([5, 10]) == 0
+    assert left_end([9, 10]) == pytest.approx(8.92)
+    assert left_end([7, 7]) == 7
+    chart = Chart(11, 1, x_least=10)
+    assert (chart.x(10), chart.x(11), chart.x(10.5)) == (46, 386, 216)
+
+
+def test_layers_are_the_shares_of_every_policy() -> None:
+    """Each area lies between the shares that stop before a stage and those that stop up to it, at every policy's mean cost."""
+    facts = facts_of(case("sets").path.at_row(middle("sets")), case("sets").X, case("sets").y)
+    assert facts.on_rows is not None
+    shown = layers_chart(facts, facts.on_rows)
+    assert shown is not None
+    seen = facts.on_rows.stops.evaluation
+    chart = Chart(1.03 * max(*seen.cost, facts.tradeoff.chosen[0]), 1.0, left=52)
+    areas = re.findall(r'<path d="M([^"]*)Z" class="layer"[^>]*><title>stage (\d)', shown)
+    stop = np.array([np.bincount(seen.stages(k), minlength=4) / seen.n for k in range(len(seen.path))])
+    assert [int(s) for _, s in areas] == np.flatnonzero(stop.any(axis=0)).tolist()
+    for edge, s in areas:
+        corners = np.array([[float(v) for v in place.split()] for place in edge.split("L")])
+        for k in range(len(seen.path)):
+            for share in (stop[k, : int(s)].sum(), stop[k, : int(s) + 1].sum()):
+                place = [chart.x(seen.cost[k]), chart.y(share)]
+                assert np.abs(corners - place).max(axis=1).min() < 0.6
+
+
+def test_the_staircase_by_hand() -> None:
+    """Three columns: 3/8, 2/8 and 3/8 stop; the visit is bought by the second on, scan and licence by the third."""
+    facts = facts_of(hand_cascade(), ROWS, TRUTH)
+    assert facts.on_rows is not None
+    shown = staircase_chart(facts, facts.on_rows)
+    bars = [float(h) for h in re.findall(r'<rect class="now-bar"[^>]*height="([\d.]+)"', shown)]
+    assert bars == pytest.approx([56, 56 * 2 / 3, 56], abs=0.05)
+    assert re.findall(r'class="mid">([\d.]+)<', shown) == ["38", "25", "38"]
+    assert re.findall(r"</title>(\w+)</text>", shown) == ["visit", "scan", "licence"]
+    (cells,) = re.findall(r'<path d="([^"]*)" class="now-bar" fill-opacity="1.00"', shown)
+    places = {(round((float(x) - 120.5) / 64), round((float(y) - 98) / 18)) for x, y in re.findall(r"M([\d.]+) ([\d.]+)", cells)}
+    assert places == {(1, 0), (2, 0), (2, 1), (2, 2)}
+    assert "stage 2: 37.5\u00a0% stop, by then most have also bought scan, licence." in shown
+
+
+def test_nothing_bought_is_said() -> None:
+    """Where everything is free the bars stand alone, and one cost for all policies has no areas."""
+    cascade = hand_cascade()
+    free = pm.CostItems.plain([0, 0, 0, 0])
+    cascade.stages_ = replace(cascade.stages_, items=free)
+    cascade.exit_path_ = replace(cascade.exit_path_, stages=cascade.stages_)
+    facts = facts_of(cascade, ROWS, TRUTH)
+    assert facts.on_rows is not None
+    assert layers_chart(facts, facts.on_rows) is None
+    shown = staircase_chart(facts, facts.on_rows)
+    assert "Nothing that has a price was bought." in shown
+    assert "what was bought by then" not in shown
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_numbers_on_areas_stand_out(colours: dict[str, str]) -> None:
+    """Text on the palest and on the darkest area has a contrast of at least 4.5 to 1."""
+    for share in (PALEST, DARKEST):
+        parts = [
+            round(share * int(colours["after"][k : k + 2], 16) + (1 - share) * int(colours["paper"][k : k + 2], 16))
+            for k in (1, 3, 5)
+        ]
+        assert contrast(colours["ink"], "#" + "".join(f"{p:02x}" for p in parts)) >= 4.5
