@@ -17,6 +17,8 @@ from threadpoolctl import threadpool_limits
 import prunemodels as pm
 from benchmarks.frontier.candidate import Candidate, FunctionMethod, Method, Value, error_and_loss
 from benchmarks.frontier.exits import BoostedStage, exit_candidates
+from benchmarks.frontier.grown_pruned import grown_pruned
+from benchmarks.frontier.grown_pruned import refuses as grown_pruned_refuses
 from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.pruned import pruning_candidate, sequence_candidates
@@ -192,4 +194,5 @@ OURS: list[Method] = [
     FunctionMethod("cascade of linear models", linear_cascade, ours=True, refuses=_linear_refuses),
     FunctionMethod("cascade of HistGradientBoosting models", partial(cascade, engine="HistGradientBoosting"), ours=True),
     FunctionMethod("pruning for the forest's loss", forest_loss, ours=True, refuses=_refuses_large),
+    FunctionMethod("CEGB, pruned and refitted", grown_pruned, ours=True, refuses=grown_pruned_refuses),
 ]

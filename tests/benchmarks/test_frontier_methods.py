@@ -14,7 +14,7 @@ from benchmarks.frontier.memory import Memory
 from benchmarks.frontier.methods import METHODS
 from benchmarks.frontier.picture import style
 from benchmarks.frontier.problem import Part, Problem
-from benchmarks.frontier.rivals import catboost_penalties, retrained, sets
+from benchmarks.frontier.rivals import catboost_penalties, cegb, retrained, sets
 from benchmarks.frontier.rivals.engines import ENGINES, Setting, trees_of
 from benchmarks.frontier.rivals.staged import checkpoints
 
@@ -37,6 +37,7 @@ SCOUTED = {
     "cascade of LightGBM models": {"leaves": 3},
     "cascade of linear models": {"C": 0.1},
     "cascade of HistGradientBoosting models": {"leaves": 3},
+    "CEGB, pruned and refitted": {"leaves": 4, "lam": 0.01},
 }
 """A setting for each, so that nothing is searched for."""
 
@@ -56,6 +57,7 @@ def test_candidates_are_complete(name: str, data: str) -> None:
     if method.refusal(problem) is not None:
         pytest.skip(f"{name} on {data}: {method.refusal(problem)}")
     pytest.importorskip("lightgbm")
+    problem.memory.values[cegb.MEMORY] = {"value": [{**SCOUTED["CEGB"], "rounds": 5}], "seconds": 0.0}
     found = list(method(problem, [{**SCOUTED[name], "rounds": 5}]))
     assert found
     for c in found:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value
@@ -27,6 +28,9 @@ STEP = 3
 MOST_ROUNDS = {True: 800, False: 400}
 """On small data, and on large data, where 400 rounds of 512 leaves take a minute a model."""
 
+MEMORY = "cegb-settings"
+"""The name by which the chosen settings are remembered."""
+
 LOWEST, HIGHEST = -14, 2
 """At the lowest rung all features together cost a few thousandths of the loss, at the highest none is worth its price."""
 
@@ -42,8 +46,28 @@ def lambda_scale(problem: Problem) -> float:
     return loss * problem.n_features / max(problem.full_price, 1e-12)
 
 
-def fit(problem: Problem, leaves: int, rung: int, rounds: int) -> list[Candidate]:
-    """The rounds of one model."""
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """One model, and what its candidates are told of it.
+
+    Parameters
+    ----------
+    rounds
+        how many were made.
+    exhausted
+        why there are no more of them, if none are to be had.
+    """
+
+    model: CEGBClassifier | CEGBRegressor
+    params: Mapping[str, Value]
+    ends: Mapping[str, str]
+    rounds: int
+    exhausted: str
+    seconds: float
+
+
+def grow(problem: Problem, leaves: int, rung: int, rounds: int) -> Grown:
+    """Train one model."""
     relative = float(f"{10 ** (rung / STEP):.3g}")
     kind = CEGBRegressor if problem.task == "regression" else CEGBClassifier
     start = time.process_time()
@@ -59,16 +83,27 @@ def fit(problem: Problem, leaves: int, rung: int, rounds: int) -> list[Candidate
         random_state=problem.seed,
     ).fit(problem.train.X, problem.train.y)
     seconds = time.process_time() - start
-    stages = model.staged_predict if problem.task == "regression" else model.staged_predict_proba
     ends = {"lam": "too small to matter"} if rung == LOWEST else {}
     if leaves == 2:
         ends["leaves"] = "a tree has two leaves at least"
-    params: dict[str, Value] = {"leaves": leaves, "lam": relative}
-    done = model.n_iter_
     if not model.forest_.ensemble.is_split.any():
         ends |= {"lam": "nothing is bought", "leaves": "nothing is bought"}
-    exhausted = "no split is worth its price" if done < rounds else ""
-    return prefixes(problem, params, stages, model.staged_cost, done, seconds, ends, exhausted=exhausted)
+    exhausted = "no split is worth its price" if model.n_iter_ < rounds else ""
+    return Grown(model, {"leaves": leaves, "lam": relative}, ends, model.n_iter_, exhausted, seconds)
+
+
+def rounds_of(problem: Problem, grown: Grown) -> list[Candidate]:
+    """The first rounds of a model, as they are."""
+    model = grown.model
+    stages = model.staged_predict if problem.task == "regression" else model.staged_predict_proba
+    return prefixes(
+        problem, grown.params, stages, model.staged_cost, grown.rounds, grown.seconds, grown.ends, exhausted=grown.exhausted
+    )
+
+
+def fit(problem: Problem, leaves: int, rung: int, rounds: int) -> list[Candidate]:
+    """The rounds of one model."""
+    return rounds_of(problem, grow(problem, leaves, rung, rounds))
 
 
 def limits(problem: Problem) -> tuple[list[int], range, int]:
@@ -80,7 +115,7 @@ def limits(problem: Problem) -> tuple[list[int], range, int]:
     return [64, 256], range(-8, -3), 200
 
 
-def cegb(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+def search(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> list[Candidate]:
     """All leaves and lambdas on the first seed, its chosen ones on the others."""
     all_leaves, rungs, rounds = limits(problem)
     found: list[Candidate] = []
@@ -98,6 +133,23 @@ def cegb(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Ite
             rungs = _used_rungs(winners(found, problem.budgets), rungs)
     while rounds < MOST_ROUNDS[problem.is_small] and (more := _longer(problem, found, rounds)):
         found, rounds = [*found, *more], 2 * rounds
+    return found
+
+
+def settings(problem: Problem) -> list[dict[str, Value]]:
+    """What validation chose for CEGB on the first seed, as parameters; searched for once a data set."""
+    return list(problem.memory.recall(MEMORY, lambda: _chosen(problem, search(problem, None)))["value"])
+
+
+def _chosen(problem: Problem, found: Sequence[Candidate]) -> list[dict[str, Value]]:
+    return [dict(w.params) for w in winners(found, problem.budgets) if w.params]
+
+
+def cegb(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+    """The rounds of all settings; those that were chosen are remembered for `settings`."""
+    found = search(problem, scouted)
+    if not scouted:
+        problem.memory.recall(MEMORY, lambda: _chosen(problem, found))
     yield from found
 
 
