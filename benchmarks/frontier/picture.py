@@ -38,6 +38,9 @@ def frontier_picture(
                 handles[method] = panel.plot(
                     [float(b) for b in curve.index], 100 * curve["error"] / scale, **style(k, method in ours), label=method
                 )[0]
+        worst = 100 * some[some["method"].isin(list(ours))].groupby(["method", "budget"])["error"].mean().max() / scale
+        if np.isfinite(worst):  # a curve that errs more than all of ours would squeeze the others
+            panel.set_ylim(top=min(panel.get_ylim()[1], 1.05 * worst))
         panel.set_title(data, fontsize=10)
         panel.set_xlabel("mean cost of a prediction, at most", fontsize=8)
         panel.set_xscale("log")
