@@ -110,13 +110,13 @@ class ExitPath:
 
     @property
     def held_out_cost(self) -> NDArray[np.float64]:
-        """`cost`, and what policies of that cost, learned without a fifth of the rows, cost more on that fifth."""
-        return np.asarray(self.cost + self.cross_fitted.surplus(self.cost)[0])
+        """`cost`, and what policies of that cost, learned without a fifth of the rows, cost more on that fifth; at least 0."""
+        return np.asarray(self._held_out(self.cost, self.error)[0])
 
     @property
     def held_out_error(self) -> NDArray[np.float64]:
-        """`error`, and what policies of that cost, learned without a fifth of the rows, err more on that fifth."""
-        return np.asarray(self.error + self.cross_fitted.surplus(self.cost)[1])
+        """`error`, and what policies of that cost, learned without a fifth of the rows, err more on that fifth; at least 0."""
+        return np.asarray(self._held_out(self.cost, self.error)[1])
 
     def table(self, X: Any) -> StageTable:
         """What the stages say of the rows of X, stacked if they are, and what they cost."""
@@ -157,17 +157,20 @@ class ExitPath:
             return Choice(policy, *seen, *seen, None)
         rows = np.flatnonzero([bool((self.closures.kept(k) == found.kept).all()) for k in range(len(self))])
         row = int(rows[0]) if rows.size else None
-        return Choice(self.learned.policy_of(found.kept), found.cost, found.error, *self._held_out(found.cost, found.error), row)
+        return self._chosen(self.learned.policy_of(found.kept), found.cost, found.error, row)
 
     def choice(self, k: int) -> Choice:
         """The policy of row k."""
-        cost, error = float(self.cost[k]), float(self.error[k])
-        return Choice(self.policy(k), cost, error, *self._held_out(cost, error), k)
+        return self._chosen(self.policy(k), float(self.cost[k]), float(self.error[k]), k)
 
-    def _held_out(self, cost: float, error: float) -> tuple[float, float]:
-        """What a policy of such cost and error is expected to cost and err on rows that it was not learned from."""
+    def _chosen(self, policy: ExitPolicy, cost: float, error: float, row: int | None) -> Choice:
+        held_out = self._held_out(cost, error)
+        return Choice(policy, cost, error, float(held_out[0]), float(held_out[1]), row)
+
+    def _held_out(self, cost: Any, error: Any) -> tuple[Any, Any]:
+        """What policies of such cost and error are expected to cost and err on rows that they were not learned from."""
         more = self.cross_fitted.surplus(cost)
-        return cost + float(more[0]), error + float(more[1])
+        return np.maximum(cost + more[0], 0.0), np.maximum(error + more[1], 0.0)
 
     def row_at_lam(self, lam: float) -> int:
         """The row that is optimal at lam >= 0."""

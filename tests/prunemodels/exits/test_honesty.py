@@ -117,6 +117,7 @@ def test_labels_of_pure_noise_are_not_flattered_on_held_out_rows() -> None:
     least = min(table.losses(truth)[s].mean() for s in range(3))
     assert path.error[0] < least - 0.01
     assert path.held_out_error.min() > path.error[0] + 0.02
+    assert (path.held_out_cost >= 0).all()
     within = path.within(2.0)  # so one stage for all, chosen by as little looking as can be, is the answer
     assert (within.row, within.error) == (None, pytest.approx(least))
     stops = decide(within.policy, stages, np.arange(n, dtype=float)[:, None]).stage
