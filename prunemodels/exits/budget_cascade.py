@@ -26,15 +26,16 @@ from prunemodels.exits.exit_path import LEVELS, Doubts
 from prunemodels.exits.fitting import (
     Division,
     StagePlan,
+    Training,
     check_both,
     check_kinds,
     classes_of,
     divisions,
     fit_stage,
     is_unfitted,
-    judged_stages,
     without_weight_zero,
 )
+from prunemodels.exits.reach import check_stopped_weight, check_takes_weights
 from prunemodels.exits.set_log import SetLog, fingerprint
 
 SEARCHED_ROWS = 10_000
@@ -58,6 +59,7 @@ class _BudgetCascade(Cascade):
         cv: Any = None,
         validation_fraction: float = 0.3,
         refit: bool = True,
+        stopped_weight: float | None = None,
         stack: bool = True,
         doubt: Doubts = "auto",
         n_levels: int = LEVELS,
@@ -75,6 +77,7 @@ class _BudgetCascade(Cascade):
         self.cv = cv
         self.validation_fraction = validation_fraction
         self.refit = refit
+        self.stopped_weight = stopped_weight
         self.stack = stack
         self.doubt = doubt
         self.n_levels = n_levels
@@ -113,6 +116,7 @@ class _BudgetCascade(Cascade):
             for prices, labels and options that do not fit; it says which, and the remedy.
         """
         check_goal(self.budget, self.lam, self.choose)
+        check_stopped_weight(self.stopped_weight)
         check_both(X_valid, y_valid)
         if self.n_stages < 2:
             raise InvalidInputError(f"n_stages is {self.n_stages}; give 2 or more, one stage has no exit")
@@ -122,7 +126,9 @@ class _BudgetCascade(Cascade):
         classes = classes_of(sample) if is_classifier(self) else None
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
-        check_kinds([StagePlan(self._model(), np.arange(1))], is_classifier(self))
+        whole = [StagePlan(self._model(), np.arange(1))]
+        check_kinds(whole, is_classifier(self))
+        check_takes_weights(self.stopped_weight, whole)
         held_out: Sample | Sequence[Division]
         if X_valid is not None:
             held_out = without_weight_zero(other_sample(self, X_valid, y_valid, sample_weight_valid, "valid"))
@@ -131,8 +137,7 @@ class _BudgetCascade(Cascade):
             held_out = divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
             parts = [(sample.take(a), sample.take(b)) for a, b in held_out]
         plans = self._plans(parts, items, classes, rng)
-        judged = judged_stages(plans, sample, held_out, items, classes, self._seed, refit=self.refit, n_jobs=self.n_jobs)
-        return self._choose(*judged, rng, classes)
+        return self._fit_stages(Training(plans, sample, held_out, items, classes, self._seed, self.refit, self.n_jobs), rng)
 
     def _estimators(self) -> list[Any]:
         return [self._model()] if is_unfitted(self._model()) else []
@@ -208,6 +213,11 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
         share of the examples kept apart where there is one division.
     refit
         whether the stages are fitted once more on all examples when sets and policy are known; after folds they always are.
+    stopped_weight
+        weight, in the training of a stage, of the rows that stop before it, in [0, 1); 0: a stage is trained on the rows that
+        reach it only; None: every stage is trained on all rows alike. A stage keeps the model so trained only where held-out rows
+        that reach it lose less by it, by more than a standard error, and err no more, see `prunemodels.exits.reach`. Fitting the
+        stages takes two to three times as long. A weight > 0 needs estimators whose fit takes `sample_weight`.
     stack, doubt, n_levels
         whether stages weigh what earlier ones said, how they doubt, and in how many levels, see `learn_exit_path`.
     n_jobs
@@ -226,6 +236,8 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
         (items, held-out loss) of every set that was looked at, the largest first.
     stages_, exit_path_, policy_, row_, cost_, held_out_cost_, held_out_error_
         see `Cascade`.
+    reweighted_
+        bool, shape (S,): the stages whose model was trained by `stopped_weight` and kept.
     classes_, n_features_in_, feature_names_in_
         as in scikit-learn.
 

@@ -18,7 +18,9 @@ from formulations.errors import InvalidInputError
 from prunemodels.estimators.samples import Sample, rows_to_predict
 from prunemodels.evaluation.choosing import Rule, check_rule
 from prunemodels.exits.exit_path import Choice, ExitPath, learn_exit_path
+from prunemodels.exits.fitting import Training, judged_stages
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
+from prunemodels.exits.reach import trained_for_reach
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import Stages, StageTable
 from prunemodels.exits.tree_stages import TreeStages
@@ -45,6 +47,17 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     policy_: ExitPolicy
     row_: int | None
     numeric_: bool
+
+    def _fit_stages(self, training: Training, rng: np.random.RandomState) -> Self:
+        """Fit stages, learn when to stop, and, with `stopped_weight`, fit stages again for the rows that reach them."""
+        judged = judged_stages(training)
+        self._choose(*judged, rng, training.classes)
+        self.reweighted_ = np.zeros(len(training.plans), dtype=bool)
+        if self.stopped_weight is not None:
+            again, self.reweighted_ = trained_for_reach(training, judged, self.policy_, self.stopped_weight, rng)
+            if self.reweighted_.any():
+                self._choose(*again, rng, training.classes)
+        return self
 
     def _keep(self, path: ExitPath, choice: Choice, stages: Stages) -> Self:
         """Predict with a policy of a path from now on."""

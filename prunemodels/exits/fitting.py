@@ -45,6 +45,44 @@ class StagePlan:
     columns: NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False)
+class Training:
+    """All that stages are fitted from.
+
+    Parameters
+    ----------
+    plans
+        the stages.
+    sample
+        the examples.
+    held_out
+        examples that are none of the sample's, or how the sample is divided.
+    items
+        prices of all columns.
+    classes
+        the labels, for classification.
+    seed
+        of stages that have none of their own.
+    refit
+        whether stages that a single division has fitted are fitted once more on the whole sample; after several they always are.
+    n_jobs
+        stages that are fitted at the same time.
+    """
+
+    plans: Sequence[StagePlan]
+    sample: Sample
+    held_out: Sample | Sequence[Division]
+    items: CostItems
+    classes: NDArray[Any] | None
+    seed: int
+    refit: bool
+    n_jobs: int | None
+
+
+Judged = tuple[SetStages, StageTable, Sample]
+"""Stages to predict with, what such stages say of rows that they have not seen, and these rows."""
+
+
 def divisions(sample: Sample, cv: Any, fraction: float, classifier: bool, rng: np.random.RandomState) -> list[Division]:
     """How the examples are divided: by `cv`, or its default.
 
@@ -159,60 +197,62 @@ def joined_table(tables: Sequence[StageTable]) -> StageTable:
 
 
 def fit_stages(
-    plans: Sequence[StagePlan],
-    sample: Sample,
-    items: CostItems,
-    classes: NDArray[Any] | None,
-    seed: int,
-    n_jobs: int | None = None,
+    training: Training, rows: NDArray[np.int64] | None = None, factors: NDArray[np.float64] | None = None
 ) -> SetStages:
-    """All stages fitted on a sample."""
-    models = Parallel(n_jobs=n_jobs)(delayed(fit_stage)(plan, sample, classes, seed, s) for s, plan in enumerate(plans))
-    return stages_of(plans, models, items, classes)
+    """All stages fitted on some rows of the sample.
+
+    Parameters
+    ----------
+    rows
+        None: all.
+    factors
+        shape (S, N), >= 0: by which the weights of all N rows of the sample are multiplied at each stage. None: 1.
+    """
+    sample = training.sample if rows is None else training.sample.take(rows)
+
+    def seen_by(s: int) -> Sample:
+        if factors is None:
+            return sample
+        factor = factors[s] if rows is None else factors[s, rows]
+        return without_weight_zero(replace(sample, weight=factor if sample.weight is None else sample.weight * factor))
+
+    plans, classes, seed = training.plans, training.classes, training.seed
+    jobs = (delayed(fit_stage)(plan, seen_by(s), classes, seed, s) for s, plan in enumerate(plans))
+    return stages_of(plans, Parallel(n_jobs=training.n_jobs)(jobs), training.items, classes)
 
 
 def cross_fitted_table(
-    plans: Sequence[StagePlan],
-    sample: Sample,
-    parts: Sequence[Division],
-    items: CostItems,
-    classes: NDArray[Any] | None,
-    seed: int,
-    n_jobs: int | None = None,
+    training: Training, parts: Sequence[Division], factors: NDArray[np.float64] | None = None
 ) -> tuple[StageTable, Sample, list[SetStages]]:
-    """What the stages say of held-out rows; these rows, in the table's order; and the stages fitted for each part."""
-    fitted = [fit_stages(plans, sample.take(train), items, classes, seed, n_jobs) for train, _ in parts]
+    """What the stages say of held-out rows; these rows, in the table's order; and the stages fitted for each part.
+
+    Parameters
+    ----------
+    factors
+        see `fit_stages`.
+    """
+    sample = training.sample
+    fitted = [fit_stages(training, train, factors) for train, _ in parts]
     tables = [exit_table(stages, sample.take(held_out).X) for stages, (_, held_out) in zip(fitted, parts, strict=True)]
     order = np.concatenate([held_out for _, held_out in parts])
     return joined_table(tables), sample.take(order), fitted
 
 
-def judged_stages(
-    plans: Sequence[StagePlan],
-    sample: Sample,
-    held_out: Sample | Sequence[Division],
-    items: CostItems,
-    classes: NDArray[Any] | None,
-    seed: int,
-    *,
-    refit: bool,
-    n_jobs: int | None = None,
-) -> tuple[SetStages, StageTable, Sample]:
+def judged_stages(training: Training, factors: NDArray[np.float64] | None = None) -> Judged:
     """The stages to predict with; what such stages say of rows that they have not seen; these rows, in the table's order.
 
     Parameters
     ----------
-    held_out
-        examples that are none of the sample's, or how the sample is divided.
-    refit
-        whether stages that a single division has fitted are fitted once more on the whole sample; after several they always are.
+    factors
+        see `fit_stages`.
     """
+    held_out = training.held_out
     if isinstance(held_out, Sample):
-        stages = fit_stages(plans, sample, items, classes, seed, n_jobs)
+        stages = fit_stages(training, factors=factors)
         return stages, exit_table(stages, held_out.X), held_out
-    table, valid, fitted = cross_fitted_table(plans, sample, held_out, items, classes, seed, n_jobs)
-    single = len(fitted) == 1 and not refit
-    return fitted[0] if single else fit_stages(plans, sample, items, classes, seed, n_jobs), table, valid
+    table, valid, fitted = cross_fitted_table(training, held_out, factors)
+    single = len(fitted) == 1 and not training.refit
+    return fitted[0] if single else fit_stages(training, factors=factors), table, valid
 
 
 def without_weight_zero(sample: Sample) -> Sample:

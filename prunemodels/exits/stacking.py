@@ -24,15 +24,13 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.model_selection import KFold
 
+from prunemodels.exits.gain import SMALLEST, is_better
 from prunemodels.exits.stages import StageOutput, StageTable
 
 Floats = NDArray[np.float64]
 
 RIDGE = 1.0
 """Weight of the ridge in (3), in rows."""
-
-SMALLEST = 1e-4
-"""Probabilities below count as this one in (1): a forest says 0 of what it has not seen."""
 
 FOLDS = 5
 """Parts of the rows, each of which hears stages that were stacked without it."""
@@ -105,32 +103,10 @@ def learn_stack(table: StageTable, truth: NDArray[Any], weights: Floats, rng: np
         for seen, apart in parts:
             fitted = _fitted(voices[: s + 1, seen], truth[seen], weights[seen])
             said[apart] = _combined(*fitted, voices[: s + 1, apart])
-        gain = _losses(table.value[s], truth) - _losses(said, truth)
-        errs = _errors(table.value[s], truth) - _errors(said, truth)
-        if _is_beyond_chance(gain, weights) and float(errs @ weights) >= 0:
+        if is_better(said, table.value[s], truth, weights):
             value[s], stacked[s] = said, True
             weight[s, : s + 1], base[s] = _fitted(voices[: s + 1], truth, weights)
     return Stack(weight, base, stacked), StageTable(value, table.spread, table.cost, table.once)
-
-
-def _is_beyond_chance(gain: Floats, weights: Floats) -> bool:
-    """Whether the mean exceeds its standard error."""
-    share = weights / weights.sum()
-    mean = float(gain @ share)
-    return mean > float(np.sqrt((gain - mean) ** 2 @ share**2))
-
-
-def _losses(value: Floats, truth: NDArray[Any]) -> Floats:
-    """Log loss or squared error of every row."""
-    if value.shape[1] == 1:
-        return np.asarray((value[:, 0] - truth) ** 2)
-    said_of_truth = np.take_along_axis(value, truth[:, None].astype(np.int64), axis=1)[:, 0]
-    return np.asarray(-np.log(np.maximum(said_of_truth, SMALLEST)))
-
-
-def _errors(value: Floats, truth: NDArray[Any]) -> Floats:
-    """0-1 loss, or squared error, of every row."""
-    return _losses(value, truth) if value.shape[1] == 1 else np.asarray(value.argmax(axis=1) != truth, dtype=np.float64)
 
 
 def _combined(weight: Floats, base: Floats, voices: Floats) -> Floats:

@@ -22,6 +22,8 @@ REST = [
     pm.BudgetCascadeRegressor(DecisionTreeRegressor(max_depth=3), **QUICK),
     pm.CascadeClassifier([(None, []), (DecisionTreeClassifier(max_depth=3), None)], doubt="margin", cv=2, n_levels=4),
     pm.CascadeRegressor([(None, []), (DecisionTreeRegressor(max_depth=3), None)], cv=2, n_levels=4),
+    pm.CascadeRegressor([(None, []), (DecisionTreeRegressor(max_depth=3), None)], stopped_weight=0, cv=2, n_levels=4),
+    pm.BudgetCascadeClassifier(DecisionTreeClassifier(max_depth=3), stopped_weight=0.5, doubt="margin", **QUICK),
 ]
 
 WHY = (
@@ -51,5 +53,5 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 @pytest.mark.slow
 @parametrize_with_checks(REST, expected_failed_checks=expected_failures)
 def test_scikit_learns_checks_of_the_others(estimator: Any, check: Any) -> None:
-    """And so they do for the other three."""
+    """And so they do for the others, and with stages trained for the rows that reach them."""
     check(estimator)

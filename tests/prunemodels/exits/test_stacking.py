@@ -15,8 +15,9 @@ from sklearn.naive_bayes import GaussianNB
 
 import prunemodels as pm
 from prunemodels.exits.exit_path import learn_exit_path
+from prunemodels.exits.gain import SMALLEST
 from prunemodels.exits.policy import decide
-from prunemodels.exits.stacking import RIDGE, SMALLEST, Stack, _fitted, learn_stack, voice
+from prunemodels.exits.stacking import RIDGE, Stack, _fitted, learn_stack, voice
 from prunemodels.exits.stages import StageTable
 from tests.prunemodels.exits.tables import TableStages, random_table
 

@@ -1,0 +1,50 @@
+"""Whether one model is better than another on rows that neither has seen: what each loses and errs there, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SMALLEST = 1e-4
+"""Probabilities below count as this one: a forest says 0 of what it has not seen."""
+
+
+def is_better(new: Floats, old: Floats, truth: NDArray[Any], weights: Floats) -> bool:
+    """Whether the new model loses less in the mean, by more than a standard error, and errs no more.
+
+    Parameters
+    ----------
+    new, old
+        shape (N, K): what each model says of the rows, probabilities or, with K = 1, numbers.
+    truth
+        shape (N,): class numbers, or targets.
+    weights
+        shape (N,), > 0: of the rows.
+    """
+    gain = losses(old, truth) - losses(new, truth)
+    errs = errors(old, truth) - errors(new, truth)
+    return is_beyond_chance(gain, weights) and float(errs @ weights) >= 0
+
+
+def is_beyond_chance(gain: Floats, weights: Floats) -> bool:
+    """Whether the mean exceeds its standard error."""
+    share = weights / weights.sum()
+    mean = float(gain @ share)
+    return mean > float(np.sqrt((gain - mean) ** 2 @ share**2))
+
+
+def losses(value: Floats, truth: NDArray[Any]) -> Floats:
+    """Log loss or squared error of every row."""
+    if value.shape[1] == 1:
+        return np.asarray((value[:, 0] - truth) ** 2)
+    said_of_truth = np.take_along_axis(value, truth[:, None].astype(np.int64), axis=1)[:, 0]
+    return np.asarray(-np.log(np.maximum(said_of_truth, SMALLEST)))
+
+
+def errors(value: Floats, truth: NDArray[Any]) -> Floats:
+    """0-1 loss, or squared error, of every row."""
+    return losses(value, truth) if value.shape[1] == 1 else np.asarray(value.argmax(axis=1) != truth, dtype=np.float64)

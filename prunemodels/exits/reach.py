@@ -1,0 +1,136 @@
+"""Stages that are trained above all on the rows that reach them.
+
+Once a policy is chosen, a stage speaks only for the rows that reach it. With w_i the weight of training row i, t_i the stage at
+which the policy stops it, and v the weight of rows that stop before ("stopped_weight", 0 <= v < 1), stage s >= 1 is fitted again
+with the weights
+
+    w_{s,i}  =  w_i       if t_i >= s,          v w_i   if t_i < s                                                       (1)
+
+Models are surer of their own training rows, so t_i is judged by stages that were fitted on the half of the rows without i. The
+new model of a stage is kept where, on held-out rows that reach the stage by the same policy, it loses less than the old one by
+more than a standard error, and errs no more. Both are compared by what they say alone, before any stacking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold
+from sklearn.utils.validation import has_fit_parameter
+
+from formulations.errors import InvalidInputError
+from prunemodels.estimators.samples import Sample
+from prunemodels.exits.fitting import Judged, StagePlan, Training, cross_fitted_table, divisions, judged_stages, stages_of
+from prunemodels.exits.gain import is_better
+from prunemodels.exits.inputs import class_numbers
+from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.stages import StageTable
+from prunemodels.exits.validation import levels_of, stop_stages
+
+FEWEST = 5
+"""Held-out rows that reach a stage, and training rows left of each class that reaches it, below which its model stays."""
+
+
+def check_stopped_weight(stopped_weight: Any) -> None:
+    """Refuse what is neither None nor a number in [0, 1)."""
+    number = isinstance(stopped_weight, Real) and not isinstance(stopped_weight, bool)
+    if stopped_weight is not None and not (number and 0 <= float(stopped_weight) < 1):
+        raise InvalidInputError(f"stopped_weight is {stopped_weight!r}; give a number from 0 to below 1, or None")
+
+
+def check_takes_weights(stopped_weight: float | None, plans: Sequence[StagePlan]) -> None:
+    """Refuse estimators that take no weights, where rows that stop get a weight > 0; weight 0 leaves these rows out instead.
+
+    Raises
+    ------
+    InvalidInputError
+        naming stage and class.
+    """
+    for s, plan in enumerate(plans):
+        if stopped_weight and plan.estimator is not None and not has_fit_parameter(plan.estimator, "sample_weight"):
+            raise InvalidInputError(
+                f"stopped_weight is {stopped_weight}, and stage {s} is a {type(plan.estimator).__name__}, whose fit takes no "
+                "sample_weight; give 0, which leaves out the rows that stop, or None"
+            )
+
+
+def trained_for_reach(
+    training: Training, judged: Judged, policy: ExitPolicy, stopped_weight: float, rng: np.random.RandomState
+) -> tuple[Judged, NDArray[np.bool_]]:
+    """The stages, some of them fitted again by (1), with what they say of held-out rows; and which these are, shape (S,).
+
+    Parameters
+    ----------
+    judged
+        stages that were fitted on all rows alike, and what such stages say alone of held-out rows.
+    policy
+        learned from `judged`.
+    """
+    stages, table, rows = judged
+    stop, valid_stop = training_stops(training, policy, rng), stops(policy, table)
+    factors = np.where(stop >= np.arange(table.n_stages)[:, None], 1.0, stopped_weight)
+    again = [s for s in range(1, table.n_stages) if _can_be_judged(training, stop, valid_stop, factors[s], s)]
+    kept = np.zeros(table.n_stages, dtype=bool)
+    if not again:
+        return judged, kept
+    fitted, heard, _ = judged_stages(replace(training, plans=[training.plans[s] for s in again]), factors[again])
+    truth = class_numbers(training.classes, rows.y, len(rows))
+    weights = np.ones(len(rows)) if rows.weight is None else rows.weight
+    models, value = list(stages.models), table.value.copy()
+    for k, s in enumerate(again):
+        at = np.flatnonzero(valid_stop >= s)
+        if is_better(heard.value[k, at], table.value[s, at], truth[at], weights[at]):
+            kept[s], models[s], value[s] = True, fitted.models[k], heard.value[k]
+    mixed = StageTable(value, table.spread, table.cost, table.once)
+    return (stages_of(training.plans, models, training.items, training.classes), mixed, rows), kept
+
+
+def training_stops(training: Training, policy: ExitPolicy, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """t_i of (1), shape (N,): where each training row stops, judged by stages that were fitted on the half without it."""
+    sample, classifier = training.sample, training.classes is not None
+    rare = classifier and np.unique(np.asarray(sample.y), return_counts=True)[1].min() < 2
+    halves = KFold(2, shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max)) if rare else 2
+    parts = divisions(sample, halves, 0.5, classifier, rng)
+    table, _, _ = cross_fitted_table(training, parts)
+    stop = np.empty(len(sample), dtype=np.int64)
+    stop[np.concatenate([apart for _, apart in parts])] = stops(policy, table)
+    return stop
+
+
+def stops(policy: ExitPolicy, table: StageTable) -> NDArray[np.int64]:
+    """Where the rows of a table stop, shape (N,).
+
+    Parameters
+    ----------
+    table
+        of what the stages say alone.
+    """
+    heard = table if policy.stack is None else policy.stack.table(table)
+    return stop_stages(policy, levels_of(policy, heard))
+
+
+def _can_be_judged(
+    training: Training, stop: NDArray[np.int64], valid_stop: NDArray[np.int64], factor: NDArray[np.float64], s: int
+) -> bool:
+    """Whether some rows stop before stage s, and enough come to it to train another model and to judge it."""
+    reached = stop >= s
+    if reached.all() or not reached.any() or (valid_stop >= s).sum() < FEWEST:
+        return False
+    every = np.arange(len(training.sample))
+    parts = [every] if isinstance(training.held_out, Sample) else [every, *(train for train, _ in training.held_out)]
+    return all(_suffice(training, rows, factor[rows] > 0) for rows in parts)
+
+
+def _suffice(training: Training, rows: NDArray[np.int64], used: NDArray[np.bool_]) -> bool:
+    """Whether some of the rows are enough to train on: two classes at least, none of which is cut down to a handful."""
+    y = np.zeros(len(rows)) if training.classes is None else np.asarray(training.sample.y)[rows]
+    number = np.unique(y, return_inverse=True)[1]
+    there = np.bincount(number)
+    left = np.bincount(number[used], minlength=there.size)
+    few = (left > 0) & (left < np.minimum(FEWEST, there))
+    return int((left > 0).sum()) >= (1 if training.classes is None else 2) and not few.any()
