@@ -21,7 +21,7 @@ import prunemodels as pm
 from benchmarks.apart import run_apart
 from benchmarks.path import machine
 from formulations import PruningPath
-from formulations.budget_solution import BudgetSolution
+from formulations.answers.budget_solution import BudgetSolution
 from solvers.budgets import best_breakpoint, best_within, solve_budget
 
 SHARES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))

@@ -36,11 +36,11 @@ from benchmarks import hepmass_like, scale
 from benchmarks.cluster_estimate import HEPMASS, Constants, Shape, cluster_estimate, scaling_table
 from benchmarks.cluster_rounds import Canned, Events, Exchange, Timed, empty_rounds, exchanges, least, memory_of, seconds
 from formulations import PruningProblem
-from formulations.routing import route
+from formulations.instance.routing import route
 from prunemodels.comparison.machine import machine
-from solvers.cluster import LocalWorkers, ShardedProblem, Workers, ray_workers, shard_recipes, sharded_price_sharing
-from solvers.cluster.driver_run import DriverRun, sharded_whole
-from solvers.cluster.ray_workers import connect, ray_package
+from solvers.price_sharing.cluster import LocalWorkers, ShardedProblem, Workers, ray_workers, shard_recipes, sharded_price_sharing
+from solvers.price_sharing.cluster.driver_run import DriverRun, sharded_whole
+from solvers.price_sharing.cluster.ray_workers import connect, ray_package
 
 GAP = 1e-4
 

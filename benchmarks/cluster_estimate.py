@@ -13,7 +13,7 @@ R rows, parted evenly among W workers of one core each; S splits and n nodes in 
 
     W*  =  sqrt(R A arc / (call + 12 S / network + ...)),      by W times the terms of (2) that W multiplies              (7)
 
-Bytes of a worker, those of `solvers.shared_prices.memory` for its rows: routing 4 T + 24 a row, in blocks of B rows 2 T a row and
+Bytes of a worker, those of `solvers.price_sharing.memory` for its rows: routing 4 T + 24 a row, in blocks of B rows 2 T a row and
 8 n a block, what is paid M a row; and 4 F a row of table until it is routed.
 """
 
@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from formulations.row_blocks import BLOCK
+from formulations.instance.row_blocks import BLOCK
 
 
 @dataclass(frozen=True)

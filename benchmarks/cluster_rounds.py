@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.hepmass_like import events
-from solvers.cluster import LocalWorkers, Workers, ray_workers
-from solvers.cluster.workers import Recipe
+from solvers.price_sharing.cluster import LocalWorkers, Workers, ray_workers
+from solvers.price_sharing.cluster.workers import Recipe
 
 
 class Echo:

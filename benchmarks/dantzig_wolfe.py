@@ -27,7 +27,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.path import machine
-from formulations.columns import usage_columns
+from formulations.programs.columns import usage_columns
 from prunemodels.datasets import load_dataset
 from solvers.column_generation import PLAIN, STABILISED, Scheme, dantzig_wolfe
 

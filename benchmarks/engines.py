@@ -33,9 +33,9 @@ import prunemodels as pm
 from benchmarks.apart import train
 from benchmarks.instances import middles
 from benchmarks.path import machine
-from formulations.matrix import MATRICES
 from formulations.models import unimodular
-from formulations.sizes import model_size
+from formulations.programs.matrix import MATRICES
+from formulations.programs.sizes import model_size
 from solvers import linear_program
 
 ROWS = (100, 300, 1_000, 3_000, 15_000)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations.ensemble_loss import EnsembleProblem
+from formulations.instance.ensemble_loss import EnsembleProblem
 from prunemodels.datasets import load_dataset, part_sizes
 from prunemodels.ensemble_loss.objective import solve_ensemble_path
 from prunemodels.ensemble_loss.path import EnsemblePath

@@ -34,8 +34,8 @@ import prunemodels as pm
 from benchmarks import hepmass_like, yahoo_like
 from benchmarks.growth_figures import Figures, read, rounds_table, table, write
 from benchmarks.rounds import rounds_of
-from formulations.matrix import MATRICES
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
+from formulations.programs.matrix import MATRICES
 from prunemodels.comparison.growth import lam_at_share, measure_growth
 from solvers import linear_program
 

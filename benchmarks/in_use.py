@@ -19,7 +19,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV
 
 import prunemodels as pm
-from formulations.pruning_path import PruningPath
+from formulations.answers.pruning_path import PruningPath
 from prunemodels.comparison.machine import machine
 from prunemodels.datasets import load_dataset, part_sizes
 

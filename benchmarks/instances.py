@@ -14,8 +14,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
+from benchmarks.data.medical import load_prices
 from prunemodels.datasets import load_dataset
-from prunemodels.medical import load_prices
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Lambdas are taken where the path costs these shares of the unpruned forest's cost."""

@@ -30,11 +30,11 @@ import prunemodels as pm
 from benchmarks.hepmass_like import events
 from benchmarks.path import best_of
 from prunemodels.comparison.machine import machine
-from solvers.shared_prices import shares
-from solvers.shared_prices.remaining import all_open
-from solvers.shared_prices.shares import Sharing
-from solvers.shared_prices.whole import whole
-from solvers.tree_closure import without_prices
+from solvers.closures.tree_closure import without_prices
+from solvers.price_sharing import shares
+from solvers.price_sharing.remaining import all_open
+from solvers.price_sharing.shares import Sharing
+from solvers.price_sharing.whole import whole
 
 ELEMENTS = 2**24
 FROM_MEMORY, IN_CACHE = 4, 24

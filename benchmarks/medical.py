@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import prunemodels as pm
+from benchmarks.data.medical import PRICES, MedicalData, load_medical
 from benchmarks.medical_figure import draw_panels
 from benchmarks.medical_runs import (
     KNOWN,
@@ -39,8 +40,7 @@ from benchmarks.medical_runs import (
     smallest_within,
 )
 from benchmarks.path import machine
-from prunemodels.medical import PRICES, MedicalData, load_medical
-from prunemodels.outputs import check_output
+from prunemodels.files.outputs import check_output
 from prunemodels.pictures.tradeoff import PICTURE_ENDINGS, save_picture
 
 SAMPLES: tuple[Sample, ...] = ("in-bag", "out-of-bag", "blend", "validation")

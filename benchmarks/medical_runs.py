@@ -28,10 +28,10 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import prunemodels as pm
-from prunemodels.costs import cost_items
-from prunemodels.medical import MedicalData, load_medical
+from benchmarks.data.medical import MedicalData, load_medical
+from prunemodels.forests.costs import cost_items
 from solvers.budgets import best_within
-from solvers.budgets.exact import exact_budget
+from solvers.budgets.exact.solve import exact_budget
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)
 """Budgets, as shares of the price of all tests."""

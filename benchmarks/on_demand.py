@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
+from benchmarks.data.medical import load_prices
 from benchmarks.path import machine
 from prunemodels.datasets import load_dataset, part_sizes
-from prunemodels.medical import load_prices
 from prunemodels.on_demand import OnDemandPredictor, OnDemandResult, cheap_trees_first, from_table
 
 BUDGETS: dict[str, tuple[float | None, ...]] = {"miniboone": (10, 20, None), "covtype426k": (8, 14, None)}

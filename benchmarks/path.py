@@ -28,8 +28,8 @@ import prunemodels as pm
 from benchmarks.apart import run_apart
 from formulations import Pruning
 from proofs_checks import check_path
-from solvers.closure_cut import ClosureProblem, best_closure
-from solvers.numbering import compact, local_forest
+from solvers.closures.cut import ClosureProblem, best_closure
+from solvers.closures.numbering import compact, local_forest
 
 T = TypeVar("T")
 

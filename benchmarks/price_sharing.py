@@ -25,11 +25,11 @@ import prunemodels as pm
 from benchmarks.apart import run_apart
 from benchmarks.path import best_of, machine
 from formulations import PruningProblem
-from formulations.papers import two_trees
-from solvers.closure_cut import ClosureProblem, best_closure
-from solvers.numbering import compact, local_forest
-from solvers.scaling import scale
-from solvers.shared_prices import final_scores, price_sharing
+from formulations.instance.papers import two_trees
+from solvers.closures.cut import ClosureProblem, best_closure
+from solvers.closures.numbering import compact, local_forest
+from solvers.closures.scaling import scale
+from solvers.price_sharing import final_scores, price_sharing
 
 LAMBDAS = {"miniboone": (0.05, 0.2, 0.5, 1.0), "covtype426k": (0.3, 0.8, 1.2, 1.5, 2.0)}
 """Lambda' of DESIGN: error counts per purchase; lam = lambda' N / (T W_t)."""

@@ -19,8 +19,8 @@ import numpy as np
 import prunemodels as pm
 from benchmarks.apart import run_apart
 from benchmarks.path import best_of, machine
-from formulations.matrix import MATRICES
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
+from formulations.programs.matrix import MATRICES
 from proofs_checks import (
     check_corollary,
     check_formulation,

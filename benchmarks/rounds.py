@@ -18,9 +18,9 @@ from fractions import Fraction
 from typing import Any
 
 import prunemodels as pm
-from solvers.shared_prices.run import Run
-from solvers.shared_prices.solve import CHECK, SMALL_CORE, Goal, drive
-from solvers.shared_prices.whole import whole
+from solvers.price_sharing.run import Run
+from solvers.price_sharing.solve import CHECK, SMALL_CORE, Goal, drive
+from solvers.price_sharing.whole import whole
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ import numpy as np
 
 import prunemodels as pm
 from benchmarks.big_tables import LAM, grow, write_table
-from formulations.cost_items import exact
-from formulations.row_blocks import RowBlocks
+from formulations.instance.cost_items import exact
+from formulations.instance.row_blocks import RowBlocks
 from prunemodels.big_tables import problem_from_table
-from solvers.shared_prices.run import Run
-from solvers.shared_prices.whole import whole
+from solvers.price_sharing.run import Run
+from solvers.price_sharing.whole import whole
 
 PAGE_OUT = 21
 """MADV_PAGEOUT of Linux, which Python does not name."""

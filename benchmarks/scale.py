@@ -32,8 +32,8 @@ import prunemodels as pm
 from benchmarks import hepmass_like, yahoo_like
 from prunemodels.comparison.machine import machine
 from prunemodels.comparison.memory import high_water
-from solvers.shared_prices import PathPoint, final_scores, price_sharing, price_sharing_path
-from solvers.shared_prices.memory import memory_needed
+from solvers.price_sharing import PathPoint, final_scores, price_sharing, price_sharing_path
+from solvers.price_sharing.memory import memory_needed
 
 GAP = 1e-4
 

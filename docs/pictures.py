@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 import prunemodels as pm
-from formulations.pruning_path import PruningPath
+from formulations.answers.pruning_path import PruningPath
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.pictures.tradeoff import BLUE, VERMILION, save_picture
 

@@ -1,7 +1,9 @@
 """The ground floor: the data of a pruning problem, and its models."""
 
-from formulations.cost_items import CostItems
-from formulations.ensemble import Ensemble
+from formulations.answers.nested_prunings import PruningSequence
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
+from formulations.answers.solution import ItemLoads, Solution, Solver, Status, StopReason
 from formulations.errors import (
     BrokenFileError,
     CapacityOverflowError,
@@ -12,13 +14,11 @@ from formulations.errors import (
     SolverFailedError,
     UnsupportedModelError,
 )
-from formulations.nested_prunings import PruningSequence
-from formulations.node_errors import ErrorComponent, NodeErrors
-from formulations.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
-from formulations.solution import ItemLoads, Solution, Solver, Status, StopReason
+from formulations.instance.cost_items import CostItems
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.node_errors import ErrorComponent, NodeErrors
+from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
+from formulations.instance.problem import PruningProblem
 
 __all__ = [
     "BrokenFileError",

@@ -20,8 +20,8 @@ from formulations import (
     UnsupportedModelError as UnsupportedModelError,
 )
 from formulations.models import FORMULATIONS as FORMULATIONS, read as read, read_point as read_point
-from formulations.sizes import size_report as size_report
-from prunemodels.baselines import (
+from formulations.programs.sizes import size_report as size_report
+from prunemodels.rivals.baselines import (
     cost_complexity_path as cost_complexity_path,
     early_stopping_path as early_stopping_path,
     greedy_feature_path as greedy_feature_path,
@@ -36,7 +36,7 @@ from prunemodels.big_tables import (
     hold_out_on_table as hold_out_on_table,
     problem_from_table as problem_from_table,
 )
-from prunemodels.cascade_files import load_cascade as load_cascade, save_cascade as save_cascade
+from prunemodels.files.cascades import load_cascade as load_cascade, save_cascade as save_cascade
 from prunemodels.comparison.compare import compare as compare
 from prunemodels.comparison.growth import measure_growth as measure_growth
 from prunemodels.deployment import (
@@ -47,7 +47,7 @@ from prunemodels.deployment import (
 )
 from prunemodels.ensemble_loss.objective import ensemble_path as ensemble_path
 from prunemodels.ensemble_loss.path import EnsemblePath as EnsemblePath
-from prunemodels.error_samples import Blend as Blend, Given as Given, InBag as InBag, OutOfBag as OutOfBag
+from prunemodels.forests.error_samples import Blend as Blend, Given as Given, InBag as InBag, OutOfBag as OutOfBag
 from prunemodels.estimators import (
     BudgetPrunedForestClassifier as BudgetPrunedForestClassifier,
     BudgetPrunedForestClassifierCV as BudgetPrunedForestClassifierCV,
@@ -78,21 +78,21 @@ from prunemodels.exits import (
     exit_path as exit_path,
     staged_model as staged_model,
 )
-from prunemodels.forests import read_forest as read_forest
-from prunemodels.learners.budget_rf import BudgetRFClassifier as BudgetRFClassifier
-from prunemodels.learners.cegb import CEGBClassifier as CEGBClassifier, CEGBRegressor as CEGBRegressor
-from prunemodels.learners.cstc import (
+from prunemodels.forests.reading import read_forest as read_forest
+from prunemodels.rivals.budget_rf import BudgetRFClassifier as BudgetRFClassifier
+from prunemodels.rivals.cegb import CEGBClassifier as CEGBClassifier, CEGBRegressor as CEGBRegressor
+from prunemodels.rivals.cstc import (
     ASTCClassifier as ASTCClassifier,
     ASTCRegressor as ASTCRegressor,
     CSTCClassifier as CSTCClassifier,
     CSTCRegressor as CSTCRegressor,
 )
-from prunemodels.learners.greedy_miser import (
+from prunemodels.rivals.greedy_miser import (
     GreedyMiserClassifier as GreedyMiserClassifier,
     GreedyMiserRegressor as GreedyMiserRegressor,
 )
-from prunemodels.mixture import MixturePredictor as MixturePredictor, mixture_of as mixture_of
-from prunemodels.mixture_files import load_mixture as load_mixture
+from prunemodels.forests.mixture import MixturePredictor as MixturePredictor, mixture_of as mixture_of
+from prunemodels.files.mixtures import load_mixture as load_mixture
 from prunemodels.on_demand import (
     UNAVAILABLE as UNAVAILABLE,
     AcquisitionFailedError as AcquisitionFailedError,
@@ -124,16 +124,16 @@ from prunemodels.pictures.levels import plot_levels as plot_levels
 from prunemodels.pictures.matrices import plot_certificate as plot_certificate, plot_matrix as plot_matrix
 from prunemodels.pictures.tradeoff import plot_tradeoff as plot_tradeoff
 from prunemodels.pictures.trees import plot_point as plot_point, plot_trees as plot_trees
-from prunemodels.problems import problem_from_forest as problem_from_forest
-from prunemodels.published_data import (
+from prunemodels.forests.problems import problem_from_forest as problem_from_forest
+from benchmarks.data import (
     load_cifar10 as load_cifar10,
     load_hepmass as load_hepmass,
     load_scene15 as load_scene15,
     load_yahoo as load_yahoo,
 )
-from prunemodels.ranking import average_precision_at_5 as average_precision_at_5
+from benchmarks.data.ranking import average_precision_at_5 as average_precision_at_5
 from prunemodels.report_page import write_report as write_report
-from prunemodels.surgery import apply_pruning as apply_pruning
+from prunemodels.forests.surgery import apply_pruning as apply_pruning
 from solvers import (
     SOLVERS as SOLVERS,
     PathPoint as PathPoint,
@@ -156,6 +156,6 @@ from solvers.budgets import (
     solve_class_budgets as solve_class_budgets,
     solve_worst_case as solve_worst_case,
 )
-from solvers.program_files import write_program as write_program
+from formulations.programs.files import write_program as write_program
 
 __version__: str

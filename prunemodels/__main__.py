@@ -2,6 +2,6 @@
 
 import sys
 
-from prunemodels.cli import main
+from prunemodels.command_line.cli import main
 
 sys.exit(main())

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError
-from formulations.routing import as_rows
+from formulations.instance.routing import as_rows
 
 FOLDER_VARIABLE = "PRUNEMODELS_DATA"
 

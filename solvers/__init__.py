@@ -1,4 +1,4 @@
-"""Engines: every one minimises (OBJ) of `formulations.problem`, with the signature of `formulations.solution.Solver`.
+"""Engines: every one minimises (OBJ) of `formulations.instance.problem`; `Solver` is their signature.
 
 A new engine is one file and one line in a registry; the conformance suite then tests it. In their names ``ip1``, ``ip3`` and
 ``closure`` are the formulations of `formulations.models`; ``pyomo`` solves them through Pyomo, the others as arrays.
@@ -11,20 +11,20 @@ check_versions()
 
 from functools import partial
 
-from formulations.solution import Solver
+from formulations.answers.solution import Solver
 from solvers.automatic import optimal_pruning
 from solvers.brute_force import brute_force
-from solvers.closure_path import closure_path
-from solvers.closure_within_budget import ClosureSolution, best_closure_within
+from solvers.budgets.closure import ClosureSolution, best_closure_within
+from solvers.closures.min_cut import min_cut
 from solvers.column_generation import PLAIN, dantzig_wolfe
-from solvers.integer_program import integer_program
-from solvers.linear_program import linear_program
-from solvers.min_cut import min_cut
-from solvers.path import pruning_path
+from solvers.path.closure_path import closure_path
+from solvers.path.pruning_path import pruning_path
+from solvers.price_sharing import MemoryNeeds, PathPoint, memory_needed, price_sharing, price_sharing_path
 from solvers.primal_dual import primal_dual
-from solvers.relaxation import Relaxation, solve_relaxation
-from solvers.shared_prices import MemoryNeeds, PathPoint, memory_needed, price_sharing, price_sharing_path
-from solvers.through_pyomo import pyomo_highs, solve_model
+from solvers.programs.integer_program import integer_program
+from solvers.programs.linear_program import linear_program
+from solvers.programs.relaxation import Relaxation, solve_relaxation
+from solvers.programs.through_pyomo import pyomo_highs, solve_model
 
 EXACT_SOLVERS: dict[str, Solver] = {
     "min_cut": min_cut,

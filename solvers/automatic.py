@@ -15,12 +15,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from formulations.problem import PruningProblem
-from formulations.solution import Solution
-from solvers.closure_cut import Ties
-from solvers.min_cut import min_cut
-from solvers.shared_prices import price_sharing
-from solvers.shared_prices.solve import SPLIT
+from formulations.answers.solution import Solution
+from formulations.instance.problem import PruningProblem
+from solvers.closures.cut import Ties
+from solvers.closures.min_cut import min_cut
+from solvers.price_sharing import price_sharing
+from solvers.price_sharing.solve import SPLIT
 
 CUT_ARC, CUT_SPLIT = 0.35e-6, 0.8e-6
 """Seconds of a minimum cut for each usage arc and for each split."""

@@ -15,12 +15,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.cost_items import exact
-from formulations.ensemble import Ensemble
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import Solution, StopReason
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.solution import Solution, StopReason
+from formulations.instance.cost_items import exact
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import PruningProblem
 
 LIMIT = 1_000_000
 """More prunings than that are refused."""

@@ -161,7 +161,7 @@ def test_the_example_of_an_engine_passes_the_conformance_suite(name: str, monkey
 @pytest.mark.parametrize("seed", range(3))
 def test_the_example_of_a_formulation_passes_the_suite(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What `add_a_formulation` shows is a true formulation: every pruning is a feasible point at its own value."""
-    from tests.formulations import test_models
+    from tests.formulations.models import test_models
 
     names: dict[str, object] = {}
     exec(compile(code_of("add_a_formulation.md"), "add_a_formulation.md", "exec"), names)

@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from benchmarks.data.medical import PRICES, load_medical
 from benchmarks.frontier.budgets import budgets_of
 from benchmarks.frontier.memory import Memory
 from benchmarks.frontier.problem import Part, Problem, Task
 from benchmarks.papers.data import dataset
-from formulations.cost_items import CostItems
 from formulations.errors import InvalidInputError
-from prunemodels.costs import items_from_table
+from formulations.instance.cost_items import CostItems
 from prunemodels.datasets import Dataset, find_dataset
-from prunemodels.medical import PRICES, load_medical
+from prunemodels.forests.costs import items_from_table
 
 TEST_ROWS = 23_000
 

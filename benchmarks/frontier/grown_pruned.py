@@ -28,8 +28,8 @@ from benchmarks.frontier.choice import winners
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals import cegb
 from benchmarks.frontier.rivals.engines import two_columns
-from formulations.pruning import Pruning
-from formulations.routing import leaves_of
+from formulations.answers.pruning import Pruning
+from formulations.instance.routing import leaves_of
 from prunemodels.other_libraries.boosted import priced
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.majoriser import state_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from formulations.errors import BrokenFileError
-from prunemodels.outputs import OutputFiles
+from prunemodels.files.outputs import OutputFiles
 
 
 @dataclass(frozen=True)

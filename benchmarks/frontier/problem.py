@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.frontier.memory import Memory
-from formulations.cost_items import CostItems
+from formulations.instance.cost_items import CostItems
 
 Task = Literal["classification", "regression"]
 

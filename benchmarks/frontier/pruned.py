@@ -10,12 +10,12 @@ import numpy as np
 
 from benchmarks.frontier.candidate import Candidate, Value, measured
 from benchmarks.frontier.problem import Problem
-from formulations.nested_prunings import NestedPrunings
-from formulations.pruning import Pruning
+from formulations.answers.nested_prunings import NestedPrunings
+from formulations.answers.pruning import Pruning
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.evaluation.stages import example_costs
-from prunemodels.forests import read_forest
-from prunemodels.surgery import apply_pruning
+from prunemodels.forests.reading import read_forest
+from prunemodels.forests.surgery import apply_pruning
 
 
 def sequence_candidates(

@@ -18,7 +18,7 @@ from benchmarks.frontier.choice import winners
 from benchmarks.frontier.edges import edges_of, grids, written
 from benchmarks.frontier.store import Store, Unit
 from formulations.errors import BrokenFileError
-from prunemodels.outputs import OutputFiles
+from prunemodels.files.outputs import OutputFiles
 
 PLACE = Path(__file__).parents[1] / "results" / "frontier.csv"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.frontier.candidate import Candidate
 from formulations.errors import BrokenFileError
-from prunemodels.outputs import OutputFiles
+from prunemodels.files.outputs import OutputFiles
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from benchmarks.papers.running import Failure, run_units
 from benchmarks.papers.store import Store
 from benchmarks.papers.tables import markdown
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
-from prunemodels.outputs import OutputFiles
+from prunemodels.files.outputs import OutputFiles
 from prunemodels.pictures.tradeoff import save_picture
 
 OUT = Path("papers-output")

@@ -83,13 +83,13 @@ def _fitted(unit: Unit, p: Parts) -> Any:
     """The learner with the unit's setting; CSTC and ASTC prune themselves on the validation part."""
     setting: Any = unit.setting
     if unit.method == BUDGET_RF:
-        from prunemodels.learners.budget_rf import BudgetRFClassifier
+        from prunemodels.rivals.budget_rf import BudgetRFClassifier
 
         forest = BudgetRFClassifier(n_estimators=TREES, impurity="pairs", random_state=unit.seed, **setting)
         return forest.fit(p.X_train, p.y_train)
     if unit.method == GREEDY_MISER:
         return learner(unit.method, unit.setting, unit.seed).fit(p.X_train, p.y_train)
-    from prunemodels.learners import cstc
+    from prunemodels.rivals import cstc
 
     kind: Any = cstc.CSTCClassifier if unit.method == CSTC else cstc.ASTCClassifier
     return kind(random_state=unit.seed, **setting).fit(p.X_train, p.y_train, X_valid=p.X_valid, y_valid=p.y_valid)

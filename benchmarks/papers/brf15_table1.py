@@ -36,9 +36,9 @@ def run(unit: Unit) -> list[Row]:
     from sklearn.ensemble import RandomForestClassifier
 
     from prunemodels.evaluation.stages import staged_costs
-    from prunemodels.forests import read_forest
-    from prunemodels.learners.budget_rf import BudgetRFClassifier
-    from prunemodels.learners.budget_rf.votes import staged_shares
+    from prunemodels.forests.reading import read_forest
+    from prunemodels.rivals.budget_rf import BudgetRFClassifier
+    from prunemodels.rivals.budget_rf.votes import staged_shares
 
     p, kind, most = parts(unit.data, unit.seed, unit.rows), METHODS[unit.method], BRF15_TREES[-1]
     if kind == "budget_rf_pairs":

@@ -20,11 +20,11 @@ from matplotlib.figure import Figure
 from benchmarks.papers.data import Parts
 from benchmarks.papers.experiment import Row
 from benchmarks.papers.tables import mean_of, spread_of
-from formulations.nested_prunings import NestedPrunings
+from formulations.answers.nested_prunings import NestedPrunings
 from prunemodels.evaluation.curve import Loss, TradeoffCurve, tradeoff_curve
 from prunemodels.evaluation.path import Vote
-from prunemodels.learners.learner import Learner
 from prunemodels.pictures.curves import plot_curves
+from prunemodels.rivals.learner import Learner
 
 POINT = ("parameter", "valid_cost", "valid_error", "test_cost", "test_error")
 """Columns of a curve's rows."""

@@ -61,7 +61,7 @@ def units_a(scope: Scope) -> list[Unit]:
 
 def run_a(unit: Unit) -> list[Row]:
     from benchmarks.papers.bp16_prices import svm_prices
-    from prunemodels.learners.cegb import CEGBClassifier
+    from prunemodels.rivals.cegb import CEGBClassifier
 
     p = parts(unit.data, unit.seed, unit.rows)
     prices = svm_prices(p.X_train, p.y_train)
@@ -173,7 +173,7 @@ def units_b(scope: Scope) -> list[Unit]:
 
 
 def run_b(unit: Unit) -> list[Row]:
-    from prunemodels.learners.cegb import CEGBClassifier
+    from prunemodels.rivals.cegb import CEGBClassifier
 
     p, setting = parts(unit.data, unit.seed, unit.rows), unit.setting
     model = CEGBClassifier(

@@ -105,7 +105,7 @@ Predict = Callable[[NDArray[np.float32]], Iterable[tuple[NDArray[np.bool_], floa
 
 def _stages(X: NDArray[np.float32], y: NDArray[np.int64], lam: float, rounds: int) -> tuple[list[float], Predict]:
     """The points of boosting."""
-    from prunemodels.learners.cegb import CEGBClassifier
+    from prunemodels.rivals.cegb import CEGBClassifier
 
     model = CEGBClassifier(0, engine="own", evaluation_cost=SPLIT_PRICES, lam=lam, n_estimators=rounds, num_leaves=16).fit(X, y)
     stages = [k for k in STAGES if k <= model.n_iter_]
@@ -134,7 +134,7 @@ def _prunings(X: NDArray[np.float32], y: NDArray[np.int64], valid: NDArray[np.fl
 
     def predict(features: NDArray[np.float32]) -> Iterable[tuple[NDArray[np.bool_], float]]:
         from prunemodels.evaluation.stages import example_costs
-        from prunemodels.forests import read_forest
+        from prunemodels.forests.reading import read_forest
 
         for one in pruned:
             cost = example_costs(read_forest(one), features, 0, evaluation_cost=SPLIT_PRICES)

@@ -33,7 +33,7 @@ def grow_forest(kind: Kind, X: Any, y: Any, *, trees: int, seed: int, max_featur
         )
     if kind not in get_args(Kind):
         raise InvalidInputError(f"kind is {kind!r}; give one of {', '.join(get_args(Kind))}")
-    from prunemodels.learners.budget_rf import BudgetRFClassifier
+    from prunemodels.rivals.budget_rf import BudgetRFClassifier
 
     impurity: Literal["pairs", "entropy"] = "pairs" if kind == "budget_rf_pairs" else "entropy"
     learner = BudgetRFClassifier(n_estimators=trees, impurity=impurity, max_features=max_features, random_state=seed)

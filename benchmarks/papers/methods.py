@@ -10,8 +10,8 @@ import numpy as np
 import prunemodels as pm
 from benchmarks.papers.experiment import Value
 from benchmarks.papers.forests import Grown
+from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from formulations.errors import InvalidInputError
-from formulations.nested_prunings import NestedPrunings, PruningSequence
 
 OPTIMAL, WITHIN = "BudgetPrune", "BudgetPrune, between breakpoints"
 CCP, GREEDY, INDIVIDUAL = "CCP", "GreedyPrune", "individual"
@@ -25,31 +25,31 @@ def optimal(grown: Grown) -> NestedPrunings:
 
 
 def _ccp(grown: Grown) -> NestedPrunings:
-    from prunemodels.baselines.cost_complexity import cost_complexity_path
+    from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path
 
     return cost_complexity_path(grown.problem)
 
 
 def _greedy(grown: Grown) -> NestedPrunings:
-    from prunemodels.baselines.greedy_features import greedy_feature_path
+    from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
 
     return greedy_feature_path(grown.problem)
 
 
 def _individual(grown: Grown) -> NestedPrunings:
-    from prunemodels.baselines.individual import individual_path
+    from prunemodels.rivals.baselines.individual import individual_path
 
     return individual_path(grown.problem)
 
 
 def _early(grown: Grown) -> NestedPrunings:
-    from prunemodels.baselines.early_stopping import early_stopping_path
+    from prunemodels.rivals.baselines.early_stopping import early_stopping_path
 
     return early_stopping_path(grown.problem, grown.forest, criterion="entropy")
 
 
 def _fewer(grown: Grown) -> NestedPrunings:
-    from prunemodels.baselines.sub_forest import sub_forest_path
+    from prunemodels.rivals.baselines.sub_forest import sub_forest_path
 
     return sub_forest_path(grown.problem, random_state=0)
 
@@ -100,11 +100,11 @@ def prunings(method: str, grown: Grown) -> NestedPrunings:
 def learner(method: str, setting: Mapping[str, Value], seed: int) -> Any:
     """An unfitted boosted learner at uniform prices."""
     if method == GREEDY_MISER:
-        from prunemodels.learners.greedy_miser import GreedyMiserClassifier
+        from prunemodels.rivals.greedy_miser import GreedyMiserClassifier
 
         return GreedyMiserClassifier(costs=1, random_state=seed).set_params(**setting)
     if method == CEGB:
-        from prunemodels.learners.cegb import CEGBClassifier
+        from prunemodels.rivals.cegb import CEGBClassifier
 
         return CEGBClassifier(costs=1, random_state=seed).set_params(**setting)
     raise InvalidInputError(f"method is {method!r}; give {GREEDY_MISER} or {CEGB}")

@@ -1,6 +1,6 @@
 """The papers' other data, where their files are present: Yahoo! Learning to Rank, Scene15, CIFAR-10, HEPMASS.
 
-None of them is ours to hand on, and some are given out on request only; `prunemodels.published_data` says which files it wants
+None of them is ours to hand on, and some are given out on request only; `benchmarks.data` says which files it wants
 and where they come from. A data set that is absent is told in one line, the others are run. For each: the optimal prunings of the
 forest that the papers grow on it, GreedyMiser and CEGB over a small grid, with the data's own prices; error against cost, points
 chosen on the validation part:
@@ -26,14 +26,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from benchmarks import data as published_data
+from benchmarks.data import Part, PublishedData
+from benchmarks.data.ranking import average_precision_at_5
 from benchmarks.papers.budget_curves import POINT, by_budget, error_at, figures
 from benchmarks.papers.experiment import Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.methods import CEGB, GREEDY_MISER, OPTIMAL
-from prunemodels import published_data
 from prunemodels.datasets import data_folder
 from prunemodels.evaluation.curve import tradeoff_curve
-from prunemodels.published_data import Part, PublishedData
-from prunemodels.ranking import average_precision_at_5
 
 LOADERS: Mapping[str, Callable[[], PublishedData]] = {
     "yahoo": published_data.load_yahoo,
@@ -126,7 +126,7 @@ def run(unit: Unit) -> list[Row]:
 def _prunings(data: PublishedData, unit: Unit) -> list[Row]:
     """Points of the optimal prunings."""
     import prunemodels as pm
-    from prunemodels.learners.budget_rf import BudgetRFClassifier
+    from prunemodels.rivals.budget_rf import BudgetRFClassifier
 
     kind: Any = FORESTS[unit.data]
     most = min(kind.max_features or data.train.X.shape[1], data.train.X.shape[1])
@@ -153,7 +153,7 @@ def _prunings(data: PublishedData, unit: Unit) -> list[Row]:
 def _judged(forest: Any, part: Part, data: PublishedData) -> tuple[float, float]:
     """Mean cost and error of a forest on a part; scores are shares of the trees' class fractions."""
     from prunemodels.evaluation.stages import example_costs
-    from prunemodels.forests import read_forest
+    from prunemodels.forests.reading import read_forest
 
     cost = float(example_costs(read_forest(forest), part.X, data.costs).mean())
     return cost, error(part, forest.predict(part.X) if part.query is None else forest.predict_proba(part.X)[:, -1])
@@ -161,7 +161,7 @@ def _judged(forest: Any, part: Part, data: PublishedData) -> tuple[float, float]
 
 def _boosted(data: PublishedData, unit: Unit) -> list[Row]:
     """Points after each round; of ranking the numbers that a regression predicts."""
-    from prunemodels.learners import cegb, greedy_miser
+    from prunemodels.rivals import cegb, greedy_miser
 
     shared: dict[str, Any] = {"random_state": unit.seed, **unit.setting}
     ranking = data.train.query is not None

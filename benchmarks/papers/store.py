@@ -19,7 +19,7 @@ import pandas as pd
 
 from benchmarks.papers.experiment import Row, Scope, Unit
 from formulations.errors import BrokenFileError
-from prunemodels.outputs import OutputFiles
+from prunemodels.files.outputs import OutputFiles
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from benchmarks.apart import train
 from benchmarks.instances import shipped
 from benchmarks.suite.children import run_child
 from benchmarks.suite.study import Setting
-from prunemodels.outputs import OutputFiles
+from prunemodels.files.outputs import OutputFiles
 
 TITLES = {"miniboone": "MiniBooNE", "covtype426k": "Covertype"}
 

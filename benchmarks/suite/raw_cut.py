@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ortools.graph.python import max_flow
 
 from formulations import PruningProblem, SolverFailedError
-from formulations.cost_items import exact
-from solvers.scaling import scale
+from formulations.instance.cost_items import exact
+from solvers.closures.scaling import scale
 
 
 def raw_cut(problem: PruningProblem, lam: float | Fraction) -> Callable[[], NDArray[np.bool_]]:

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.suite.origin import Origin
 from benchmarks.suite.study import Figure, Row
 from formulations.errors import BrokenFileError
-from prunemodels.outputs import OutputFiles
+from prunemodels.files.outputs import OutputFiles
 
 SCHEMA = 1
 """Rises with every change that an older reader would misread."""

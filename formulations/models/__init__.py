@@ -20,6 +20,6 @@ FORMULATIONS: dict[str, Callable[..., Any]] = {
     "LP1": budgeted.build,
     "closure": closure.build,
 }
-"""Pyomo models by the papers' names; the same names as in `formulations.matrix.MATRICES`."""
+"""Pyomo models by the papers' names; the same names as in `formulations.programs.matrix.MATRICES`."""
 
 __all__ = ["FORMULATIONS", "read", "read_point", "standard_form"]

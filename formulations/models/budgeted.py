@@ -12,9 +12,9 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from formulations.cost_items import Price, exact
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.problem import PruningProblem
 from formulations.models.unimodular import constraints
-from formulations.problem import PruningProblem
 
 
 def build(problem: PruningProblem, *, budget: Price, relax: bool = False, merge: bool = False) -> pyo.ConcreteModel:
@@ -27,7 +27,7 @@ def build(problem: PruningProblem, *, budget: Price, relax: bool = False, merge:
     relax
         the linear relaxation, which is what the paper calls (LP1).
     merge
-        one variable for purchases with the same usage, exactly; see `formulations.columns`.
+        one variable for purchases with the same usage, exactly; see `formulations.programs.columns`.
     """
     m: Any = constraints(problem, "LP1", relax=relax, merge=merge)
     limit = float(exact(budget, "budget"))

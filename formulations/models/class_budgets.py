@@ -2,8 +2,8 @@
 
     minimise error      s.t.  the rows of IP3,   cost_c <= B_c for every group c                                            (1)
 
-cost_c is the mean cost of the group's members, (1) of `formulations.budget_rows`. The dual of a group's row is -lambda_c: what
-another unit of its budget is worth.
+cost_c is the mean cost of the group's members, (1) of `formulations.programs.budget_rows`. The dual of a group's row is
+-lambda_c: what another unit of its budget is worth.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from formulations.budget_rows import BudgetRows
-from formulations.columns import usage_columns
 from formulations.models.unimodular import constraints
+from formulations.programs.budget_rows import BudgetRows
+from formulations.programs.columns import usage_columns
 
 
 def build(rows: BudgetRows, *, relax: bool = False, merge: bool = False) -> pyo.ConcreteModel:
@@ -24,7 +24,7 @@ def build(rows: BudgetRows, *, relax: bool = False, merge: bool = False) -> pyo.
     Parameters
     ----------
     rows
-        groups and budgets: `formulations.budget_rows.class_rows`, or `example_rows` for a limit on every prediction.
+        groups and budgets: `formulations.programs.budget_rows.class_rows`, or `example_rows` for a limit on every prediction.
     relax
         the linear relaxation.
     merge

@@ -14,10 +14,10 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from formulations.columns import usage_columns
-from formulations.cost_items import Price
+from formulations.instance.cost_items import Price
+from formulations.instance.problem import PruningProblem
 from formulations.models.pruned_trees import add_objective, add_purchases, binary
-from formulations.problem import PruningProblem
+from formulations.programs.columns import usage_columns
 
 
 def build(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bool = False) -> pyo.ConcreteModel:
@@ -30,7 +30,7 @@ def build(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bo
     relax
         the linear relaxation.
     merge
-        one variable for purchases with the same usage, exactly; see `formulations.columns`.
+        one variable for purchases with the same usage, exactly; see `formulations.programs.columns`.
     """
     columns = usage_columns(problem, merge=merge)
     ensemble, splits = problem.ensemble, problem.splits

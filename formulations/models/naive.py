@@ -13,10 +13,10 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from formulations.columns import naive_columns
-from formulations.cost_items import Price
+from formulations.instance.cost_items import Price
+from formulations.instance.problem import PruningProblem
 from formulations.models.pruned_trees import add_error_and_cost, add_objective, add_purchases, trees_model
-from formulations.problem import PruningProblem
+from formulations.programs.columns import naive_columns
 
 
 def build(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bool = False) -> pyo.ConcreteModel:
@@ -29,7 +29,7 @@ def build(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bo
     relax
         the linear relaxation.
     merge
-        one variable for purchases that are in the same rows (2), exactly; see `formulations.columns`.
+        one variable for purchases that are in the same rows (2), exactly; see `formulations.programs.columns`.
     """
     columns = naive_columns(problem, merge=merge)
     m = trees_model(problem, "IP1", relax=relax)

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from formulations.columns import PurchaseColumns
-from formulations.cost_items import Price, exact
-from formulations.matrix import evaluation_above
-from formulations.problem import PruningProblem
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.problem import PruningProblem
+from formulations.programs.columns import PurchaseColumns
+from formulations.programs.matrix import evaluation_above
 
 
 def trees_model(problem: PruningProblem, title: str, *, relax: bool) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.pruning import Pruning
 
 TOLERANCE = 1e-6
 """A value this close to 0 or 1 counts as integral: what solvers are run with."""
@@ -40,7 +40,7 @@ def read(model: pyo.ConcreteModel) -> Pruning:
     if abs(point[worst] - round(point[worst])) > TOLERANCE:
         raise InvalidInputError(
             f"{worst} is {point[worst]:.6g}: the point is not integral, so it is no pruning; solve the integer program "
-            "(relax=False), or round a relaxation's point with solvers.level_sets"
+            "(relax=False), or round a relaxation's point with solvers.closures.level_sets"
         )
     parent = m.problem.ensemble.parent
     kept = np.zeros(len(parent), dtype=bool)

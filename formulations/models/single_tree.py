@@ -13,10 +13,10 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from formulations.cost_items import Price
-from formulations.matrix import one_tree_columns
+from formulations.instance.cost_items import Price
+from formulations.instance.problem import PruningProblem
 from formulations.models.pruned_trees import add_error_and_cost, add_objective, add_purchases, trees_model
-from formulations.problem import PruningProblem
+from formulations.programs.matrix import one_tree_columns
 
 
 def build_ip0(problem: PruningProblem, *, relax: bool = False) -> pyo.ConcreteModel:
@@ -44,7 +44,7 @@ def build_ip2(problem: PruningProblem, *, lam: Price, relax: bool = False, merge
     relax
         the linear relaxation.
     merge
-        one variable for purchases with the same usage, exactly; see `formulations.columns`.
+        one variable for purchases with the same usage, exactly; see `formulations.programs.columns`.
 
     Raises
     ------

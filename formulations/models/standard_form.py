@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 from scipy import sparse
 
-from formulations.linear_program import FOR_ALL, Block, LinearProgram, Names
+from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
 
 
 def standard_form(model: pyo.ConcreteModel) -> LinearProgram:

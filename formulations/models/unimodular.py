@@ -15,10 +15,10 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from formulations.columns import usage_columns
-from formulations.cost_items import Price
+from formulations.instance.cost_items import Price
+from formulations.instance.problem import PruningProblem
 from formulations.models.pruned_trees import add_error_and_cost, add_objective, add_purchases, binary, trees_model
-from formulations.problem import PruningProblem
+from formulations.programs.columns import usage_columns
 
 
 def constraints(problem: PruningProblem, title: str, *, relax: bool, merge: bool) -> Any:
@@ -52,7 +52,7 @@ def build(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bo
     relax
         the linear relaxation.
     merge
-        one variable for purchases with the same usage, exactly; see `formulations.columns`.
+        one variable for purchases with the same usage, exactly; see `formulations.programs.columns`.
     """
     m = constraints(problem, "IP3", relax=relax, merge=merge)
     add_objective(m, lam)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.cost_items import fraction
+from formulations.instance.cost_items import fraction
 
 Number = int | Fraction
 ExactArray = NDArray[np.object_]

@@ -3,7 +3,7 @@
 Drawing **data** instead of coefficients: every tree's error sample is W rows over its leaves and classes, cells drawn at random
 (a bootstrap of its own, so that trees may differ); e_h counts those outside the majority class of the rows below h. Items have
 prices c_m >= 0, cost rows weights omega_i > 0, and lambda > 0. With T trees and N = sum of omega_i, (OBJ) of
-`formulations.problem` in whole numbers is, at lambda = mu N / (T W q) for integers mu, q > 0,
+`formulations.instance.problem` in whole numbers is, at lambda = mu N / (T W q) for integers mu, q > 0,
 
     T W q (OBJ)  =  sum_h q e_h z_h  +  sum mu c_m omega_i w_{m,i}  +  sum_{m paid once} mu N c_m w_{m,all}             (1)
 
@@ -20,10 +20,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
-from formulations.node_errors import ErrorComponent, NodeErrors
-from formulations.problem import PruningProblem, n_examples
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.node_errors import ErrorComponent, NodeErrors
+from formulations.instance.problem import PruningProblem, n_examples
 
 _NAME = re.compile(r"(?P<kind>z|y|w|w_t)\[(?P<key>[^\]]+)\]")
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
-from formulations.linear_program import Named
+from formulations.programs.linear_program import Named
 from proofs_checks.integrality.exact_numbers import ExactArray, Number, common_denominator, exact_array, simple
 
 Sense = Literal["=", ">=", "<="]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from formulations.errors import InvalidInputError
-from formulations.linear_program import LinearProgram
+from formulations.programs.linear_program import LinearProgram
 from proofs_checks.integrality.exact_numbers import Number, exact_array, exact_number, snapped
 from proofs_checks.integrality.polyhedron import ExactPoint, Face, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron

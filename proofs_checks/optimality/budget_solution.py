@@ -12,8 +12,8 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from formulations.budget_solution import BudgetSolution
-from formulations.pruning_path import PruningPath
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning_path import PruningPath
 from proofs_checks.optimality.corollary import AtBudget, Budgets, check_corollary
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.verdict import Verdict

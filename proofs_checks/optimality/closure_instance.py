@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from formulations.parametric_closure import ParametricClosure
+from formulations.instance.parametric_closure import ParametricClosure
 from proofs_checks.optimality.recount import Refuted
 
 NEAREST = Fraction(1, 1000)

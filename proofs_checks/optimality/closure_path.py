@@ -44,7 +44,7 @@ from typing import Any
 
 import numpy as np
 
-from formulations.parametric_closure import ClosureCertificate, ClosurePath
+from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath
 from proofs_checks.optimality.closure_instance import ClosureRecount
 from proofs_checks.optimality.path_optimality import check_column
 from proofs_checks.optimality.recount import Refuted

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from formulations.cost_items import Price, exact
-from formulations.pruning_path import PruningPath
+from formulations.answers.pruning_path import PruningPath
+from formulations.instance.cost_items import Price, exact
 from proofs_checks.optimality.edges import Edge, edges_of
 from proofs_checks.optimality.path_optimality import PathProof, prove_path
 from proofs_checks.optimality.recount import Refuted

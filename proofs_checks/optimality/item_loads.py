@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.solution import ItemLoads
+from formulations.answers.solution import ItemLoads
 from proofs_checks.optimality.recount import Recount, Refuted
 from proofs_checks.optimality.tree_worth import tree_worth
 from proofs_checks.optimality.wide_sums import WideSums, wide_sum

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.pruning_path import PruningPath
+from formulations.answers.pruning_path import PruningPath
 from proofs_checks.optimality.item_loads import whole_numbers
 from proofs_checks.optimality.recount import Recount, Refuted, Segment
 from proofs_checks.optimality.wide_sums import WideSums, wide_sum

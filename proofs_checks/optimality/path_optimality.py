@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.pruning_path import PathCertificate, PruningPath
+from formulations.answers.pruning_path import PathCertificate, PruningPath
 from proofs_checks.optimality.integer_instance import Distance, check_integers
 from proofs_checks.optimality.path_evidence import PathEvidence, read_evidence
 from proofs_checks.optimality.recount import Recount, Refuted, shown

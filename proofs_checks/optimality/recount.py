@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.cost_items import exact
 from formulations.errors import InvalidInputError
-from formulations.node_errors import ErrorComponent
-from formulations.problem import PruningProblem
+from formulations.instance.cost_items import exact
+from formulations.instance.node_errors import ErrorComponent
+from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.routes import Routes, cost_rows
 
 _FITS = 2**62
@@ -45,7 +45,7 @@ def shown(number: Fraction) -> str:
 class Segment:
     """The usage arcs of one split and one item: `first` to `last` of all arcs of the splits asked for, in canonical order.
 
-    `purchases`: what they buy, numbered as in `formulations.usage.UsageArcs`.
+    `purchases`: what they buy, numbered as in `formulations.instance.usage.UsageArcs`.
     """
 
     split: int

@@ -3,7 +3,7 @@
     rows of h = order[tree of h, start_h : stop_h],   those of the left child first                                        (1)
 
 That keeps the rows of one leaf ascending, and leaves in the order of a depth-first walk: the order in which certificates store
-their numbers. Nothing of `formulations.routing` is used.
+their numbers. Nothing of `formulations.instance.routing` is used.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import PruningProblem
 
 
 class Routes:

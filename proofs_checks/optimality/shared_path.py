@@ -37,10 +37,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.cost_items import exact
+from formulations.answers.solution import SharedPrices, Solution, StopReason
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem
-from formulations.solution import SharedPrices, Solution, StopReason
+from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.optimality.shared_prices import Decided, proven_by_scores
 from proofs_checks.optimality.solution_optimality import check_rates, compare
@@ -50,7 +50,7 @@ METHOD = "routing again, nested closures, weak duality in exact integers"
 
 
 class SharedPathPoint(Protocol):
-    """What is read of a point; `solvers.shared_prices.PathPoint` has it."""
+    """What is read of a point; `solvers.price_sharing.PathPoint` has it."""
 
     @property
     def solution(self) -> Solution:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.solution import SharedPrices
+from formulations.answers.solution import SharedPrices
 from proofs_checks.optimality.item_loads import charges_of_loads, profits
 from proofs_checks.optimality.recount import Recount, Refuted
 from proofs_checks.optimality.tree_worth import Forced, forced

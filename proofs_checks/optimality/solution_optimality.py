@@ -13,9 +13,9 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any
 
-from formulations.cost_items import exact
-from formulations.problem import PruningProblem
-from formulations.solution import ItemLoads, SharedPrices, Solution
+from formulations.answers.solution import ItemLoads, SharedPrices, Solution
+from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.item_loads import bound_of_loads
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.optimality.shared_prices import proven_by_scores

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
-from formulations.linear_program import LinearProgram, Names
-from formulations.problem import PruningProblem
+from formulations.instance.problem import PruningProblem
+from formulations.programs.linear_program import LinearProgram, Names
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix, paths_in_tree
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.total_unimodularity import check_total_unimodularity

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
-from formulations.node_errors import ErrorComponent, NodeErrors, errors_on_sample
-from formulations.routing import route
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
+from formulations.instance.routing import route
 from prunemodels.big_tables.reading import Column, Part, Reader, labels_of
 from prunemodels.big_tables.table import Table, as_chunked
 

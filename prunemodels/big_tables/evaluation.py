@@ -15,25 +15,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.cost_items import CostItems, Price
-from formulations.ensemble import Ensemble
+from formulations.answers.nested_prunings import NestedPrunings
+from formulations.answers.pruning import Pruning
 from formulations.errors import InterruptedSolveError, InvalidInputError
-from formulations.nested_prunings import NestedPrunings
-from formulations.node_errors import ErrorComponent, NodeErrors
-from formulations.problem import PruningProblem, evaluation_prices
-from formulations.pruning import Pruning
-from formulations.routing import Routing, route
-from formulations.usage import charges_of, highest_user
+from formulations.instance.cost_items import CostItems, Price
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.node_errors import ErrorComponent, NodeErrors
+from formulations.instance.problem import PruningProblem, evaluation_prices
+from formulations.instance.routing import Routing, route
+from formulations.instance.usage import charges_of, highest_user
 from prunemodels.big_tables.reading import Column, Part, Reader, labels_of, weights_of
 from prunemodels.big_tables.rows_in_turn import RowsInTurn
 from prunemodels.big_tables.table import Table, as_chunked
-from prunemodels.costs import Costs, cost_items
 from prunemodels.evaluation.forest import Evaluation
 from prunemodels.evaluation.held_out import HeldOut, HeldOutCost, largest_row_cost, row_costs
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.evaluation.path import PathEvaluation, Vote, evaluate_path
-from prunemodels.forests import read_forest
-from prunemodels.surgery import apply_pruning
+from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.reading import read_forest
+from prunemodels.forests.surgery import apply_pruning
 
 
 def evaluate_on_table(

@@ -9,17 +9,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.chunked_routing import ChunkedRouting
-from formulations.cost_items import Price
-from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem, check_size, evaluation_prices
+from formulations.instance.chunked_routing import ChunkedRouting
+from formulations.instance.cost_items import Price
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import PruningProblem, check_size, evaluation_prices
 from prunemodels.big_tables.reading import Column, Part, Reader, weights_of
 from prunemodels.big_tables.rows_in_turn import RowsInTurn
 from prunemodels.big_tables.table import Table, as_chunked
-from prunemodels.costs import Costs, cost_items
-from prunemodels.error_samples import ErrorSample, InBag
-from prunemodels.forests import read_forest
+from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.error_samples import ErrorSample, InBag
+from prunemodels.forests.reading import read_forest
 
 
 def problem_from_table(

@@ -13,9 +13,9 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
-from formulations.ensemble import Ensemble
 from formulations.errors import BrokenFileError, InterruptedSolveError, InvalidInputError, PruneModelsError
-from formulations.routing import as_rows
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import as_rows
 from prunemodels.big_tables.cells import Chunk, check_present, column_names
 from prunemodels.big_tables.table import ChunkedTable
 

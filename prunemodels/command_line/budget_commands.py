@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from formulations.budget_solution import BudgetSolution
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
 from prunemodels.command_line.budget_report import BudgetFigures
 from prunemodels.command_line.refusals import named
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence

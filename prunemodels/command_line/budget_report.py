@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from formulations.budget_solution import BudgetSolution
-from formulations.pruning import Pruning
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
 from prunemodels.evaluation.certified_budget import CertifiedBudget
 from prunemodels.evaluation.held_out import HeldOut
-from solvers.budgets.exact_cost import exact_cost
+from solvers.budgets.exact.cost import exact_cost
 
 
 @dataclass(frozen=True)

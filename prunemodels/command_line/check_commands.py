@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.matrix import MATRICES
-from formulations.papers import two_trees
-from formulations.problem import PruningProblem
-from formulations.pruning_path import PruningPath
-from formulations.shortest_path import tree_networks
+from formulations.instance.papers import two_trees
+from formulations.instance.problem import PruningProblem
+from formulations.programs.matrix import MATRICES
+from formulations.programs.shortest_path import tree_networks
 from proofs_checks.counterexample.argument import check_counterexample
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.row_operations import check_printed_matrices
@@ -30,10 +30,10 @@ from prunemodels.command_line.commands import read_problem
 from prunemodels.command_line.exit_commands import check_exits
 from prunemodels.command_line.refusals import named
 from prunemodels.datasets import read_table
-from prunemodels.files import FOREST_ENDINGS, load_forest
-from prunemodels.matrix_files import MATRIX_ENDINGS, load_matrix, load_network, save_network
-from prunemodels.outputs import OutputFiles, check_output
-from prunemodels.surgery import pruning_from_forest
+from prunemodels.files.forests import FOREST_ENDINGS, load_forest
+from prunemodels.files.matrices import MATRIX_ENDINGS, load_matrix, load_network, save_network
+from prunemodels.files.outputs import OutputFiles, check_output
+from prunemodels.forests.surgery import pruning_from_forest
 from solvers import SOLVERS, min_cut, pruning_path
 
 PAPERS = "papers"

@@ -12,29 +12,29 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.cost_items import CostItems
-from formulations.ensemble import Ensemble
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.node_errors import NodeErrors
-from formulations.problem import PruningProblem, check_weights
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
+from formulations.instance.cost_items import CostItems
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.node_errors import NodeErrors
+from formulations.instance.problem import PruningProblem, check_weights
 from prunemodels.command_line.budget_commands import Taken, check_budget_options, take
 from prunemodels.command_line.budget_report import HeldOutFigures
 from prunemodels.command_line.refusals import named
 from prunemodels.command_line.report import ForestFigures, Summary
-from prunemodels.costs import items_from_table
 from prunemodels.datasets import read_table, shown, take_column, take_features
-from prunemodels.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag, encode_labels
 from prunemodels.evaluation.forest import Evaluation, evaluate
 from prunemodels.evaluation.held_out import HeldOut, hold_out
-from prunemodels.files import FOREST_ENDINGS, dump_forest, load_forest
-from prunemodels.forests import read_forest
-from prunemodels.mixture_files import MixtureFiles
-from prunemodels.outputs import OutputFiles, check_output
+from prunemodels.files.forests import FOREST_ENDINGS, dump_forest, load_forest
+from prunemodels.files.mixtures import MixtureFiles
+from prunemodels.files.outputs import OutputFiles, check_output
+from prunemodels.forests.costs import items_from_table
+from prunemodels.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag, encode_labels
+from prunemodels.forests.problems import problem_from_forest
+from prunemodels.forests.reading import read_forest
+from prunemodels.forests.surgery import apply_pruning
 from prunemodels.pictures.tradeoff import draw, picture_files, plot_tradeoff
-from prunemodels.problems import problem_from_forest
-from prunemodels.surgery import apply_pruning
 from solvers import pruning_path
 
 

@@ -19,17 +19,17 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.multiclass import type_of_target
 
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
 from prunemodels.command_line.demo_report import DemoReport, Measurement
 from prunemodels.datasets import Dataset, load_dataset
 from prunemodels.evaluation.forest import evaluate
-from prunemodels.files import dump_forest
-from prunemodels.outputs import OutputFiles, check_output
+from prunemodels.files.forests import dump_forest
+from prunemodels.files.outputs import OutputFiles, check_output
+from prunemodels.forests.problems import problem_from_forest
+from prunemodels.forests.surgery import apply_pruning
 from prunemodels.pictures.tradeoff import draw, plot_tradeoff
-from prunemodels.problems import problem_from_forest
-from prunemodels.surgery import apply_pruning
 from solvers import pruning_path
 
 FILES = ("tradeoff.png", "tradeoff.svg", "path.csv", "table.csv", "pruned.skops")

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
-from formulations.problem import check_weights
+from formulations.instance.problem import check_weights
 from proofs_checks import check_closure_path
-from prunemodels.cascade_files import load_cascade
 from prunemodels.command_line.budget_commands import _same_file
 from prunemodels.command_line.check_report import CheckSummary
 from prunemodels.command_line.commands import _check_pictures, compute, read_costs, read_examples
@@ -25,8 +24,9 @@ from prunemodels.datasets import read_table, shown, take_column, take_features
 from prunemodels.exits import BudgetCascadeClassifier, BudgetCascadeRegressor, exit_path
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.stops import stops_of
-from prunemodels.files import FOREST_ENDINGS, dump_forest
-from prunemodels.outputs import OutputFiles, check_output
+from prunemodels.files.cascades import load_cascade
+from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
+from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.pictures.exits import plot_exits
 from prunemodels.pictures.tradeoff import draw
 

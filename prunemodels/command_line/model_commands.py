@@ -10,17 +10,17 @@ import time
 from pathlib import Path
 from typing import Any
 
+from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.linear_program import LinearProgram
-from formulations.matrix import MATRICES
-from formulations.pruning import Pruning
+from formulations.programs.files import write_program
+from formulations.programs.linear_program import LinearProgram
+from formulations.programs.matrix import MATRICES
 from prunemodels.command_line.commands import read_problem
 from prunemodels.command_line.model_report import CompareSummary, ExportSummary, optimum
 from prunemodels.command_line.refusals import named
 from prunemodels.command_line.report import ForestFigures
 from prunemodels.comparison.compare import check_solvers, compare
-from prunemodels.outputs import OutputFiles, check_output
-from solvers.program_files import write_program
+from prunemodels.files.outputs import OutputFiles, check_output
 
 PROGRAM_ENDINGS = (".lp", ".mps", ".lp.gz", ".mps.gz")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from formulations.solution import Status
+from formulations.answers.solution import Status
 from prunemodels.command_line.report import ForestFigures, align, percent
 
 WIDTH = 118

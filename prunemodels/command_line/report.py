@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from formulations.pruning import Pruning
+from formulations.answers.pruning import Pruning
 from prunemodels.command_line.budget_report import BudgetFigures, HeldOutFigures
 from prunemodels.evaluation.forest import Evaluation
 

@@ -13,22 +13,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from formulations.budget_solution import BudgetSolution
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.pruning import Pruning
-from prunemodels.cascade_files import holds_cascade, load_cascade
 from prunemodels.command_line.commands import Work, by_place, compute, read_examples
 from prunemodels.command_line.refusals import named
 from prunemodels.datasets import read_table, take_column, take_features
 from prunemodels.exits.cascade import Cascade
-from prunemodels.files import load_forest
-from prunemodels.outputs import OutputFiles, check_output
+from prunemodels.files.cascades import holds_cascade, load_cascade
+from prunemodels.files.forests import load_forest
+from prunemodels.files.outputs import OutputFiles, check_output
+from prunemodels.forests.surgery import pruning_from_forest
 from prunemodels.report_page.cascades.facts import CascadeFacts, gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.facts import Facts, Labels, gather
 from prunemodels.report_page.page import render
 from prunemodels.report_page.wording import amount, error, less
-from prunemodels.surgery import pruning_from_forest
 from solvers.budgets import solve_budget
 
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")

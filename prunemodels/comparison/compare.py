@@ -25,11 +25,11 @@ from typing import IO, Any
 import pandas as pd
 from tqdm import tqdm
 
-from formulations.cost_items import exact
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import Solution
 from formulations.errors import InterruptedSolveError, InvalidInputError
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.solution import Solution
+from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.worker import BOOTSTRAP, Answer, Task, solve
 from solvers import SOLVERS
 

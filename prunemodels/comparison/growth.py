@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from formulations.cost_items import exact
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
+from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.compare import TYPES, check_solvers, compare
 from prunemodels.comparison.machine import machine
 from prunemodels.comparison.slopes import slope

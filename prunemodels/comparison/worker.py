@@ -21,10 +21,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.solution import Solver, StopReason
 from formulations.errors import InvalidInputError, PruneModelsError, SolverFailedError
-from formulations.papers import two_trees
-from formulations.problem import PruningProblem
-from formulations.solution import Solver, StopReason
+from formulations.instance.papers import two_trees
+from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.memory import PeakMemory
 from solvers import SOLVERS, price_sharing
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prunemodels.forests import tree_views
+from prunemodels.forests.reading import tree_views
 
 
 def float32_thresholds(forest: Any) -> Any:

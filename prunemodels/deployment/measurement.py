@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from formulations.errors import InvalidInputError
-from formulations.problem import n_examples
-from formulations.routing import as_rows
+from formulations.instance.problem import n_examples
+from formulations.instance.routing import as_rows
 from prunemodels.deployment.onnx_models import session, to_onnx
-from prunemodels.files import dump_forest
-from prunemodels.forests import read_forest
+from prunemodels.files.forests import dump_forest
+from prunemodels.forests.reading import read_forest
 
 WARM_UP = 3
 """Calls of each forest that are not timed."""

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from formulations.errors import InvalidInputError
-from formulations.routing import as_rows
+from formulations.instance.routing import as_rows
 from prunemodels.deployment.onnx_models import session
-from prunemodels.forests import check_columns, read_forest
+from prunemodels.forests.reading import check_columns, read_forest
 
 EPS = 2.0**-24
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from formulations.errors import UnsupportedModelError
 from prunemodels.deployment.float32_thresholds import float32_thresholds
-from prunemodels.forests import tree_views
+from prunemodels.forests.reading import tree_views
 
 TREE_OPERATORS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
 

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.cost_items import Price, exact
-from formulations.ensemble_loss import EnsembleProblem
-from formulations.ensemble_solution import EnsembleSolution
+from formulations.answers.ensemble_solution import EnsembleSolution
+from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.pruning import Pruning
-from prunemodels.costs import Costs
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.ensemble_loss import EnsembleProblem
 from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.ensemble_loss.samples import LossName, ensemble_problem
-from prunemodels.error_samples import Given, OutOfBag
+from prunemodels.forests.costs import Costs
+from prunemodels.forests.error_samples import Given, OutOfBag
 from solvers.ensemble_loss import LevelSets, evaluate_levels, frank_wolfe, level_sets_of, linearised_path
-from solvers.path import pruning_path
+from solvers.path.pruning_path import pruning_path
 
 REFINEMENTS = 3
 """Most lambdas tried for one budget, beyond those given."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.cost_items import Price, exact
-from formulations.ensemble_loss import EnsembleProblem
-from formulations.ensemble_solution import EnsembleSolution
+from formulations.answers.ensemble_solution import EnsembleSolution
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.ensemble_loss import EnsembleProblem
 from solvers.ensemble_loss import LevelSets
 
 if TYPE_CHECKING:

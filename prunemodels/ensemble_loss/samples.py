@@ -8,17 +8,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.cost_items import Price
-from formulations.ensemble import Ensemble
-from formulations.ensemble_loss import NO_VOTE, EnsembleProblem
 from formulations.errors import InvalidInputError, UnsupportedModelError
-from formulations.losses import LogLoss, Loss, Squares
-from formulations.node_errors import NodeErrors
-from formulations.problem import PruningProblem, check_weights
-from formulations.routing import as_rows, leaves_of
-from prunemodels.costs import Costs, cost_items
-from prunemodels.error_samples import ErrorSample, Given, InBag, OutOfBag, encode_labels
-from prunemodels.forests import TREES, check_columns, read_forest
+from formulations.instance.cost_items import Price
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem
+from formulations.instance.losses import LogLoss, Loss, Squares
+from formulations.instance.node_errors import NodeErrors
+from formulations.instance.problem import PruningProblem, check_weights
+from formulations.instance.routing import as_rows, leaves_of
+from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, encode_labels
+from prunemodels.forests.reading import TREES, check_columns, read_forest
 
 LossName = Literal["brier", "log_loss", "squared_error"]
 

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from formulations.cost_items import exact
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.pruning_path import PruningPath
+from formulations.instance.cost_items import exact
 from prunemodels.evaluation.choosing import furthest_corner, within
 from prunemodels.evaluation.path import ROUNDING
 

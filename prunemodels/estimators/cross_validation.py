@@ -14,14 +14,14 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
-from formulations.cost_items import Price
-from prunemodels.costs import Costs
+from formulations.instance.cost_items import Price
 from prunemodels.estimators.candidates import Candidates, Fold, FoldRule, check_fold_rule, choose_candidate, results, wanted
 from prunemodels.estimators.fitted_forest import prune_by
 from prunemodels.estimators.fold_scores import score_fold
 from prunemodels.estimators.goal import Goal
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
 from prunemodels.estimators.samples import training_sample
+from prunemodels.forests.costs import Costs
 
 
 class _BudgetPrunedForestCV(PrunedForestEstimator):

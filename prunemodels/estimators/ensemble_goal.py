@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.cost_items import Price
 from formulations.errors import InvalidInputError
-from prunemodels.costs import Costs
+from formulations.instance.cost_items import Price
 from prunemodels.ensemble_loss.objective import ensemble_path
-from prunemodels.error_samples import ErrorSample, Given, OutOfBag
 from prunemodels.estimators.goal import Goal
 from prunemodels.estimators.pruned_forest import PrunedForest
-from prunemodels.surgery import apply_pruning
+from prunemodels.forests.costs import Costs
+from prunemodels.forests.error_samples import ErrorSample, Given, OutOfBag
+from prunemodels.forests.surgery import apply_pruning
 
 
 def prune_for_loss(

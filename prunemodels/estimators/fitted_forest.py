@@ -9,18 +9,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.cost_items import Price
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.pruning_path import PruningPath
-from prunemodels.costs import Costs
-from prunemodels.error_samples import ErrorSample, Given
+from formulations.instance.cost_items import Price
 from prunemodels.estimators.ensemble_goal import prune_for_loss
 from prunemodels.estimators.goal import Goal, Method, Objective
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.evaluation.path import evaluate_path
-from prunemodels.problems import problem_from_forest
-from prunemodels.surgery import apply_pruning
+from prunemodels.forests.costs import Costs
+from prunemodels.forests.error_samples import ErrorSample, Given
+from prunemodels.forests.problems import problem_from_forest
+from prunemodels.forests.surgery import apply_pruning
 from solvers import pruning_path
 
 

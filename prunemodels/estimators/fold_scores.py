@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 
-from formulations.pruning import Pruning
+from formulations.answers.pruning import Pruning
 from prunemodels.estimators.candidates import Candidates, Fold
 from prunemodels.estimators.growing import PrunedForestEstimator
 from prunemodels.estimators.samples import Sample
 from prunemodels.evaluation.path import evaluate_path
-from prunemodels.surgery import apply_pruning
+from prunemodels.forests.surgery import apply_pruning
 
 
 def score_fold(estimator: PrunedForestEstimator, train: Sample, test: Sample, candidates: Candidates, scoring: Any) -> Fold:

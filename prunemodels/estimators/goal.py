@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Self
 
-from formulations.budget_solution import BudgetSolution
-from formulations.cost_items import Price, exact
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
+from formulations.instance.cost_items import Price, exact
 from prunemodels.evaluation.choosing import Rule, at_most, check_rule, choose_row
 from prunemodels.evaluation.path import PathEvaluation
 from solvers.budgets.solve import METHODS, solve_budget

@@ -14,15 +14,15 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
-from formulations.pruning_path import PruningPath
-from prunemodels.column_prices import column_prices
-from prunemodels.costs import Costs
-from prunemodels.error_samples import ErrorSample, Given, InBag, OutOfBag
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.estimators.samples import Sample, rows_to_predict, split
-from prunemodels.forests import tree_views
-from prunemodels.problems import problem_from_forest
+from prunemodels.forests.column_prices import column_prices
+from prunemodels.forests.costs import Costs
+from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag
+from prunemodels.forests.problems import problem_from_forest
+from prunemodels.forests.reading import tree_views
 from solvers import pruning_path
 
 ERRORS = ("in-bag", "out-of-bag", "validation")

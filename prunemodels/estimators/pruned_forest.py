@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.budget_solution import BudgetSolution
-from formulations.cost_items import CostItems
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
-from formulations.usage import charges_of, highest_user
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
+from formulations.instance.cost_items import CostItems
+from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import charges_of, highest_user
 from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.evaluation.path import PathEvaluation
 

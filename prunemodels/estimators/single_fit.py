@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.ensemble import RandomForestRegressor
 
-from formulations.cost_items import Price
 from formulations.errors import InvalidInputError
-from prunemodels.costs import Costs
+from formulations.instance.cost_items import Price
 from prunemodels.estimators.ensemble_goal import in_bag_refusal, prune_for_loss
 from prunemodels.estimators.fitted_forest import prune_by
 from prunemodels.estimators.goal import Goal, Method, Objective
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
 from prunemodels.estimators.samples import Sample, other_sample, training_sample
 from prunemodels.evaluation.choosing import Rule
+from prunemodels.forests.costs import Costs
 
 
 class _BudgetPrunedForest(PrunedForestEstimator):
@@ -134,7 +134,8 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
         an unfitted forest: RandomForest*, ExtraTrees*, Bagging* of decision trees, DecisionTree*, single output. Default: a
         random forest with scikit-learn's settings.
     costs
-        prices: one number, one a feature, by name, or `CostItems`, see `prunemodels.costs.cost_items`. Default: 1 a feature.
+        prices: one number, one a feature, by name, or `CostItems`, see `prunemodels.forests.costs.cost_items`. Default: 1 a
+        feature.
     budget
         the largest cost of an average example of the cost sample; kept exactly. At most one of `budget`, `lam` and
         `max_error_increase`.

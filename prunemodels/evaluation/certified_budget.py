@@ -29,11 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from formulations.cost_items import Price, exact
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.problem import PruningProblem
 from prunemodels.evaluation.held_out import largest_row_cost, on_other_rows
 from prunemodels.evaluation.mean_bounds import Method, check_method, upper_bound
 from solvers import pruning_path

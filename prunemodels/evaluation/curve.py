@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from formulations.answers.nested_prunings import NestedPrunings
 from formulations.errors import InvalidInputError
-from formulations.nested_prunings import NestedPrunings
 from prunemodels.evaluation.path import Vote, evaluate_path
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.exit_path import ExitPath
-from prunemodels.learners.learner import Learner, StagedLearner
+from prunemodels.rivals.learner import Learner, StagedLearner
 
 if TYPE_CHECKING:
     import pandas as pd

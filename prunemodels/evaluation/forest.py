@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.cost_items import Price
+from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.node_errors import ErrorComponent, NodeErrors
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from prunemodels.costs import Costs, cost_items
+from formulations.instance.cost_items import Price
+from formulations.instance.node_errors import ErrorComponent, NodeErrors
+from formulations.instance.problem import PruningProblem
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.forests import check_columns, read_forest
+from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.reading import check_columns, read_forest
 
 
 @dataclass(frozen=True, eq=False)

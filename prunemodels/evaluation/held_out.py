@@ -22,16 +22,16 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
-from formulations.cost_items import Price
-from formulations.ensemble import Ensemble
+from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.node_errors import ErrorComponent, NodeErrors
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from prunemodels.costs import Costs, cost_items
+from formulations.instance.cost_items import Price
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.node_errors import ErrorComponent, NodeErrors
+from formulations.instance.problem import PruningProblem
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
-from prunemodels.forests import check_columns, read_forest
-from prunemodels.surgery import apply_pruning
+from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.reading import check_columns, read_forest
+from prunemodels.forests.surgery import apply_pruning
 
 Evaluation = Price | Sequence[Price] | NDArray[np.float64]
 

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.ensemble import Ensemble
+from formulations.answers.nested_prunings import NestedPrunings
 from formulations.errors import InvalidInputError
-from formulations.nested_prunings import NestedPrunings
-from formulations.problem import check_weights, n_examples
-from formulations.routing import as_rows, route
-from prunemodels.error_samples import encode_labels
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import check_weights, n_examples
+from formulations.instance.routing import as_rows, route
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
-from prunemodels.forests import check_columns
+from prunemodels.forests.error_samples import encode_labels
+from prunemodels.forests.reading import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,11 +24,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from formulations.cost_items import CostItems
-from formulations.ensemble import Ensemble
-from formulations.nested_prunings import NestedPrunings
-from formulations.routing import Routing
-from formulations.usage import Charges, highest_user
+from formulations.answers.nested_prunings import NestedPrunings
+from formulations.instance.cost_items import CostItems
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import Routing
+from formulations.instance.usage import Charges, highest_user
 
 CLOSE = 1e-9
 """Running sums of class fractions, as shares of the number of trees, that differ by less are summed anew, tree by tree."""

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.cost_items import Price
-from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
-from formulations.problem import check_weights, evaluation_prices, n_examples
-from formulations.routing import Routing, as_rows, route
-from formulations.usage import charges_of, highest_user
-from prunemodels.costs import Costs, cost_items
+from formulations.instance.cost_items import Price
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import check_weights, evaluation_prices, n_examples
+from formulations.instance.routing import Routing, as_rows, route
+from formulations.instance.usage import charges_of, highest_user
+from prunemodels.forests.costs import Costs, cost_items
 
 BLOCK_BYTES = 2**27
 """Examples are taken in blocks that need about so much memory."""

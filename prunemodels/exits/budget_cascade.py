@@ -14,10 +14,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.utils import check_random_state
 from tqdm import tqdm
 
-from formulations.cost_items import CostItems, Price
 from formulations.errors import InvalidInputError
-from prunemodels.column_prices import column_prices
-from prunemodels.costs import Costs
+from formulations.instance.cost_items import CostItems, Price
 from prunemodels.estimators.samples import Sample, other_sample, training_sample
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal
@@ -37,6 +35,8 @@ from prunemodels.exits.fitting import (
 )
 from prunemodels.exits.reach import check_stopped_weight, check_takes_weights
 from prunemodels.exits.set_log import SetLog, fingerprint
+from prunemodels.forests.column_prices import column_prices
+from prunemodels.forests.costs import Costs
 
 SEARCHED_ROWS = 10_000
 """Training rows at most on which models are fitted while sets are searched for; the stages are fitted on all."""
@@ -197,7 +197,8 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     estimator
         unfitted classifier with `predict_proba`, cloned for each set. Default: scikit-learn's HistGradientBoostingClassifier.
     costs
-        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.costs.cost_items`. Default: 1 each.
+        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`. Default: 1
+        each.
     budget
         the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget` and `lam`.
     lam

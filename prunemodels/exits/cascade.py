@@ -13,8 +13,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from formulations.cost_items import Price, exact
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import Price, exact
 from prunemodels.estimators.samples import Sample, rows_to_predict
 from prunemodels.evaluation.choosing import Rule, check_rule
 from prunemodels.exits.exit_path import Choice, ExitPath, learn_exit_path

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from formulations.cost_items import CostItems
+from formulations.instance.cost_items import CostItems
 from prunemodels.estimators.samples import Sample
 from prunemodels.exits.set_log import SetLog
 from prunemodels.exits.set_stages import columns_of, said

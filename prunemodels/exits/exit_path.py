@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from formulations.cost_items import Price, exact
+from formulations.answers.nested_rows import first_row_within
 from formulations.errors import InvalidInputError
-from formulations.nested_rows import first_row_within
-from formulations.parametric_closure import ClosurePath
-from formulations.problem import check_weights
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.parametric_closure import ClosurePath
+from formulations.instance.problem import check_weights
 from prunemodels.evaluation.choosing import Rule, furthest_corner, within
 from prunemodels.exits.doubt import DoubtName, learn_doubt
 from prunemodels.exits.inputs import class_numbers, exit_table
@@ -22,7 +22,7 @@ from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stacking import learn_stack
 from prunemodels.exits.stages import Stages, StageTable
 from prunemodels.exits.validation import CrossFitted, cross_fit
-from solvers.closure_within_budget import best_closure_within
+from solvers.budgets.closure import best_closure_within
 
 if TYPE_CHECKING:
     import pandas as pd

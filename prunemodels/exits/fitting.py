@@ -14,8 +14,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 from sklearn.utils.validation import has_fit_parameter
 
-from formulations.cost_items import CostItems
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems
 from prunemodels.estimators.samples import Sample
 from prunemodels.exits.elimination import constant_of
 from prunemodels.exits.inputs import exit_table

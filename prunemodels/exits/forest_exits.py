@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.ensemble import Ensemble
+from formulations.answers.nested_prunings import NestedPrunings
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.nested_prunings import NestedPrunings
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import PruningProblem
 from prunemodels.exits.exit_path import LEVELS, Doubts, ExitPath, learn_exit_path
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages

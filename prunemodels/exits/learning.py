@@ -8,8 +8,8 @@ With N rows of weights w_i (sum W), levels l of `prunemodels.exits.levels`, and 
     s.t.       y_{s,l} <= y_{s,l+1},    y_{s,l} <= y_{s-1,l}                                                             (2)
 
 By (2) every row's way is counted exactly (`prunemodels.exits.policy`). (1) is a maximum closure, hence one minimum cut, and its
-optima are nested in lam: `solvers.closure_path` finds them all, `proofs_checks.check_closure_path` proves them. An item that is
-paid once for all examples is one more node, which the decision of the highest level needs at the first stage that needs it.
+optima are nested in lam: `solvers.path.closure_path` finds them all, `proofs_checks.check_closure_path` proves them. An item that
+is paid once for all examples is one more node, which the decision of the highest level needs at the first stage that needs it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.parametric_closure import ClosurePath, ParametricClosure
+from formulations.instance.parametric_closure import ClosurePath, ParametricClosure
 from prunemodels.exits.doubt import Doubt
 from prunemodels.exits.levels import levels, prices_of_cost, thresholds
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stacking import Stack
 from prunemodels.exits.stages import StageTable
-from solvers.closure_path import closure_path
+from solvers.path.closure_path import closure_path
 
 Floats = NDArray[np.float64]
 

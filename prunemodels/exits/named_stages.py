@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from formulations.cost_items import CostItems, Price
 from formulations.errors import InvalidInputError
-from prunemodels.column_prices import column_prices
-from prunemodels.costs import Costs
+from formulations.instance.cost_items import CostItems, Price
 from prunemodels.estimators.samples import Sample, other_sample, training_sample
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal, keep_columns
@@ -33,6 +31,8 @@ from prunemodels.exits.fitting import (
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.reach import check_stopped_weight, check_takes_weights
 from prunemodels.exits.stages import Stages
+from prunemodels.forests.column_prices import column_prices
+from prunemodels.forests.costs import Costs
 
 
 class _Cascade(Cascade):
@@ -154,8 +154,8 @@ class CascadeClassifier(CascadeClasses, _Cascade):
         items and those of earlier stages allow. A row that comes to a stage has bought the items of that stage and of all earlier
         ones. In place of an estimator None says the class shares. Or fitted `Stages`: prunings, trees or rounds of one model.
     costs
-        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.costs.cost_items`. Default: 1 each.
-        Fitted `Stages` have prices of their own.
+        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`. Default: 1
+        each. Fitted `Stages` have prices of their own.
     budget
         the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget` and `lam`.
     lam

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from formulations.cost_items import CostItems
 from formulations.errors import InvalidInputError
-from formulations.problem import evaluation_prices
-from prunemodels.column_prices import column_prices
-from prunemodels.costs import Costs
+from formulations.instance.cost_items import CostItems
+from formulations.instance.problem import evaluation_prices
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.forests.column_prices import column_prices
+from prunemodels.forests.costs import Costs
 
 
 def priced_stages(stages: Stages) -> SetStages | TreeStages:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError
-from prunemodels.outputs import OutputFiles
+from prunemodels.files.outputs import OutputFiles
 
 
 def fingerprint(*parts: Any) -> str:

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.cost_items import CostItems
-from formulations.ensemble import Task
 from formulations.errors import InvalidInputError
-from formulations.problem import n_examples
+from formulations.instance.cost_items import CostItems
+from formulations.instance.ensemble import Task
+from formulations.instance.problem import n_examples
 from prunemodels.exits.stages import StageOutput
 
 

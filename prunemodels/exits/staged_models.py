@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
-from formulations.ensemble import Ensemble
 from formulations.errors import NotFittedForestError, UnsupportedModelError
-from prunemodels.costs import Costs
+from formulations.instance.ensemble import Ensemble
 from prunemodels.evaluation.stages import EvaluationCost
 from prunemodels.exits.tree_stages import Link, TreeStages, boosting_as_stages
-from prunemodels.forests import read_forest
-from prunemodels.learners.cegb import CEGBClassifier, CEGBRegressor
-from prunemodels.learners.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
+from prunemodels.forests.costs import Costs
+from prunemodels.forests.reading import read_forest
+from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
+from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 
 SUPPORTED = "CEGBClassifier, CEGBRegressor, GreedyMiserClassifier, GreedyMiserRegressor, GradientBoostingClassifier/Regressor"
 

@@ -17,8 +17,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.ensemble import Task
 from formulations.errors import InvalidInputError
+from formulations.instance.ensemble import Task
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.cost_items import CostItems, Price
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems, Price
 from prunemodels.evaluation.stages import first_stages_of_items
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import ExitPathEvaluation, evaluate_exit_path

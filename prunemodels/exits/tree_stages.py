@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from formulations.cost_items import CostItems, Price
-from formulations.ensemble import Ensemble, Task
+from formulations.answers.nested_prunings import NestedPrunings
 from formulations.errors import InvalidInputError
-from formulations.nested_prunings import NestedPrunings
-from formulations.routing import as_rows, leaves_of
-from prunemodels.costs import Costs, cost_items
+from formulations.instance.cost_items import CostItems, Price
+from formulations.instance.ensemble import Ensemble, Task
+from formulations.instance.routing import as_rows, leaves_of
 from prunemodels.evaluation.stages import EvaluationCost, staged_example_costs
 from prunemodels.exits.stages import StageOutput
-from prunemodels.forests import check_columns
-from prunemodels.learners.greedy_miser.losses import SquaredError
+from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.reading import check_columns
 from prunemodels.other_libraries.model_forest import pruned_ends
+from prunemodels.rivals.greedy_miser.losses import SquaredError
 
 Link = Literal["mean", "identity", "sigmoid", "softmax", "clipped"]
 

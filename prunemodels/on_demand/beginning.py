@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from formulations.cost_items import Price, exact
-from prunemodels.costs import Costs
+from formulations.instance.cost_items import Price, exact
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.prices import check_same_prices
+from prunemodels.forests.costs import Costs
 from prunemodels.on_demand.answers import Cells
 from prunemodels.on_demand.cascade_walk import CascadeWalk
 from prunemodels.on_demand.plan import Purchases

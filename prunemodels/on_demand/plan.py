@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.cost_items import CostItems
-from formulations.ensemble import Ensemble
 from formulations.errors import CapacityOverflowError
+from formulations.instance.cost_items import CostItems
+from formulations.instance.ensemble import Ensemble
 from prunemodels.on_demand.stopping import Extremes, extremes_of
 
 MOST_UNITS = 2**62

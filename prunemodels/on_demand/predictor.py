@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.cost_items import Price
-from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
-from formulations.problem import evaluation_prices
-from prunemodels.costs import Costs, cost_items
+from formulations.instance.cost_items import Price
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import evaluation_prices
 from prunemodels.exits.cascade import Cascade
-from prunemodels.forests import read_forest
+from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.reading import read_forest
 from prunemodels.on_demand.answers import Cells, column
 from prunemodels.on_demand.beginning import Begin, cascade_walks
 from prunemodels.on_demand.forest_walk import ForestWalk
@@ -40,7 +40,8 @@ class OnDemandPredictor:
         a fitted forest, pruned or not, see `read_forest`, or an `Ensemble`; or a fitted cascade, such as `CascadeClassifier`,
         `BudgetCascadeRegressor`, or what ``ExitPath.at_cost`` returns.
     costs
-        prices of a forest's features, see `prunemodels.costs.cost_items`. A cascade knows its own: other ones are refused.
+        prices of a forest's features, see `prunemodels.forests.costs.cost_items`. A cascade knows its own: other ones are
+        refused.
     acquire
         serves a `Request`: ``acquire(request)`` returns the values of ``request.features`` for ``request.rows``, in one of the
         forms of `prunemodels.on_demand.answers.read`; or it is an async function that does, for the methods that are awaited.

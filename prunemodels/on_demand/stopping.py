@@ -23,7 +23,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from formulations.ensemble import Ensemble
+from formulations.instance.ensemble import Ensemble
 from prunemodels.on_demand.steps import KNOWN, UNKNOWN
 
 UNIT_ROUNDOFF = 2.0**-53

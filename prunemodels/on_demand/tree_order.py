@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.cost_items import CostItems
-from formulations.ensemble import Ensemble
-from formulations.routing import as_rows, leaves_of
-from prunemodels.costs import Costs, cost_items
-from prunemodels.forests import check_columns, read_forest
+from formulations.instance.cost_items import CostItems
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import as_rows, leaves_of
+from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.reading import check_columns, read_forest
 
 
 def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]:

@@ -19,13 +19,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError, UnsupportedModelError
-from formulations.node_errors import ErrorComponent, NodeErrors, errors_on_sample
-from formulations.problem import PruningProblem, check_weights
-from formulations.pruning import Pruning
-from formulations.routing import route
-from prunemodels.costs import Costs, cost_items
-from prunemodels.error_samples import Given
+from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
+from formulations.instance.problem import PruningProblem, check_weights
+from formulations.instance.routing import route
+from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.error_samples import Given
 from prunemodels.other_libraries.boosted import Evaluation
 from prunemodels.other_libraries.labels import class_indices, targets
 from prunemodels.other_libraries.model_forest import ModelForest

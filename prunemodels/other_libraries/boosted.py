@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.cost_items import Price, exact
+from formulations.answers.solution import Solver
 from formulations.errors import InvalidInputError
-from formulations.node_errors import ErrorComponent, NodeErrors
-from formulations.problem import PruningProblem
-from formulations.solution import Solver
-from prunemodels.costs import Costs, cost_items
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.node_errors import ErrorComponent, NodeErrors
+from formulations.instance.problem import PruningProblem
+from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPruning, warn_if_empty
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.model_forest import ModelForest

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.cost_items import exact
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem, check_weights
+from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem, check_weights
 from prunemodels.other_libraries.losses import Loss, loss_of
 from prunemodels.other_libraries.majoriser import state_of
 from prunemodels.other_libraries.model_forest import ModelForest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.ensemble import Ensemble
+from formulations.instance.ensemble import Ensemble
 
 
 def counterparts(

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import Solver
 from formulations.errors import SolverFailedError
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.solution import Solver
+from formulations.instance.problem import PruningProblem
 from prunemodels.other_libraries.losses import Loss
 from prunemodels.other_libraries.majoriser import State, majorise, state_of
 from prunemodels.other_libraries.model_forest import ModelForest

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from formulations.pruning import Pruning
-from prunemodels.costs import Costs
+from formulations.answers.pruning import Pruning
+from prunemodels.forests.costs import Costs
 from prunemodels.other_libraries.boosted import Evaluation, priced
 from prunemodels.other_libraries.labels import class_indices, targets
 from prunemodels.other_libraries.losses import loss_of

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
-from formulations.problem import n_examples
-from formulations.routing import as_rows, leaves_of
-from prunemodels.forests import check_columns
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import n_examples
+from formulations.instance.routing import as_rows, leaves_of
+from prunemodels.forests.reading import check_columns
 from prunemodels.other_libraries.node_values import mean_of_leaves
 from prunemodels.other_libraries.thresholds import Cells, cast_rows
 

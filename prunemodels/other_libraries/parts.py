@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from formulations.node_errors import ErrorComponent, NodeErrors
-from formulations.problem import PruningProblem
+from formulations.instance.node_errors import ErrorComponent, NodeErrors
+from formulations.instance.problem import PruningProblem
 from prunemodels.other_libraries.losses import Loss
 from prunemodels.other_libraries.model_forest import ModelForest, pruned_ends
 

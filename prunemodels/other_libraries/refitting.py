@@ -25,7 +25,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import lsqr
 
 from formulations.errors import InvalidInputError
-from formulations.routing import leaves_of
+from formulations.instance.routing import leaves_of
 from prunemodels.other_libraries.losses import Loss, Squares
 from prunemodels.other_libraries.model_forest import ModelForest, pruned_ends
 

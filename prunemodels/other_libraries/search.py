@@ -20,9 +20,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.solution import Solver
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import Solver
+from formulations.instance.problem import PruningProblem
 from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.other_libraries.descent import Point, descend, point_of
 from prunemodels.other_libraries.losses import Loss

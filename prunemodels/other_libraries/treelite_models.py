@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.ensemble import Ensemble
 from formulations.errors import UnsupportedModelError
-from formulations.routing import route
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import route
 from prunemodels.other_libraries.model_forest import Link, ModelForest
 from prunemodels.other_libraries.thresholds import Cells, cells_of
 from prunemodels.other_libraries.treelite_trees import Trees, read_trees

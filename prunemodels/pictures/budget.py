@@ -8,10 +8,10 @@ from typing import cast
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from formulations.budget_solution import BudgetSolution, Mixture
+from formulations.answers.budget_solution import BudgetSolution, Mixture
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
 from prunemodels.evaluation.held_out import HeldOut
 from prunemodels.pictures.picture import Picture
 from prunemodels.pictures.tradeoff import BLACK, BLUE, MOST_MARKERS, VERMILION, label_axes

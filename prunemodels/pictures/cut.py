@@ -6,8 +6,8 @@
     (m, i) -> sink     lambda * omega_i c_m / N: the price of the purchase                                                (4)
 
 The source side of a cut is a pruning: the splits that it keeps, and the purchases that they need. Its capacity is the pruning's
-(OBJ), less the error of the all-roots forest, plus the sum of the positive profits. `solvers.closure_cut` solves the same network
-at any size.
+(OBJ), less the error of the all-roots forest, plus the sum of the positive profits. `solvers.closures.cut` solves the same
+network at any size.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from formulations.cost_items import Price, exact
+from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.problem import PruningProblem
 from prunemodels.pictures.picture import Picture
 from prunemodels.pictures.tradeoff import BLACK, BLUE, VERMILION
 from prunemodels.pictures.trees import feature_name
@@ -81,7 +81,7 @@ def closure_graph(problem: PruningProblem, lam: Price) -> nx.DiGraph:
 
 
 def purchase_name(problem: PruningProblem, j: int) -> tuple[int, int | str]:
-    """(m, i) of a purchase as `formulations.usage` numbers it."""
+    """(m, i) of a purchase as `formulations.instance.usage` numbers it."""
     n_items, n_rows = problem.costs.n_items, problem.n_rows
     return (j // n_rows, j % n_rows) if j < n_items * n_rows else (j - n_items * n_rows, "all")
 

@@ -17,7 +17,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, ListedColormap, LogNorm
 from matplotlib.figure import Figure
 
-from formulations.pruning_path import NEVER, PruningPath
+from formulations.answers.pruning_path import NEVER, PruningPath
 from prunemodels.pictures.tradeoff import BLACK
 from prunemodels.pictures.trees import CUT, FAINT, Drawing, Look, draw_on
 

@@ -1,7 +1,7 @@
 """A tree and its shortest-path graph as pictures, for notebooks; the graph as BP16's Figure 3 has it.
 
-Boundaries stand on a line, every arc of `formulations.shortest_path` bends above it, wide arcs above narrow ones: arcs are nested
-or apart, and none cross. Names and numbers are those of the models, from 0.
+Boundaries stand on a line, every arc of `formulations.programs.shortest_path` bends above it, wide arcs above narrow ones: arcs
+are nested or apart, and none cross. Names and numbers are those of the models, from 0.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from matplotlib.path import Path as Curve
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem
-from formulations.shortest_path import TreeNetwork
+from formulations.instance.problem import PruningProblem
+from formulations.programs.shortest_path import TreeNetwork
 from prunemodels.pictures.picture import Picture
 from prunemodels.pictures.tradeoff import BLUE, VERMILION
 
@@ -49,7 +49,7 @@ def draw_network(network: TreeNetwork, *, path: ArrayLike | None = None, ax: Axe
     Parameters
     ----------
     path
-        arcs to highlight, as `solvers.shortest_paths.cheapest_path` gives them.
+        arcs to highlight, as `solvers.column_generation.shortest_paths.cheapest_path` gives them.
     ax
         axes to draw on; default: a figure of its own.
 

@@ -11,11 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from formulations.answers.nested_prunings import NestedPrunings
+from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.nested_prunings import NestedPrunings
-from formulations.pruning import Pruning
 from prunemodels.evaluation.forest import Evaluation
-from prunemodels.outputs import OutputFiles
+from prunemodels.files.outputs import OutputFiles
 from prunemodels.pictures.picture import Picture
 
 PICTURE_ENDINGS = (".png", ".svg")

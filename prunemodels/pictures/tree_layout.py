@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
+from formulations.instance.ensemble import Ensemble
 
 GAP = 1.0
 """Free places between two trees, and between two lines of trees."""

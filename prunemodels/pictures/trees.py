@@ -19,9 +19,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.ensemble import Ensemble
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import PruningProblem
 from prunemodels.pictures.picture import Picture
 from prunemodels.pictures.tradeoff import BLACK, BLUE, VERMILION
 from prunemodels.pictures.tree_layout import TreeLayout, lay_out

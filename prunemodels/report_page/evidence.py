@@ -13,14 +13,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from formulations.budget_solution import BudgetSolution
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from proofs_checks.optimality.budget_solution import check_budget_solution
 from proofs_checks.optimality.path_optimality import check_path
 from proofs_checks.verdict import Verdict
 from solvers.budgets import solve_budget
-from solvers.budgets.exact_cost import exact_cost
+from solvers.budgets.exact.cost import exact_cost
 
 ROUNDING = 1e-12
 """Bounds that differ by less are the same."""

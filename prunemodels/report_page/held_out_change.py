@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
+from formulations.instance.problem import PruningProblem
 from prunemodels.evaluation.held_out import largest_row_cost, row_costs
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval, standard_error
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
+from formulations.answers.pruning import Pruning
+from formulations.instance.problem import PruningProblem
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
-from formulations.budget_solution import BudgetSolution
-from formulations.cost_items import Price
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
+from formulations.instance.cost_items import Price
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
-from prunemodels.outputs import OutputFiles, check_output
+from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.report_page.cascades.facts import gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.document import Section, data_section, document

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.pruning import Pruning
+from formulations.answers.pruning import Pruning
 
 
 @dataclass(frozen=True, eq=False)

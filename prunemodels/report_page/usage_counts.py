@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from formulations.ensemble import Ensemble
-from formulations.routing import as_rows
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import as_rows
 
 FEW = 7
 """Where BP16 draws the line between few and many trees."""

@@ -1,10 +1,10 @@
-"""The least error within a budget (LP1), to the end: engines, all a `formulations.budget_solution.BudgetSolver`."""
+"""The least error within a budget (LP1), to the end: engines, all a `formulations.answers.budget_solution.BudgetSolver`."""
 
-from formulations.budget_solution import BudgetSolver
+from formulations.answers.budget_solution import BudgetSolver
+from solvers.budgets.by_class.solve import ClassBudgetsSolution, solve_class_budgets
 from solvers.budgets.by_columns import dantzig_wolfe_within
 from solvers.budgets.by_path import best_breakpoint
-from solvers.budgets.classes import ClassBudgetsSolution, solve_class_budgets
-from solvers.budgets.exact import exact_budget
+from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.hull import relaxed_optimum
 from solvers.budgets.reference import brute_force_budget
 from solvers.budgets.search import best_within

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from formulations.budget_solution import BudgetSolution
-from formulations.cost_items import Price
-from formulations.problem import PruningProblem
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.instance.cost_items import Price
+from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import error_of
-from solvers.column_generation.budgeted import dantzig_wolfe_budget
+from solvers.column_generation.budgets.solve import dantzig_wolfe_budget
 
 
 def dantzig_wolfe_within(

@@ -7,15 +7,15 @@ import time
 from collections.abc import Mapping
 from fractions import Fraction
 
-from formulations.budget_solution import BudgetSolution, Mixture
-from formulations.cost_items import Price, exact
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
-from formulations.solution import StopReason
-from solvers.budgets.exact_cost import exact_cost
+from formulations.answers.budget_solution import BudgetSolution, Mixture
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
+from formulations.answers.solution import StopReason
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.problem import PruningProblem
+from solvers.budgets.exact.cost import exact_cost
 from solvers.budgets.hull import relaxed_optimum
-from solvers.path import pruning_path
+from solvers.path.pruning_path import pruning_path
 
 
 def best_breakpoint(

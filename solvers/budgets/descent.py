@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.budgets.open_part import OpenPart
-from solvers.closure_cut import ClosureProblem, best_closure
+from solvers.closures.cut import ClosureProblem, best_closure
 
 SCALE = 2.0**44
 """What the gains of a part are scaled up to, in integers; the prices at hand are no exact ones."""

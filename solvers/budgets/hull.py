@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from formulations.budget_solution import Mixture
-from formulations.pruning_path import PruningPath
+from formulations.answers.budget_solution import Mixture
+from formulations.answers.pruning_path import PruningPath
 
 
 def relaxed_optimum(path: PruningPath, budget: Fraction) -> Mixture:

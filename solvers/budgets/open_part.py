@@ -1,7 +1,7 @@
 """What lies between two nested prunings, as a problem of its own: splits, and the purchases that the inner one has not paid.
 
 Closures of a part, put on top of the inner pruning, are the prunings between the two. Purchases with the same users in the part
-are one (`formulations.merging`); which purchases they were is kept, for prices other than the true ones.
+are one (`formulations.instance.merging`); which purchases they were is kept, for prices other than the true ones.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.merging import merge_purchases
-from formulations.problem import PruningProblem
+from formulations.instance.merging import merge_purchases
+from formulations.instance.problem import PruningProblem
 from solvers.budgets.part import Part
-from solvers.numbering import compact, local_forest
+from solvers.closures.numbering import compact, local_forest
 
 
 @dataclass(frozen=True, eq=False)

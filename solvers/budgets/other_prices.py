@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.problem import PruningProblem
-from formulations.routing import as_rows
+from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import as_rows
 from solvers.budgets.open_part import OpenPart
 
 STRENGTHS = (1.0, 2.0, 3.0, 4.0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.numbering import compact
+from solvers.closures.numbering import compact
 
 
 @dataclass(frozen=True, eq=False)

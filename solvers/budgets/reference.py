@@ -7,13 +7,13 @@ import time
 
 import numpy as np
 
-from formulations.budget_solution import BudgetSolution
-from formulations.cost_items import Price, exact
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.problem import PruningProblem
 from solvers.brute_force import all_prunings
 from solvers.budgets.by_path import path_of, solution
-from solvers.budgets.exact_cost import room
+from solvers.budgets.exact.cost import room
 from solvers.budgets.hull import relaxed_optimum
 
 

@@ -20,16 +20,16 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.budget_solution import BudgetSolution
-from formulations.cost_items import Price, exact
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
+from formulations.answers.solution import StopReason
 from formulations.errors import InterruptedSolveError
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
-from formulations.solution import StopReason
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import path_of, row_within, solution
 from solvers.budgets.descent import Bracket, descend
-from solvers.budgets.exact_cost import room
+from solvers.budgets.exact.cost import room
 from solvers.budgets.hull import relaxed_optimum
 from solvers.budgets.open_part import open_part
 from solvers.budgets.other_prices import OtherPrices

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from formulations.budget_solution import BudgetSolution
-from formulations.cost_items import Price, exact
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning_path import PruningPath
+from formulations.answers.solution import Status
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem
-from formulations.pruning_path import PruningPath
-from formulations.solution import Status
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import best_breakpoint, path_of
-from solvers.budgets.exact import exact_budget
-from solvers.budgets.exact_window import SMALLEST
+from solvers.budgets.exact.solve import exact_budget
+from solvers.budgets.exact.window import SMALLEST
 from solvers.budgets.search import best_within
 
 METHODS: dict[str, Callable[..., BudgetSolution]] = {

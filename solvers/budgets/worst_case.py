@@ -2,7 +2,7 @@
 
     minimise error      s.t.  cost of example i <= B   for every example i of the cost sample                              (1)
 
-One budget row an example, which is the case of `solvers.budgets.classes` where every example is a class of its own. The
+One budget row an example, which is the case of `solvers.budgets.by_class.solve` where every example is a class of its own. The
 relaxation is weak (each row alone can be met by a mixture), so (1) is solved by branch and bound, on small instances. For large
 ones limit the mean, or the mean of a class.
 """
@@ -18,19 +18,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from formulations.budget_rows import BudgetRows, example_rows
-from formulations.budget_solution import Bounded
-from formulations.cost_items import Price
+from formulations.answers.budget_solution import Bounded
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import StopReason
 from formulations.errors import InterruptedSolveError, InvalidInputError
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.solution import StopReason
+from formulations.instance.cost_items import Price
+from formulations.instance.problem import PruningProblem
+from formulations.programs.budget_rows import BudgetRows, example_rows
+from solvers.budgets.by_class.cut import ClassCut
+from solvers.budgets.by_class.rounding import ClassRounding
+from solvers.budgets.by_class.solve import branch
 from solvers.budgets.by_path import error_of
-from solvers.budgets.class_cut import ClassCut
-from solvers.budgets.class_rounding import ClassRounding
-from solvers.budgets.classes import branch
-from solvers.path import pruning_path
-from solvers.tree_closure import free_of_charge, without_prices
+from solvers.closures.tree_closure import free_of_charge, without_prices
+from solvers.path.pruning_path import pruning_path
 
 MOST_ARCS = 100_000
 """Usage arcs. With 40,000 of them 1 % of the attainable gain was still open after a minute; more is no small instance."""

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.columns import PurchaseColumns, usage_columns
-from formulations.problem import PruningProblem
-from formulations.solution import ItemLoads
-from solvers.loads import loads_from_duals
-from solvers.scaling import Scaled
+from formulations.answers.solution import ItemLoads
+from formulations.instance.problem import PruningProblem
+from formulations.programs.columns import PurchaseColumns, usage_columns
+from solvers.closures.loads import loads_from_duals
+from solvers.closures.scaling import Scaled
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from formulations.merging import starts_by_tail
+from formulations.instance.merging import starts_by_tail
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import MasterAnswer
 from solvers.column_generation.pricing import TreePruning
 from solvers.column_generation.simplex import GrowingProgram
-from solvers.linear_engines.scaling import exponent_of
+from solvers.programs.engines.scaling import exponent_of
 
 
 class FullMaster:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.solution import StopReason
+from formulations.answers.solution import StopReason
 
 
 @dataclass(frozen=True)

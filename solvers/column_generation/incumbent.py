@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from solvers.level_sets import best_level_set
+from formulations.answers.pruning import Pruning
+from formulations.instance.problem import PruningProblem
+from solvers.closures.level_sets import best_level_set
 
 
 class Incumbent:

@@ -28,8 +28,8 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.solution import StopReason
 from formulations.errors import SolverFailedError
-from formulations.solution import StopReason
 from solvers.column_generation.history import Generated, Round
 
 Column = TypeVar("Column")

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from formulations.merging import merge_purchases
+from formulations.instance.merging import merge_purchases
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import kept_levels
 from solvers.column_generation.incumbent import Incumbent
@@ -34,7 +34,7 @@ from solvers.column_generation.loop import MasterAnswer
 from solvers.column_generation.patterns import Patterns, Refinement
 from solvers.column_generation.pricing import TreePruning
 from solvers.column_generation.simplex import GrowingProgram
-from solvers.linear_engines.scaling import exponent_of
+from solvers.programs.engines.scaling import exponent_of
 
 MADE = 1e-9
 """A purchase with a larger w counts as made."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from formulations.ensemble import Ensemble
+from formulations.instance.ensemble import Ensemble
 from solvers.column_generation.pricing import TreePruning
 
 

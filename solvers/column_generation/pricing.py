@@ -16,17 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
-from formulations.problem import PruningProblem
+from formulations.instance.problem import PruningProblem
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import MasterAnswer, Priced
 
 if TYPE_CHECKING:
-    from solvers.shortest_paths import Priced as EveryTree
+    from solvers.column_generation.shortest_paths import Priced as EveryTree
 
 
 class TreePricer(Protocol):
-    """Any other way to solve (1) for all trees, such as `solvers.cluster.ShardedPricing`."""
+    """Any other way to solve (1) for all trees, such as `solvers.price_sharing.cluster.ShardedPricing`."""
 
     def __call__(self, problem: PruningProblem, stop: NDArray[np.float64], bears: NDArray[np.float64], /) -> EveryTree:
         """Every tree's cheapest pruning, when stopping costs `stop` and splits bear `bears`; float64, shape (n,)."""
@@ -77,13 +77,13 @@ class TreePricing:
         self.coupling, self.how, self.incumbent = coupling, how, incumbent
         self.networks = None
         if how == "shortest paths":
-            from formulations.shortest_path import tree_networks
+            from formulations.programs.shortest_path import tree_networks
 
             self.networks = tree_networks(coupling.problem)
 
     def price(self, charge: NDArray[np.float64]) -> Priced[TreePruning]:
         """(1) at charges, the bound less what rounding may hide."""
-        from solvers.shortest_paths import price_by_shortest_paths, price_by_tree_pass
+        from solvers.column_generation.shortest_paths import price_by_shortest_paths, price_by_tree_pass
 
         q = self.coupling.within_prices(charge)
         bears = self.coupling.own + self.coupling.by_node(q)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.errors import SolverFailedError
-from solvers.linear_engines.native_call import interruptible
-from solvers.linear_engines.scaling import scaled, unscaled
+from solvers.programs.engines.native_call import interruptible
+from solvers.programs.engines.scaling import scaled, unscaled
 
 TOLERANCE = 1e-9
 """Feasibility of rows and reduced costs, in the scaled objective."""

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from formulations.cost_items import exact
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import Solution
 from formulations.errors import InterruptedSolveError, InvalidInputError
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.solution import Solution
+from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem
+from solvers.closures.loads import proven_bound
+from solvers.closures.scaling import scale, useful_rate
+from solvers.closures.tree_closure import free_of_charge
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.history import Round
@@ -29,10 +32,7 @@ from solvers.column_generation.master import AggregatedMaster
 from solvers.column_generation.pricing import How, TreePricing, columns_of
 from solvers.column_generation.scheme import STABILISED, Scheme
 from solvers.column_generation.start import Start, share_prices
-from solvers.loads import proven_bound
-from solvers.rounding import is_integral
-from solvers.scaling import scale, useful_rate
-from solvers.tree_closure import free_of_charge
+from solvers.programs.rounding import is_integral
 
 PROVEN = 1e-6
 """Relative gap up to which a solution counts as optimal, or the gap that was asked for where that is larger."""

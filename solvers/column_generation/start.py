@@ -39,7 +39,7 @@ def share_prices(
     coupling: Coupling, incumbent: Incumbent, *, rounds: int = 200, gap: float = 0.0, last: int = 30, time_limit: float = np.inf
 ) -> Start:
     """(1) and (2), until the relative gap, a number of rounds, or the time limit; columns of the `last` rounds and the best."""
-    from solvers.shortest_paths import price_by_tree_pass
+    from solvers.column_generation.shortest_paths import price_by_tree_pass
 
     began = time.perf_counter()
     problem = coupling.problem

@@ -1,4 +1,4 @@
-"""Prune for the loss of what the forest predicts; see `formulations.ensemble_loss` for (ENS)."""
+"""Prune for the loss of what the forest predicts; see `formulations.instance.ensemble_loss` for (ENS)."""
 
 from solvers.ensemble_loss.frank_wolfe import frank_wolfe
 from solvers.ensemble_loss.level_values import LevelSets, evaluate_levels, level_sets_of

@@ -5,10 +5,10 @@ instance with gains g, see (3) there. Every pruning x obeys
 
     L(x) + lam cost(x)  >=  L(F0) + dL/dF.(F at the roots - F0)  +  min over prunings x of [ -g.x + lam cost(x) ]         (1)
 
-The minimum is one cut (`oracle`); (1) bounds (ENS) of `formulations.ensemble_loss` from below, and the cut's pruning joins the
-mixture, whose weights are then all chosen anew (`mixing`). That is the fully corrective form of Frank and Wolfe's method
-(simplicial decomposition: Holloway 1974, von Hohenbalken 1977), generalised in that the cost is kept as it is and only L is
-linearised. Every step also yields a pruning, and y's level sets yield many; the best one found is the answer.
+The minimum is one cut (`oracle`); (1) bounds (ENS) of `formulations.instance.ensemble_loss` from below, and the cut's pruning
+joins the mixture, whose weights are then all chosen anew (`mixing`). That is the fully corrective form of Frank and Wolfe's
+method (simplicial decomposition: Holloway 1974, von Hohenbalken 1977), generalised in that the cost is kept as it is and only L
+is linearised. Every step also yields a pruning, and y's level sets yield many; the best one found is the answer.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.cost_items import exact
-from formulations.ensemble_loss import EnsembleProblem
-from formulations.ensemble_solution import EnsembleSolution
+from formulations.answers.ensemble_solution import EnsembleSolution
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import StopReason
 from formulations.errors import InterruptedSolveError, InvalidInputError
-from formulations.pruning import Pruning
-from formulations.solution import StopReason
+from formulations.instance.cost_items import exact
+from formulations.instance.ensemble_loss import EnsembleProblem
 from solvers.ensemble_loss.level_values import level_sets_of
 from solvers.ensemble_loss.mixing import Mixture, best_mixture
 from solvers.ensemble_loss.oracle import Oracle

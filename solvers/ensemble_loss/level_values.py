@@ -3,8 +3,8 @@
     kept_j = { h : level_h >= j },   j = 1 .. J + 1                                                      (1)
 
 Levels fall along every path, so each (1) is a pruning; J + 1 keeps nothing. The losses take one walk up each row's paths, in
-which a kept split adds its step to all sets up to its level; the costs one pass over the usage arcs, as in `solvers.level_sets`.
-A whole `PruningPath`, whose rows are level sets too, is evaluated in the same way.
+which a kept split adds its step to all sets up to its level; the costs one pass over the usage arcs, as in
+`solvers.closures.level_sets`. A whole `PruningPath`, whose rows are level sets too, is evaluated in the same way.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from formulations.ensemble_loss import EnsembleProblem
-from formulations.pruning import Pruning
+from formulations.answers.pruning import Pruning
+from formulations.instance.ensemble_loss import EnsembleProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def _costs(problem: EnsembleProblem, level: NDArray[np.int32], top: int) -> NDAr
 
 @njit(cache=True)
 def _losses(leaf, first, target, share, epsilon, n_classes, parent, value, level, loss):  # type: ignore[no-untyped-def]
-    """Mean loss of each set over the rows; `epsilon` < 0 means squares, see `formulations.losses`."""
+    """Mean loss of each set over the rows; `epsilon` < 0 means squares, see `formulations.instance.losses`."""
     n_columns, n_sets = target.shape[1], loss.shape[0]
     step = np.zeros((n_sets + 1, n_columns))
     for i in range(leaf.shape[1]):

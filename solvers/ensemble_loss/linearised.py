@@ -2,8 +2,8 @@
 
     error_h = e_h + v sum over the i in S_h that t votes on of |r_i|,       v = the largest |value|                     (1)
 
-with e_h and r_i of (3) in `formulations.ensemble_loss`. The second term makes errors nonnegative and changes no pruning's place:
-every example ends in one leaf of each tree, so that it adds the same constant to all of them.
+with e_h and r_i of (3) in `formulations.instance.ensemble_loss`. The second term makes errors nonnegative and changes no
+pruning's place: every example ends in one leaf of each tree, so that it adds the same constant to all of them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.ensemble_loss import EnsembleProblem
-from formulations.integers import to_integers
-from formulations.node_errors import ErrorComponent, NodeErrors
-from formulations.problem import PruningProblem
+from formulations.instance.ensemble_loss import EnsembleProblem
+from formulations.instance.integers import to_integers
+from formulations.instance.node_errors import ErrorComponent, NodeErrors
+from formulations.instance.problem import PruningProblem
 from solvers.ensemble_loss.level_values import LevelSets, evaluate_levels
-from solvers.path import pruning_path
+from solvers.path.pruning_path import pruning_path
 
 
 def linearise(problem: EnsembleProblem, slopes: NDArray[np.float64]) -> PruningProblem:

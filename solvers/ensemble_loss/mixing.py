@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.ensemble_loss import EnsembleProblem
+from formulations.instance.ensemble_loss import EnsembleProblem
 
 STEPS = 60
 """Most Newton steps; squares take one or two, the log loss about ten."""

@@ -3,8 +3,8 @@
     minimise  -sum_h gain_h x_h + lam * cost(x)       over prunings x                                          (1)
 
 Only the gains change from call to call; who needs which purchase does not, so purchases with the same users are merged once.
-The bound of (1) is computed from the cut's flow, tree by tree, as in `solvers.loads`; prices are rounded down to the grid and
-what rounding the gains can hide is taken off, so that it holds for the real numbers.
+The bound of (1) is computed from the cut's flow, tree by tree, as in `solvers.closures.loads`; prices are rounded down to the
+grid and what rounding the gains can hide is taken off, so that it holds for the real numbers.
 
 A cut and not price sharing: near the relaxation's optimum all prunings of the mixture are nearly equally good for (1), and there
 price sharing needs hundreds of rounds.
@@ -19,13 +19,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.ensemble_loss import EnsembleProblem
 from formulations.errors import SolverFailedError
-from formulations.merging import merge_purchases
-from solvers.closure_cut import ClosureProblem, best_closure
-from solvers.numbering import compact, local_forest
-from solvers.scaling import TOTAL_BITS
-from solvers.tree_closure import best_tree_closures
+from formulations.instance.ensemble_loss import EnsembleProblem
+from formulations.instance.merging import merge_purchases
+from solvers.closures.cut import ClosureProblem, best_closure
+from solvers.closures.numbering import compact, local_forest
+from solvers.closures.scaling import TOTAL_BITS
+from solvers.closures.tree_closure import best_tree_closures
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,18 +27,18 @@ import pandas as pd
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from formulations.columns import usage_columns
-from formulations.cost_items import exact
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import Solution, StopReason
 from formulations.errors import InterruptedSolveError, InvalidInputError
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.solution import Solution, StopReason
-from solvers.level_sets import best_level_set
-from solvers.loads import loads_from_duals, proven_bound
+from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem
+from formulations.programs.columns import usage_columns
+from solvers.closures.level_sets import best_level_set
+from solvers.closures.loads import loads_from_duals, proven_bound
+from solvers.closures.scaling import scale, useful_rate
+from solvers.closures.tree_closure import best_tree_closures, free_of_charge
 from solvers.primal_dual.duals import Duals, Start
 from solvers.primal_dual.steps import Rule, Step
-from solvers.scaling import scale, useful_rate
-from solvers.tree_closure import best_tree_closures, free_of_charge
 
 LEVEL_SETS_EVERY = 10
 """Iterations between two looks at the level sets of the averaged iterates."""
@@ -143,7 +143,7 @@ def run_primal_dual(
         the solution, and a row for every iteration k = 1, 2, ...: ``value`` and ``bound``, best so far; their relative ``gap``;
         ``iterate_value`` and ``iterate_bound``, of this iteration's y and beta alone; ``step``, gamma, 0 where no step was made;
         ``step_size``, theta or c; ``seconds`` since the call. Bounds are as computed in floating point. Where lambda is so large
-        that a smaller one has the same optima, all are for that one (`solvers.scaling.useful_rate`).
+        that a smaller one has the same optima, all are for that one (`solvers.closures.scaling.useful_rate`).
     """
     options = Options(gap, iterations, step, step_size, start, averaging)
     return _run(problem, lam, options, time_limit, merge=merge, progress=progress)

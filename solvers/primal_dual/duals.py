@@ -27,7 +27,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from formulations.columns import PurchaseColumns
+from formulations.programs.columns import PurchaseColumns
 
 Start = Literal["shares", "zeros"]
 

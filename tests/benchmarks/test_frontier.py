@@ -26,8 +26,8 @@ from benchmarks.frontier.problem import Part, Problem
 from benchmarks.frontier.results import collected, params_text, read_results, write_results
 from benchmarks.frontier.store import Store, Unit
 from benchmarks.frontier.tables import all_tables
-from formulations.cost_items import CostItems
 from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.instance.cost_items import CostItems
 
 
 def made(valid_cost: float, valid_error: float, valid_loss: float = 1.0, test_error: float = 0.5, **params: Value) -> Candidate:

@@ -14,7 +14,7 @@ from benchmarks.frontier.grown_pruned import RIDGES, GrownPruned, Trees, collaps
 from benchmarks.frontier.memory import Memory
 from benchmarks.frontier.problem import Part, Problem
 from benchmarks.frontier.rivals import cegb
-from formulations.cost_items import CostItems
+from formulations.instance.cost_items import CostItems
 
 pytest.importorskip("lightgbm")
 

@@ -26,7 +26,7 @@ from benchmarks.suite.forests import forest_file, instance
 from benchmarks.suite.results import Result, read_folder
 from benchmarks.suite.studies import STUDIES, cuts, decompositions, linear_programs, paths, scale
 from benchmarks.suite.study import Row, Setting
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
 from solvers import min_cut, primal_dual
 
 

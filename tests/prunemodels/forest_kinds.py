@@ -22,7 +22,7 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 
-from formulations.pruning import Pruning
+from formulations.answers.pruning import Pruning
 
 N_FEATURES = 5
 

@@ -16,7 +16,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, Rando
 
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
 from prunemodels.datasets import FOLDER_VARIABLE, data_folder, load_dataset
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 

@@ -8,10 +8,10 @@ import pytest
 
 import solvers.automatic
 from formulations import InvalidInputError
-from formulations.papers import two_trees
-from formulations.solution import ItemLoads, SharedPrices, Status
+from formulations.answers.solution import ItemLoads, SharedPrices, Status
+from formulations.instance.papers import two_trees
 from solvers.automatic import optimal_pruning, predicted_seconds
-from solvers.min_cut import min_cut
+from solvers.closures.min_cut import min_cut
 from tests.instances import random_problem
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from formulations import CostItems, InvalidInputError, PruningProblem, Solver, Status, StopReason
-from formulations.matrix import MATRICES
+from formulations.programs.matrix import MATRICES
 from proofs_checks import check_solution
 from solvers import (
     BOUNDING_SOLVERS,
@@ -26,7 +26,7 @@ from solvers import (
     solve_relaxation,
 )
 from solvers.brute_force import LIMIT, count_prunings
-from solvers.linear_engines import LINEAR_ENGINES
+from solvers.programs.engines import LINEAR_ENGINES
 from tests.instances import Node, ensemble_of, plain_errors
 from tests.solvers.cases import CASES, OPTIMA, instance, lambdas
 

@@ -16,9 +16,9 @@ from benchmarks.frontier.pruned import sequence_candidates
 from benchmarks.frontier.rivals.forests import votes
 from benchmarks.frontier.rivals.staged import prefixes
 from prunemodels.evaluation.stages import staged_costs
-from prunemodels.forests import read_forest
-from prunemodels.learners.budget_rf import BudgetRFClassifier
-from prunemodels.learners.budget_rf.options import Impurity
+from prunemodels.forests.reading import read_forest
+from prunemodels.rivals.budget_rf import BudgetRFClassifier
+from prunemodels.rivals.budget_rf.options import Impurity
 
 IMPURITIES: tuple[Impurity, ...] = ("pairs", "cost_weighted_entropy")
 

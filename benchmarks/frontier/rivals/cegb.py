@@ -19,7 +19,7 @@ from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.engines import least_in_leaf
 from benchmarks.frontier.rivals.staged import prefixes
-from prunemodels.learners.cegb import CEGBClassifier, CEGBRegressor
+from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 
 RATE = 0.2
 STEP = 3

@@ -17,7 +17,7 @@ from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.cegb import lambda_scale
 from benchmarks.frontier.rivals.engines import two_columns
-from prunemodels.learners.cstc import ASTCClassifier, CSTCClassifier
+from prunemodels.rivals.cstc import ASTCClassifier, CSTCClassifier
 
 DEPTHS = (1, 2, 3, 4, 5)
 """The deepest tree has 31 classifiers."""

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.frontier.candidate import Predict
 from benchmarks.frontier.problem import Problem
-from formulations.ensemble import Ensemble
+from formulations.instance.ensemble import Ensemble
 
 PATIENCE = 30
 """Rounds without a better validation loss after which boosting stops."""

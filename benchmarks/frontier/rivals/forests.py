@@ -16,7 +16,7 @@ from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.staged import prefixes
 from prunemodels.evaluation.stages import staged_costs
-from prunemodels.forests import read_forest
+from prunemodels.forests.reading import read_forest
 
 TREES = 40
 LEAST = (1, 2, 4, 8, 16, 32, 64, 128)

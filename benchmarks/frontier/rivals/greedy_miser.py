@@ -14,7 +14,7 @@ from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.cegb import lambda_scale
 from benchmarks.frontier.rivals.engines import least_in_leaf
 from benchmarks.frontier.rivals.staged import prefixes
-from prunemodels.learners.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
+from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 
 RATE = 0.2
 MOST_ROUNDS = {True: 900, False: 480}

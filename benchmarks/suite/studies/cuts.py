@@ -20,8 +20,8 @@ from benchmarks.suite.alternating import alternate
 from benchmarks.suite.forests import instance
 from benchmarks.suite.raw_cut import raw_cut
 from benchmarks.suite.study import Figure, Found, Lam, Row, Setting
-from solvers.shared_prices.run import Run
-from solvers.shared_prices.whole import whole
+from solvers.price_sharing.run import Run
+from solvers.price_sharing.whole import whole
 
 ROUNDS = (100, 150, 300)
 CHECK = 25

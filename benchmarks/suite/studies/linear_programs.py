@@ -11,7 +11,7 @@ from benchmarks.path import warm_up
 from benchmarks.suite.alternating import alternate
 from benchmarks.suite.forests import instance
 from benchmarks.suite.study import Figure, Found, Lam, Row, Setting
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
 
 ROWS = (100, 300, 1000)
 """Cost rows; the forest is the same."""

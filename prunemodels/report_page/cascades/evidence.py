@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.parametric_closure import ClosurePath
+from formulations.instance.parametric_closure import ClosurePath
 from proofs_checks import check_closure_path
 from proofs_checks.verdict import Verdict
 from prunemodels.exits.cascade import Cascade

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
-from formulations.cost_items import Price
 from formulations.errors import InvalidInputError, NotFittedForestError
-from formulations.problem import check_weights, n_examples
+from formulations.instance.cost_items import Price
+from formulations.instance.problem import check_weights, n_examples
 from prunemodels.evaluation.mean_bounds import standard_error
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
-from formulations.linear_program import LinearProgram
-from formulations.matrix import MATRICES
+from formulations.instance.papers import two_trees
 from formulations.models import FORMULATIONS
-from formulations.papers import two_trees
+from formulations.programs.linear_program import LinearProgram
+from formulations.programs.matrix import MATRICES
 from proofs_checks.counterexample.argument import check_counterexample
 from proofs_checks.counterexample.data import smallest_data_set
 from proofs_checks.counterexample.printed import ACTIVE, Line, linear, papers_name, parse, relation
@@ -25,7 +25,7 @@ from proofs_checks.integrality.vertices import vertices
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
 from proofs_checks.verdict import Verdict
-from solvers.linear_engines.highs import highs
+from solvers.programs.engines.highs import highs
 
 TREE = two_trees().only_tree(0)
 

@@ -15,9 +15,9 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import PruningProblem
 from formulations.errors import InvalidInputError
-from formulations.linear_program import LinearProgram
-from formulations.matrix import MATRICES
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
+from formulations.programs.linear_program import LinearProgram
+from formulations.programs.matrix import MATRICES
 from proofs_checks.integrality.integral_vertices import check_integral_vertices
 from proofs_checks.integrality.objective_study import optima_of_random_objectives
 from proofs_checks.integrality.objectives import arbitrary_objectives, draw_data, majority_errors

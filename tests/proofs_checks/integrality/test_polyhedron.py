@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from formulations.errors import InvalidInputError
-from formulations.linear_program import Block, Named, Names
-from formulations.matrix import MATRICES
+from formulations.instance.papers import two_trees
 from formulations.models import FORMULATIONS
-from formulations.papers import two_trees
+from formulations.programs.linear_program import Block, Named, Names
+from formulations.programs.matrix import MATRICES
 from proofs_checks.integrality.exact_numbers import exact_array, exact_number, snapped
 from proofs_checks.integrality.polyhedron import Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations.errors import InvalidInputError
-from formulations.matrix import MATRICES
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
+from formulations.programs.matrix import MATRICES
 from proofs_checks.integrality.elimination import rank_and_kernel
 from proofs_checks.integrality.polyhedron import Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron

@@ -15,10 +15,10 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from formulations.errors import InvalidInputError
-from formulations.matrix import MATRICES
+from formulations.instance.papers import two_trees
+from formulations.instance.problem import PruningProblem
 from formulations.models import FORMULATIONS
-from formulations.papers import two_trees
-from formulations.problem import PruningProblem
+from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from tests.instances import random_problem
 

@@ -10,8 +10,8 @@ import pytest
 from scipy import sparse
 
 from formulations.errors import InvalidInputError
-from formulations.papers import two_trees
-from formulations.shortest_path import tree_network, tree_networks
+from formulations.instance.papers import two_trees
+from formulations.programs.shortest_path import tree_network, tree_networks
 from proofs_checks.matrices import row_operations
 from proofs_checks.matrices.printed_matrices import PRINTED_TREES
 from proofs_checks.matrices.row_operations import check_printed_matrices, check_row_operations

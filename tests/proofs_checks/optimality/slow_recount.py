@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations import PruningPath, PruningProblem, Solution
-from formulations.cost_items import exact
-from formulations.ensemble import Ensemble
-from formulations.pruning import Pruning
-from formulations.solution import ItemLoads, SharedPrices
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import ItemLoads, SharedPrices
+from formulations.instance.cost_items import exact
+from formulations.instance.ensemble import Ensemble
 
 
 class NotProven(Exception):  # noqa: N818 (not an error: the answer no)
@@ -98,7 +98,7 @@ class SlowRecount:
         return price
 
     def price_of(self, purchase: int) -> Fraction:
-        """What a purchase adds to the cost, in the numbering of `formulations.usage.UsageArcs`."""
+        """What a purchase adds to the cost, in the numbering of `formulations.instance.usage.UsageArcs`."""
         n, costs = self.problem.n_rows, self.problem.costs
         if purchase >= costs.n_items * n:
             return costs.prices[purchase - costs.n_items * n]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import prunemodels as pm
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
 from proofs_checks.optimality.budget_solution import check_budget_solution
 from solvers.budgets import BUDGET_SOLVERS, best_breakpoint
 from tests.instances import random_problem

@@ -18,8 +18,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import CostItems, InvalidInputError, PruningProblem
-from formulations.matrix import MATRICES
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
+from formulations.programs.matrix import MATRICES
 from proofs_checks.optimality.corollary import AtBudget, Budgets, check_corollary
 from proofs_checks.optimality.edges import Edge
 from solvers import pruning_path

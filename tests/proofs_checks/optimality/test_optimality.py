@@ -16,15 +16,15 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
 from formulations import CostItems, PruningProblem, Solution
-from formulations.papers import two_trees
-from formulations.pruning import Pruning
-from formulations.solution import FixingStage, ItemLoads, SharedPrices
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import FixingStage, ItemLoads, SharedPrices
+from formulations.instance.papers import two_trees
 from proofs_checks import check_path, check_solution
 from proofs_checks.optimality.recount import Recount
 from proofs_checks.optimality.shared_prices import GRID, HUGE, _Left
 from prunemodels.datasets import FOLDER_VARIABLE, load_dataset
 from solvers import min_cut, pruning_path
-from solvers.shared_prices import price_sharing
+from solvers.price_sharing import price_sharing
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.proofs_checks.optimality.slow_recount import slow_path_gaps, slow_value_and_bound
 

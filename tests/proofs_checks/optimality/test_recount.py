@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from formulations import ErrorComponent, InvalidInputError, NodeErrors, PruningProblem
-from formulations.papers import two_trees
-from formulations.pruning import Pruning
+from formulations.answers.pruning import Pruning
+from formulations.instance.papers import two_trees
 from proofs_checks.optimality.integer_instance import check_integers
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.optimality.tree_worth import forced

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import CostItems, InvalidInputError, PruningProblem
-from formulations.pruning import Pruning
-from formulations.solution import FixingStage
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import FixingStage
 from proofs_checks.optimality.shared_path import check_shared_path
 from proofs_checks.optimality.shared_prices import _sum_below
 from solvers import brute_force, pruning_path
-from solvers.shared_prices import PathPoint, price_sharing_path
+from solvers.price_sharing import PathPoint, price_sharing_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.solvers.cases import instance
 

@@ -17,13 +17,13 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import CostItems, InvalidInputError, PruningPath, PruningProblem, Solution
-from formulations.papers import two_trees
-from formulations.pruning import Pruning
-from formulations.pruning_path import PathCertificate
-from formulations.solution import FixingStage, ItemLoads, SharedPrices
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PathCertificate
+from formulations.answers.solution import FixingStage, ItemLoads, SharedPrices
+from formulations.instance.papers import two_trees
 from proofs_checks import Verdict, check_path, check_solution
 from solvers import min_cut, pruning_path
-from solvers.shared_prices import price_sharing
+from solvers.price_sharing import price_sharing
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 
 LAM = 0.25

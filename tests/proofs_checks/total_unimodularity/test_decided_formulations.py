@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from formulations.matrix import MATRICES
+from formulations.instance.papers import two_trees
 from formulations.models import FORMULATIONS
-from formulations.papers import two_trees
+from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.total_unimodularity import check_total_unimodularity
 from tests.instances import random_problem

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from formulations.errors import InvalidInputError
-from formulations.linear_program import LinearProgram
-from formulations.matrix import MATRICES
+from formulations.instance.papers import two_trees
 from formulations.models import FORMULATIONS
-from formulations.papers import two_trees
+from formulations.programs.linear_program import LinearProgram
+from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.network_matrix import check_network_matrix
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formulations.matrix import MATRICES
+from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.total_unimodularity import check_total_unimodularity, decide, quick_look
 from proofs_checks.total_unimodularity.quick_look import violation_nearby

@@ -16,15 +16,15 @@ from sklearn.datasets import load_diabetes, make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from prunemodels import mixture_files
-from prunemodels.cli import main
 from prunemodels.command_line import budget_commands, commands
+from prunemodels.command_line.cli import main
 from prunemodels.evaluation.certified_budget import budget_for_confidence
 from prunemodels.evaluation.held_out import held_out_cost, held_out_error
-from prunemodels.mixture import MixturePredictor
-from prunemodels.surgery import pruning_from_forest
+from prunemodels.files import mixtures
+from prunemodels.forests.mixture import MixturePredictor
+from prunemodels.forests.surgery import pruning_from_forest
 from solvers.budgets import solve_budget
-from solvers.budgets.exact_cost import exact_cost
+from solvers.budgets.exact.cost import exact_cost
 
 BUDGET = 3.3
 """Inside a hull edge that is worth a fifth of the full cost."""
@@ -344,7 +344,7 @@ def test_ctrl_c(
     def interrupted(*args: object, **options: object) -> None:
         raise stop
 
-    homes = {"hold_out": commands, "dump_forest": mixture_files}
+    homes = {"hold_out": commands, "dump_forest": mixtures}
     monkeypatch.setattr(homes.get(place, budget_commands), place, interrupted)
     how = ["--confidence", "0.9"] if place == "budget_for_confidence" else ["--method", "path", "--mixture"]
     assert main(prune(*how, "--held-out", "test.csv", "--picture", "out/p")) == 130

@@ -16,8 +16,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from proofs_checks.verdict import Verdict
-from prunemodels.cli import main
 from prunemodels.command_line.check_report import CheckSummary, plain
+from prunemodels.command_line.cli import main
 
 CIRCLE = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]])
 FILES = ["--data", "valid.csv", "--label", "label", "--costs", "1", "--quiet"]

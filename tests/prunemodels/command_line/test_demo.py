@@ -12,8 +12,8 @@ import skops.io
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.cli import main
 from prunemodels.command_line import demo
+from prunemodels.command_line.cli import main
 from prunemodels.command_line.demo_report import PROTOTYPE
 from prunemodels.command_line.report import align
 from prunemodels.datasets import FOLDER_VARIABLE, data_folder

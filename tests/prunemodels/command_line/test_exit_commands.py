@@ -13,9 +13,9 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.cascade_files import load_cascade
-from prunemodels.cli import main
 from prunemodels.command_line import exit_commands
+from prunemodels.command_line.cli import main
+from prunemodels.files.cascades import load_cascade
 
 BUDGET = 1.5
 

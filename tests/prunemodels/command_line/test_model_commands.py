@@ -19,11 +19,11 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from formulations.matrix import MATRICES
-from prunemodels.cli import FORMULATIONS, main
+from formulations.programs.files import read_program
+from formulations.programs.matrix import MATRICES
 from prunemodels.command_line import model_commands
+from prunemodels.command_line.cli import FORMULATIONS, main
 from prunemodels.command_line.model_report import comparison_text
-from solvers.program_files import read_program
 
 LAM = "0.01"
 

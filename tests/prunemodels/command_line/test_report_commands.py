@@ -15,8 +15,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.cli import main
 from prunemodels.command_line import report_commands
+from prunemodels.command_line.cli import main
 from tests.prunemodels.report_page.cases import Page
 
 

@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
 from prunemodels.comparison import compare as comparison
 from prunemodels.comparison import memory
 from prunemodels.comparison.compare import TYPES, compare
@@ -309,7 +309,7 @@ def test_ctrl_c_in_this_process(problem: pm.PruningProblem, engine: str) -> None
 SCRIPT = """
 import sys
 import prunemodels as pm
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
 try:
     print(pm.compare(two_trees(), 0.01, [ENGINE]).status[0])
 except pm.InterruptedSolveError as stop:

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 import prunemodels as pm
 from formulations import InterruptedSolveError, InvalidInputError, PruningProblem, Solution
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
 from prunemodels.comparison import growth, machine, worker
 from prunemodels.comparison.compare import TYPES
 from prunemodels.comparison.growth import INSTANCE, Growth, lam_at_share, measure_growth
 from prunemodels.comparison.worker import WARM_UP_LAM
 from solvers import pruning_path
-from solvers.shared_prices.run import Run
+from solvers.price_sharing.run import Run
 from tests.instances import random_problem
 from tests.solvers.cases import instance, leaves_only
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 import prunemodels as pm
-from prunemodels.baselines import sub_forest_path
 from prunemodels.evaluation.curve import TradeoffCurve, merged, tradeoff_curve
 from prunemodels.evaluation.path import evaluate_path
-from prunemodels.learners.learner import Learner, StagedLearner
+from prunemodels.rivals.baselines import sub_forest_path
+from prunemodels.rivals.learner import Learner, StagedLearner
 from tests.prunemodels.forest_kinds import fitted
 
 X, Y = np.arange(8.0).reshape(4, 2), np.array(["a", "b", "a", "b"])

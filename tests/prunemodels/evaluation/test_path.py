@@ -13,14 +13,14 @@ from scipy import sparse
 
 import prunemodels as pm
 from formulations import PruningPath, PruningProblem
-from formulations.nested_prunings import NestedPrunings, PruningSequence
+from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from prunemodels.evaluation import path as path_evaluation
 from prunemodels.evaluation.held_out import on_other_rows, row_costs
 from prunemodels.evaluation.mean_bounds import standard_error
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
-from tests.prunemodels.baselines.cases import random_sequence
 from tests.prunemodels.forest_kinds import KINDS, fitted, labels, rows, targets
+from tests.prunemodels.rivals.baselines.cases import random_sequence
 
 PRICES = [1, 2.5, 3, 0, 7.27]
 

@@ -19,7 +19,7 @@ from formulations import CostItems, Ensemble, InvalidInputError
 from prunemodels.evaluation import stages
 from prunemodels.evaluation.held_out import row_costs
 from prunemodels.evaluation.stages import example_costs, staged_costs
-from prunemodels.forests import read_forest
+from prunemodels.forests.reading import read_forest
 from tests.instances import Node, ensemble_of, random_problem
 from tests.prunemodels.forest_kinds import fitted
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.ensemble import Task
+from formulations.instance.ensemble import Task
 from prunemodels.exits.doubt import DoubtName, learn_doubt
 from prunemodels.exits.learning import LearnedExits, solve_exits
 from prunemodels.exits.stages import StageOutput, StageTable

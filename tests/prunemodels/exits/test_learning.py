@@ -16,7 +16,7 @@ from prunemodels.exits.doubt import learn_doubt
 from prunemodels.exits.learning import LearnedExits, exit_problem
 from prunemodels.exits.policy import decide
 from prunemodels.exits.stages import StageTable
-from solvers.closure_path import closure_path
+from solvers.path.closure_path import closure_path
 from tests.prunemodels.exits.tables import TableStages, learn_exits, margins, monotone_policies, random_table, tally, walk
 
 SEEDS = range(24)

@@ -8,7 +8,7 @@ import pytest
 from prunemodels.exits import levels as levels_module
 from prunemodels.exits.learning import exit_problem
 from prunemodels.exits.levels import levels, next_level, prices_of_cost, thresholds
-from solvers.closure_path import closure_path
+from solvers.path.closure_path import closure_path
 from tests.prunemodels.exits.tables import margins, random_table
 
 

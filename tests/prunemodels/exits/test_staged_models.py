@@ -23,8 +23,8 @@ from formulations.errors import InvalidInputError, NotFittedForestError, Unsuppo
 from prunemodels.evaluation.stages import example_costs, staged_costs
 from prunemodels.exits.staged_models import staged_model
 from prunemodels.exits.stages import Stages
-from prunemodels.learners.cegb import CEGBClassifier, CEGBRegressor
-from prunemodels.learners.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
+from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
+from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 
 XC, YC = make_classification(240, 6, n_informative=4, n_classes=3, random_state=0)
 XR, YR = make_regression(240, 6, n_informative=4, noise=10.0, random_state=0)

@@ -20,7 +20,7 @@ from prunemodels.evaluation.stages import example_costs
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.stages import Stages, table_of
 from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages, trees_as_stages
-from prunemodels.forests import read_forest
+from prunemodels.forests.reading import read_forest
 from tests.prunemodels.forest_kinds import N_FEATURES, fitted, labels, random_pruning, rows, targets
 
 ITEMS = {

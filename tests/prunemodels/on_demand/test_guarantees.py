@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import prunemodels as pm
 from formulations import NodeErrors, PruningProblem
-from formulations.node_errors import ErrorComponent
+from formulations.instance.node_errors import ErrorComponent
 from prunemodels.on_demand import OnDemandPredictor, from_table
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
 from tests.prunemodels.on_demand.cases import Case, random_case

@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import InvalidInputError, UnsupportedModelError
 from proofs_checks import check_path
-from prunemodels.error_samples import Given
+from prunemodels.forests.error_samples import Given
 from prunemodels.other_libraries import evaluate_model, problem_from_model, prune_boosted, prune_model, read_model
 from solvers import brute_force
 from tests.prunemodels.other_libraries.models import (

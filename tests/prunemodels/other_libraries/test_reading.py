@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from formulations.routing import leaves_of
+from formulations.instance.routing import leaves_of
 from prunemodels.other_libraries import ModelForest, read_model
 from tests.prunemodels.other_libraries import models
 from tests.prunemodels.other_libraries.models import (

@@ -14,12 +14,12 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from formulations import InvalidInputError, Pruning
-from prunemodels.learners.cegb import CEGBClassifier
 from prunemodels.other_libraries import boosted_path, evaluate_model, prune_boosted, read_model
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.model_forest import pruned_ends
 from prunemodels.other_libraries.reading import write_model
 from prunemodels.other_libraries.refitting import Leaves, corrections, refitted
+from prunemodels.rivals.cegb import CEGBClassifier
 from tests.prunemodels.other_libraries.models import lightgbm_models, some_pruning, xgboost_models
 
 X2, Y2 = make_classification(600, 8, n_informative=5, flip_y=0.05, random_state=0)

@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations.budget_solution import BudgetSolution
+from formulations.answers.budget_solution import BudgetSolution
 from prunemodels.evaluation.held_out import HeldOut, hold_out
 from prunemodels.pictures.budget import plot_budget
 from prunemodels.pictures.tradeoff import save_picture

@@ -14,7 +14,7 @@ from matplotlib.patches import FancyArrowPatch
 
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
-from formulations.papers import ERRORS, two_trees
+from formulations.instance.papers import ERRORS, two_trees
 from prunemodels.pictures.cut import closure_graph, plot_cut, purchase_name, source_side
 from prunemodels.pictures.picture import Picture
 from prunemodels.pictures.tradeoff import BLUE, VERMILION

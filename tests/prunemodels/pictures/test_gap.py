@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from formulations import InvalidInputError
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
 from prunemodels.pictures.gap import LOOKS, MOST_MARKERS, plot_gaps
 from prunemodels.pictures.history import SMALLEST
 from solvers.column_generation import PLAIN, decompose

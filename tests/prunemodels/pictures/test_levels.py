@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
-from formulations.papers import ERRORS, two_trees
+from formulations.instance.papers import ERRORS, two_trees
 from prunemodels.pictures.levels import NEVER_KEPT, plot_levels
 
 

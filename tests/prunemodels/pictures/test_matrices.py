@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 import prunemodels as pm
-from formulations.matrix import MATRICES
-from formulations.papers import two_trees
-from formulations.shortest_path import tree_network
+from formulations.instance.papers import two_trees
+from formulations.programs.matrix import MATRICES
+from formulations.programs.shortest_path import tree_network
 from proofs_checks import check_total_unimodularity, formulation_network
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from prunemodels.pictures.matrices import PATHS, math_name, plot_certificate, plot_matrix

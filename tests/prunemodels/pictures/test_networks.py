@@ -17,12 +17,12 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations.papers import two_trees
-from formulations.shortest_path import TreeNetwork, stop_costs, tree_network
+from formulations.instance.papers import two_trees
+from formulations.programs.shortest_path import TreeNetwork, stop_costs, tree_network
 from prunemodels.pictures.networks import draw_network, draw_tree, network_graph
 from prunemodels.pictures.picture import Picture
 from prunemodels.pictures.tradeoff import BLUE, VERMILION
-from solvers.shortest_paths import cheapest_path
+from solvers.column_generation.shortest_paths import cheapest_path
 
 
 @pytest.fixture(scope="module")

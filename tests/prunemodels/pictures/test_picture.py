@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import prunemodels as pm
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.pictures.choice import plot_choice
 from prunemodels.pictures.tradeoff import plot_tradeoff

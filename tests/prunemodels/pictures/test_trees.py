@@ -20,7 +20,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
 from prunemodels.pictures.picture import Picture
 from prunemodels.pictures.tradeoff import BLUE, VERMILION
 from prunemodels.pictures.tree_layout import lay_out

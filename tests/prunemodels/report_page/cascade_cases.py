@@ -35,7 +35,7 @@ from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.report_page.cascades.facts import CascadeFacts, gather_cascade
 from prunemodels.report_page.facts import Labels
-from solvers.closure_path import closure_path
+from solvers.path.closure_path import closure_path
 
 ROWS = pd.DataFrame(
     {

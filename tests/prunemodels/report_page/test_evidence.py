@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
 from proofs_checks.verdict import Verdict
 from prunemodels.report_page.evidence import evidence_of, figures_of, lam_interval, row_of
 from solvers import pruning_path

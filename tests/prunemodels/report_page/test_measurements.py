@@ -8,8 +8,8 @@ from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
-from formulations.papers import two_trees
-from formulations.pruning import Pruning
+from formulations.answers.pruning import Pruning
+from formulations.instance.papers import two_trees
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.report_page.held_out_change import _paired, held_out_change
 from prunemodels.report_page.item_costs import item_costs

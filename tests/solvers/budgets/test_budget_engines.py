@@ -10,12 +10,12 @@ import pytest
 
 import prunemodels as pm
 from formulations import CostItems, InvalidInputError, PruningPath, PruningProblem
-from formulations.papers import two_trees
-from formulations.solution import Status, StopReason
+from formulations.answers.solution import Status, StopReason
+from formulations.instance.papers import two_trees
 from proofs_checks import check_corollary
 from proofs_checks.optimality.recount import Recount
 from solvers.budgets import BUDGET_SOLVERS, best_breakpoint, best_within, brute_force_budget, relaxed_optimum, solve_budget
-from solvers.budgets.exact_cost import exact_cost, room
+from solvers.budgets.exact.cost import exact_cost, room
 from solvers.budgets.open_part import open_part
 from tests.instances import ensemble_of, plain_errors, random_problem, random_tree
 

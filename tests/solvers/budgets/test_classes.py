@@ -10,20 +10,20 @@ import pytest
 
 import prunemodels as pm
 from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
-from formulations.budget_matrix import budget_rows_matrix
-from formulations.budget_rows import BudgetRows, class_rows, example_rows
+from formulations.answers.solution import Status, StopReason
+from formulations.instance.papers import two_trees
 from formulations.models import class_budgets
-from formulations.papers import two_trees
-from formulations.solution import Status, StopReason
+from formulations.programs.budget_matrix import budget_rows_matrix
+from formulations.programs.budget_rows import BudgetRows, class_rows, example_rows
 from solvers.brute_force import all_prunings
 from solvers.budgets import relaxed_optimum
-from solvers.budgets.class_cut import ClassCut
-from solvers.budgets.class_relaxation import relaxation_by_cuts, relaxation_by_program
-from solvers.budgets.class_rounding import ClassRounding
-from solvers.budgets.classes import solve_class_budgets
+from solvers.budgets.by_class.cut import ClassCut
+from solvers.budgets.by_class.relaxation import relaxation_by_cuts, relaxation_by_program
+from solvers.budgets.by_class.rounding import ClassRounding
+from solvers.budgets.by_class.solve import solve_class_budgets
 from solvers.budgets.worst_case import solve_worst_case
-from solvers.linear_engines.highs import highs
-from solvers.through_pyomo import solve_model
+from solvers.programs.engines.highs import highs
+from solvers.programs.through_pyomo import solve_model
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.solvers.cases import CASES, instance, stump, twin_stumps
 

@@ -16,22 +16,25 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import CostItems, InvalidInputError, PruningProblem
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
+from formulations.answers.solution import Status, StopReason
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
-from formulations.pruning import Pruning
-from formulations.pruning_path import PruningPath
-from formulations.solution import Status, StopReason
 from solvers.brute_force import AllPrunings, all_prunings, count_prunings
-from solvers.budgets import best_breakpoint, brute_force_budget, exact_progress, exact_search, exact_window
+from solvers.budgets import best_breakpoint, brute_force_budget
 from solvers.budgets.by_path import error_of
-from solvers.budgets.exact import exact_budget
-from solvers.budgets.exact_core import Core
-from solvers.budgets.exact_cost import exact_cost, room
-from solvers.budgets.exact_edge import cut, edge_of
-from solvers.budgets.exact_filling import filled
-from solvers.budgets.exact_fixing import fixed, forced
-from solvers.budgets.exact_window import core_between, windows
-from solvers.closure_cut import Ties
-from solvers.path import pruning_path
+from solvers.budgets.exact import progress as exact_progress
+from solvers.budgets.exact import search as exact_search
+from solvers.budgets.exact import window as exact_window
+from solvers.budgets.exact.core import Core
+from solvers.budgets.exact.cost import exact_cost, room
+from solvers.budgets.exact.edge import cut, edge_of
+from solvers.budgets.exact.filling import filled
+from solvers.budgets.exact.fixing import fixed, forced
+from solvers.budgets.exact.solve import exact_budget
+from solvers.budgets.exact.window import core_between, windows
+from solvers.closures.cut import Ties
+from solvers.path.pruning_path import pruning_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
 from tests.solvers.cases import CASES, instance
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import prunemodels as pm
-from formulations.budget_solution import Mixture
+from formulations.answers.budget_solution import Mixture
+from formulations.answers.pruning_path import PruningPath
 from formulations.models import FORMULATIONS
-from formulations.pruning_path import PruningPath
 from solvers import solve_model, solve_relaxation
 from solvers.budgets import relaxed_optimum
 from tests.solvers.cases import CASES, instance, stump, twin_stumps

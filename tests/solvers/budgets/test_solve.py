@@ -12,12 +12,12 @@ import pytest
 
 import prunemodels as pm
 from formulations import PruningPath, PruningProblem
-from formulations.budget_solution import BudgetSolution
-from formulations.solution import Status
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.solution import Status
 from solvers.budgets import best_breakpoint, best_within, brute_force_budget, solve
-from solvers.budgets.exact import exact_budget
-from solvers.budgets.exact_edge import edge_of
-from solvers.budgets.exact_window import core_between
+from solvers.budgets.exact.edge import edge_of
+from solvers.budgets.exact.solve import exact_budget
+from solvers.budgets.exact.window import core_between
 from tests.solvers.budgets.test_exact import costly
 
 Asked = list[tuple[str, float]]

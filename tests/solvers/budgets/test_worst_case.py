@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
-from formulations.budget_rows import example_rows
-from formulations.solution import Status, StopReason
+from formulations.answers.solution import Status, StopReason
+from formulations.programs.budget_rows import example_rows
 from solvers.brute_force import all_prunings
 from solvers.budgets import worst_case
 from solvers.budgets.worst_case import solve_worst_case

@@ -10,15 +10,15 @@ import pytest
 
 import prunemodels as pm
 from formulations import InvalidInputError, Pruning
-from formulations.solution import Status, StopReason
+from formulations.answers.solution import Status, StopReason
 from solvers.brute_force import all_prunings
 from solvers.budgets import brute_force_budget, relaxed_optimum
 from solvers.budgets.by_columns import dantzig_wolfe_within
-from solvers.column_generation.budget_coupling import BudgetCoupling, BudgetPricing
-from solvers.column_generation.budget_incumbent import BudgetIncumbent
-from solvers.column_generation.budget_master import BudgetMaster
-from solvers.column_generation.budget_start import secants
-from solvers.column_generation.budgeted import BudgetDecomposition, dantzig_wolfe_budget
+from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPricing
+from solvers.column_generation.budgets.incumbent import BudgetIncumbent
+from solvers.column_generation.budgets.master import BudgetMaster
+from solvers.column_generation.budgets.solve import BudgetDecomposition, dantzig_wolfe_budget
+from solvers.column_generation.budgets.start import secants
 from tests.instances import random_problem
 from tests.solvers.budgets.test_classes import two_wards
 from tests.solvers.budgets.test_lp1 import REAL, agrees, budgets_of

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from formulations import Pruning, PruningProblem
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
 from solvers import brute_force
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from formulations import InterruptedSolveError, InvalidInputError, Status, StopReason
-from formulations.columns import usage_columns
-from formulations.papers import two_trees
+from formulations.instance.papers import two_trees
+from formulations.programs.columns import usage_columns
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
 from solvers.column_generation import PLAIN, STABILISED, Scheme, dantzig_wolfe, decompose

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import settings
 from numpy.typing import NDArray
 
-from formulations.ensemble_loss import NO_VOTE, EnsembleProblem
-from formulations.losses import LogLoss, Squares
-from formulations.problem import PruningProblem
-from formulations.pruning import Pruning
-from formulations.routing import leaves_of
+from formulations.answers.pruning import Pruning
+from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem
+from formulations.instance.losses import LogLoss, Squares
+from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import leaves_of
 from solvers.brute_force import all_prunings
 from tests.instances import random_problem
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import Status, StopReason
 from formulations.errors import InterruptedSolveError, InvalidInputError
-from formulations.pruning import Pruning
-from formulations.solution import Status, StopReason
 from solvers.brute_force import all_prunings
+from solvers.closures.tree_closure import free_of_charge
 from solvers.ensemble_loss import frank_wolfe, level_sets_of
 from solvers.ensemble_loss.frank_wolfe import _Run
 from solvers.ensemble_loss.mixing import best_mixture
 from solvers.ensemble_loss.oracle import Oracle
-from solvers.path import pruning_path
-from solvers.tree_closure import free_of_charge
+from solvers.path.pruning_path import pruning_path
 from tests.solvers.ensemble_loss.cases import TRIED, random_instance
 
 SEEDS = st.integers(0, 5_000)

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from formulations.answers.pruning import Pruning
 from formulations.errors import SolverFailedError
-from formulations.pruning import Pruning
 from solvers.brute_force import all_prunings
 from solvers.ensemble_loss import evaluate_levels, level_sets_of, linearise, oracle
 from solvers.ensemble_loss.mixing import RIDGE, best_mixture, minimise_on_simplex
 from solvers.ensemble_loss.oracle import Oracle
-from solvers.path import pruning_path
+from solvers.path.pruning_path import pruning_path
 from tests.instances import random_problem
 from tests.solvers.ensemble_loss.cases import TRIED, random_instance, random_point
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formulations import CostItems, PruningProblem
-from formulations.ensemble_loss import NO_VOTE, EnsembleProblem
+from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.losses import LogLoss, Squares
-from formulations.pruning import Pruning
-from formulations.routing import leaves_of
+from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem
+from formulations.instance.losses import LogLoss, Squares
+from formulations.instance.routing import leaves_of
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors
 from tests.solvers.ensemble_loss.cases import TRIED, plain_loss, random_instance, random_point

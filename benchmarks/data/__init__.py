@@ -1,0 +1,9 @@
+"""The data of the papers as their publishers hand them out: read, split and priced, never downloaded."""
+
+from benchmarks.data.cifar10 import load_cifar10
+from benchmarks.data.hepmass import load_hepmass
+from benchmarks.data.published import Part, PublishedData
+from benchmarks.data.scene15 import load_scene15
+from benchmarks.data.yahoo import load_yahoo
+
+__all__ = ["Part", "PublishedData", "load_cifar10", "load_hepmass", "load_scene15", "load_yahoo"]

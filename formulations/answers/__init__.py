@@ -1,0 +1,1 @@
+"""What solvers answer: prunings, paths of them, solutions with bounds."""

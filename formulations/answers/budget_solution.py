@@ -1,0 +1,137 @@
+"""What a solver answers to a budget: the relaxation's mixture, the best pruning found within the budget, and the gap.
+
+    minimise error      s.t.  cost <= B                                                                              (LP1)
+
+LP1's relaxation is worth what the lower convex hull of all prunings' (cost, error) is worth at B: a mixture of the two
+neighbouring breakpoints of the path,
+
+    B      =  weight cost_dearer   + (1 - weight) cost_cheaper                                                        (1)
+    value  =  weight error_dearer  + (1 - weight) error_cheaper      <=      error of every pruning within B            (2)
+
+Where B is at least the dearest breakpoint's cost, the row is slack and the dearest is the optimum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar, Protocol
+
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import Status, StopReason
+from formulations.instance.cost_items import Price
+from formulations.instance.problem import PruningProblem
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """The optimum of LP1's relaxation: (1) and (2).
+
+    Parameters
+    ----------
+    budget
+        B.
+    lam
+        lambda*: what another unit of the budget is worth, the dual value of the budget row less its sign; 0 where it is slack.
+    cheaper, dearer
+        nested prunings; the same one at a breakpoint, and where the budget is slack.
+    weight
+        of the dearer one, 0 <= weight <= 1; 1 where they are the same.
+    value
+        error of the mixture, a fraction: exact up to ``problem.integers.error_rounding``.
+    """
+
+    budget: Fraction
+    lam: Fraction
+    cheaper: Pruning
+    dearer: Pruning
+    weight: Fraction
+    value: Fraction
+
+    @property
+    def is_integral(self) -> bool:
+        """Whether it is a single pruning."""
+        return self.weight == 1
+
+    def __repr__(self) -> str:
+        if self.is_integral:
+            return f"Mixture(error {float(self.value):.6g}: {self.dearer!r})"
+        mu = float(self.weight)
+        return (
+            f"Mixture(error {float(self.value):.6g}: "
+            f"{mu:.3g} of cost {self.dearer.cost:.6g}, {1 - mu:.3g} of cost {self.cheaper.cost:.6g})"
+        )
+
+
+class Bounded:
+    """What an error and a proven bound of the least one say of a pruning."""
+
+    problem: PruningProblem
+    error: float
+    bound: float
+    HIDDEN: ClassVar[float] = 1e-12
+    """What `error` and `bound` may be off in floating point, as a share of the all-roots forest's error."""
+
+    @property
+    def gap(self) -> float:
+        """How much less error there could be at most: error - bound, >= 0."""
+        return max(0.0, self.error - self.bound)
+
+    @property
+    def status(self) -> Status:
+        """OPTIMAL where the gap is at most what `HIDDEN` and the instance's rounding allow."""
+        allowed = self.HIDDEN * Pruning.all_roots(self.problem).error + 2 * self.problem.integers.error_rounding
+        return Status.OPTIMAL if self.gap <= allowed else Status.FEASIBLE
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetSolution(Bounded):
+    """The answer of a budget engine.
+
+    Parameters
+    ----------
+    budget
+        B, exactly.
+    pruning
+        the best found whose cost, in exact numbers, is at most B.
+    error
+        of `pruning`, computed from the problem.
+    bound
+        proven: no pruning within B has a smaller error. At least the relaxation's value, up to rounding.
+    relaxation
+        the optimum of LP1's relaxation.
+    stopped
+        why the search ended.
+    stats
+        seconds and counts: for reports only.
+    """
+
+    problem: PruningProblem
+    budget: Fraction
+    pruning: Pruning
+    error: float
+    bound: float
+    relaxation: Mixture
+    stopped: StopReason = StopReason.CONVERGED
+    stats: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def cost(self) -> float:
+        """Of `pruning`."""
+        return self.pruning.cost
+
+    def __repr__(self) -> str:
+        return (
+            f"BudgetSolution({self.status}, cost {self.cost:.6g} of {float(self.budget):.6g}, "
+            f"error {self.error:.9g}, bound {self.bound:.9g})"
+        )
+
+
+class BudgetSolver(Protocol):
+    """The one signature of all engines that minimise the error within a budget."""
+
+    def __call__(self, problem: PruningProblem, budget: Price, *, time_limit: float = math.inf) -> BudgetSolution:
+        """Minimise the error over prunings with cost <= budget, >= 0 in the unit of the prices; time_limit in seconds."""
+        ...

@@ -1,0 +1,237 @@
+"""Nested prunings of one forest: each row prunes what the rows before it pruned, and more.
+
+    h is a split in row k   exactly where   k < rows_kept_h,     rows_kept_h >= rows_kept of its children                (1)
+
+One number a split says it all; cost, error and size of all rows come out of one pass over the usage arcs. What makes a family
+nested is a parameter that only ever prunes more: lambda (`PruningPath`), a complexity price, an impurity, features taken away.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.nested_rows import first_row_within, last_row_within, row_sums
+from formulations.answers.pruning import Pruning
+from formulations.errors import InvalidInputError
+from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import Amount
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class NestedPrunings(ABC):
+    """Rows of prunings, the largest first. Iterating gives them, ``rows[k]`` the one of row k; costs never rise with k.
+
+    Attributes
+    ----------
+    problem
+        the instance.
+    rows_kept
+        int32, shape (n,): in how many rows, from the first on, a node is a split: (1); 0 at leaves.
+    parameter
+        float64, shape (rows,): the number that each row belongs to.
+    parameter_name, method
+        what that number is, and how the prunings were found: for legends and tables.
+    single_leaves_vote
+        whether a tree that is pruned down to its root still votes (for what it was grown on as a whole), or is left out.
+    """
+
+    problem: PruningProblem
+    parameter_name: str
+    method: str
+    single_leaves_vote: bool
+
+    @cached_property
+    def rows_kept(self) -> NDArray[np.int32]:
+        """In how many rows a node is a split: (1)."""
+        raise NotImplementedError
+
+    @cached_property
+    def parameter(self) -> NDArray[np.float64]:
+        """The number that each row belongs to."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.parameter)
+
+    def __iter__(self) -> Iterator[Pruning]:
+        return (self[k] for k in range(len(self)))
+
+    def __getitem__(self, k: int) -> Pruning:
+        """The pruning of row k (negative k count from the end)."""
+        if not -len(self) <= k < len(self):
+            raise IndexError(f"row {k} of a path with {len(self)} rows")
+        return Pruning(self.problem, self.rows_kept > k % len(self))
+
+    @cached_property
+    def _purchase_rows(self) -> NDArray[np.int32]:
+        """In how many rows, from the first on, a purchase is paid, for every purchase."""
+        p = self.problem
+        return np.maximum(p.highest_user(p.splits, self.rows_kept), 0)
+
+    def _in_rows(self, rows: NDArray[np.int32], amounts: NDArray[Amount]) -> NDArray[Amount]:
+        """Sum over all k < rows[j] of amounts[j], for every row k."""
+        return row_sums(len(self), rows, amounts)
+
+    @cached_property
+    def integer_cost(self) -> tuple[int, ...]:
+        """Cost of each row in units of ``problem.integers.price_unit``."""
+        p = self.problem
+        items = self._in_rows(self._purchase_rows, p.purchase_price())
+        evaluation = self._in_rows(self.rows_kept[p.splits], p.integers.evaluation[p.splits])
+        return tuple(int(x) for x in items + evaluation)
+
+    @cached_property
+    def integer_gain(self) -> tuple[int, ...]:
+        """Sum of the kept splits' gains of each row in units of ``problem.integers.gain_unit``."""
+        p = self.problem
+        return tuple(int(x) for x in self._in_rows(self.rows_kept[p.splits], p.integers.gain[p.splits]))
+
+    @cached_property
+    def exact_cost(self) -> tuple[Fraction, ...]:
+        """Cost of each row as a fraction, falling; exact up to ``problem.integers.cost_rounding``."""
+        return tuple(c * self.problem.integers.price_unit for c in self.integer_cost)
+
+    @cached_property
+    def exact_error(self) -> tuple[Fraction, ...]:
+        """Error of each row, over all trees, as a fraction; exact up to ``problem.integers.error_rounding``."""
+        p = self.problem
+        roots = p.errors.of_all_roots(p.ensemble)
+        return tuple(roots - g * p.integers.gain_unit for g in self.integer_gain)
+
+    @cached_property
+    def cost(self) -> NDArray[np.float64]:
+        """Cost of each row: per example of the cost sample, in the unit of the prices; of the real prices and weights."""
+        p = self.problem
+        if p.integers.cost_rounding == 0:
+            return np.array([float(c) for c in self.exact_cost])
+        evaluation = self._in_rows(self.rows_kept[p.splits], p.evaluation_price[p.splits])
+        return self._in_rows(self._purchase_rows, p.real_purchase_price()) + evaluation
+
+    @cached_property
+    def error(self) -> NDArray[np.float64]:
+        """Error of each row: the trees' mean error on the error sample; of the trees that vote."""
+        p = self.problem
+        if p.integers.error_rounding == 0:
+            error = np.array([float(e) for e in self.exact_error])
+        else:
+            gained = self._in_rows(self.rows_kept[p.splits], p.gain[p.splits])
+            error = np.maximum(Pruning.all_roots(p).error - gained, 0.0)
+        return error if self.single_leaves_vote else self._of_voting_trees(error)
+
+    def _of_voting_trees(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean error of all trees -> that of the trees that still split; where none does, of all."""
+        p = self.problem
+        roots = p.ensemble.roots
+        voting = self._in_rows(self.rows_kept[roots], np.ones(roots.size, dtype=np.int64))
+        silent = p.node_error[roots].sum() - self._in_rows(self.rows_kept[roots], p.node_error[roots])
+        shares = np.maximum(error - silent, 0.0) * p.ensemble.n_trees / np.maximum(voting, 1)
+        return np.where(voting > 0, shares, error)
+
+    @cached_property
+    def n_splits(self) -> NDArray[np.int64]:
+        """Splits kept in each row."""
+        splits = self.problem.splits
+        return self._in_rows(self.rows_kept[splits], np.ones(splits.size, dtype=np.int64))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a pruning: its parameter, cost, error, splits."""
+        import pandas as pd
+
+        columns = {self.parameter_name: self.parameter, "cost": self.cost, "error": self.error, "splits": self.n_splits}
+        return pd.DataFrame(columns)
+
+    def row_at_cost(self, budget: float) -> int:
+        """The row of least error whose cost is at most the budget; compared as exact fractions where nothing was rounded."""
+        rounded = self.problem.integers.cost_rounding > 0
+        first = first_row_within(budget, self.cost, lambda: self.exact_cost, rounded=rounded, answer="pruning")
+        return self._least_error_from(first)
+
+    def _least_error_from(self, first: int) -> int:
+        """The row of least error from a row on; the largest of equals."""
+        return first + int(np.argmin(self.error[first:]))
+
+    def at_cost(self, budget: float) -> Pruning:
+        """The pruning of least error among the rows whose cost on the cost sample is <= budget.
+
+        A pruning that is none of the rows may be better still.
+
+        Raises
+        ------
+        InvalidInputError
+            if the budget is negative or NaN, or below every row's cost.
+        """
+        return self[self.row_at_cost(budget)]
+
+    def at_error(self, max_error: float) -> Pruning:
+        """The cheapest row whose error is <= max_error.
+
+        Raises
+        ------
+        InvalidInputError
+            if no row has so small an error, or the number is NaN.
+        """
+        return self[last_row_within(max_error, self.error, answer="pruning")]
+
+
+@dataclass(frozen=True, eq=False)
+class PruningSequence(NestedPrunings):
+    """Nested prunings by any method, one number a split.
+
+    Parameters
+    ----------
+    rows_kept
+        int32, shape (n,): see (1); never more than the parent's.
+    parameter
+        one number a row.
+    parameter_name, method
+        what the number is, and how the prunings were found.
+    single_leaves_vote
+        False where a tree pruned down to its root is left out of the vote.
+
+    Raises
+    ------
+    InvalidInputError
+        if a child is kept in more rows than its parent, or a number is out of range.
+    """
+
+    problem: PruningProblem
+    rows_kept: NDArray[np.int32] = field()  # not what stands in the class above
+    parameter: NDArray[np.float64] = field()
+    parameter_name: str
+    method: str
+    single_leaves_vote: bool = True
+
+    def __post_init__(self) -> None:
+        ensemble, kept = self.problem.ensemble, np.asarray(self.rows_kept)
+        if kept.shape != (ensemble.n_nodes,) or kept.dtype != np.int32:
+            raise InvalidInputError(
+                f"rows_kept is {kept.dtype} of shape {kept.shape}; give int32, one for each of {ensemble.n_nodes} nodes"
+            )
+        if not len(self.parameter) or ((kept < 0) | (kept > len(self.parameter))).any():
+            raise InvalidInputError(
+                f"rows_kept goes from {kept.min()} to {kept.max()}, there are {len(self.parameter)} rows; give 0 to that number"
+            )
+        above = np.where(ensemble.parent < 0, len(self.parameter), kept[ensemble.parent])
+        bad = np.flatnonzero((kept > above) | (~ensemble.is_split & (kept > 0)))
+        if bad.size:
+            raise InvalidInputError(
+                f"rows_kept: node {bad[0]} is a split in {kept[bad[0]]} rows, its parent in {above[bad[0]]}; "
+                "a split needs its parent, and a leaf is none"
+            )
+
+    def __repr__(self) -> str:
+        return (
+            f"PruningSequence({self.method}, {len(self)} rows, cost {self.cost[-1]:.4g} to {self.cost[0]:.4g}, "
+            f"error {self.error[0]:.4g} to {self.error[-1]:.4g})"
+        )

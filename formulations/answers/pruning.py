@@ -1,0 +1,155 @@
+"""A pruning: the splits that are kept.
+
+It is closed under parents, so what remains of each tree is a tree; a node whose parent is kept and that is not kept
+itself is a leaf. Error and cost are computed here from the instance, never read back from a solver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+from formulations.instance.problem import PruningProblem
+
+
+@dataclass(frozen=True, eq=False)
+class Pruning:
+    """The kept splits of a forest.
+
+    Parameters
+    ----------
+    problem
+        the instance that it prunes.
+    kept
+        bool, shape (n,): whether the node is still a split.
+
+    Raises
+    ------
+    InvalidInputError
+        if a leaf is kept, or a split below one that is not.
+    """
+
+    problem: PruningProblem
+    kept: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        ensemble = self.problem.ensemble
+        if self.kept.shape != (ensemble.n_nodes,) or self.kept.dtype != np.bool_:
+            raise InvalidInputError(
+                f"kept is {self.kept.dtype} of shape {self.kept.shape}; give bool, one for each of {ensemble.n_nodes} nodes"
+            )
+        bad = np.flatnonzero(self.kept & ~ensemble.is_split)
+        if bad.size:
+            raise InvalidInputError(f"kept: node {bad[0]} is a leaf, it cannot stay a split")
+        above = self.kept[ensemble.parent] | (ensemble.parent < 0)
+        bad = np.flatnonzero(self.kept & ~above)
+        if bad.size:
+            raise InvalidInputError(
+                f"kept: node {bad[0]} is kept below node {ensemble.parent[bad[0]]}, which is pruned; keep all its ancestors"
+            )
+
+    @classmethod
+    def unpruned(cls, problem: PruningProblem) -> Self:
+        """The forest as it is: every split kept."""
+        return cls(problem, problem.ensemble.is_split)
+
+    @classmethod
+    def all_roots(cls, problem: PruningProblem) -> Self:
+        """The forest of single leaves: no split kept."""
+        return cls(problem, np.zeros(problem.ensemble.n_nodes, dtype=bool))
+
+    @cached_property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """z_h: bool, shape (n,), the leaves of the pruned trees."""
+        parent = self.problem.ensemble.parent
+        return ~self.kept & (self.kept[parent] | (parent < 0))
+
+    @property
+    def _paid(self) -> NDArray[np.bool_]:
+        """Which purchases the kept splits need, numbered as in `formulations.instance.usage`; not held, for it has M N bytes."""
+        return self.problem.paid_by(self.kept)
+
+    @cached_property
+    def _paid_weight(self) -> tuple[NDArray[np.float64], list[int], NDArray[np.bool_]]:
+        """For each item the weight of the rows that pay it, as floats and in integers, and whether it is bought once for all.
+
+        One pass over the usage for both kinds of cost.
+        """
+        p, n_items, paid = self.problem, self.problem.costs.n_items, self._paid
+        by_row = paid[:-n_items].reshape(n_items, -1)
+        real = np.array([p.weights[row].sum() for row in by_row])  # not by_row @ weights: that makes floats of it all
+        return real, [int(p.integers.weight[row].sum()) for row in by_row], paid[-n_items:].copy()
+
+    @property
+    def bought(self) -> NDArray[np.bool_]:
+        """w_{m,i}: bool, shape (M, N): example i pays item m. Items without a price, or paid once, are left out."""
+        n_items = self.problem.costs.n_items
+        return self._paid[:-n_items].reshape(n_items, -1)
+
+    @property
+    def bought_once(self) -> NDArray[np.bool_]:
+        """bool, shape (M,): items paid once for all examples that the pruned forest needs."""
+        return self._paid[-self.problem.costs.n_items :]
+
+    @property
+    def n_splits(self) -> int:
+        """Number of splits kept."""
+        return int(self.kept.sum())
+
+    @cached_property
+    def error(self) -> float:
+        """sum_h error_h z_h: the trees' mean error on the error sample (error rate, or mean squared error)."""
+        return float(self.problem.node_error[self.is_leaf].sum())
+
+    @cached_property
+    def feature_cost(self) -> float:
+        """(1/N) sum_m c_m sum_i omega_i w_{m,i}, items paid once at full price: per example, in the unit of the prices."""
+        p, (weight, _, once) = self.problem, self._paid_weight
+        return float((p.costs.price * weight / p.total_weight).sum() + p.costs.price[once].sum())
+
+    @cached_property
+    def evaluation_cost(self) -> float:
+        """(1/N) sum over kept splits of a_f |S_h|: per example, in the unit of the prices."""
+        return float(self.problem.evaluation_price[self.kept].sum())
+
+    @property
+    def cost(self) -> float:
+        """Average cost of a prediction: `feature_cost` + `evaluation_cost`."""
+        return self.feature_cost + self.evaluation_cost
+
+    @cached_property
+    def integer_gain(self) -> int:
+        """Sum of the integer gains of the kept splits, in units of ``problem.integers.gain_unit``."""
+        return int(self.problem.integers.gain[self.kept].sum())
+
+    @cached_property
+    def integer_cost(self) -> int:
+        """The cost in units of ``problem.integers.price_unit``."""
+        ints, (_, weight, once) = self.problem.integers, self._paid_weight
+        per_row = sum(int(c) * w for c, w in zip(ints.price, weight, strict=True))
+        for_all = int(ints.price[once].sum()) * int(ints.weight.sum())
+        return per_row + for_all + int(ints.evaluation[self.kept].sum())
+
+    @property
+    def exact_cost(self) -> Fraction:
+        """The cost as a fraction; equal to `cost` up to floating point, and up to ``integers.cost_rounding``."""
+        return self.integer_cost * self.problem.integers.price_unit
+
+    @property
+    def exact_error(self) -> Fraction:
+        """The error as a fraction; equal to `error` up to floating point, and up to ``integers.error_rounding``."""
+        p = self.problem
+        return p.errors.of_all_roots(p.ensemble) - self.integer_gain * p.integers.gain_unit
+
+    def value(self, lam: float) -> float:
+        """(OBJ): error + lam * cost."""
+        return self.error + float(lam) * self.cost
+
+    def __repr__(self) -> str:
+        return f"Pruning(cost={self.cost:.6g}, error={self.error:.6g}, {self.n_splits} splits)"

@@ -1,0 +1,118 @@
+"""Every optimal pruning, for every lambda: one level for each split.
+
+Optimal prunings shrink as lambda grows, so one number a split says it all (DESIGN: a minimum cut is nested in its prices):
+
+    ties="smallest":  h is a split exactly for lambda <  lambda(level_h)                            (1)
+    ties="largest":   h is a split exactly for lambda <= lambda(level_h)                            (2)
+
+Levels are indices into the table of breakpoints, ratios of two integers, so nothing is rounded. Levels never rise
+from parent to child.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.nested_prunings import NestedPrunings
+from formulations.answers.nested_rows import breakpoints_up_to
+from formulations.answers.pruning import Pruning
+from formulations.instance.problem import PruningProblem
+
+NEVER = -1
+"""Level of a split that no lambda >= 0 keeps, with ties="largest" (with "smallest" it is 0)."""
+
+
+@dataclass(frozen=True, eq=False)
+class PathCertificate:
+    """One dual state that proves the path optimal for every lambda >= 0 at once.
+
+    ``load[k] / denominator[level of tail[k]]`` integer gains of split `tail[k]` are shipped to the purchase `head[k]`
+    (arcs in the canonical order of `formulations.instance.usage`). Each split first kept at a breakpoint ships to items first
+    paid there, and the items' loads are lambda times their price there; for another lambda, scale a load that exceeds
+    its price down to it.
+    """
+
+    load: NDArray[np.int64]
+    denominator: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PruningPath(NestedPrunings):
+    """All optimal prunings of an instance, ordered by lambda.
+
+    Row k, from 0 to ``len(path) - 1``, is the pruning at ``lam[k]``; with ties="smallest" it is optimal on
+    [lam[k], lam[k+1]], with "largest" on [lam[k-1], lam[k]], where the last ``lam`` is infinity. Iterating gives the prunings.
+
+    Parameters
+    ----------
+    level
+        int32, shape (n,): see (1) and (2). ``len(breakpoints)`` stands for infinity.
+    breakpoints
+        ascending, in the units of (OBJ); the first is 0.
+    ties
+        which optimum is held where there are several.
+    certificate
+        proof of optimality for all lambda.
+    """
+
+    problem: PruningProblem
+    level: NDArray[np.int32]
+    breakpoints: tuple[Fraction, ...]
+    ties: Literal["smallest", "largest"] = "smallest"
+    certificate: PathCertificate | None = None
+    stats: Mapping[str, float] = field(default_factory=dict)
+
+    parameter_name: str = field(init=False, default="lambda")
+    method: str = field(init=False, default="optimal")
+    single_leaves_vote: bool = field(init=False, default=True)
+
+    @cached_property
+    def rows_kept(self) -> NDArray[np.int32]:
+        """In how many rows, from the first on, a node is a split; (1) and (2) in one."""
+        kept = np.clip(self.level + (self.ties == "largest"), 0, len(self))
+        return np.where(self.problem.ensemble.is_split, kept, 0).astype(np.int32)
+
+    @cached_property
+    def parameter(self) -> NDArray[np.float64]:
+        """Lambda of each row."""
+        lam = [float(b) for b in self.breakpoints]
+        return np.array(lam if self.ties == "smallest" else [*lam, math.inf])
+
+    @property
+    def lam(self) -> NDArray[np.float64]:
+        """Lambda of each row, float64: `parameter`."""
+        return self.parameter
+
+    def between(self, k: int) -> Fraction:
+        """The breakpoint at which both the rows k and k + 1 are optimal."""
+        return self.breakpoints[k + 1 if self.ties == "smallest" else k]
+
+    def _least_error_from(self, first: int) -> int:
+        """Errors never fall along the path."""
+        return first
+
+    def row_at_lam(self, lam: float | Fraction) -> int:
+        """The row that is optimal at lambda >= 0.
+
+        A fraction is compared exactly, a float with the breakpoints rounded to floats, so that every ``path.lam[k]`` finds row k.
+        """
+        smallest = self.ties == "smallest"
+        return breakpoints_up_to(lam, self.breakpoints, inclusive=smallest) - int(smallest)
+
+    def at_lam(self, lam: float | Fraction) -> Pruning:
+        """The optimal pruning at lambda (the smallest or largest one, as `ties` says)."""
+        return self[self.row_at_lam(lam)]
+
+    def __repr__(self) -> str:
+        return (
+            f"PruningPath({len(self.breakpoints)} breakpoints, cost {self.cost[-1]:.4g} to {self.cost[0]:.4g}, "
+            f"error {self.error[0]:.4g} to {self.error[-1]:.4g})"
+        )

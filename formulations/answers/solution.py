@@ -1,0 +1,180 @@
+"""What a solver answers: a pruning, what it is worth, and what was proven.
+
+Everything is a minimisation of (OBJ), see `formulations.instance.problem`:  bound <= optimum <= value,  gap = value - bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.pruning import Pruning
+from formulations.instance.problem import PruningProblem
+
+
+class Status(StrEnum):
+    """What is known of the pruning."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    UNKNOWN = "unknown"
+
+
+class StopReason(StrEnum):
+    """Why the solver stopped."""
+
+    CONVERGED = "converged"
+    TIME_LIMIT = "time limit"
+    ITERATION_LIMIT = "iteration limit"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, eq=False)
+class ItemLoads:
+    """A flow: how the price of every purchase is shared out among the splits that need it.
+
+    ``load[k] * unit`` is the part of the purchase `head[k]` that the split `tail[k]` bears, in (OBJ), arcs in the
+    canonical order of `formulations.instance.usage`. Where no purchase bears more than lam times its price,
+
+        OPT >= error of the all-roots forest - sum over trees of (best closure of the tree, each split's profit less its loads)
+    """
+
+    load: NDArray[np.int64]
+    unit: Fraction
+    lam: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class FixingStage:
+    """Splits that were decided by reduced costs.
+
+    The price of every purchase that no split fixed in before has paid is shared among the open splits that need it in proportion
+    to exp(score). Under these shares the best closure with one of `fixed_in` forced out, or one of `fixed_out` forced in, is
+    worse than the solution's pruning.
+
+    Parameters
+    ----------
+    nodes, score
+        int32 and float32, shape (k,): the splits that bear prices, and their scores.
+    fixed_in, fixed_out
+        int32: the splits that are decided here.
+    iteration
+        when; for warm starts.
+    """
+
+    nodes: NDArray[np.int32]
+    score: NDArray[np.float32]
+    fixed_in: NDArray[np.int32]
+    fixed_out: NDArray[np.int32]
+    iteration: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class SharedPrices:
+    """Scores, what they decide, and a flow on what is left.
+
+    Parameters
+    ----------
+    stages
+        in their order.
+    nodes, score
+        int32 and float32, shape (k,): what is left, and its scores: the bound of a run that stopped before its core was cut.
+    load
+        int64: the flow on the usage arcs of `nodes`, canonical order, in `unit`; None where the core was not cut.
+    unit, lam
+        as in `ItemLoads`.
+    iteration
+        how many there were; for warm starts.
+    """
+
+    stages: tuple[FixingStage, ...]
+    nodes: NDArray[np.int32]
+    score: NDArray[np.float32]
+    load: NDArray[np.int64] | None
+    unit: Fraction
+    lam: Fraction
+    iteration: int = 0
+
+
+Certificate = ItemLoads | SharedPrices
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The answer of an engine to one problem and one lambda.
+
+    Parameters
+    ----------
+    lam
+        as it was asked for.
+    pruning
+        the best pruning found, or None.
+    value
+        error + lam * cost of `pruning`, computed from the problem; inf without one.
+    bound
+        proven lower bound of the optimum.
+    tolerance
+        relative gap up to which `status` says OPTIMAL; 0 for engines in exact arithmetic.
+    certificate
+        what proves the bound.
+    stats
+        seconds, iterations, arcs ...: for reports only.
+    """
+
+    problem: PruningProblem
+    lam: float | Fraction
+    pruning: Pruning | None
+    value: float
+    bound: float
+    stopped: StopReason = StopReason.CONVERGED
+    tolerance: float = 0.0
+    certificate: Certificate | None = None
+    stats: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """Value - bound, >= 0; inf without a pruning."""
+        return self.value - self.bound
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap / (value of the all-roots forest - bound): the share of the attainable gain that is still open; 0 for gap 0.
+
+        A gap below 1e-12 of the all-roots forest's value is that of the floats `value` and `bound` themselves and counts as 0.
+        """
+        if self.pruning is None:
+            return math.inf
+        roots = Pruning.all_roots(self.problem).error
+        if self.gap <= 1e-12 * roots:
+            return 0.0
+        return self.gap / (roots - self.bound)
+
+    @property
+    def status(self) -> Status:
+        """OPTIMAL where the relative gap is at most `tolerance`, else FEASIBLE, or UNKNOWN without a pruning.
+
+        Where next to nothing can be gained the relative gap says nothing: a gap of at most `tolerance` / 100 of the all-roots
+        forest's value is OPTIMAL too.
+        """
+        if self.pruning is None:
+            return Status.UNKNOWN
+        small = self.gap <= self.tolerance / 100 * Pruning.all_roots(self.problem).error
+        return Status.OPTIMAL if small or self.relative_gap <= self.tolerance else Status.FEASIBLE
+
+    def __repr__(self) -> str:
+        return f"Solution({self.status}, value={self.value:.9g}, bound={self.bound:.9g}, {self.pruning!r})"
+
+
+class Solver(Protocol):
+    """The one signature of all engines that minimise (OBJ) for one lambda."""
+
+    def __call__(self, problem: PruningProblem, lam: float, *, time_limit: float = math.inf) -> Solution:
+        """Minimise error + lam * cost; lam >= 0 in the units of (OBJ), time_limit in seconds."""
+        ...

@@ -1,0 +1,199 @@
+"""The loss of what a forest predicts, not the mean of its trees' errors.
+
+    minimise  L(y) + lam * cost(y)       over prunings: 0-1 points with y_h <= y_parent(h)                     (ENS)
+
+    F_i(y) = 1/T_i sum over trees t of  [ value_root + sum over splits h on i's path of y_h (value_child - value_h) ]    (1)
+    L(y)   = 1/W sum over examples i of the error sample of w_i l(F_i(y), label_i)                                       (2)
+
+T_i trees vote on example i (all, but for out-of-bag data), l is one of `formulations.instance.losses`, cost that of
+`formulations.instance.problem`. (1) is linear in y and l convex in F, so L is convex, and so is cost if a purchase of price p
+adds p * max of its users' y: (ENS) relaxed to 0 <= y <= 1 is a convex problem, a lower bound of all prunings.
+
+The gradient of L is a pruning instance's gains: with r_i = w_i / (W T_i) dl/dF_i,
+
+    e_h = value_h . sum over the i in S_h that t votes on of r_i,      -dL/dy_h = e_h - e_left - e_right                  (3)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.answers.pruning import Pruning
+from formulations.errors import InvalidInputError
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.losses import Loss
+from formulations.instance.problem import PruningProblem
+
+NO_VOTE = -1
+"""In `EnsembleProblem.leaf`: the tree has no vote on the example."""
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleProblem:
+    """(ENS): a pruning instance for trees and cost, and a labelled error sample for the forest's loss.
+
+    Parameters
+    ----------
+    problem
+        trees, prices and cost sample. Its own errors, those of single trees, play no part in (ENS).
+    leaf
+        int32, shape (T, R): the leaf of each tree that each of R examples ends in, or `NO_VOTE`. Every example has a vote.
+    first
+        int32, shape (R,): the first of the C adjoining columns of ``ensemble.value`` that the loss looks at.
+    target
+        float64, shape (R, C): what squares compare these columns with; C is their number.
+    weights
+        float64, shape (R,): w_i >= 0, not all 0.
+    loss
+        l.
+    source
+        how the error sample was drawn, for reports.
+
+    Raises
+    ------
+    InvalidInputError
+        for arrays that do not fit each other, and an example without a vote.
+    """
+
+    problem: PruningProblem
+    leaf: NDArray[np.int32]
+    first: NDArray[np.int32]
+    target: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    loss: Loss
+    source: str = "given"
+
+    def __post_init__(self) -> None:
+        n_rows = self.target.shape[0]
+        if self.leaf.shape != (self.ensemble.n_trees, n_rows) or self.first.shape != (n_rows,) or self.weights.shape != (n_rows,):
+            raise InvalidInputError(
+                f"ensemble loss: leaf has shape {self.leaf.shape}, first {self.first.shape}, weights {self.weights.shape} for "
+                f"{self.ensemble.n_trees} trees and {n_rows} examples; give (T, R), (R,) and (R,)"
+            )
+        if not ((self.weights >= 0).all() and np.isfinite(self.weights).all() and self.weights.any()):
+            raise InvalidInputError("ensemble loss: weights must be finite, >= 0, and not all 0")
+        silent = np.flatnonzero(self.votes == 0)
+        if silent.size:
+            raise InvalidInputError(f"ensemble loss: no tree votes on example {silent[0]} of the error sample; leave it out")
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """The trees."""
+        return self.problem.ensemble
+
+    @property
+    def n_rows(self) -> int:
+        """R, the examples of the error sample."""
+        return int(self.target.shape[0])
+
+    @cached_property
+    def votes(self) -> NDArray[np.int64]:
+        """T_i: trees that vote on each example, shape (R,)."""
+        return np.asarray((self.leaf != NO_VOTE).sum(axis=0))
+
+    @cached_property
+    def share(self) -> NDArray[np.float64]:
+        """w_i / W, shape (R,)."""
+        return np.asarray(self.weights / self.weights.sum())
+
+    def predictions(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """F of (1) for 0 <= y <= 1, y_h <= y_parent(h); shape (R, C)."""
+        return self._mean_over_trees(_along_paths(self.ensemble.parent, self.ensemble.value, y))
+
+    def of_pruning(self, pruning: Pruning) -> NDArray[np.float64]:
+        """F of a pruning: the plain mean of the leaves that are reached, without a sum of differences; shape (R, C)."""
+        return self._mean_over_trees(self.ensemble.value[_reached(self.ensemble.parent, pruning.kept)])
+
+    def _mean_over_trees(self, value: NDArray[np.float64]) -> NDArray[np.float64]:
+        F = np.zeros(self.target.shape)
+        _add_votes(self.leaf, self.first, value, F)
+        return F / self.votes[:, None]
+
+    def loss_of(self, F: NDArray[np.float64]) -> float:
+        """L of (2) for predictions."""
+        return float(self.share @ self.loss.values(F, self.target))
+
+    def slopes(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """dL/dF, shape (R, C)."""
+        return self.share[:, None] * self.loss.slopes(F, self.target)
+
+    def linear_errors(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """e_h of (3) for dL/dF, shape (n,): may be negative."""
+        return np.asarray((self.ensemble.value * self.sums(slopes)).sum(axis=1))
+
+    def sums(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum over the examples at each node that its tree votes on of amounts / T_i, by column of its values; shape (n, K)."""
+        total = np.zeros_like(self.ensemble.value)
+        _collect(self.leaf, self.first, amounts / self.votes[:, None], self.ensemble.parent, total)
+        return total
+
+    def gains(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """-dL/dy_h of (3) at splits, 0 at leaves, for dL/dF; shape (n,)."""
+        return self.ensemble.gains(self.linear_errors(slopes))
+
+    def rounding(self, F: NDArray[np.float64]) -> float:
+        """What floating point can have added to L(F) and to a sum of gains times y, from above.
+
+        Every sum has at most R + n_depth + T + C terms; the terms of one depth add up to at most max |value| sum |dL/dF|.
+        """
+        terms = self.n_rows + self.ensemble.n_trees + self.target.shape[1] + int(self.ensemble.depth.max(initial=0)) + 20
+        largest = float(np.abs(self.ensemble.value).max()) * float(np.abs(self.slopes(F)).sum())
+        depth = int(self.ensemble.depth.max(initial=0)) + 1
+        return float(terms * 2.0**-52 * (self.loss_of(F) + 3 * depth * largest))
+
+    def __repr__(self) -> str:
+        return f"EnsembleProblem({self.problem!r}, {self.n_rows:,} {self.source} rows, {type(self.loss).__name__})"
+
+
+@njit(cache=True)
+def _along_paths(parent, value, y):  # type: ignore[no-untyped-def]
+    """The bracket of (1) at every node: its parent's, and y times the step from the parent to it."""
+    along = value.copy()
+    for h in range(parent.shape[0]):
+        p = parent[h]
+        if p >= 0:
+            for c in range(value.shape[1]):
+                along[h, c] = along[p, c] + y[p] * (value[h, c] - value[p, c])
+    return along
+
+
+@njit(cache=True)
+def _reached(parent, kept):  # type: ignore[no-untyped-def]
+    """The leaf of the pruned tree that the rows of each node end in."""
+    at = np.arange(parent.shape[0])
+    for h in range(parent.shape[0]):
+        p = parent[h]
+        if p >= 0 and not kept[p]:
+            at[h] = at[p]
+    return at
+
+
+@njit(cache=True)
+def _add_votes(leaf, first, value, F):  # type: ignore[no-untyped-def]
+    """Sum of the trees' values for each row."""
+    for t in range(leaf.shape[0]):
+        for i in range(leaf.shape[1]):
+            h = leaf[t, i]
+            if h >= 0:
+                for c in range(F.shape[1]):
+                    F[i, c] += value[h, first[i] + c]
+
+
+@njit(cache=True)
+def _collect(leaf, first, slopes, parent, total):  # type: ignore[no-untyped-def]
+    """Sum of the rows' slopes at each node and column: at leaves first, then up the trees; no differences of sums."""
+    for t in range(leaf.shape[0]):
+        for i in range(leaf.shape[1]):
+            h = leaf[t, i]
+            if h >= 0:
+                for c in range(slopes.shape[1]):
+                    total[h, first[i] + c] += slopes[i, c]
+    for h in range(parent.shape[0] - 1, -1, -1):
+        if parent[h] >= 0:
+            for c in range(total.shape[1]):
+                total[parent[h], c] += total[h, c]

@@ -1,0 +1,160 @@
+"""The error of every node, were it a leaf.
+
+    error of node h in (OBJ) = sum over components k of  share_k e^k_h / (T W^k_t)            (1)
+
+e_h is the weight of the examples that h's prediction gets wrong (classification) or their weighted squared
+residuals (regression), W_t the weight of the whole error sample in tree t. One component is the rule; a
+blend of in-bag and other data has several, their shares sum to 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import Routing, range_sums
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorComponent:
+    """The errors of one sample.
+
+    Parameters
+    ----------
+    e
+        float64, shape (n,): e_h of every node, >= 0.
+    weight
+        float64, shape (T,): W_t, > 0.
+    share
+        the component's part of the blend, 0 < share <= 1.
+    source
+        how it was measured, for reports.
+    """
+
+    e: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    share: Fraction = Fraction(1)
+    source: str = "given"
+
+
+@dataclass(frozen=True, eq=False)
+class NodeErrors:
+    """e_h of every node as one component or a blend, see (1)."""
+
+    components: tuple[ErrorComponent, ...]
+
+    def __post_init__(self) -> None:
+        if sum(c.share for c in self.components) != 1:
+            shares = [float(c.share) for c in self.components]
+            raise InvalidInputError(f"errors: the shares of a blend are {shares}; they must sum to 1")
+        for c in self.components:
+            if not np.isfinite(c.e).all() or (c.e < 0).any():
+                h = int(np.flatnonzero(~(np.isfinite(c.e) & (c.e >= 0)))[0])
+                raise InvalidInputError(f"errors ({c.source}): node {h} has error {c.e[h]}; it must be >= 0")
+            if not (np.isfinite(c.weight) & (c.weight > 0)).all():
+                t = int(np.flatnonzero(~(np.isfinite(c.weight) & (c.weight > 0)))[0])
+                raise InvalidInputError(
+                    f"errors ({c.source}): tree {t} has an error sample of weight {c.weight[t]}; every tree needs "
+                    "at least one example of positive weight"
+                )
+
+    @property
+    def source(self) -> str:
+        """Where the errors come from, in words."""
+        if len(self.components) == 1:
+            return self.components[0].source
+        return " + ".join(f"{float(c.share):g} {c.source}" for c in self.components)
+
+    def per_node(self, ensemble: Ensemble) -> NDArray[np.float64]:
+        """float64, shape (n,): (1), each node's part of the error in the units of (OBJ)."""
+        total = np.zeros(ensemble.n_nodes)
+        for c in self.components:
+            scale = float(c.share) / (ensemble.n_trees * c.weight)
+            total += c.e * scale[ensemble.tree_of]
+        return total
+
+    def only_tree(self, ensemble: Ensemble, t: int) -> NodeErrors:
+        """The errors of tree t's nodes."""
+        nodes = ensemble.nodes_of(t)
+        return NodeErrors(tuple(replace(c, e=c.e[nodes], weight=c.weight[t : t + 1]) for c in self.components))
+
+    def of_all_roots(self, ensemble: Ensemble) -> Fraction:
+        """The error of the forest of single leaves as a fraction, floats taken at their word."""
+        return sum(
+            (
+                c.share * Fraction(float(c.e[root])) / (ensemble.n_trees * Fraction(float(c.weight[t])))
+                for c in self.components
+                for t, root in enumerate(ensemble.roots)
+            ),
+            Fraction(0),
+        )
+
+
+def errors_on_sample(
+    ensemble: Ensemble,
+    routing: Routing,
+    y: NDArray[np.float64] | NDArray[np.int64],
+    weights: NDArray[np.float64],
+    source: str = "given",
+) -> ErrorComponent:
+    """Measure e_h on labelled examples that were routed through the trees.
+
+    Parameters
+    ----------
+    routing
+        the examples' routes, N rows.
+    y
+        shape (N,): class indices (columns of ``ensemble.value``) or regression targets. A class index of -1, a label
+        that the forest does not know, counts as an error everywhere.
+    weights
+        float64, shape (T, N) or (N,): the examples' weights, in each tree or in all.
+    """
+    e = np.zeros(ensemble.n_nodes)
+    totals = np.zeros(ensemble.n_trees)
+    for t in range(ensemble.n_trees):
+        nodes = ensemble.nodes_of(t)
+        order = routing.order[t]
+        w = (weights if weights.ndim == 1 else weights[t])[order]
+        start, stop = routing.start[nodes], routing.stop[nodes]
+        totals[t] = w.sum()
+        if ensemble.task == "classification":
+            e[nodes] = _misclassified(ensemble.value[nodes], y[order], w, start, stop)
+        else:
+            e[nodes] = _squared_residuals(ensemble.value[nodes, 0], y[order], w, start, stop)
+    return ErrorComponent(e, totals, source=source)
+
+
+def _misclassified(
+    value: NDArray[np.float64],
+    y: NDArray[np.int64],
+    w: NDArray[np.float64],
+    start: NDArray[np.int32],
+    stop: NDArray[np.int32],
+) -> NDArray[np.float64]:
+    """Weight of each node's examples that are not of the class it predicts (the first of the largest fractions)."""
+    predicted = value.argmax(axis=1)
+    wrong = range_sums(w, start, stop)
+    for k in np.unique(predicted):
+        mine = predicted == k
+        wrong[mine] -= range_sums(w * (y == k), start[mine], stop[mine])
+    return np.maximum(wrong, 0.0)
+
+
+def _squared_residuals(
+    value: NDArray[np.float64],
+    y: NDArray[np.float64],
+    w: NDArray[np.float64],
+    start: NDArray[np.int32],
+    stop: NDArray[np.int32],
+) -> NDArray[np.float64]:
+    """Sum w (y - v)^2 of each node, from three moments; y is centred first against cancellation."""
+    centre = np.average(y, weights=w) if w.sum() > 0 else 0.0
+    y = y - centre
+    v = value - centre
+    s0, s1, s2 = (range_sums(w * y**k, start, stop) for k in range(3))
+    return np.maximum(s2 - 2 * v * s1 + v**2 * s0, 0.0)

@@ -1,0 +1,234 @@
+"""Which examples reach which node: one permutation of the rows for each tree.
+
+The rows are sorted by leaf in the order in which a depth-first walk meets the leaves, so the set S_h of a
+node h, leaf or not, is a contiguous range of the permutation of its tree:
+
+    S_h = order[t, start[h] : stop[h]]                                                   (1)
+
+That is 4 bytes for each pair of row and tree, and 8 a node; nowhere is there a matrix of rows by nodes.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+from formulations.instance.ensemble import Ensemble
+
+Amount = TypeVar("Amount", np.int64, np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Routing:
+    """N rows sent through T trees, as ranges (1).
+
+    Parameters
+    ----------
+    order
+        int32, shape (T, N): the rows of each tree, sorted by leaf.
+    start, stop
+        int32, shape (n,): the range of each node in the row `order[tree_of[h]]`.
+    """
+
+    order: NDArray[np.int32]
+    start: NDArray[np.int32]
+    stop: NDArray[np.int32]
+
+    @property
+    def n_rows(self) -> int:
+        """N, the number of rows that were routed."""
+        return int(self.order.shape[1])
+
+    def node_sums(self, ensemble: Ensemble, amounts: NDArray[Amount]) -> NDArray[Amount]:
+        """Sum of the amounts of the rows that reach each node, shape (n,); amounts by row, or by tree and row."""
+        sums = np.empty(ensemble.n_nodes, dtype=amounts.dtype)
+        for t in range(ensemble.n_trees):
+            nodes = ensemble.nodes_of(t)
+            by_row = (amounts if amounts.ndim == 1 else amounts[t])[self.order[t]]
+            sums[nodes] = range_sums(by_row, self.start[nodes], self.stop[nodes])
+        return sums
+
+    def counts(self) -> NDArray[np.int64]:
+        """Number of rows that reach each node, shape (n,)."""
+        return self.stop.astype(np.int64) - self.start
+
+
+def range_sums(amounts: NDArray[Amount], start: NDArray[np.int32], stop: NDArray[np.int32]) -> NDArray[Amount]:
+    """Sum of the amounts over each range [start, stop)."""
+    sums = np.concatenate([np.zeros(1, dtype=amounts.dtype), np.cumsum(amounts)])
+    between: NDArray[Amount] = sums[stop] - sums[start]
+    return between
+
+
+def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDArray[np.float32]:
+    """Check a table of examples and cast it to float32, as scikit-learn's trees do.
+
+    NaN is a missing value and allowed; infinities, which scikit-learn refuses, are refused here too. `first_row` is the
+    number in messages of the first row, where X is a part of a larger table.
+
+    Raises
+    ------
+    InvalidInputError
+        if X is empty, not two-dimensional, not numeric, or has another number of columns.
+    """
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    try:
+        if hasattr(X, "iloc"):  # a pandas table; its NA is a missing value, as to scikit-learn
+            X = X.to_numpy(dtype=np.float32, na_value=np.nan)
+        with np.errstate(over="ignore"):
+            rows = np.ascontiguousarray(np.asarray(X), dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{name} has a column that is not numeric ({error}); encode it as the forest's training data was"
+        ) from error
+    if rows.ndim != 2:
+        raise InvalidInputError(f"{name} has shape {rows.shape}; give a table with one row an example")
+    if rows.shape[1] != n_features:
+        raise InvalidInputError(f"{name} has {rows.shape[1]} columns, the forest was trained on {n_features} features")
+    if rows.shape[0] == 0:
+        raise InvalidInputError(f"{name} is empty: at least one example is needed")
+    if np.isinf(rows).any():
+        i, j = np.argwhere(np.isinf(rows))[0]
+        raise InvalidInputError(
+            f"{name}[{first_row + i}, {j}] is infinite as a float32; scikit-learn refuses to route it: clip it or use NaN"
+        )
+    return rows
+
+
+def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:
+    """Send every row through every tree.
+
+    Parameters
+    ----------
+    ensemble
+        the trees.
+    rows
+        float32, shape (N, n_features), see `as_rows`; NaN goes where the node's `missing_left` says.
+
+    Returns
+    -------
+    Routing
+        the rows of each tree sorted by leaf.
+    """
+    leaf_first = leaf_positions(ensemble)
+    start = np.zeros(ensemble.n_nodes, dtype=np.int32)
+    stop = np.zeros(ensemble.n_nodes, dtype=np.int32)
+    order = np.empty((ensemble.n_trees, rows.shape[0]), dtype=np.int32)
+    rows = read_only(rows)
+
+    def route_tree(t: int) -> None:
+        place = np.empty(rows.shape[0], dtype=np.int32)
+        walk_tree(ensemble, t, rows, leaf_first, place)
+        sort_by_leaf(ensemble, t, place, leaf_first, order[t], start, stop)
+
+    # threads, not numba's: its fallback scheduler aborts the process when two threads of the user's route at once
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(route_tree, range(ensemble.n_trees)))
+    return Routing(order, start, stop)
+
+
+def read_only(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A read-only view: tables come read-only, arrays do not, and this makes one compiled kernel do for both."""
+    rows = np.ascontiguousarray(rows).view()
+    rows.flags.writeable = False
+    return rows
+
+
+def walk_tree(
+    ensemble: Ensemble, t: int, rows: NDArray[np.float32], leaf_first: NDArray[np.int32], place: NDArray[np.int32]
+) -> None:
+    """Put into `place`, shape (N,), the position of each row's leaf in tree t; `rows` are `read_only`."""
+    left, right, feature = ensemble.left, ensemble.right, ensemble.feature
+    root = int(ensemble.tree_start[t])
+    _walk_tree(rows, root, left, right, feature, ensemble.threshold, ensemble.missing_left, leaf_first, place)
+
+
+def sort_by_leaf(
+    ensemble: Ensemble,
+    t: int,
+    place: NDArray[np.int32],
+    leaf_first: NDArray[np.int32],
+    order: NDArray[np.int32],
+    start: NDArray[np.int32],
+    stop: NDArray[np.int32],
+) -> None:
+    """Put the rows of tree t into `order`, shape (N,), by the positions of their leaves, and its nodes' ranges (1)."""
+    nodes = ensemble.nodes_of(t)
+    _sort_by_leaf(place, nodes.start, nodes.stop, ensemble.left, ensemble.right, leaf_first, order, start, stop)
+
+
+def leaves_of(ensemble: Ensemble, rows: NDArray[np.float32]) -> NDArray[np.int32]:
+    """The leaf that each row ends in, for each tree: int32, shape (T, N)."""
+    routing = route(ensemble, rows)
+    leaves = np.empty_like(routing.order)
+    for t in range(ensemble.n_trees):
+        nodes = np.arange(ensemble.tree_start[t], ensemble.tree_start[t + 1], dtype=np.int32)
+        nodes = nodes[~ensemble.is_split[nodes]]
+        nodes = nodes[np.argsort(routing.start[nodes], kind="stable")]
+        lengths = routing.stop[nodes] - routing.start[nodes]
+        leaves[t, routing.order[t]] = np.repeat(nodes, lengths)
+    return leaves
+
+
+def leaf_positions(ensemble: Ensemble) -> NDArray[np.int32]:
+    """Position of each leaf among its tree's leaves in depth-first order (0 at internal nodes)."""
+    position = np.zeros(ensemble.n_nodes, dtype=np.int32)
+    _depth_first_leaves(ensemble.tree_start, ensemble.left, ensemble.right, position)
+    return position
+
+
+@njit(cache=True)
+def _depth_first_leaves(tree_start, left, right, position):  # type: ignore[no-untyped-def]
+    """Number of leaves left of a node = that of its parent, plus its left sibling's leaves."""
+    n = left.shape[0]
+    below = np.zeros(n, dtype=np.int32)
+    for h in range(n - 1, -1, -1):
+        below[h] = 1 if left[h] < 0 else below[left[h]] + below[right[h]]
+    for h in range(n):
+        if left[h] >= 0:
+            position[left[h]] = position[h]
+            position[right[h]] = position[h] + below[left[h]]
+    for h in range(n):
+        if left[h] >= 0:
+            position[h] = 0
+
+
+@njit(cache=True, nogil=True)
+def _walk_tree(rows, root, left, right, feature, threshold, missing_left, leaf_first, place):  # type: ignore[no-untyped-def]
+    """Walk every row down one tree."""
+    for i in range(rows.shape[0]):
+        h = root
+        while left[h] >= 0:
+            x = rows[i, feature[h]]
+            go_left = missing_left[h] if np.isnan(x) else np.float64(x) <= threshold[h]
+            h = left[h] if go_left else right[h]
+        place[i] = leaf_first[h]
+
+
+@njit(cache=True, nogil=True)
+def _sort_by_leaf(place, first, last, left, right, leaf_first, order, start, stop):  # type: ignore[no-untyped-def]
+    """A counting sort of the rows by leaf; rows of a leaf stay in their order."""
+    count = np.zeros(last - first + 1, dtype=np.int32)
+    for k in place:
+        count[k + 1] += 1
+    for k in range(1, count.shape[0]):
+        count[k] += count[k - 1]
+    for h in range(last - 1, first - 1, -1):
+        if left[h] < 0:
+            start[h] = count[leaf_first[h]]
+            stop[h] = count[leaf_first[h] + 1]
+        else:
+            start[h] = start[left[h]]
+            stop[h] = stop[right[h]]
+    for i in range(place.shape[0]):
+        k = place[i]
+        order[count[k]] = i
+        count[k] += 1

@@ -1,0 +1,33 @@
+"""An order of rows in which rows that reach the same nodes are near one another.
+
+    key of a row  =  for depth 1 to D, for tree 0 to K - 1: whether its node at that depth is a right child               (1)
+
+read as one binary number, the roots' children first. Rows of equal beginnings have met the same first splits in K trees, and so
+mostly reach the same nodes in the others: in this order the rows of a node are a few runs, and passes that gather one number
+a row find them in the nearest cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import Routing
+
+DEPTH, TREES = 3, 16
+"""D and K: 48 bits of a key; more of either gains a few per cent."""
+
+
+def row_order(routing: Routing, ensemble: Ensemble) -> NDArray[np.int32]:
+    """The rows by their keys (1), equal ones as they come; int32, shape (N,)."""
+    n_trees = min(TREES, ensemble.n_trees)
+    key = np.zeros(routing.n_rows, dtype=np.int64)
+    right = np.zeros(ensemble.n_nodes, dtype=bool)
+    right[ensemble.right[ensemble.is_split]] = True
+    shallow = right & (ensemble.depth <= DEPTH) & (ensemble.tree_of < n_trees)
+    for h in np.flatnonzero(shallow):
+        t, depth = int(ensemble.tree_of[h]), int(ensemble.depth[h])
+        bit = (DEPTH - depth) * n_trees + n_trees - 1 - t
+        key[routing.order[t, routing.start[h] : routing.stop[h]]] |= np.int64(1 << bit)
+    return np.argsort(key, kind="stable").astype(np.int32)

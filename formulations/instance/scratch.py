@@ -1,0 +1,82 @@
+"""Arrays in files of a scratch folder, which the system takes into memory as it has room for them.
+
+A routing whose order is in such a file says so, and what is made of it for all rows goes to the same folder.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from formulations.errors import BrokenFileError
+from formulations.instance.routing import Routing
+
+
+@dataclass(frozen=True, eq=False)
+class RoutingOnDisk(Routing):
+    """A routing whose order is in a file of a scratch folder.
+
+    Parameters
+    ----------
+    folder
+        the scratch folder.
+    """
+
+    folder: Path
+
+    def __reduce__(self) -> tuple[type[Routing], tuple[NDArray[np.int32], ...]]:
+        """Pickled as a routing in memory: where it is opened there may be no such folder."""
+        return Routing, (self.order, self.start, self.stop)
+
+
+def array_beside(routing: Routing, shape: int | tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+    """An array of no particular content, in memory or on disk as the routing is.
+
+    Raises
+    ------
+    BrokenFileError
+        as `scratch_array`.
+    """
+    return scratch_array(shape, kind, routing.folder if isinstance(routing, RoutingOnDisk) else None)
+
+
+def scratch_array(shape: int | tuple[int, ...], kind: DTypeLike, folder: Path | None) -> NDArray[Any]:
+    """An array of no particular content, in memory or in a file.
+
+    Parameters
+    ----------
+    folder
+        where the file is to be; None: memory. It has no name where the system allows that, and is gone when the array is, or the
+        process.
+
+    Raises
+    ------
+    BrokenFileError
+        if there is no such folder, or no room in it.
+    """
+    size = math.prod(shape) if isinstance(shape, tuple) else shape
+    if folder is None or size == 0:
+        return np.empty(shape, dtype=kind)
+    n_bytes = size * np.dtype(kind).itemsize
+    if not folder.is_dir():
+        raise BrokenFileError(f"scratch: there is no folder {folder}; create it, or leave scratch out")
+    free = shutil.disk_usage(folder).free
+    if free < n_bytes:
+        raise BrokenFileError(f"scratch: {n_bytes:,} bytes are needed, {folder} has {free:,} free; give another folder")
+    try:
+        with tempfile.TemporaryFile(prefix="prunemodels-", dir=folder) as file:
+            if hasattr(os, "posix_fallocate"):  # a file that finds no room later ends the process
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+            else:
+                file.truncate(n_bytes)
+            return np.asarray(np.memmap(file, dtype=kind, mode="r+", shape=shape))
+    except OSError as error:
+        raise BrokenFileError(f"scratch: no file of {n_bytes:,} bytes can be made in {folder} ({error})") from error

@@ -1,0 +1,43 @@
+"""LP1 with several budgets in closure form, as a sparse matrix.
+
+    minimise  error of the all-roots forest - sum_h gain_h y_h
+    s.t.      y_h <= y_parent(h),    y_u <= w_j for every usage arc (u, j)     as in `formulations.programs.matrix` (6)
+              sum_j price_{c,j} w_j + sum_h price_{c,h} y_h  <=  B_c     for every group c                                  (1)
+
+Purchases with the same users are one variable whoever makes them: it has a price of its own in every row (1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from formulations.programs.budget_rows import BudgetRows
+from formulations.programs.columns import usage_columns
+from formulations.programs.linear_program import Block, LinearProgram, Names
+from formulations.programs.matrix import closure_matrix
+
+
+def budget_rows_matrix(rows: BudgetRows, *, relax: bool = False, merge: bool = True) -> LinearProgram:
+    """(1).
+
+    Parameters
+    ----------
+    relax
+        the linear relaxation.
+    merge
+        one variable for purchases with the same usage.
+    """
+    problem = rows.problem
+    closure = closure_matrix(problem, lam=0, relax=relax, merge=merge)
+    prices = sparse.hstack([rows.of_splits()[:, problem.splits], rows.of_purchases(usage_columns(problem, merge=merge))])
+    block = Block("budget", (np.arange(len(rows.names)),))
+    return replace(
+        closure,
+        matrix=sparse.csr_array(sparse.vstack([closure.matrix, prices], format="csr")),
+        row_lower=np.append(closure.row_lower, np.full(len(block), -np.inf)),
+        row_upper=np.append(closure.row_upper, [float(limit) for limit in rows.limits]),
+        rows=Names((*closure.rows.blocks, block)),
+    )

@@ -1,0 +1,279 @@
+r"""Linear and integer programs as files that other solvers read: .lp (CPLEX's format) and .mps (free format).
+
+Numbers are written with the digits that bring them back bit for bit; HiGHS' own writer keeps 15, which moves 1/3 by
+3e-16. Brackets are no letters of the LP format, so names change,
+
+    w_t[0,1,3]  <->  w_t(0,1,3)                                                                                            (1)
+
+The offset is the constant of the objective in .lp, and minus the right-hand side of the objective in .mps. All columns
+stand in the objective, also at cost 0: readers number columns as they meet them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
+
+CHUNK = 1 << 18
+"""Entries that are turned into text at a time."""
+
+Text = NDArray[Any]
+"""An array of strings."""
+
+
+def write_program(lp: LinearProgram, path: str | Path) -> None:
+    """Write a program; the ending .lp or .mps says how.
+
+    Raises
+    ------
+    InvalidInputError
+        for another ending, or, in .lp, a row with two different finite sides, which that format lacks.
+    BrokenFileError
+        if the file cannot be written.
+    """
+    file = Path(path)
+    lines = _lp_text if _ending(file) == ".lp" else _mps_text
+    if lines is _lp_text:
+        _check_one_sided(lp)
+    try:
+        with file.open("w", encoding="ascii", newline="\n") as out:
+            for text in lines(lp):
+                out.write(text)
+    except OSError as error:
+        raise BrokenFileError(f"cannot write {file}: {error.strerror or error}") from error
+
+
+def read_program(path: str | Path) -> LinearProgram:
+    """Read a program with HiGHS, names by (1), rows and columns in the file's order. A maximisation is turned round.
+
+    Raises
+    ------
+    InvalidInputError
+        for an ending other than .lp and .mps.
+    BrokenFileError
+        if there is no such file, or HiGHS cannot read it.
+    """
+    import highspy
+
+    file = Path(path)
+    _ending(file)
+    try:
+        with file.open("rb"):
+            pass
+    except OSError as error:
+        raise BrokenFileError(f"cannot read {file}: {error.strerror or error}") from error
+    solver = highspy.Highs()
+    solver.silent()
+    if solver.readModel(str(file)) != highspy.HighsStatus.kOk:
+        raise BrokenFileError(f"{file} is no linear program in the format of its ending; HiGHS cannot read it")
+    return _program_of(solver.getLp())
+
+
+def _ending(file: Path) -> str:
+    ending = file.suffix.lower()
+    if ending not in (".lp", ".mps"):
+        raise InvalidInputError(f"{file.name!r} ends in {ending!r}; name the file .lp or .mps")
+    return ending
+
+
+def _check_one_sided(lp: LinearProgram) -> None:
+    two_sided = np.isfinite(lp.row_lower) & np.isfinite(lp.row_upper) & (lp.row_lower != lp.row_upper)
+    if two_sided.any():
+        name = lp.rows[int(np.argmax(two_sided))]
+        raise InvalidInputError(f"row {name} has two sides, which .lp files lack; write an .mps file")
+
+
+def _lp_text(lp: LinearProgram) -> Iterator[str]:
+    columns = _labels(lp.columns)
+    yield "\\ written by prunemodels\nminimize\n obj:"
+    for part in _parts(len(columns)):
+        yield "".join((_signed(lp.cost[part]) + " " + columns[part] + "\n").tolist())
+    yield f" {lp.offset:+}\nsubject to\n"
+    yield from _lp_rows(lp, columns)
+    yield "bounds\n"
+    for part in _parts(len(columns)):
+        yield "".join((" " + _number(lp.lower[part]) + " <= " + columns[part] + " <= " + _number(lp.upper[part]) + "\n").tolist())
+    yield "general\n"
+    integers = columns[lp.integer]
+    for part in _parts(len(integers)):
+        yield "".join((" " + integers[part] + "\n").tolist())
+    yield "end\n"
+
+
+def _lp_rows(lp: LinearProgram, columns: Text) -> Iterator[str]:
+    """One row a line; long rows are broken after each eighth entry."""
+    start, matrix = lp.matrix.indptr, lp.matrix
+    rows = _labels(lp.rows)
+    upper = np.isfinite(lp.row_upper)
+    sense = np.where(lp.row_lower == lp.row_upper, " = ", np.where(upper, " <= ", " >= ")).astype(object)
+    side = np.where(upper, lp.row_upper, lp.row_lower)
+    for part in _parts_by(start):
+        first, last = start[part.start], start[part.stop]
+        length = np.diff(start[part.start : part.stop + 1])
+        place = np.arange(last - first) - np.repeat(start[part] - first, length)
+        terms = _signed(matrix.data[first:last]) + " " + columns[matrix.indices[first:last]]
+        terms = np.where(place % 8 == 7, "\n ", "").astype(object) + terms
+        head, tail = " " + rows[part] + ":", sense[part] + _number(side[part]) + "\n"
+        empty = length == 0
+        if empty.any():
+            head[empty] += f" 0 {columns[0]}" if len(columns) else " 0"
+        yield _interleaved(head, terms, tail, start[part.start : part.stop + 1] - first)
+
+
+def _interleaved(head: Text, terms: Text, tail: Text, start: NDArray[np.integer[Any]]) -> str:
+    """Head, terms and tail of each row, one row behind the other."""
+    rows = np.arange(len(head))
+    pieces = np.empty(2 * len(head) + len(terms), dtype=object)
+    heads, tails = start[:-1] + 2 * rows, start[1:] + 2 * rows + 1
+    inner = np.ones(len(pieces), dtype=bool)
+    inner[heads] = inner[tails] = False
+    pieces[heads], pieces[tails], pieces[inner] = head, tail, terms
+    return "".join(pieces.tolist())
+
+
+def _mps_text(lp: LinearProgram) -> Iterator[str]:
+    columns, rows = _labels(lp.columns), _labels(lp.rows)
+    low, high = np.isfinite(lp.row_lower), np.isfinite(lp.row_upper)
+    kind = np.where(lp.row_lower == lp.row_upper, " E ", np.where(high, " L ", " G ")).astype(object)
+    yield "NAME prunemodels FREE\nROWS\n N obj\n"
+    for part in _parts(len(rows)):
+        yield "".join((kind[part] + rows[part] + "\n").tolist())
+    yield "COLUMNS\n"
+    yield from _mps_columns(lp, columns, rows)
+    yield f"RHS\n RHS obj {-lp.offset!r}\n"
+    side = np.where(high, lp.row_upper, lp.row_lower)
+    for part in _parts(len(rows)):
+        yield "".join((" RHS " + rows[part] + " " + _number(side[part], "1e30") + "\n").tolist())
+    ranged = low & high & (lp.row_lower != lp.row_upper)
+    if ranged.any():
+        width = _number(lp.row_upper[ranged] - lp.row_lower[ranged])
+        yield "RANGES\n" + "".join((" RANGE " + rows[ranged] + " " + width + "\n").tolist())
+    yield "BOUNDS\n"
+    for part in _parts(len(columns)):
+        yield _mps_bounds(lp.lower[part], lp.upper[part], columns[part])
+    yield "ENDATA\n"
+
+
+def _mps_columns(lp: LinearProgram, columns: Text, rows: Text) -> Iterator[str]:
+    """Each column's cost and entries; runs of integer columns stand between markers."""
+    by_column = sparse.csc_array(lp.matrix)
+    start = by_column.indptr
+    change = np.diff(lp.integer.astype(np.int8), prepend=np.int8(0), append=np.int8(0))
+    opening = np.where(change > 0, " M1 'MARKER' 'INTORG'\n", np.where(change < 0, " M2 'MARKER' 'INTEND'\n", "")).astype(object)
+    for part in _parts_by(start):
+        first, last = start[part.start], start[part.stop]
+        owner = np.repeat(columns[part], np.diff(start[part.start : part.stop + 1]))
+        entries = " " + owner + " " + rows[by_column.indices[first:last]] + " " + _number(by_column.data[first:last]) + "\n"
+        head = opening[part] + " " + columns[part] + " obj " + _number(lp.cost[part]) + "\n"
+        tail = np.full(len(head), "", dtype=object)
+        yield _interleaved(head, entries, tail, start[part.start : part.stop + 1] - first)
+    yield str(opening[-1])
+
+
+def _mps_bounds(lower: NDArray[np.float64], upper: NDArray[np.float64], columns: Text) -> str:
+    """Two lines a column, the lower bound first: some readers take a negative upper bound alone for a free column."""
+    low, high = np.isfinite(lower), np.isfinite(upper)
+    below = np.where(low, " LO BND ", " MI BND ").astype(object) + columns + np.where(low, " ", "").astype(object)
+    above = np.where(high, " UP BND ", " PL BND ").astype(object) + columns + np.where(high, " ", "").astype(object)
+    lines = below + _number(lower, "") + "\n" + above + _number(upper, "") + "\n"
+    return "".join(lines.tolist())
+
+
+def _labels(names: Names) -> Text:
+    """All names in the spelling of files."""
+    return np.concatenate([np.empty(0, dtype=object), *(_block_labels(block) for block in names.blocks)])
+
+
+def _block_labels(block: Block) -> Text:
+    if not block.index:
+        return np.array([block.name], dtype=object)
+    labels: Text = np.full(len(block), f"{block.name}(", dtype=object)
+    for k, part in enumerate(block.index):
+        text = _distinct(part, lambda value: "all" if value == FOR_ALL else str(value))
+        labels = labels + ("," if k else "") + text
+    return labels + ")"
+
+
+def _number(values: NDArray[np.float64], infinite: str = "inf") -> Text:
+    """The shortest decimals that are read as the same floats."""
+
+    def text(value: float) -> str:
+        return repr(value) if np.isfinite(value) else f"{'-' if value < 0 and infinite else ''}{infinite}"
+
+    return _distinct(values, text)
+
+
+def _signed(values: NDArray[np.float64]) -> Text:
+    return _distinct(values, lambda value: f" {'-' if value < 0 else '+'} {abs(value)!r}")
+
+
+def _distinct(values: NDArray[Any], text: Any) -> Text:
+    """The text of each value; each distinct value is written once."""
+    distinct, place = np.unique(values, return_inverse=True)
+    written: Text = np.array([text(value) for value in distinct.tolist()], dtype=object)
+    return written[place] if len(written) else np.empty(0, dtype=object)
+
+
+def _parts(n: int) -> Iterator[slice]:
+    for start in range(0, n, CHUNK):
+        yield slice(start, min(start + CHUNK, n))
+
+
+def _parts_by(start: NDArray[np.integer[Any]]) -> Iterator[slice]:
+    """Rows in runs of about `CHUNK` entries and at most `CHUNK` rows."""
+    a, n = 0, len(start) - 1
+    while a < n:
+        b = int(np.searchsorted(start, start[a] + CHUNK, side="right")) - 1
+        b = min(max(b, a + 1), a + CHUNK, n)
+        yield slice(a, b)
+        a = b
+
+
+def _program_of(lp: Any) -> LinearProgram:
+    import highspy
+
+    sign = 1.0 if lp.sense_ == highspy.ObjSense.kMinimize else -1.0
+    by_row = lp.a_matrix_.format_ != highspy.MatrixFormat.kColwise
+    parts = (np.array(lp.a_matrix_.value_), np.array(lp.a_matrix_.index_, np.int32), np.array(lp.a_matrix_.start_, np.int64))
+    matrix = (sparse.csr_array if by_row else sparse.csc_array)(parts, shape=(lp.num_row_, lp.num_col_))
+    kinds = np.array([int(kind) for kind in lp.integrality_]) if len(lp.integrality_) else np.zeros(lp.num_col_, int)
+    return LinearProgram(
+        sign * np.array(lp.col_cost_),
+        sign * lp.offset_,
+        sparse.csr_array(matrix),
+        np.array(lp.row_lower_),
+        np.array(lp.row_upper_),
+        np.array(lp.col_lower_),
+        np.array(lp.col_upper_),
+        kinds == int(highspy.HighsVarType.kInteger),
+        _names(list(lp.col_names_)),
+        _names(list(lp.row_names_)),
+    )
+
+
+def _names(labels: list[str]) -> Names:
+    """Labels of files as blocks: runs of one component with as many indices."""
+    pattern = re.compile(r"(?P<name>[^()]+)\((?P<index>(?:\d+|all)(?:,(?:\d+|all))*)\)")
+    found = [pattern.fullmatch(label) for label in labels]
+    keys = [(m["name"], m["index"].count(",") + 1) if m else (label, 0) for m, label in zip(found, labels, strict=True)]
+    blocks, at = [], 0
+    for (name, width), run in groupby(keys):
+        size = sum(1 for _ in run)
+        if width == 0:
+            blocks += [Block(name, ())] * size
+        else:
+            inside = ",".join(m["index"] for m in found[at : at + size] if m).replace("all", str(FOR_ALL)).split(",")
+            table = np.array(inside, dtype=np.int64).reshape(size, width)
+            blocks.append(Block(name, tuple(table.T)))
+        at += size
+    return Names(tuple(blocks))

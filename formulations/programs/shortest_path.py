@@ -1,0 +1,294 @@
+"""The prunings of one tree as the paths of a graph: BP16 section 6.2 and Figure 3, NWS15 section 5.
+
+Give every usage row of a split u a fictitious leaf below u, behind both children. Number the leaves of the extended tree from
+left to right, 0 .. L - 1, and the boundaries between them 0 .. L. Every node and every fictitious leaf is an arc over the leaves
+below it:
+
+    z_h:          tail = first leaf below h,   head = 1 + last leaf below h                                                 (1)
+    w^t_{m,i}:    tail = its own leaf,         head = tail + 1                                                              (2)
+
+Every path from boundary 0 to boundary L is a pruning, and every pruning a path. IP3's equations of the tree say it: the row of
+leaf k has its ones at the arcs over k,
+
+    sum of the arcs with tail <= k < head = 1          k = 0 .. L - 1                                                      (3)
+
+and the row operations -r_0, r_0 - r_1, ..., r_{L-2} - r_{L-1}, r_{L-1} turn (3) into the conservation of one unit of flow
+
+    arcs into b - arcs out of b = -1 at b = 0, 1 at b = L, 0 between: a column has -1 at its tail, 1 at its head           (4)
+
+which is the papers' network matrix. The papers number nodes and boundaries from 1, here they count from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.problem import PruningProblem
+from formulations.programs.columns import PurchaseColumns
+from formulations.programs.fictitious_leaves import FictitiousLeaves, leaves_of_columns, leaves_of_rows
+from formulations.programs.linear_program import Block, Names
+from formulations.programs.matrix import evaluation_above
+
+Amount = TypeVar("Amount", np.int64, np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """A graph whose arc j, from tail[j] to head[j], stands for the arcs first[j] .. first[j] + length[j] - 1 of another."""
+
+    tail: NDArray[np.int32]
+    head: NDArray[np.int32]
+    first: NDArray[np.int64]
+    length: NDArray[np.int64]
+    n_boundaries: int
+
+
+@dataclass(frozen=True, eq=False)
+class TreeNetwork:
+    """The graph of one tree: k arcs (1), one a node, then those of (2).
+
+    Parameters
+    ----------
+    problem, tree
+        the instance, and t.
+    tail, head
+        int32, one an arc: boundaries, tail < head. Arc j < k belongs to the tree's j-th node.
+    leaves
+        the fictitious leaves, in the order of their arcs.
+    """
+
+    problem: PruningProblem
+    tree: int
+    tail: NDArray[np.int32]
+    head: NDArray[np.int32]
+    leaves: FictitiousLeaves
+
+    @property
+    def nodes(self) -> slice:
+        """The tree's nodes among those of the forest."""
+        return self.problem.ensemble.nodes_of(self.tree)
+
+    @property
+    def n_nodes(self) -> int:
+        """k, the tree's nodes, and how many arcs belong to them."""
+        return int(self.nodes.stop - self.nodes.start)
+
+    @property
+    def n_arcs(self) -> int:
+        """Number of arcs."""
+        return len(self.tail)
+
+    @property
+    def n_boundaries(self) -> int:
+        """L + 1; paths lead from boundary 0 to boundary L."""
+        return int(self.head[0]) + 1
+
+    @property
+    def arcs(self) -> Names:
+        """Names of the arcs, those of IP3's variables: ``z[3]``, ``w_t[0,1,5]``; ``w_t[0,1,:]`` stands for several rows."""
+        return Names((Block("z", (self._node_ids,)), self.leaves.block("w_t")))
+
+    @property
+    def rows(self) -> list[str]:
+        """Names of IP3's equations (3), one a leaf: ``leaf[3]``, ``usage[0,1,5]``."""
+        names = [""] * (self.n_boundaries - 1)
+        real = ~self.problem.ensemble.is_split[self.nodes]
+        named = [Block("leaf", (self._node_ids[real],)), self.leaves.block("usage")]
+        places = np.concatenate([self.tail[: self.n_nodes][real], self.tail[self.n_nodes :]])
+        for place, name in zip(places, Names(tuple(named)), strict=True):
+            names[place] = name
+        return names
+
+    @cached_property
+    def _node_ids(self) -> NDArray[np.int32]:
+        return np.arange(self.nodes.start, self.nodes.stop, dtype=np.int32)
+
+    @cached_property
+    def first_arc(self) -> NDArray[np.int64]:
+        """int64, shape (k,): the first arc (2) of each node, -1 where it has none."""
+        first = np.full(self.n_nodes, -1)
+        users, place = np.unique(self.leaves.node, return_index=True)
+        first[users - self.nodes.start] = place + self.n_nodes
+        return first
+
+    @cached_property
+    def runs(self) -> Runs:
+        """The graph with the arcs (2) of each split as one: they stand in a row, and no other arc begins or ends between them."""
+        node = self.leaves.node
+        begins = np.flatnonzero(np.append(True, node[1:] != node[:-1])[: node.size])
+        first = np.concatenate([np.arange(self.n_nodes), begins + self.n_nodes])
+        stop = np.append(first[1:], self.n_arcs)
+        ends, place = np.unique(np.concatenate([self.tail[first], self.head[stop - 1]]), return_inverse=True)
+        tail, head = np.split(place.astype(np.int32), 2)
+        return Runs(tail, head, first, stop - first, ends.size)
+
+    def equations(self) -> sparse.csr_array:
+        """(3): the 0-1 matrix, one row a leaf from left to right, one column an arc. Shape (L, arcs)."""
+        length = self.head - self.tail
+        column = np.repeat(np.arange(self.n_arcs), length)
+        row = np.arange(column.size) - np.repeat(np.cumsum(length) - length - self.tail, length)
+        return sparse.csr_array((np.ones(column.size), (row, column)), shape=(self.n_boundaries - 1, self.n_arcs))
+
+    def incidence(self) -> sparse.csr_array:
+        """(4): the network matrix, one row a boundary; -1 at an arc's tail, 1 at its head. Shape (L + 1, arcs)."""
+        ones = np.ones(self.n_arcs)
+        column = np.arange(self.n_arcs)
+        entries = (np.concatenate([-ones, ones]), (np.concatenate([self.tail, self.head]), np.concatenate([column, column])))
+        return sparse.csr_array(entries, shape=(self.n_boundaries, self.n_arcs))
+
+    def arc_costs(self, stop_cost: NDArray[np.float64], load: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Costs of the arcs: what stopping at h costs, and the loads that an arc (2) stands for, added up.
+
+        Parameters
+        ----------
+        stop_cost
+            float64, shape (n,), over all nodes of the forest: `stop_costs`, say.
+        load
+            float64, one a usage arc of the forest, in the order of the columns that the graph was built from (the canonical order
+            by default): the dual values of the coupling rows, >= 0 when they make keeping a split dearer.
+        """
+        own = np.zeros(0)
+        if len(self.leaves.node):
+            first, last = int(self.leaves.start[0]), int(self.leaves.stop[-1])
+            own = np.add.reduceat(load[first:last], self.leaves.start - first)
+        return np.concatenate([stop_cost[self.nodes], own])
+
+    def costs_by_split(self, stop_cost: NDArray[Amount], split_charge: NDArray[Amount]) -> NDArray[Amount]:
+        """Costs of the arcs when keeping split h costs split_charge[h]; both of shape (n,), over the forest, of one type.
+
+        The whole charge of a split lies on its first arc (2). A split that has none hands it down: who keeps h stops at exactly
+        one of the nodes below h that begin at h's own first leaf, so each of these arcs bears the charge.
+        """
+        ensemble = self.problem.ensemble
+        stop, charge = stop_cost[self.nodes].copy(), split_charge[self.nodes]
+        kept = ensemble.is_split[self.nodes] & (self.first_arc >= 0)
+        own = np.zeros(len(self.leaves.node), dtype=stop.dtype)
+        own[self.first_arc[kept] - self.n_nodes] = charge[kept]
+        _hand_down(ensemble.left[self.nodes], self.nodes.start, self.first_arc, charge, stop)
+        return np.concatenate([stop, own])
+
+    def pruning_of(self, path: ArrayLike) -> NDArray[np.bool_]:
+        """The pruning that a path is: bool, shape (k,), whether each node of the tree is still a split.
+
+        Parameters
+        ----------
+        path
+            numbers of arcs, from boundary 0 to boundary L.
+
+        Raises
+        ------
+        InvalidInputError
+            if the arcs do not join up.
+        """
+        arcs = np.asarray(path, dtype=np.int64)
+        head = self.head[arcs]
+        if not arcs.size or (self.tail[arcs] != np.append(0, head[:-1])).any() or head[-1] != self.n_boundaries - 1:
+            raise InvalidInputError(f"path: the arcs {arcs.tolist()} do not lead from boundary 0 to {self.n_boundaries - 1}")
+        # the arc over a node's first leaf: it ends inside of the node if that is a split, behind it else
+        over = np.searchsorted(head, self.tail[: self.n_nodes], side="right")
+        kept: NDArray[np.bool_] = head[over] < self.head[: self.n_nodes]
+        return kept
+
+    def path_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The arcs of a pruning's path, in their order; `kept` as `pruning_of` gives it."""
+        parent = self.problem.ensemble.parent[self.nodes] - self.nodes.start
+        ends = ~kept & (kept[np.maximum(parent, 0)] | (parent < 0))
+        on = np.concatenate([ends, kept[self.leaves.node - self.nodes.start]])
+        arcs = np.flatnonzero(on)
+        return arcs[np.argsort(self.tail[arcs])]
+
+    def __repr__(self) -> str:
+        return f"TreeNetwork(tree {self.tree}: {self.n_boundaries:,} boundaries, {self.n_arcs:,} arcs)"
+
+
+def tree_network(
+    problem: PruningProblem, t: int, *, expanded: bool = False, columns: PurchaseColumns | None = None
+) -> TreeNetwork:
+    """The graph of tree t.
+
+    Parameters
+    ----------
+    expanded
+        an arc for every usage row (m, i), as the papers draw it; else one for each split u and item m, which stands for the rows
+        of all examples at u: the graph then has about as many arcs as the tree has nodes.
+    columns
+        `formulations.programs.columns.usage_columns(problem)`, merged or not, if loads are given by its arcs; default: the usage
+        arcs in their canonical order.
+
+    Raises
+    ------
+    InvalidInputError
+        if there is no tree t.
+    """
+    ensemble = problem.ensemble
+    if not 0 <= t < ensemble.n_trees:
+        raise InvalidInputError(f"there is no tree {t}; the forest has the trees 0 to {ensemble.n_trees - 1}")
+    nodes = ensemble.nodes_of(t)
+    own = (
+        leaves_of_rows(problem, t, expanded=expanded) if columns is None else leaves_of_columns(columns, nodes, expanded=expanded)
+    )
+    tail, head = _extents(ensemble.left[nodes], ensemble.right[nodes], nodes.start, own.node)
+    return TreeNetwork(problem, t, tail, head, own)
+
+
+def tree_networks(
+    problem: PruningProblem, *, expanded: bool = False, columns: PurchaseColumns | None = None
+) -> list[TreeNetwork]:
+    """The graphs of all trees, see `tree_network`."""
+    return [tree_network(problem, t, expanded=expanded, columns=columns) for t in range(problem.ensemble.n_trees)]
+
+
+def stop_costs(problem: PruningProblem, lam: Price) -> NDArray[np.float64]:
+    """What it costs to stop at h in (OBJ): error_h + lam * (what those who stop there were evaluated for). Shape (n,)."""
+    return problem.node_error + float(exact(lam, "lam")) * evaluation_above(problem)
+
+
+def row_operations(n_rows: int) -> sparse.csr_array:
+    """The papers' row operations -r_0, r_0 - r_1, ..., r_{L-1} as a matrix, shape (L + 1, L): (4) is their product with (3)."""
+    operations = sparse.eye_array(n_rows + 1, n_rows, k=-1) - sparse.eye_array(n_rows + 1, n_rows)
+    return sparse.csr_array(operations)
+
+
+@njit(cache=True)
+def _extents(left, right, first_node, user):  # type: ignore[no-untyped-def]
+    """(1) and (2): leaves below each node, children first; then the first of them, parents first."""
+    n, extra = left.shape[0], user.shape[0]
+    tail = np.zeros(n + extra, dtype=np.int32)
+    head = np.zeros(n + extra, dtype=np.int32)
+    below = np.zeros(n, dtype=np.int32)
+    for j in range(extra):
+        below[user[j] - first_node] += 1
+    own = below.copy()
+    for h in range(n - 1, -1, -1):
+        below[h] = 1 if left[h] < 0 else below[h] + below[left[h] - first_node] + below[right[h] - first_node]
+    for h in range(n):
+        head[h] = tail[h] + below[h]
+        if left[h] >= 0:
+            a, b = left[h] - first_node, right[h] - first_node
+            tail[a] = tail[h]
+            tail[b] = tail[h] + below[a]
+    for j in range(extra):
+        u = user[j] - first_node
+        tail[n + j] = head[u] - own[u]
+        head[n + j] = tail[n + j] + 1
+        own[u] -= 1
+    return tail, head
+
+
+@njit(cache=True)
+def _hand_down(left, first_node, first_arc, charge, stop):  # type: ignore[no-untyped-def]
+    """Add the charges of splits without arcs to the arcs of the left-most nodes below them."""
+    debt = np.zeros_like(stop)
+    for h in range(stop.shape[0]):
+        stop[h] += debt[h]
+        if left[h] >= 0:
+            debt[left[h] - first_node] = debt[h] + (charge[h] if first_arc[h] < 0 else 0)

@@ -1,0 +1,213 @@
+"""Fitted forests in files: joblib and skops; `prunemodels.files.cascades` has cascades.
+
+Loading a joblib file runs whatever code its author put there, so it needs a word of trust. A skops file is read without
+running code from it; only scikit-learn's own types are let in, and a tree's arrays are checked before anything follows them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import BrokenFileError, InvalidInputError
+from prunemodels.files.outputs import OutputFiles
+from prunemodels.forests.reading import read_forest, tree_views
+
+FOREST_ENDINGS = (".skops", ".joblib")
+
+TRUSTED = ("sklearn.tree._tree.Tree",)
+"""What a forest holds beyond the types that skops trusts: skops cannot check a tree's arrays, `_check_trees` does."""
+
+
+def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
+    """Read a fitted forest from a ``.skops`` or ``.joblib`` file.
+
+    Parameters
+    ----------
+    trust_pickle
+        a joblib file may be loaded: its author is trusted to run code here.
+
+    Raises
+    ------
+    InvalidInputError
+        for another ending, or a joblib file without trust.
+    BrokenFileError
+        if the file is absent, damaged, written by another scikit-learn version, or holds types that no forest needs.
+    UnsupportedModelError, NotFittedForestError
+        if it holds something else than a fitted forest.
+    """
+    place = Path(path)
+    forest = load_model(place, TRUSTED, "forest", trust_pickle=trust_pickle)
+    _check_trees(forest, place)
+    return forest
+
+
+def load_model(place: Path, trusted: Sequence[str], kind: str, *, trust_pickle: bool) -> Any:
+    """Read a model from a ``.skops`` or ``.joblib`` file; its contents are not checked yet.
+
+    Parameters
+    ----------
+    trusted
+        types that a skops file may hold beyond those that skops trusts.
+    kind
+        what it should be, for messages.
+
+    Raises
+    ------
+    InvalidInputError, BrokenFileError
+        see `load_forest`.
+    """
+    check_model_file(place, kind, trust_pickle=trust_pickle)
+    return _load_skops(place, trusted, kind) if place.suffix == ".skops" else load_joblib(place, kind)
+
+
+def check_model_file(place: Path, kind: str, *, trust_pickle: bool) -> None:
+    """Refuse a file that is not there, has another ending, or needs a word of trust; arguments as in `load_model`."""
+    if place.suffix not in FOREST_ENDINGS:
+        raise InvalidInputError(f"{place} has the ending {place.suffix!r}; give a {kind} as {' or '.join(FOREST_ENDINGS)}")
+    if not place.is_file():
+        raise BrokenFileError(f"there is no file {place}; give the path of a fitted {kind}")
+    if place.suffix == ".joblib" and not trust_pickle:
+        raise InvalidInputError(
+            f"{place} is a joblib file, and loading one runs any code that it contains; if you trust where it comes from, "
+            f"say so with --trust-pickle (in Python: trust_pickle=True); better, save the {kind} with skops.io.dump"
+        )
+
+
+def save_forest(forest: Any, path: str | Path) -> None:
+    """Write a forest whole or not at all, as joblib or skops by the file's ending."""
+    with OutputFiles() as outputs:
+        dump_forest(forest, outputs.aside(path))
+
+
+def dump_forest(forest: Any, path: Path) -> None:
+    """Write a forest to an open place, as joblib or skops by the file's ending."""
+    if path.suffix == ".skops":
+        import skops.io
+
+        skops.io.dump(forest, path, compression=zipfile.ZIP_DEFLATED)
+    elif path.suffix == ".joblib":
+        import joblib
+
+        joblib.dump(forest, path, compress=3)
+    else:
+        raise InvalidInputError(f"{path} has the ending {path.suffix!r}; give a forest as {' or '.join(FOREST_ENDINGS)}")
+
+
+def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
+    import skops.io
+
+    try:
+        with zipfile.ZipFile(place) as archive:
+            schema = archive.read("schema.json").decode()
+        versions = set(re.findall(r'"_sklearn_version": \{[^}]*"content": "\\"([^"\\]+)\\""', schema))
+        json.loads(schema)
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile, zipfile.error) as error:
+        raise BrokenFileError(
+            f"{place} is no skops file, or a damaged one ({error}); write it again with skops.io.dump"
+        ) from error
+    _check_version(place, versions)
+    try:
+        unknown = sorted(set(skops.io.get_untrusted_types(file=place)) - set(trusted))
+    except Exception as error:  # whatever skops meets in a schema that it did not write
+        raise _damaged(place, error, kind) from error
+    if unknown:
+        raise _untrusted(place, unknown, kind)
+    try:
+        return skops.io.load(place, trusted=list(trusted))
+    except Exception as error:
+        raise _damaged(place, error, kind) from error
+
+
+def _untrusted(place: Path, unknown: list[str], kind: str) -> BrokenFileError:
+    """The refusal of types that nobody vouched for."""
+    needed = "cascade of scikit-learn's models" if kind == "cascade" else "scikit-learn forest"
+    told = f"{place} holds types that no {needed} needs: {', '.join(unknown)}; loading them could run code. "
+    if kind == "cascade":
+        return BrokenFileError(f"{told}If you trust them, name them: load_cascade(path, trusted=[...])")
+    if any(name.startswith("prunemodels.exits.") for name in unknown):
+        return BrokenFileError(
+            f"{place} holds a cascade, no forest; read it with prunemodels.load_cascade; `prunemodels report` says what it does"
+        )
+    return BrokenFileError(f"{told}Save the forest alone, without what wraps it")
+
+
+def load_joblib(place: Path, kind: str) -> Any:
+    """Read a model from a joblib file that is trusted, written by this version of scikit-learn.
+
+    Raises
+    ------
+    BrokenFileError
+        for a damaged file, and one of another version.
+    """
+    import joblib
+    from sklearn.exceptions import InconsistentVersionWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InconsistentVersionWarning)
+        try:
+            return joblib.load(place)
+        except InconsistentVersionWarning as stale:
+            raise _stale(place, stale.original_sklearn_version) from stale
+        except Exception as error:  # a damaged pickle raises almost anything
+            if "incompatible dtype" in str(error):  # the trees come before the version in the pickle
+                raise _stale(place, None) from error
+            raise _damaged(place, error, kind) from error
+
+
+def _check_version(place: Path, versions: set[str]) -> None:
+    import sklearn
+
+    for version in sorted(versions - {sklearn.__version__}):
+        raise _stale(place, version)
+
+
+def _stale(place: Path, version: str | None) -> BrokenFileError:
+    import sklearn
+
+    writer = f"scikit-learn {version}" if version else "another version of scikit-learn"
+    install = f"scikit-learn=={version}" if version else "the version that wrote it"
+    return BrokenFileError(
+        f"{place} was written by {writer}, this is scikit-learn {sklearn.__version__}, which may read its trees wrongly; "
+        f"install {install}, or train and save the forest again"
+    )
+
+
+def _damaged(place: Path, error: Exception, kind: str) -> BrokenFileError:
+    return BrokenFileError(f"{place} cannot be read as a {kind} ({type(error).__name__}: {error}); save it again")
+
+
+def _check_trees(forest: Any, place: Path) -> None:
+    """Refuse trees that point outside their arrays: scikit-learn follows them unchecked."""
+    for t, view in enumerate(tree_views(forest)):
+        if not sound_tree(view.estimator):
+            raise BrokenFileError(
+                f"tree {t} of {place} points outside its own arrays; the file is damaged: save the forest again"
+            )
+    read_forest(forest)
+
+
+def sound_tree(estimator: Any) -> bool:
+    """Whether a fitted scikit-learn tree points nowhere outside its own arrays."""
+    tree = estimator.tree_
+    split = tree.children_left != -1
+    return bool(tree.n_features == estimator.n_features_in_) and sound_nodes(
+        split, tree.children_left, tree.children_right, tree.feature, tree.n_features
+    )
+
+
+def sound_nodes(
+    split: NDArray[np.bool_], left: NDArray[Any], right: NDArray[Any], feature: NDArray[Any], n_features: int
+) -> bool:
+    """Whether the children of all splits stand behind them, and all features exist."""
+    ids = np.flatnonzero(split)
+    children = all(((child[ids] > ids) & (child[ids] < len(split))).all() for child in (left, right))
+    return children and bool(((feature[ids] >= 0) & (feature[ids] < n_features)).all())

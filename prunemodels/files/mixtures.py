@@ -1,0 +1,132 @@
+"""A mixture in files: two forests, and a small JSON file that says which is which and how often each serves.
+
+    NAME.mixture.json    {"weight": "5/7", "dearer": "NAME.dearer.skops", "cheaper": "NAME.cheaper.skops", ...}
+
+The weight is a fraction in full, so that what is read back serves at the same rate exactly. The forests lie beside the JSON file.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.errors import BrokenFileError, InvalidInputError
+from prunemodels.files.forests import dump_forest, load_forest
+from prunemodels.files.outputs import OutputFiles, check_output
+from prunemodels.forests.mixture import MixturePredictor, mixture_of
+
+ENDING = ".mixture.json"
+
+
+@dataclass(frozen=True)
+class MixtureFiles:
+    """Where ``--mixture`` writes the two forests and their weights."""
+
+    cheaper: Path
+    dearer: Path
+    weight: Path
+
+    @classmethod
+    def beside(cls, out: Path, *, force: bool) -> MixtureFiles:
+        """NAME.cheaper.skops, NAME.dearer.skops and NAME.mixture.json beside NAME.skops."""
+        names = (f"{out.stem}.cheaper{out.suffix}", f"{out.stem}.dearer{out.suffix}", f"{out.stem}{ENDING}")
+        return cls(*(check_output(out.with_name(name), "--mixture", force=force) for name in names))
+
+    @property
+    def all(self) -> list[Path]:
+        """The three files."""
+        return [self.cheaper, self.dearer, self.weight]
+
+    def write(self, outputs: OutputFiles, solution: BudgetSolution, forest: Any) -> None:
+        """Both forests, and what it takes to serve them; `load_mixture` reads it back."""
+        mixture = mixture_of(solution.relaxation, forest)
+        dump_forest(mixture.cheaper, outputs.aside(self.cheaper))
+        dump_forest(mixture.dearer, outputs.aside(self.dearer))
+        told = {
+            "budget": str(solution.budget),
+            "weight": str(mixture.weight),
+            "dearer": self.dearer.name,
+            "cheaper": self.cheaper.name,
+            "meaning": "serve each example by the dearer forest with probability weight, else by the cheaper",
+        }
+        outputs.aside(self.weight).write_text(json.dumps(told, indent=2) + "\n")
+
+
+def load_mixture(
+    path: str | Path,
+    *,
+    trust_pickle: bool = False,
+    random_state: int | np.random.Generator | None = None,
+    stratified: bool = False,
+) -> MixturePredictor:
+    """Read back what ``prunemodels prune --mixture`` wrote.
+
+    Parameters
+    ----------
+    path
+        NAME.mixture.json; the two forests lie beside it.
+    trust_pickle
+        as in `prunemodels.files.forests.load_forest`: joblib forests run code when they are loaded, skops forests do not.
+    random_state, stratified
+        of `MixturePredictor`: draws are not kept in files.
+
+    Raises
+    ------
+    InvalidInputError
+        for another ending, a joblib forest without trust, or a weight outside 0 to 1.
+    BrokenFileError
+        if a file is absent or damaged, or the JSON file names a forest outside its own folder.
+    UnsupportedModelError, NotFittedForestError
+        if a forest's file holds something else.
+    """
+    place = Path(path)
+    if not place.name.endswith(ENDING):
+        raise InvalidInputError(f"{place} is no mixture; give the file ending in {ENDING} that `prune --mixture` wrote")
+    told = _read(place)
+    cheaper, dearer = (load_forest(_beside(place, told, which), trust_pickle=trust_pickle) for which in ("cheaper", "dearer"))
+    return MixturePredictor(cheaper, dearer, _weight(place, told), random_state, stratified=stratified)
+
+
+def _read(place: Path) -> dict[str, Any]:
+    """The JSON file as a mapping."""
+    if not place.is_file():
+        raise BrokenFileError(f"there is no file {place}; `prunemodels prune --mixture` writes one beside --out")
+    try:
+        told = json.loads(place.read_text())
+    except (OSError, ValueError) as error:  # bad UTF-8 is a ValueError too
+        raise BrokenFileError(f"{place} is no JSON file, or a damaged one ({error}); write the mixture again") from error
+    if not isinstance(told, dict):
+        raise BrokenFileError(f"{place} holds a {type(told).__name__}, no mixture; write it again with `prune --mixture`")
+    return told
+
+
+def _entry(place: Path, told: dict[str, Any], key: str) -> str:
+    """A text that the file must have."""
+    if not isinstance(told.get(key), str):
+        raise BrokenFileError(f"{place}: {key!r} is {told.get(key)!r}, it must be a text; write the mixture again")
+    return str(told[key])
+
+
+def _beside(place: Path, told: dict[str, Any], which: str) -> Path:
+    """The file of a forest: a bare name, in the JSON file's own folder."""
+    name = _entry(place, told, which)
+    if name != Path(name).name or name in ("", ".", ".."):
+        raise BrokenFileError(
+            f"{place}: {which!r} is {name!r}, outside its folder; put both forests beside it, and name them alone"
+        )
+    return place.with_name(name)
+
+
+def _weight(place: Path, told: dict[str, Any]) -> Fraction:
+    """The dearer forest's share."""
+    text = _entry(place, told, "weight")
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError) as error:
+        raise BrokenFileError(f"{place}: 'weight' is {text!r}, no fraction such as 5/7; write the mixture again") from error

@@ -1,0 +1,1 @@
+"""Forests in and out: reading, prices, errors of nodes, problems, surgery."""

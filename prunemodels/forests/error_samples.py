@@ -1,0 +1,273 @@
+"""Where the errors of the nodes are measured: in-bag, out-of-bag, on given data, or a blend.
+
+`InBag` is the default, as in BP16: the examples that each tree was grown on. Without data it reads what scikit-learn
+stored in the trees, which is the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
+
+from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.instance.cost_items import exact
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
+from formulations.instance.problem import check_weights
+from formulations.instance.routing import Routing, as_rows, route
+from prunemodels.forests.reading import BAGS, FORESTS, TREES, check_columns, tree_views
+
+
+class ErrorSample(Protocol):
+    """Measures e_h of every node of a fitted forest."""
+
+    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+        """The errors, in the ensemble's numbering of nodes."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class InBag:
+    """The training rows that each tree drew, as often as it drew them.
+
+    Parameters
+    ----------
+    X, y
+        the training data, in the order that ``fit`` saw. None (default): read the class fractions, or variances, that
+        the trees store; that needs a criterion whose impurity is the error (all classification criteria;
+        ``squared_error`` and ``friedman_mse`` for regression).
+    sample_weight
+        the weights that ``fit`` was given, if any.
+
+    Notes
+    -----
+    Weights, of examples and of classes, count as they did in training: where they drove the draw of a bootstrap or a bag, the
+    rows drawn count once each; where they weighed the rows, they weigh their errors.
+    """
+
+    X: Any = None
+    y: Any = None
+    sample_weight: ArrayLike | None = None
+
+    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+        """See `ErrorSample.measure`."""
+        if self.X is None and self.y is None:
+            return NodeErrors((_stored_errors(forest, ensemble),))
+        rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
+        routing = route(ensemble, rows)
+        weights = _training_weights(forest, ensemble, y, w)
+        _check_training_data(forest, ensemble, routing, weights)
+        return NodeErrors((errors_on_sample(ensemble, routing, y, weights, "in-bag"),))
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfBag:
+    """The training rows that each tree did not draw: unbiased, and gains may be negative.
+
+    Parameters
+    ----------
+    X, y
+        the training data, in the order that ``fit`` saw.
+    sample_weight
+        a weight for each row in the errors.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: ArrayLike | None = None
+
+    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+        """See `ErrorSample.measure`."""
+        rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
+        out = _draws(forest, len(y)) == 0
+        if not out.any():
+            raise InvalidInputError(
+                f"every tree of the {type(forest).__name__} was grown on all rows: none is out of bag; use Given(X, y)"
+            )
+        return NodeErrors((errors_on_sample(ensemble, route(ensemble, rows), y, out * w, "out-of-bag"),))
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Labelled examples of the user's choice, the same for every tree.
+
+    Parameters
+    ----------
+    X, y
+        examples and their labels (classification: labels that the forest was trained on) or targets.
+    sample_weight
+        a weight for each example in the errors, >= 0.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: ArrayLike | None = None
+
+    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+        """See `ErrorSample.measure`."""
+        rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
+        return NodeErrors((errors_on_sample(ensemble, route(ensemble, rows), y, w, "given"),))
+
+
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """A weighted mean of error samples, e.g. ``Blend([(0.5, InBag()), (0.5, Given(X, y))])``.
+
+    Parameters
+    ----------
+    parts
+        pairs (share, sample); the shares are made to sum to 1.
+    """
+
+    parts: Sequence[tuple[float | Fraction, ErrorSample]]
+
+    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+        """See `ErrorSample.measure`."""
+        shares = [exact(share, f"Blend: share {k}") for k, (share, _) in enumerate(self.parts)]
+        total = sum(shares)
+        if not total:
+            raise InvalidInputError(f"Blend: the shares are {[float(s) for s in shares]}; at least one must be positive")
+        components = [
+            replace(component, share=component.share * share / total)
+            for share, (_, sample) in zip(shares, self.parts, strict=True)
+            if share
+            for component in sample.measure(forest, ensemble).components
+        ]
+        return NodeErrors(tuple(components))
+
+
+def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
+    """e_h from each tree's stored fractions or variances, times its in-bag weight."""
+    e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
+    for t, view in enumerate(tree_views(forest)):
+        tree = view.estimator.tree_
+        if getattr(view.estimator, "monotonic_cst", None) is not None:
+            raise UnsupportedModelError(
+                "trees with monotonic_cst store clipped predictions, not in-bag fractions; give errors=InBag(X, y)"
+            )
+        size = tree.weighted_n_node_samples
+        if is_classifier(forest):
+            wrong = size * (1.0 - tree.value[:, 0, :].max(axis=1))
+        elif view.estimator.criterion in ("squared_error", "friedman_mse"):
+            wrong = size * tree.impurity
+        else:
+            raise UnsupportedModelError(
+                f"trees grown with criterion={view.estimator.criterion!r} store no squared residuals; give errors=InBag(X, y)"
+            )
+        nodes = ensemble.nodes_of(t)
+        e[nodes], total[t] = np.maximum(wrong, 0.0), size[0]
+    if is_classifier(forest) and np.array_equal(total, np.rint(total)):
+        whole = np.rint(e)
+        if np.abs(e - whole).max() < 1e-6:  # counts: fractions times sizes, up to rounding
+            e = whole
+    return ErrorComponent(e, total, source="in-bag")
+
+
+def _labelled(
+    forest: Any, ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None
+) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[np.float64]]:
+    """Examples as float32, labels as class indices or targets, weights."""
+    if X is None or y is None:
+        raise InvalidInputError("errors: give both X and y, or neither for the in-bag statistics that the trees store")
+    check_columns(X, ensemble.feature_names, "errors: X")
+    rows = as_rows(X, ensemble.n_features, "errors: X")
+    labels = np.asarray(y)
+    if labels.shape != (rows.shape[0],):
+        raise InvalidInputError(f"errors: y has shape {labels.shape}, X has {rows.shape[0]} rows: give one label each")
+    w = check_weights(sample_weight, rows.shape[0], "errors: sample_weight")
+    return rows, encode_labels(ensemble, labels), w
+
+
+def encode_labels(ensemble: Ensemble, labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as columns of ``ensemble.value``; targets as float64.
+
+    Raises
+    ------
+    InvalidInputError
+        for a label that the forest was not trained on, or a target that is not finite.
+    """
+    if ensemble.task == "regression" or ensemble.classes is None:
+        try:
+            targets = labels.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"errors: y is not numeric ({error}); the forest predicts numbers") from error
+        if not np.isfinite(targets).all():
+            i = int(np.flatnonzero(~np.isfinite(targets))[0])
+            raise InvalidInputError(f"errors: y[{i}] is {targets[i]}; targets must be finite")
+        return targets
+    place = {label: k for k, label in enumerate(ensemble.classes.tolist())}
+    for i, label in enumerate(labels.tolist()):
+        if label not in place:
+            raise InvalidInputError(
+                f"errors: y[{i}] is the label {label!r}, the forest was trained on {ensemble.classes.tolist()}"
+            )
+    return np.array([place[label] for label in labels.tolist()], dtype=np.int64)
+
+
+def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:
+    """How often each tree drew each training row: float64, shape (T, N)."""
+    if isinstance(forest, TREES):
+        return np.ones((1, n_rows))
+    trained_on = getattr(forest, "_n_samples", None)
+    if trained_on is not None and trained_on != n_rows:
+        raise InvalidInputError(
+            f"errors: X has {n_rows} rows, the forest was trained on {trained_on}; give the training data in its order"
+        )
+    return np.stack([np.bincount(drawn, minlength=n_rows) for drawn in forest.estimators_samples_]).astype(np.float64)
+
+
+def _training_weights(
+    forest: Any, ensemble: Ensemble, y: NDArray[Any], sample_weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What each row weighed when each tree was grown: float64, shape (T, N)."""
+    weights = _draws(forest, len(y))
+    if not _weights_drive_draw(forest):
+        weights *= sample_weight
+    if is_classifier(forest):
+        for t, view in enumerate(tree_views(forest)):
+            weights[t] *= _class_weights(forest, view.estimator, ensemble, y, weights[t])
+    return weights
+
+
+def _weights_drive_draw(forest: Any) -> bool:
+    """Whether weights already act through the draw of the rows (scikit-learn >= 1.9) and must not count twice."""
+    return isinstance(forest, BAGS) or (isinstance(forest, FORESTS) and bool(forest.bootstrap))
+
+
+def _class_weights(
+    forest: Any, tree: Any, ensemble: Ensemble, y: NDArray[np.int64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The factor by which ``class_weight`` multiplied each row's weight in one tree: shape (N,)."""
+    if isinstance(forest, BAGS):  # its trees see the classes' indices
+        return np.asarray(compute_sample_weight(tree.class_weight, y))
+    if _weights_drive_draw(forest):
+        if forest.class_weight != "balanced_subsample":
+            return np.ones(len(y))
+        drawn = np.repeat(np.arange(len(y)), weights.astype(np.int64))
+        return np.asarray(compute_sample_weight("balanced", y, indices=drawn))
+    if isinstance(forest, FORESTS) and isinstance(forest.class_weight, str):  # without bootstrap the two presets are one
+        balanced = compute_class_weight("balanced", classes=np.unique(y), y=y, sample_weight=weights)
+        return np.asarray(balanced[np.searchsorted(np.unique(y), y)])
+    return np.asarray(compute_sample_weight(forest.class_weight, np.asarray(ensemble.classes)[y]))
+
+
+def _check_training_data(forest: Any, ensemble: Ensemble, routing: Routing, weights: NDArray[np.float64]) -> None:
+    """The rows must put the weight on every node that it had when the trees were grown."""
+    on_nodes = routing.node_sums(ensemble, weights)
+    for t, view in enumerate(tree_views(forest)):
+        given = on_nodes[ensemble.nodes_of(t)]
+        stored = view.estimator.tree_.weighted_n_node_samples
+        wrong = np.flatnonzero(np.abs(given - stored) > 1e-6 * stored[0])
+        if wrong.size:
+            h = int(wrong[0])
+            raise InvalidInputError(
+                f"errors: the rows put a weight of {given[h]:g} on node {h} of tree {t}, which was grown with {stored[h]:g}; "
+                "give the training data in its order, with the sample_weight of fit, or use Given(X, y)"
+            )

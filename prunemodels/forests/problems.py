@@ -1,0 +1,74 @@
+"""From a fitted forest to the instance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import Price
+from formulations.instance.problem import PruningProblem
+from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.error_samples import ErrorSample, InBag
+from prunemodels.forests.reading import check_columns, read_forest
+
+
+def problem_from_forest(
+    forest: Any,
+    X: Any,
+    *,
+    costs: Costs,
+    errors: ErrorSample | Literal["in-bag"] = "in-bag",
+    sample_weight: ArrayLike | None = None,
+    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+) -> PruningProblem:
+    """Set up the pruning of a fitted scikit-learn forest.
+
+        minimise  error + lam * cost                                                                     (OBJ)
+
+    Error is the mean over the trees of their error on the error sample, cost the mean over the examples of X of
+    what their features cost, each paid once an example, however many trees use it.
+
+    Parameters
+    ----------
+    forest
+        a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*. It is not changed.
+    X
+        the cost sample: examples like those to be predicted, shape (N, n_features); labels are not needed. BP16 uses a validation
+        set. Examples that the trees were grown on look cheaper or dearer than new ones will be. Files, and tables larger than
+        memory: `problem_from_table`.
+    costs
+        prices, see `prunemodels.forests.costs.cost_items`: numbers in the forest's order, or by name, or `CostItems`.
+    errors
+        where the nodes' errors are measured: ``"in-bag"`` (default: what the trees store), `InBag`, `OutOfBag`, `Given`, `Blend`.
+    sample_weight
+        omega, shape (N,), >= 0: weights of the cost sample.
+    evaluation_cost
+        a >= 0: price of evaluating one split for one example; one number, or one for each feature.
+
+    Returns
+    -------
+    PruningProblem
+
+    Raises
+    ------
+    InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
+        each says which argument, which value, and what to do.
+    """
+    ensemble = read_forest(forest)
+    check_columns(X, ensemble.feature_names)
+    if isinstance(errors, str):
+        if errors != "in-bag":
+            raise InvalidInputError(f"errors is {errors!r}; give 'in-bag', or InBag, OutOfBag, Given, Blend")
+        errors = InBag()
+    return PruningProblem.build(
+        ensemble,
+        errors.measure(forest, ensemble),
+        X,
+        cost_items(costs, ensemble),
+        sample_weight=sample_weight,
+        evaluation_cost=evaluation_cost,
+    )

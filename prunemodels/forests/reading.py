@@ -1,0 +1,167 @@
+"""scikit-learn forests -> `Ensemble`.
+
+Everything that scikit-learn averages over trees is read: random forests, extra trees, bagged trees, single trees. What adds
+trees up instead (boosting) has no error that is a mean over trees and is refused by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
+from formulations.instance.ensemble import Ensemble
+
+FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
+BAGS = (BaggingClassifier, BaggingRegressor)
+TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
+
+OTHER_LIBRARIES = ("xgboost", "lightgbm", "treelite")
+
+SUPPORTED = "RandomForest*, ExtraTrees*, Bagging* of decision trees, DecisionTree*"
+
+
+@dataclass(frozen=True, eq=False)
+class TreeView:
+    """One tree of a forest: its estimator, and which columns and classes of the forest it sees."""
+
+    estimator: Any
+    columns: NDArray[np.int64]
+    classes: NDArray[np.int64]
+
+
+def tree_views(forest: Any) -> list[TreeView]:
+    """The trees of a fitted forest, in order.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for a model that is not an average of decision trees with a single output.
+    NotFittedForestError
+        if it has no trees yet.
+    """
+    _check_kind(forest)
+    if not hasattr(forest, "tree_" if isinstance(forest, TREES) else "estimators_"):
+        raise NotFittedForestError(f"the {type(forest).__name__} is not fitted: call fit(X, y) first")
+    trees = [forest] if isinstance(forest, TREES) else list(forest.estimators_)
+    everything = np.arange(forest.n_features_in_)
+    columns = [np.asarray(c) for c in forest.estimators_features_] if isinstance(forest, BAGS) else [everything] * len(trees)
+    for tree in trees:
+        if not isinstance(tree, TREES):
+            raise UnsupportedModelError(
+                f"the {type(forest).__name__} averages {type(tree).__name__} models, not decision trees; "
+                f"what can be pruned: {SUPPORTED}"
+            )
+        if tree.n_outputs_ != 1:
+            raise UnsupportedModelError(
+                f"the {type(forest).__name__} predicts {tree.n_outputs_} outputs; train one forest for each output"
+            )
+    n_classes = len(forest.classes_) if is_classifier(forest) else 1
+    return [TreeView(tree, c, _classes_of(forest, tree, n_classes)) for tree, c in zip(trees, columns, strict=True)]
+
+
+def _check_kind(forest: Any) -> None:
+    # exact types: subclasses such as IsolationForest or RandomTreesEmbedding predict something else
+    kinds = (*FORESTS, *BAGS, *TREES)
+    if type(forest) not in kinds and not any(isinstance(forest, k) and type(forest).predict is k.predict for k in kinds):
+        hint = _hint(forest)
+        raise UnsupportedModelError(f"{type(forest).__name__} cannot be pruned; what can be: {SUPPORTED}{hint}")
+
+
+def _hint(forest: Any) -> str:
+    """Where else a model may be taken to."""
+    if type(forest).__module__.split(".")[0] in OTHER_LIBRARIES:
+        return "; for forests of other libraries see problem_from_model (averaged) and prune_boosted"
+    return "; boosted trees add up and have no mean error over trees" if "Boost" in type(forest).__name__ else ""
+
+
+def _classes_of(forest: Any, tree: Any, n_classes: int) -> NDArray[np.int64]:
+    """Columns of the forest's classes that the tree's columns stand for (a bag's tree may know fewer)."""
+    if not is_classifier(forest) or isinstance(forest, TREES) or len(tree.classes_) == n_classes:
+        return np.arange(n_classes)
+    return np.asarray(tree.classes_, dtype=np.int64)
+
+
+def read_forest(forest: Any) -> Ensemble:
+    """The trees of a fitted scikit-learn forest as arrays.
+
+    Parameters
+    ----------
+    forest
+        a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*; binary, multi-class, or
+        a regressor with one target.
+
+    Returns
+    -------
+    Ensemble
+        class fractions as node values, in the order of ``forest.classes_``.
+
+    Raises
+    ------
+    UnsupportedModelError, NotFittedForestError
+        see `tree_views`.
+    """
+    views = tree_views(forest)
+    classification = is_classifier(forest)
+    n_values = len(forest.classes_) if classification else 1
+    start = np.concatenate([[0], np.cumsum([v.estimator.tree_.node_count for v in views])]).astype(np.int64)
+    n = int(start[-1])
+    left, right, feature = (np.full(n, -1, dtype=np.int32) for _ in range(3))
+    threshold, missing, value = np.zeros(n), np.zeros(n, dtype=bool), np.zeros((n, n_values))
+    for view, first in zip(views, start[:-1], strict=True):
+        tree = view.estimator.tree_
+        split = np.flatnonzero(tree.children_left >= 0)
+        at = split + first
+        left[at] = tree.children_left[split] + first
+        right[at] = tree.children_right[split] + first
+        feature[at] = view.columns[tree.feature[split]]
+        threshold[at] = tree.threshold[split]
+        missing[at] = tree.missing_go_to_left[split]
+        value[first : first + tree.node_count, view.classes] = tree.value[:, 0, :]
+    names = getattr(forest, "feature_names_in_", None)
+    return Ensemble(
+        start,
+        left,
+        right,
+        feature,
+        threshold,
+        missing,
+        value,
+        int(forest.n_features_in_),
+        "classification" if classification else "regression",
+        np.asarray(forest.classes_) if classification else None,
+        None if names is None else tuple(str(x) for x in names),
+    )
+
+
+def check_columns(X: Any, names: tuple[str, ...] | None, label: str = "X") -> None:
+    """A table must be in memory, and its columns stand in the order that the forest was trained with."""
+    if isinstance(X, (str, Path)) or hasattr(X, "count_rows") or hasattr(X, "chunk_rows"):
+        raise InvalidInputError(
+            f"{label} is a {type(X).__name__}, not rows in memory; read it with pandas, or take problem_from_table, GivenTable "
+            "and the functions ending in _on_table, which read files and pyarrow datasets in chunks"
+        )
+    columns = getattr(X, "column_names", getattr(X, "columns", None))
+    if names is None or columns is None:
+        return
+    given = [str(c) for c in columns]
+    if len(given) == len(names) and given != list(names):
+        place = next(k for k, (a, b) in enumerate(zip(given, names, strict=True)) if a != b)
+        raise InvalidInputError(
+            f"{label} has the column {given[place]!r} in place {place}, the forest was trained with {names[place]!r} there; "
+            "select the columns in the training order: X[forest.feature_names_in_]"
+        )

@@ -1,0 +1,111 @@
+"""A pruning back into a real scikit-learn forest, and a pruned forest back into a pruning."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.tree._tree import Tree, _build_pruned_tree_py
+
+from formulations.answers.pruning import Pruning
+from formulations.errors import InvalidInputError
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import PruningProblem
+from prunemodels.forests.reading import read_forest, tree_views
+
+
+def apply_pruning(pruning: Pruning, forest: Any) -> Any:
+    """A copy of the forest whose trees are pruned.
+
+    Every tree is a real ``sklearn.tree`` tree with the pruned nodes gone, so ``predict``, ``predict_proba``, ``apply``, joblib,
+    SHAP and ONNX converters work as on any forest. The given forest is not changed.
+
+    Parameters
+    ----------
+    pruning
+        which splits to keep.
+    forest
+        the forest that the pruning's problem was built from, or an equal one.
+
+    Raises
+    ------
+    InvalidInputError
+        if the forest's trees are not those of the pruning's problem.
+    """
+    ours, theirs = pruning.problem.ensemble, read_forest(forest)
+    arrays = ("tree_start", "left", "right", "feature", "threshold", "missing_left", "value")
+    same = all(np.array_equal(getattr(ours, a), getattr(theirs, a)) for a in arrays)
+    if not same:
+        raise InvalidInputError(
+            f"the forest has other trees ({theirs!r}) than the problem that was pruned ({ours!r}); "
+            "give the forest that the problem was built from"
+        )
+    pruned = _copy_without_trees(forest)
+    for t, view in enumerate(tree_views(pruned)):  # its estimators still hold the original trees
+        view.estimator.tree_ = _pruned_tree(forest, view.estimator, pruning.is_leaf[ours.nodes_of(t)])
+    return pruned
+
+
+def pruning_from_forest(problem: PruningProblem, pruned: Any) -> Pruning:
+    """The pruning that leads from the problem's forest to a pruned one, whoever pruned it.
+
+    Parameters
+    ----------
+    problem
+        of the forest before it was pruned.
+    pruned
+        a fitted forest: each tree that of the problem with some splits made leaves, nothing else changed.
+
+    Raises
+    ------
+    InvalidInputError
+        naming the first tree and node of the pruned forest that the problem's forest does not have there.
+    """
+    ours, theirs = problem.ensemble, read_forest(pruned)
+    if ours.n_trees != theirs.n_trees:
+        raise InvalidInputError(f"the pruned forest has {theirs.n_trees} trees, the problem's {ours.n_trees}")
+    kept = np.zeros(ours.n_nodes, dtype=bool)
+    h, g = ours.roots.astype(np.int64), theirs.roots.astype(np.int64)  # pairs of nodes in the same place
+    while h.size:
+        split = theirs.is_split[g]
+        _check_same_nodes(ours, theirs, h, g)
+        kept[h[split]] = True
+        h = np.concatenate([ours.left[h[split]], ours.right[h[split]]])
+        g = np.concatenate([theirs.left[g[split]], theirs.right[g[split]]])
+    return Pruning(problem, kept)
+
+
+def _check_same_nodes(ours: Ensemble, theirs: Ensemble, h: NDArray[np.integer[Any]], g: NDArray[np.integer[Any]]) -> None:
+    """Nodes g of the pruned forest stand where the nodes h stood: same prediction, and the same question if there is one."""
+    split = theirs.is_split[g]
+    for what in ("value", "left", "feature", "threshold", "missing_left"):
+        asked = np.ones(g.size, dtype=bool) if what == "value" else split
+        own, other = getattr(ours, what)[h], getattr(theirs, what)[g]
+        # a split must be one in both; where its children stand differs
+        differs = own < 0 if what == "left" else (own != other).reshape(g.size, -1).any(axis=1)
+        wrong = np.flatnonzero(asked & differs)
+        if wrong.size:
+            k = int(g[wrong[0]])
+            t = int(theirs.tree_of[k])
+            name = {"value": "prediction", "left": "split", "missing_left": "way for missing values"}.get(what, what)
+            raise InvalidInputError(
+                f"node {k - int(theirs.tree_start[t])} of the pruned forest's tree {t} has another {name} than the node in its "
+                "place before pruning; give the forest that it was pruned from"
+            )
+
+
+def _copy_without_trees(forest: Any) -> Any:
+    """A deep copy; the trees themselves, large and about to be replaced, stay shared."""
+    trees = [view.estimator.tree_ for view in tree_views(forest)]
+    return copy.deepcopy(forest, {id(tree): tree for tree in trees})
+
+
+def _pruned_tree(forest: Any, estimator: Any, is_leaf: NDArray[np.bool_]) -> Tree:
+    """A scikit-learn tree with the given nodes as leaves."""
+    n_classes = np.atleast_1d(estimator.n_classes_) if is_classifier(forest) else np.array([1], dtype=np.intp)
+    tree = Tree(estimator.tree_.n_features, np.asarray(n_classes, dtype=np.intp), 1)
+    _build_pruned_tree_py(tree, estimator.tree_, is_leaf.astype(np.uint8))
+    return tree

@@ -1,6 +1,0 @@
-"""BudgetRF: a forest whose trees are grown for cheap predictions (Nan, Wang and Saligrama 2015)."""
-
-from prunemodels.learners.budget_rf.classifier import BudgetRFClassifier
-from prunemodels.learners.budget_rf.impurity import impurity
-
-__all__ = ["BudgetRFClassifier", "impurity"]

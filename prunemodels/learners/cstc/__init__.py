@@ -1,7 +1,0 @@
-"""Trees of linear classifiers: CSTC (Xu, Kusner, Weinberger, Chen 2013) and its greedy form ASTC (Kusner and others 2014)."""
-
-from prunemodels.learners.cstc.astc import ASTCClassifier, ASTCRegressor
-from prunemodels.learners.cstc.cstc import CSTCClassifier, CSTCRegressor
-from prunemodels.learners.cstc.quadrants import QUADRANT_COSTS, four_quadrants
-
-__all__ = ["QUADRANT_COSTS", "ASTCClassifier", "ASTCRegressor", "CSTCClassifier", "CSTCRegressor", "four_quadrants"]

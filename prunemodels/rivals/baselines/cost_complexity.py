@@ -1,0 +1,83 @@
+"""Cost-complexity pruning of every tree at one alpha: Breiman et al. (1984), section 3.3.
+
+    each tree by itself:  minimise  R(tree) + alpha * (number of its leaves),      R = sum over its leaves of R(h)         (1)
+
+BP16 (section 5) compares with it: it "trades off classification ability for tree size" and knows of no prices. With
+measure="error", R(h) is the node's part of its tree's error on the problem's error sample, as Breiman has it and as optimal
+pruning minimises it. With measure="impurity" it is w_h / w_root times the impurity that scikit-learn's tree stores at h: what
+scikit-learn prunes by. BP16 prunes "individual trees to different levels"; that the levels are one alpha for all trees is ours,
+and so are the integers that (1) is solved in (`weakest_links`).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.nested_prunings import PruningSequence
+from formulations.errors import InvalidInputError
+from formulations.instance.problem import PruningProblem
+from prunemodels.rivals.baselines.exact_ratios import ranks
+from prunemodels.rivals.baselines.node_impurities import stored
+from prunemodels.rivals.baselines.weakest_links import weakest_links
+
+Measure = Literal["error", "impurity"]
+
+IMPURITY_UNIT = 2.0**-50
+"""Impurities are rounded to multiples of so much of the largest tree's gain: as fine as their floats are."""
+
+
+def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error", forest: Any = None) -> PruningSequence:
+    """All prunings of a forest by (1), for every alpha >= 0, without regard to prices.
+
+    Parameters
+    ----------
+    problem
+        whose node errors count, and by whose prices the prunings are reported.
+    measure
+        ``"error"``: R is the error of the tree. ``"impurity"``: R is what scikit-learn's ``ccp_alpha`` goes by.
+    forest
+        the forest that the problem was built from; for ``"impurity"`` alone.
+
+    Returns
+    -------
+    PruningSequence
+        row k is the smallest optimum of (1) for alpha from ``parameter[k]`` up to the next. Alpha is error (or impurity) of one
+        tree for one leaf, as ``ccp_alpha`` is; row 0 has alpha = 0, so splits without gain are gone (scikit-learn's trees with
+        ``ccp_alpha=0`` are not pruned at all). Ties are exact with ``"error"`` where the problem's integers are, with
+        ``"impurity"`` up to rounding at the 50th bit.
+
+    Raises
+    ------
+    InvalidInputError
+        for another measure, and with ``"impurity"`` for a missing or another forest.
+    """
+    if measure not in get_args(Measure):
+        raise InvalidInputError(f"measure is {measure!r}; give one of {get_args(Measure)}")
+    ensemble = problem.ensemble
+    if measure == "error":
+        gain, unit = problem.integers.gain, problem.integers.gain_unit * ensemble.n_trees
+    else:
+        gain, unit = _impurity_gain(problem, forest)
+    numerator, denominator = weakest_links(ensemble, gain)
+    worth = np.flatnonzero(ensemble.is_split & (numerator > 0))
+    first, rank = ranks(numerator[worth], denominator[worth])
+    rows_kept = np.zeros(ensemble.n_nodes, dtype=np.int32)
+    rows_kept[worth] = rank + 1  # row 0 belongs to alpha = 0
+    at = worth[first]
+    alphas = [float(int(a) * unit / int(b)) for a, b in zip(numerator[at], denominator[at], strict=True)]
+    return PruningSequence(problem, rows_kept, np.array([0.0, *alphas]), "alpha", f"cost-complexity pruning ({measure})")
+
+
+def _impurity_gain(problem: PruningProblem, forest: Any) -> tuple[NDArray[np.int64], Fraction]:
+    """What each split takes off its tree's impurity, in integers, and their unit."""
+    ensemble = problem.ensemble
+    impurity = stored(ensemble, forest, "impurity")
+    weight = stored(ensemble, forest, "weighted_n_node_samples")
+    gain = ensemble.gains(impurity * weight / weight[ensemble.roots][ensemble.tree_of])
+    largest = float(np.bincount(ensemble.tree_of, weights=np.abs(gain)).max()) or 1.0
+    unit = float(2.0 ** np.ceil(np.log2(largest))) * IMPURITY_UNIT
+    return np.rint(gain / unit).astype(np.int64), Fraction(unit)

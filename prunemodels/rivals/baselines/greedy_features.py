@@ -1,0 +1,98 @@
+"""GreedyPrune (BP16 section 5): features are taken away from the whole forest, one after the other.
+
+BP16: "at each iteration it attempts to remove all nodes corresponding to one feature from the RF such that the resulting pruned
+RF has the lowest training error and average feature cost. The process terminates in at most K iterations ... successively
+removing features that result in large cost reduction yet small accuracy loss." Two aims and no weight between them; what is ours
+is the score:
+
+    remove the feature f of least  (rise of the error) / (fall of the cost)  if all splits on f go, and all below them        (1)
+
+Features whose removal raises no error come first, the largest fall of the error before all, then the largest fall of the cost.
+Those whose removal saves nothing come last, the least rise of the error first. All of it in the problem's integers, ties to the
+first feature; every feature that is left is tried at every step (`removal_effects`).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.nested_prunings import PruningSequence
+from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.instance.cost_items import CostItems
+from formulations.instance.problem import PruningProblem
+from prunemodels.rivals.baselines.removal_effects import RemovalEffects
+from solvers.progress import Progress
+
+Unit = Literal["feature", "item"]
+
+
+def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progress: bool = False) -> PruningSequence:
+    """Remove features, or cost items, one at a time until no split is left.
+
+    Parameters
+    ----------
+    by
+        what one step takes away: ``"feature"``, or ``"item"``: all features that need an item, so that what a group shares is
+        saved by one step (BP16's Scene15).
+    progress
+        show a progress bar on stderr.
+
+    Returns
+    -------
+    PruningSequence
+        row k is the forest after k steps; ``parameter`` is k. Features that no split asks for take no step.
+
+    Raises
+    ------
+    InvalidInputError
+        for another unit.
+    InterruptedSolveError
+        on Ctrl-C; nothing was changed.
+    """
+    if by not in get_args(Unit):
+        raise InvalidInputError(f"by is {by!r}; give one of {get_args(Unit)}")
+    ensemble = problem.ensemble
+    effects = RemovalEffects(problem, units_of(problem, by))
+    kept = ensemble.is_split.copy()
+    rows_kept = np.zeros(ensemble.n_nodes, dtype=np.int32)
+    steps = 0
+    try:
+        with Progress(f"greedy, by {by}", ensemble.n_splits, shown=progress) as bar:
+            while kept.any():
+                left = effects.without(kept, _best(*effects.of(kept)))
+                bar.advance(int(kept.sum() - left.sum()))
+                kept = left
+                steps += 1
+                rows_kept[kept] = steps
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError("interrupted while removing features; nothing was changed") from stop
+    rows_kept[ensemble.is_split] += 1  # row 0 keeps everything
+    method = "greedy feature pruning" if by == "feature" else "greedy item pruning"
+    return PruningSequence(problem, rows_kept, np.arange(steps + 1, dtype=np.float64), f"{by}s removed", method)
+
+
+def units_of(problem: PruningProblem, by: Unit) -> CostItems:
+    """What can be removed, as the items that features need, each at the price 1; a feature without items is one of its own."""
+    features = problem.ensemble.n_features
+    if by == "feature":
+        return CostItems.plain([1] * features)
+    items = problem.costs
+    needs = tuple(needed or (items.n_items + f,) for f, needed in enumerate(items.needs))
+    n_units = items.n_items + features
+    return CostItems(tuple(f"unit {u}" for u in range(n_units)), (Fraction(1),) * n_units, needs)
+
+
+def _best(rise: NDArray[np.int64], fall: NDArray[np.int64], users: NDArray[np.int64]) -> int:
+    """(1): the unit to remove."""
+
+    def score(unit: int) -> tuple[int, Fraction, int]:
+        more, less = int(rise[unit]), int(fall[unit])
+        if more <= 0:
+            return 0, Fraction(more), -less
+        return (1, Fraction(more, less), -less) if less > 0 else (2, Fraction(more), 0)
+
+    return min(np.flatnonzero(users).tolist(), key=score)

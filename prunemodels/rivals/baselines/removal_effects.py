@@ -1,0 +1,142 @@
+"""What removing each of many units from a forest would do, all of them in one sweep.
+
+A unit is a feature, or a group of features. Removing unit u takes all splits on it, and all below:
+
+    R_u = kept splits with a split on u among them and their ancestors                                               (1)
+    rise of the error = sum of gain_h over R_u                                                                       (2)
+    fall of the cost  = prices of the purchases whose kept users all lie in R_u  +  evaluation of the splits in R_u  (3)
+
+(2) is a sum over the topmost splits on u of what is kept below. For (3) every split carries the set U_h of the units on its way
+from the root, itself included, in bits; purchase j falls with exactly the units in the intersection of U_h over its kept users h.
+What an item's purchases add to (3) is kept for as long as the item loses no user.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.instance.cost_items import CostItems
+from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import charges_of
+
+WORD = 64
+"""Units are bits of words of so many."""
+
+
+class RemovalEffects:
+    """The effects (2) and (3) of every unit on any kept part of a forest.
+
+    Parameters
+    ----------
+    units
+        which units each feature belongs to, as items that it needs; each at a price above 0.
+    """
+
+    def __init__(self, problem: PruningProblem, units: CostItems) -> None:
+        self.problem = problem
+        self.n_units = units.n_items
+        self._topmost = charges_of(problem.ensemble, units)
+        words = -(-self.n_units // WORD)
+        self._on_way = np.zeros((problem.ensemble.n_nodes, words), dtype=np.uint64)
+        _mark_ways(problem.ensemble.parent, self._topmost.start, self._topmost.item, self._on_way)
+        node = np.repeat(np.arange(problem.ensemble.n_nodes, dtype=np.int32), np.diff(problem.charges.start))
+        by_item = np.argsort(problem.charges.item, kind="stable")
+        self._users = node[by_item]
+        self._item_of_user = problem.charges.item[by_item]
+        counts = np.bincount(problem.charges.item, minlength=problem.costs.n_items)
+        self._users_start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self._known = np.zeros(problem.ensemble.n_nodes, dtype=np.bool_)
+        self._fall_by_item = np.zeros((problem.costs.n_items, self.n_units), dtype=np.int64)
+
+    def of(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """(2), (3) and the number of topmost kept splits, for every unit, shape (units,), in the problem's integers.
+
+        Parameters
+        ----------
+        kept
+            bool, shape (n,): closed under parents.
+        """
+        p = self.problem
+        ints, routing, ensemble = p.integers, p.routing, p.ensemble
+        rise, fall, users = (np.zeros(self.n_units, dtype=np.int64) for _ in range(3))
+        _add_subtrees(ensemble.parent, kept, ints.gain, self._topmost.start, self._topmost.item, rise, users)
+        _add_subtrees(ensemble.parent, kept, ints.evaluation, self._topmost.start, self._topmost.item, fall, users.copy())
+        items = np.unique(self._item_of_user[(kept != self._known)[self._users]])
+        self._known = kept.copy()
+        self._fall_by_item[items] = 0
+        common = np.empty((routing.n_rows, self._on_way.shape[1]), dtype=np.uint64)
+        arrays = (ensemble.tree_of, routing.order, routing.start, routing.stop, ints.price, ints.weight, p.costs.paid_once)
+        _add_purchases(items, self._users_start, self._users, kept, self._on_way, *arrays, common, self._fall_by_item)
+        return rise, fall + self._fall_by_item.sum(axis=0), users
+
+    def without(self, kept: NDArray[np.bool_], unit: int) -> NDArray[np.bool_]:
+        """What is kept once a unit is removed."""
+        word, bit = divmod(unit, WORD)
+        spared: NDArray[np.bool_] = (self._on_way[:, word] >> np.uint64(bit)) & np.uint64(1) == 0
+        return kept & spared
+
+
+@njit(cache=True)
+def _mark_ways(parent, topmost_start, topmost_unit, on_way):  # type: ignore[no-untyped-def]
+    """U_h: those of the parent, and the units that are met first at h."""
+    for h in range(parent.shape[0]):
+        if parent[h] >= 0:
+            for w in range(on_way.shape[1]):
+                on_way[h, w] = on_way[parent[h], w]
+        for j in range(topmost_start[h], topmost_start[h + 1]):
+            unit = topmost_unit[j]
+            on_way[h, unit // WORD] |= np.uint64(1) << np.uint64(unit % WORD)
+
+
+@njit(cache=True)
+def _add_subtrees(parent, kept, amount, topmost_start, topmost_unit, total, users):  # type: ignore[no-untyped-def]
+    """Add to each unit the amounts of the splits in R_u (1): of the kept subtrees at its topmost splits."""
+    below = np.zeros(parent.shape[0], dtype=np.int64)
+    for h in range(parent.shape[0] - 1, -1, -1):
+        if kept[h]:
+            below[h] += amount[h]
+            if parent[h] >= 0:
+                below[parent[h]] += below[h]
+            for j in range(topmost_start[h], topmost_start[h + 1]):
+                total[topmost_unit[j]] += below[h]
+                users[topmost_unit[j]] += 1
+
+
+@njit(cache=True)
+def _add_purchases(  # type: ignore[no-untyped-def]
+    items, users_start, users, kept, on_way, tree_of, order, start, stop, price, weight, paid_once, common, fall
+):
+    """(3) of some items, one after the other, so that one set of bits a row is enough."""
+    n, words = common.shape
+    met = np.zeros(n, dtype=np.bool_)
+    for m in items:
+        met[:] = False
+        for k in range(users_start[m], users_start[m + 1]):
+            h = users[k]
+            if not kept[h]:
+                continue
+            # of an item that is paid once for all, row 0 stands for all rows
+            for p in range(0 if paid_once[m] else start[h], 1 if paid_once[m] else stop[h]):
+                i = 0 if paid_once[m] else order[tree_of[h], p]
+                for w in range(words):
+                    common[i, w] = common[i, w] & on_way[h, w] if met[i] else on_way[h, w]
+                met[i] = True
+        total_weight = weight.sum()
+        for i in range(n):
+            if met[i]:
+                _add_bits(common, i, price[m] * (total_weight if paid_once[m] else weight[i]), fall[m])
+
+
+@njit(cache=True)
+def _add_bits(common, i, amount, fall):  # type: ignore[no-untyped-def]
+    """Add an amount to every unit whose bit is set in row i."""
+    for w in range(common.shape[1]):
+        bits = common[i, w]
+        unit = w * WORD
+        while bits:
+            if bits & np.uint64(1):
+                fall[unit] += amount
+            bits >>= np.uint64(1)
+            unit += 1

@@ -1,0 +1,98 @@
+"""Breiman's weakest links of all trees at once, each split's by one bottom-up pass.
+
+Pruning a tree by its complexity alone is a closure in which every kept split pays the same price, one more leaf:
+
+    maximise  sum of (gain_h - alpha) over kept splits h                                                           (1)
+
+and what is optimal shrinks as alpha grows. Splits fall into blocks that leave together, each at
+
+    alpha = (sum of the block's gains) / (its number of splits),                                                   (2)
+
+where no block stands below one of smaller alpha. Bottom-up, a split is a block of its own and swallows the block of largest alpha
+right below it while that exceeds its own alpha (Pardalos and Xue 1999: isotonic regression on a tree); blocks wait in mergeable
+heaps, so n splits take O(n log n). Weakest-link pruning (Breiman et al. 1984, section 3.3) removes the same splits at the same
+alphas, top of the block by top of the block, with a search over the tree for each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.instance.ensemble import Ensemble
+from prunemodels.rivals.baselines.exact_ratios import less
+
+
+def weakest_links(ensemble: Ensemble, gain: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The alpha (2) at which each split is pruned: it is a split of the smallest optimum of (1) exactly for smaller ones.
+
+    Parameters
+    ----------
+    gain
+        shape (n,): what each split takes off the tree's error, or impurity, in integers below 2^53 in sum.
+
+    Returns
+    -------
+    numerator, denominator
+        of (2), shape (n,), not reduced; 0 / 1 at leaves.
+    """
+    numerator, denominator = gain.astype(np.int64), np.ones(ensemble.n_nodes, dtype=np.int64)
+    numerator[~ensemble.is_split] = 0
+    swallowed = np.zeros(ensemble.n_nodes, dtype=np.bool_)
+    _blocks(ensemble.left, ensemble.right, numerator, denominator, swallowed)
+    _spread(ensemble.parent, swallowed, numerator, denominator)
+    return numerator, denominator
+
+
+@njit(cache=True)
+def _blocks(left, right, numerator, denominator, swallowed):  # type: ignore[no-untyped-def]
+    """Children before parents: each split's block, at its top; blocks below it in a skew heap, the largest alpha first."""
+    n = left.shape[0]
+    below = np.full(n, -1, dtype=np.int32)
+    smaller = np.full(n, -1, dtype=np.int32)
+    others = np.full(n, -1, dtype=np.int32)
+    for h in range(n - 1, -1, -1):
+        if left[h] < 0:
+            continue
+        heap = -1
+        for child in (left[h], right[h]):
+            if left[child] >= 0:
+                heap = _meld(heap, child, numerator, denominator, smaller, others)
+        while heap >= 0 and less(numerator[h], denominator[h], numerator[heap], denominator[heap]):
+            block = heap
+            heap = _meld(smaller[block], others[block], numerator, denominator, smaller, others)
+            heap = _meld(heap, below[block], numerator, denominator, smaller, others)
+            numerator[h] += numerator[block]
+            denominator[h] += denominator[block]
+            swallowed[block] = True
+        below[h] = heap
+
+
+@njit(cache=True)
+def _meld(a, b, numerator, denominator, smaller, others):  # type: ignore[no-untyped-def]
+    """Two skew heaps of blocks -> one; -1 is the empty heap."""
+    if a < 0 or b < 0:
+        return max(a, b)
+    if less(numerator[a], denominator[a], numerator[b], denominator[b]):
+        a, b = b, a
+    root = a
+    while True:
+        rest = others[a]
+        others[a] = smaller[a]
+        if rest < 0:
+            smaller[a] = b
+            return root
+        if less(numerator[rest], denominator[rest], numerator[b], denominator[b]):
+            rest, b = b, rest
+        smaller[a] = rest
+        a = rest
+
+
+@njit(cache=True)
+def _spread(parent, swallowed, numerator, denominator):  # type: ignore[no-untyped-def]
+    """Parents before children: a block's alpha for all of its splits."""
+    for h in range(parent.shape[0]):
+        if swallowed[h]:
+            numerator[h] = numerator[parent[h]]
+            denominator[h] = denominator[parent[h]]

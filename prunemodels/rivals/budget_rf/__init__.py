@@ -1,0 +1,6 @@
+"""BudgetRF: a forest whose trees are grown for cheap predictions (Nan, Wang and Saligrama 2015)."""
+
+from prunemodels.rivals.budget_rf.classifier import BudgetRFClassifier
+from prunemodels.rivals.budget_rf.impurity import impurity
+
+__all__ = ["BudgetRFClassifier", "impurity"]

@@ -1,0 +1,295 @@
+"""The forest as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems, Price, exact
+from prunemodels.estimators.samples import Sample, named
+from prunemodels.evaluation.stages import EvaluationCost, example_costs, staged_costs
+from prunemodels.forests.costs import Costs
+from prunemodels.forests.reading import read_forest
+from prunemodels.rivals.budget_rf.growing import GrownTrees, grow_within
+from prunemodels.rivals.budget_rf.options import Impurity, Outcome, Splits, growing_options, whole
+from prunemodels.rivals.budget_rf.split_prices import checked_prices, split_prices
+from prunemodels.rivals.budget_rf.training import mean_costs_on, set_aside, tree_grower, unfitted_forest, weights_of
+from prunemodels.rivals.budget_rf.votes import ForestVote, check_vote, staged_shares
+from prunemodels.rivals.sklearn_trees import fill_forest, forest_to_fill
+
+
+class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A forest whose trees take the split that is cheapest for what it gains, until a budget is spent (BudgetRF).
+
+        R(t) = min over stumps on feature t of  max over outcomes i of  c(t) / (F(S) - F(S_i))          BRF15, line 12
+
+    Parameters
+    ----------
+    costs
+        prices: one number, one a feature, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`. Default:
+        1 a feature. c(t) is the price of all items that t needs, less those paid once for all examples.
+    budget
+        B: trees are added until the mean cost of a prediction on the cost sample exceeds it; the last is taken back. None: no
+        limit, `n_estimators` trees.
+    n_estimators
+        the largest number of trees.
+    impurity
+        F, and how splits are judged: ``"pairs"`` (threshold-Pairs) and ``"powers"``, by the worst outcome and with prices, as
+        BRF15 has it; ``"cost_weighted_entropy"`` (as in BP16) and ``"cost_weighted_gini"``, by the expected outcome and with
+        prices; ``"entropy"`` and ``"gini"``, the same without prices: an ordinary forest's splits.
+    alpha
+        >= 0, of threshold-Pairs: about so many examples of a wrong class no longer count. The greater, the smaller the trees, and
+        the more of them the budget pays for.
+    power
+        >= 2, of Powers.
+    outcome
+        ``"minimax"`` or ``"expected"``: judge splits so, whatever the impurity. Default: as stated there.
+    min_impurity
+        >= 0: a node of at most this impurity is a leaf (early stopping, as BP16 and NWS15 run BudgetRF).
+    splits
+        ``"random"``: of each feature the best of 80, 40 or 20 random stumps, for nodes of more than 2,000, of more than 500, and
+        of fewer examples; ``"all"``: the best of all stumps.
+    max_features, max_depth, min_samples_leaf
+        as in scikit-learn's forests; default: all features, no limit, 1. An admissible impurity looks at all features in BRF15.
+    reuse_is_free
+        whether a split on items that a split above has paid for costs nothing as the tree grows. False is the paper's
+        algorithm: it charges again as the tree grows, though never as it predicts.
+    bootstrap
+        whether each tree draws as many rows as there are, with replacement. If not, weights weigh the rows, and only random
+        stumps or features make trees differ.
+    validation_fraction
+        with a budget and without `X_valid`: the part of the training examples, drawn at random and by class, that the cost is
+        measured on and no tree is grown on. None: the training examples themselves.
+    evaluation_cost
+        >= 0: price of evaluating one split on one example, one for all features or one for each; part of c(t).
+    vote
+        how trees decide: ``"majority"`` (BRF15), ``"mean"`` of class fractions, or ``"counts"`` of examples added up (BRF15's
+        confidence, for ranking).
+    n_jobs
+        number of threads that grow trees; the forest does not depend on it.
+    random_state
+        of the split, the bootstraps, the stumps and the features.
+    verbose
+        > 0: a bar that counts trees.
+
+    Attributes
+    ----------
+    forest_
+        the forest: a fitted `sklearn.ensemble.RandomForestClassifier` with real trees, to be pruned, evaluated, stored as any.
+        Its own `predict` is the vote ``"mean"``.
+    n_estimators_
+        number of its trees.
+    stage_costs_
+        mean cost on the cost sample after each tree; with a budget that was spent, one more: that of the tree taken back. The
+        sample is the validation examples, or without any the training examples.
+    cost_
+        that of the forest.
+    training_rows_
+        the rows of X that the trees were grown on: ``OutOfBag(X[rows], y[rows])`` and ``InBag(X[rows], y[rows])`` want those.
+    cost_items_
+        the prices, as items.
+    classes_, n_classes_, n_features_in_, feature_names_in_
+        as in scikit-learn.
+
+    Notes
+    -----
+    The paper's: GreedyTree, minimax splits, threshold-Pairs and Powers, bootstraps, the budget on validation data, the numbers of
+    stumps, majority votes, confidences by counts. Ours: how stumps are drawn, thresholds in the middle between examples,
+    ``"all"`` stumps, free reuse, items and evaluation in c(t), and the ends of trees other than F(S) = 0.
+
+    CEGB17 (section 3) holds against BudgetRF that evaluation is free in it, that a reused feature is charged again as trees grow,
+    and that a split costs the same however few examples reach it. `evaluation_cost` and `reuse_is_free` mend the first two.
+
+    References
+    ----------
+    F. Nan, J. Wang, V. Saligrama: Feature-Budgeted Random Forest, ICML 2015 (BRF15). The same: Pruning Random Forests for
+    Prediction on a Budget, NIPS 2016 (BP16). S. Peter, F. Diego, F. Hamprecht, B. Nadler: Cost efficient gradient boosting,
+    NIPS 2017 (CEGB17).
+
+    Examples
+    --------
+    >>> model = BudgetRFClassifier({"age": 1, "scan": 200}, budget=150, alpha=2).fit(X, y)   # doctest: +SKIP
+    >>> model.cost_, model.predict(X_new)                                                   # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        costs: Costs | None = None,
+        *,
+        budget: Price | None = None,
+        n_estimators: int = 40,
+        impurity: Impurity = "pairs",
+        alpha: float = 0.0,
+        power: float = 2.0,
+        outcome: Outcome | None = None,
+        min_impurity: float = 0.0,
+        splits: Splits = "random",
+        max_features: int | float | str | None = None,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 1,
+        reuse_is_free: bool = False,
+        bootstrap: bool = True,
+        validation_fraction: float | None = 0.3,
+        evaluation_cost: EvaluationCost = 0,
+        vote: ForestVote = "majority",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.costs = costs
+        self.budget = budget
+        self.n_estimators = n_estimators
+        self.impurity = impurity
+        self.alpha = alpha
+        self.power = power
+        self.outcome = outcome
+        self.min_impurity = min_impurity
+        self.splits = splits
+        self.max_features = max_features
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.reuse_is_free = reuse_is_free
+        self.bootstrap = bootstrap
+        self.validation_fraction = validation_fraction
+        self.evaluation_cost = evaluation_cost
+        self.vote = vote
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        X_valid: Any = None,
+        sample_weight_valid: ArrayLike | None = None,
+    ) -> Self:
+        """Grow trees until the budget is spent.
+
+        Parameters
+        ----------
+        X, y
+            training examples; numbers that float32 holds, none missing.
+        sample_weight
+            shape (N,), >= 0: how likely each row is drawn; what it counts where rows are not drawn; and its weight in the
+            mean cost, where it is in the cost sample.
+        X_valid
+            the cost sample: examples like those to be predicted. No labels are needed.
+        sample_weight_valid
+            their weights.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            if a parameter is none, prices do not fit, or the first tree alone costs more than the budget.
+        """
+        sample = self._sample(X, y, sample_weight)
+        options = growing_options(self, self.n_features_in_)
+        check_vote(self.vote)
+        most = whole(self.n_estimators, "n_estimators")
+        budget = None if self.budget is None else float(exact(self.budget, "budget"))
+        names = getattr(self, "feature_names_in_", None)
+        items, evaluation = checked_prices(
+            self.costs, self.evaluation_cost, self.n_features_in_, None if names is None else tuple(names)
+        )
+        given = self._given(X_valid, sample_weight_valid)
+        rng = check_random_state(self.random_state)
+        fraction = None if budget is None or given is not None else self.validation_fraction
+        train, held_out, self.training_rows_ = set_aside(sample, fraction, rng)
+        valid = given or held_out or train
+        forest = forest_to_fill(unfitted_forest(self, options.criterion, most, rng), named(self, train.X), train.y, train.weight)
+        grow = tree_grower(train, forest, options, split_prices(items, evaluation, self.reuse_is_free))
+        mean_costs = mean_costs_on(valid, items, self.evaluation_cost, forest.classes_)
+        grown = grow_within(grow, mean_costs, most, budget, n_jobs=self.n_jobs, verbose=self.verbose)
+        self._keep(grown, fill_forest(forest, grown.trees, options.rule.max_features), items)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row of X, shape (N,)."""
+        shares = self.predict_proba(X)
+        return np.asarray(self.classes_[shares.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """What the trees say of each class, by `vote`; shape (N, n_classes), each row adds up to 1."""
+        rows = self._rows(X)
+        return deque(staged_shares(self.forest_, rows, self._vote()), maxlen=1)[0]
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Labels by the first tree, the first two, and so on."""
+        for shares in self.staged_predict_proba(X):
+            yield np.asarray(self.classes_[shares.argmax(axis=1)])
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """`predict_proba` by the first tree, the first two, and so on."""
+        rows = self._rows(X)
+        yield from staged_shares(self.forest_, rows, self._vote())
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        """What each row of X pays, shape (N,), in the unit of the prices; items paid once for all are left out."""
+        rows = self._rows(X)
+        return example_costs(read_forest(self.forest_), rows, self.cost_items_, evaluation_cost=self.evaluation_cost)
+
+    def staged_cost(self, X: Any) -> NDArray[np.float64]:
+        """Mean cost of a prediction by the first tree, the first two, and so on, shape (trees,); all items included."""
+        rows = self._rows(X)
+        return staged_costs(read_forest(self.forest_), rows, self.cost_items_, evaluation_cost=self.evaluation_cost)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Of the forest, as scikit-learn computes them from the impurities stored in its trees (Gini or entropy)."""
+        check_is_fitted(self)
+        importances: NDArray[np.float64] = self.forest_.feature_importances_
+        return importances
+
+    def _sample(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Sample:
+        """The training examples, checked."""
+        rows, labels = validate_data(self, X, y, dtype=np.float32, order="C")
+        check_classification_targets(labels)
+        return Sample(rows, labels, weights_of(sample_weight, rows))
+
+    def _given(self, X_valid: Any, sample_weight_valid: ArrayLike | None) -> Sample | None:
+        """The cost sample, if it is given."""
+        if X_valid is None:
+            if sample_weight_valid is not None:
+                raise InvalidInputError("X_valid is missing: sample_weight_valid is given without it")
+            return None
+        rows = self._validated(X_valid)
+        return Sample(rows, None, weights_of(sample_weight_valid, rows))
+
+    def _keep(self, grown: GrownTrees, forest: Any, items: CostItems) -> None:
+        self.forest_, self.cost_items_ = forest, items
+        self.classes_, self.n_classes_ = forest.classes_, len(forest.classes_)
+        self.n_estimators_ = len(grown.trees)
+        self.stage_costs_ = grown.costs
+        self.cost_ = float(grown.costs[self.n_estimators_ - 1])
+
+    def _validated(self, X: Any) -> NDArray[np.float32]:
+        rows: NDArray[np.float32] = validate_data(self, X, reset=False, dtype=np.float32, order="C")
+        return rows
+
+    def _rows(self, X: Any) -> NDArray[np.float32]:
+        check_is_fitted(self)
+        return self._validated(X)
+
+    def _vote(self) -> ForestVote:
+        check_vote(self.vote)
+        return self.vote

@@ -1,0 +1,177 @@
+"""GreedyTree, the subroutine of BRF15's Algorithm 1 (lines 8-18): one tree, grown where the risk is least.
+
+Line 10 stops where F(S) = 0. Here a node is a leaf if F(S) <= min_impurity, or at the largest depth, or if no stump gains.
+
+Rows are sorted by each feature once for the forest; a tree takes the rows that it drew, and each split parts them, keeping their
+order. So a pass over a node's sorted rows sees all stumps of a feature, without sorting again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from prunemodels.rivals.budget_rf.impurity import _impurity
+from prunemodels.rivals.budget_rf.split_prices import SplitPrices, _mark_paid
+from prunemodels.rivals.budget_rf.stumps import SplitRule, _best_stump
+from prunemodels.rivals.sklearn_trees import ClassificationTree
+
+
+class TrainingTable(NamedTuple):
+    """The examples of one tree, as compiled code reads them.
+
+    Parameters
+    ----------
+    X
+        float32, shape (F, N): one row a feature.
+    y
+        int64, shape (N,): class indices.
+    weight
+        float64, shape (N,): what each example counts; 0: the tree did not draw it.
+    size
+        float64, shape (N,): how many examples each row stands for when stumps are numbered.
+    """
+
+    X: NDArray[np.float32]
+    y: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    size: NDArray[np.float64]
+
+
+class Limits(NamedTuple):
+    """Where a tree ends.
+
+    Parameters
+    ----------
+    min_impurity
+        nodes of at most this impurity are leaves.
+    max_depth
+        splits on the longest way.
+    """
+
+    min_impurity: float
+    max_depth: int
+
+
+def sorted_rows(X: NDArray[np.float32]) -> NDArray[np.int32]:
+    """The rows of X, given one row a feature, sorted by each feature: int32, shape (F, N)."""
+    return np.stack([np.argsort(x, kind="stable").astype(np.int32) for x in X])
+
+
+def grow_tree(
+    table: TrainingTable,
+    order: NDArray[np.int32],
+    n_classes: int,
+    rule: SplitRule,
+    limits: Limits,
+    prices: SplitPrices,
+    seed: int,
+) -> ClassificationTree:
+    """Grow one tree.
+
+    Parameters
+    ----------
+    table
+        the examples, with the weights of this tree.
+    order
+        `sorted_rows` of ``table.X``.
+    seed
+        of random stumps and features, >= 0.
+    """
+    state = np.array([seed], dtype=np.uint64)
+    rows = _drawn_rows(order, table.weight)
+    return ClassificationTree(*_grow(table, rows, n_classes, rule, limits, prices, state))
+
+
+@njit(cache=True, nogil=True)
+def _drawn_rows(order, weight):  # type: ignore[no-untyped-def]
+    """The rows of positive weight, in each feature's order."""
+    drawn = np.empty((order.shape[0], np.count_nonzero(weight)), dtype=np.int32)
+    for t in range(order.shape[0]):
+        k = 0
+        for i in order[t]:
+            if weight[i] > 0.0:
+                drawn[t, k] = i
+                k += 1
+    return drawn
+
+
+@njit(cache=True, nogil=True)
+def _grow(table, order, n_classes, rule, limits, prices, state):  # type: ignore[no-untyped-def]
+    n_features, n = order.shape
+    most = 2 * n - 1
+    links = np.full((4, most), -1, dtype=np.int32)
+    left, right, feature, parent = links[0], links[1], links[2], links[3]
+    depth, n_rows = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
+    threshold, counts = np.zeros(most), np.zeros((most, n_classes))
+    waiting = np.empty((n + 1, 3), dtype=np.int64)  # parent, first and last row of nodes to come
+    waiting[0, 0], waiting[0, 1], waiting[0, 2] = -1, 0, n
+    paid, features = np.zeros(prices.price.size, dtype=np.bool_), np.arange(n_features)
+    drawn, goes_left, spare = np.zeros(n, dtype=np.bool_), np.zeros(table.y.size, dtype=np.bool_), np.empty(n, dtype=np.int32)
+    n_waiting, n_nodes = 1, 0
+    while n_waiting > 0:
+        n_waiting -= 1
+        above, begin, end = waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2]
+        h = n_nodes
+        n_nodes += 1
+        parent[h], n_rows[h] = above, end - begin
+        if above >= 0:
+            depth[h] = depth[above] + 1
+            if left[above] < 0:
+                left[above] = h
+            else:
+                right[above] = h
+        n_examples = _count(table, order[0, begin:end], counts[h])
+        if depth[h] >= limits.max_depth or _impurity(counts[h], rule.measure, rule.alpha, rule.power) <= limits.min_impurity:
+            continue
+        _mark_paid(h, parent, feature, prices, paid)
+        t, place = _best_stump(table, order, begin, end, counts[h], n_examples, paid, rule, prices, features, drawn, state)
+        if t < 0:
+            continue
+        feature[h], threshold[h] = t, _between(table.X[t, order[t, place]], table.X[t, order[t, place + 1]])
+        _part(order, t, begin, place + 1, end, goes_left, spare)
+        waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = h, place + 1, end
+        waiting[n_waiting + 1, 0], waiting[n_waiting + 1, 1], waiting[n_waiting + 1, 2] = h, begin, place + 1
+        n_waiting += 2
+    k = n_nodes
+    return left[:k].copy(), right[:k].copy(), feature[:k].copy(), threshold[:k].copy(), counts[:k].copy(), n_rows[:k].copy()
+
+
+@njit(cache=True, nogil=True)
+def _count(table, rows, counts):  # type: ignore[no-untyped-def]
+    """Add up the class counts; returns the number of examples."""
+    n_examples = 0.0
+    for i in rows:
+        counts[table.y[i]] += table.weight[i]
+        n_examples += table.size[i]
+    return n_examples
+
+
+@njit(cache=True, nogil=True)
+def _between(low, high):  # type: ignore[no-untyped-def]
+    """The middle of two float32 numbers in double: float32 values <= it are those <= low, as in scikit-learn's routing."""
+    middle = np.float64(low) / 2.0 + np.float64(high) / 2.0
+    return middle if middle < np.float64(high) else np.float64(low)
+
+
+@njit(cache=True, nogil=True)
+def _part(order, t, begin, middle, end, goes_left, spare):  # type: ignore[no-untyped-def]
+    """Part the rows begin ... end in every feature's order: first those that feature t has before `middle`."""
+    for k in range(begin, end):
+        goes_left[order[t, k]] = k < middle
+    for s in range(order.shape[0]):
+        if s == t:
+            continue
+        to_left, to_right = begin, 0
+        for k in range(begin, end):
+            i = order[s, k]
+            if goes_left[i]:
+                order[s, to_left] = i
+                to_left += 1
+            else:
+                spare[to_right] = i
+                to_right += 1
+        order[s, middle:end] = spare[:to_right]

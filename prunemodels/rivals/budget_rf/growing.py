@@ -1,0 +1,99 @@
+"""Trees until the budget is spent (BRF15 Algorithm 1, lines 2-7).
+
+    T <- no tree;  while the mean cost of T on the validation data <= B:  T <- T and a tree;  return T without its last tree   (1)
+
+The cost never falls as trees are added, so (1) returns the largest of the forests T_1, T_2 ... within the budget. Given their
+seeds, trees are independent of each other; they are grown a few at a time, and the cost is then looked up tree by tree. The
+result is that of (1), whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from formulations.errors import InvalidInputError
+from prunemodels.rivals.sklearn_trees import ClassificationTree
+
+Grow = Callable[[int], ClassificationTree]
+MeanCosts = Callable[[Sequence[ClassificationTree]], NDArray[np.float64]]
+
+MOST_AT_ONCE = 8
+
+
+@dataclass(frozen=True, eq=False)
+class GrownTrees:
+    """The trees within the budget, and what the forest cost as it grew.
+
+    Parameters
+    ----------
+    trees
+        those kept.
+    costs
+        mean cost on the cost sample after each tree kept, and after the first one beyond the budget, if there was one.
+    """
+
+    trees: tuple[ClassificationTree, ...]
+    costs: NDArray[np.float64]
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget, and not the number of trees, ended the growth."""
+        return len(self.costs) > len(self.trees)
+
+
+def grow_within(
+    grow: Grow, mean_costs: MeanCosts, most: int, budget: float | None, *, n_jobs: int | None = None, verbose: int = 0
+) -> GrownTrees:
+    """(1), with at most so many trees.
+
+    Parameters
+    ----------
+    grow
+        the tree of a number, from 0 on.
+    mean_costs
+        of a sequence of trees: the mean cost of a prediction by the first, the first two, and so on.
+    most
+        >= 1: the largest number of trees.
+    budget
+        B; None: no limit.
+    n_jobs
+        threads, as in joblib.
+    verbose
+        > 0: a bar that counts trees.
+
+    Raises
+    ------
+    InvalidInputError
+        if the first tree alone costs more than the budget.
+    """
+    trees: list[ClassificationTree] = []
+    costs: NDArray[np.float64] = np.zeros(0)
+    bar = tqdm(total=most, desc="growing trees", unit="tree", file=sys.stderr, leave=False, disable=verbose <= 0)
+    with bar, Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator") as parallel:
+        while len(trees) < most:
+            # one tree, then one, two, four, eight at a time: a small budget wastes little, and no budget wastes nothing
+            first = len(trees)
+            wanted = most - first if budget is None else min(most - first, max(1, min(first, MOST_AT_ONCE)))
+            for tree in parallel(delayed(grow)(k) for k in range(first, first + wanted)):
+                trees.append(tree)
+                bar.update()
+            if budget is not None:
+                costs = mean_costs(trees)
+                if costs[-1] > budget:
+                    break
+    if budget is None:
+        return GrownTrees(tuple(trees), mean_costs(trees))
+    within = int(np.searchsorted(costs, budget, side="right"))
+    if within == 0:
+        raise InvalidInputError(
+            f"budget is {budget:g}, the first tree alone costs {costs[0]:g} on the validation data; raise budget, or grow "
+            "smaller trees: raise alpha or min_impurity, lower max_depth"
+        )
+    return GrownTrees(tuple(trees[:within]), costs[: within + 1])

@@ -1,0 +1,179 @@
+"""What both estimators share: parameters, fitting, and what predictions cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from formulations.errors import InvalidInputError
+from formulations.instance.routing import leaves_of
+from prunemodels.evaluation.stages import example_costs, staged_costs
+from prunemodels.forests.costs import Costs
+from prunemodels.other_libraries.model_forest import ModelForest
+from prunemodels.rivals.cegb.lightgbm_engine import boost_by_lightgbm
+from prunemodels.rivals.cegb.losses import Loss
+from prunemodels.rivals.cegb.own_engine import boost
+from prunemodels.rivals.cegb.prices import EvaluationCost, Prices, read_prices
+from prunemodels.rivals.cegb.settings import Engine, Growth, Settings
+
+
+class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
+    """See `CEGBClassifier`."""
+
+    forest_: ModelForest
+
+    def __init__(
+        self,
+        costs: Costs | None = None,
+        *,
+        lam: float = 0.001,
+        evaluation_cost: EvaluationCost = 0,
+        training_costs: Costs | None = None,
+        engine: Engine = "lightgbm",
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        num_leaves: int = 31,
+        max_depth: int | None = None,
+        min_child_samples: int = 20,
+        min_child_weight: float = 1e-3,
+        reg_lambda: float = 0.0,
+        max_bin: int = 255,
+        growth: Growth = "best",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.costs = costs
+        self.lam = lam
+        self.evaluation_cost = evaluation_cost
+        self.training_costs = training_costs
+        self.engine = engine
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.max_depth = max_depth
+        self.min_child_samples = min_child_samples
+        self.min_child_weight = min_child_weight
+        self.reg_lambda = reg_lambda
+        self.max_bin = max_bin
+        self.growth = growth
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _loss(self, y: NDArray[Any]) -> Loss:
+        """The loss of the checked labels; sets what they say of the estimator."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X
+            examples, shape (N, F); NaN is a missing value. Numbers are rounded to float32.
+        y
+            labels or targets, shape (N,).
+        sample_weight
+            shape (N,), >= 0: of the examples in the loss and in the cost. Unequal ones need ``engine="own"`` or ``lam=0``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            for settings out of their range, prices that do not fit the features, and what the engine cannot take; it is a
+            ValueError too, and says which argument, which value, and what to do.
+        ImportError
+            if ``engine="lightgbm"`` and LightGBM or treelite is not installed.
+        """
+        settings = Settings.of(self)
+        if self.engine not in ("lightgbm", "own"):
+            raise InvalidInputError(f"engine is {self.engine!r}; give 'lightgbm' or 'own'")
+        X, y = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan", y_numeric=not is_classifier(self))
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        prices = read_prices(self.costs, self.evaluation_cost, self.n_features_in_, names)
+        if self.training_costs is not None:
+            prices = read_prices(self.training_costs, self.evaluation_cost, self.n_features_in_, names)
+        taking_part = weight > 0
+        if not taking_part.any():
+            raise InvalidInputError("sample_weight is 0 for all rows; give at least one a positive weight")
+        loss = self._loss(y[taking_part])
+        forest = self._boost(X[taking_part], loss, weight[taking_part], prices, settings)
+        self.forest_ = replace(
+            forest, classes=getattr(self, "classes_", None), ensemble=replace(forest.ensemble, feature_names=names)
+        )
+        self.n_iter_ = forest.ensemble.n_trees // forest.n_outputs
+        return self
+
+    def _boost(
+        self, X: NDArray[np.float32], loss: Loss, weight: NDArray[np.float64], prices: Prices, settings: Settings
+    ) -> ModelForest:
+        if self.engine == "own":
+            self.__dict__.pop("booster_", None)
+            return boost(X, loss, weight, prices, settings, hidden=self.verbose <= 0)[0]
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        forest, self.booster_ = boost_by_lightgbm(
+            X, loss, weight, prices, settings, n_jobs=self.n_jobs, seed=seed, hidden=self.verbose <= 0
+        )
+        return forest
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        """What each row of X pays at `costs`, shape (N,): items, each once, and splits; not what is paid once for all."""
+        rows = self._rows(X)
+        return example_costs(self.forest_.ensemble, rows, self._costs, evaluation_cost=self.evaluation_cost)
+
+    def staged_cost(self, X: Any) -> NDArray[np.float64]:
+        """Mean cost of a prediction after each round, shape (n_iter_,), with what is paid once for all; it never falls."""
+        rows, forest = self._rows(X), self.forest_
+        stage = np.arange(forest.ensemble.n_trees) // forest.n_outputs
+        return staged_costs(forest.ensemble, rows, self._costs, evaluation_cost=self.evaluation_cost, stage=stage)
+
+    @property
+    def _costs(self) -> Costs:
+        return 1 if self.costs is None else self.costs
+
+    def _rows(self, X: Any) -> NDArray[np.float32]:
+        """Examples as the trees route them."""
+        check_is_fitted(self, "forest_")
+        return self.forest_.rows(validate_data(self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan"))
+
+    def _margins(self, X: Any) -> NDArray[np.float64]:
+        """Sums of leaf values, shape (N, number of outputs)."""
+        rows = self._rows(X)
+        return self.forest_.margins(rows)
+
+    def _staged_margins(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """The same after each round; the array is the caller's."""
+        rows, forest = self._rows(X), self.forest_
+        leaves = leaves_of(forest.ensemble, rows)
+        margins = np.tile(forest.base, (len(rows), 1))
+        for t in range(forest.ensemble.n_trees):
+            margins[:, forest.output[t]] += forest.ensemble.value[leaves[t], 0]
+            if t % forest.n_outputs == forest.n_outputs - 1:
+                yield margins.copy()
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Labels or numbers after each round, shape (N,) each."""
+        for margins in self._staged_margins(X):
+            yield self.forest_.predictions(margins)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels or numbers, shape (N,)."""
+        margins = self._margins(X)
+        return self.forest_.predictions(margins)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

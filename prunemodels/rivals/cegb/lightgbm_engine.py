@@ -1,0 +1,183 @@
+"""Boosting by LightGBM, with prices as its own ``cegb_*`` parameters.
+
+LightGBM's gains lack the 1/2 of CEGB17 eq. (12), and from each it takes
+
+    cegb_tradeoff * ( cegb_penalty_split * rows in the leaf
+                      + cegb_penalty_feature_lazy[f] * rows in the leaf that no tree has split by f yet
+                      + cegb_penalty_feature_coupled[f] if nobody has )                              (1)
+
+so  cegb_tradeoff = 2 lam w,  penalty_split = alpha,  lazy = c_f  and  coupled = N c_f  say what eq. (13) says; w is the
+weight of every example.
+
+Where (1) is not what LightGBM 4.7 does, or not what is wanted, this module refuses or never goes there:
+
+- *Coupled penalties* are right in the leaf at hand. But once a feature is bought, LightGBM puts its splits in all other leaves of
+  the tree at their gain without any penalty plus the coupled one: what should become free is rewarded (seen: a split that gains
+  0.019 taken, and reported, at 1.019). So items paid once are refused unless trees have a single split.
+- *Items that features share*, and *split prices by feature*, cannot be said (``feature_contri`` multiplies gains).
+- *Rows count, weights do not*: a row of weight 2 pays once. Unequal weights are refused where there is a price to pay.
+- *Lazy penalties* number pairs of row and feature with 32 bits; from 2^31 pairs on they are refused.
+- *Bagging*: rows that are left out of a tree buy nothing in it although they will use it; where at most half are drawn, they are
+  numbered anew, so purchases land on the wrong ones. *Continued training* (``init_model``) starts with nobody having bought
+  anything. Neither is offered; nothing of LightGBM is passed on but what is named here.
+- *Rows of a side* are estimated from its second derivatives where `min_child_samples` is checked, as in all of LightGBM; so for
+  classes leaves may hold fewer. engine="own" counts.
+- *A shortcut*: below a leaf, features are given up by which no split of the leaf gains anything before its penalty. With
+  ``reg_lambda > 0``, which lowers gains, better splits may be overlooked. engine="own" overlooks none.
+- *Growth*: best-first only. Where the limit on leaves cannot bind, any order grows the same tree.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from formulations.errors import InvalidInputError
+from prunemodels.other_libraries.dependencies import treelite
+from prunemodels.other_libraries.model_forest import ModelForest
+from prunemodels.other_libraries.reading import read_model
+from prunemodels.rivals.cegb.losses import Loss
+from prunemodels.rivals.cegb.prices import Prices
+from prunemodels.rivals.cegb.settings import Settings
+
+PAIRS = 2**31
+"""LightGBM numbers pairs of row and feature with signed 32-bit integers."""
+
+OWN = 'engine="own" takes them'
+
+
+def boost_by_lightgbm(
+    X: NDArray[np.float32],
+    loss: Loss,
+    weight: NDArray[np.float64],
+    prices: Prices,
+    settings: Settings,
+    *,
+    n_jobs: int | None,
+    seed: int,
+    hidden: bool,
+) -> tuple[ModelForest, Any]:
+    """Train a booster and read it.
+
+    Returns
+    -------
+    forest, booster
+        the model, labels being 0, 1, ...; and what it was read from.
+
+    Raises
+    ------
+    InvalidInputError
+        for prices, weights or sizes that LightGBM cannot take; the module says which and why.
+    ImportError
+        if LightGBM or treelite is not installed.
+    """
+    lightgbm = _lightgbm()
+    parameters = {
+        **booster_parameters(settings, loss),
+        **penalties(prices, settings, weight, len(X)),
+        "num_threads": effective_n_jobs(n_jobs),
+        "seed": seed,
+    }
+    target = loss.target.argmax(axis=1) if loss.n_outputs > 1 else loss.target[:, 0]
+    weights = None if (weight == 1).all() else weight
+    data = lightgbm.Dataset(X, target, weight=weights, params=parameters, free_raw_data=True)
+    booster = lightgbm.Booster(parameters, data)
+    with tqdm(total=settings.n_estimators, desc="CEGB", file=sys.stderr, leave=False, disable=hidden) as bar:
+        for _ in range(settings.n_estimators):
+            if booster.update():
+                break  # no tree of the round has a split; LightGBM keeps such a round only if it is the first
+            bar.update()
+    booster.free_dataset()
+    forest = read_model(booster)
+    return replace(forest, classes=np.arange(loss.classes) if loss.classes else None), booster
+
+
+def booster_parameters(settings: Settings, loss: Loss) -> dict[str, Any]:
+    """LightGBM's parameters but for prices; its results then do not depend on the number of threads."""
+    kind = {0: "regression", 2: "binary"}.get(loss.classes, "multiclass")
+    return {
+        "objective": kind,
+        **({"num_class": loss.classes} if kind == "multiclass" else {}),
+        "learning_rate": settings.learning_rate,
+        "num_leaves": settings.num_leaves,
+        "max_depth": -1 if settings.max_depth is None else settings.max_depth,
+        "min_data_in_leaf": settings.min_child_samples,
+        "min_sum_hessian_in_leaf": settings.min_child_weight,
+        "lambda_l2": settings.reg_lambda,
+        "max_bin": settings.max_bin,
+        "deterministic": True,
+        "force_col_wise": True,
+        "verbosity": -1,
+    }
+
+
+def penalties(prices: Prices, settings: Settings, weight: NDArray[np.float64], n_rows: int) -> dict[str, Any]:
+    """The ``cegb_*`` parameters that say what the prices say: (1); none for ``lam=0``.
+
+    Raises
+    ------
+    InvalidInputError
+        where there are none; says why, and what to do.
+    """
+    if settings.growth == "breadth" and settings.order_matters:
+        raise InvalidInputError(
+            f"growth is 'breadth', LightGBM grows best-first; give max_depth with 2**max_depth <= num_leaves "
+            f'({settings.num_leaves}), where both are the same, or engine="own"'
+        )
+    if settings.lam == 0:
+        return {}
+    _check(prices, settings, weight)
+    needed: dict[str, Any] = {
+        "cegb_tradeoff": 2.0 * settings.lam * float(weight[0]),
+        "cegb_penalty_split": float(prices.evaluation.max(initial=0.0)),
+    }
+    if prices.by_example.size:
+        pairs = n_rows * prices.items.n_features
+        if pairs >= PAIRS:
+            raise InvalidInputError(
+                f"X has {n_rows} rows and {prices.items.n_features} columns, {pairs} pairs; LightGBM's lazy penalties "
+                f'count fewer than 2**31: give fewer rows, or engine="own"'
+            )
+        needed["cegb_penalty_feature_lazy"] = prices.by_feature(prices.by_example).tolist()
+    if prices.for_all.size:
+        needed["cegb_penalty_feature_coupled"] = (n_rows * prices.by_feature(prices.for_all)).tolist()
+    return needed
+
+
+def _check(prices: Prices, settings: Settings, weight: NDArray[np.float64]) -> None:
+    items = prices.items
+    if prices.shared:
+        raise InvalidInputError(
+            f"costs: several features need the item {items.names[prices.shared[0]]!r}, LightGBM has a price for each; {OWN}"
+        )
+    if prices.for_all.size and not settings.single_split:
+        raise InvalidInputError(
+            f"costs: the item {items.names[prices.for_all[0]]!r} is paid once for all; LightGBM rewards "
+            f"further splits by its feature instead of making them free; {OWN}, or give num_leaves=2"
+        )
+    if np.ptp(prices.evaluation) > 0:
+        raise InvalidInputError(f"evaluation_cost differs by feature, LightGBM has one price for all splits; {OWN}")
+    if np.ptp(weight) > 0:
+        raise InvalidInputError(
+            "sample_weight is not the same for all rows; LightGBM's penalties count rows, whatever they weigh; "
+            'engine="own" weighs costs and losses alike'
+        )
+
+
+def _lightgbm() -> Any:
+    """The lightgbm package; treelite, which reads its models, is looked for as well, before anything is trained."""
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise ImportError(
+            'engine="lightgbm" needs LightGBM; install it with: python -m pip install lightgbm "prunemodels[boosting]", '
+            'or give engine="own"'
+        ) from error
+    treelite()
+    return lightgbm

@@ -1,0 +1,7 @@
+"""Trees of linear classifiers: CSTC (Xu, Kusner, Weinberger, Chen 2013) and its greedy form ASTC (Kusner and others 2014)."""
+
+from prunemodels.rivals.cstc.astc import ASTCClassifier, ASTCRegressor
+from prunemodels.rivals.cstc.cstc import CSTCClassifier, CSTCRegressor
+from prunemodels.rivals.cstc.quadrants import QUADRANT_COSTS, four_quadrants
+
+__all__ = ["QUADRANT_COSTS", "ASTCClassifier", "ASTCRegressor", "CSTCClassifier", "CSTCRegressor", "four_quadrants"]

@@ -1,0 +1,165 @@
+"""Approximately submodular tree of classifiers (ASTC), for regression and two classes.
+
+Kusner, Chen, Zhou, Xu, Weinberger, Chen, *Feature-cost sensitive learning with submodular trees of classifiers*, AAAI 2014. Of
+that paper we had the abstract, the introduction and a summary, not the whole text. From there: the tree of linear classifiers
+of CSTC; each node is fitted greedily, one weak learner after the other, by the gain in fit per unit of cost; the fit of a set S
+at node k is
+
+    z_k(S) = Var_k(y) - min over beta of E_k[ (y - phi_S(x)' beta - b)^2 ]                                                  (A1)
+
+over the examples that reach the node, so each step is least squares in closed form; the threshold sends half of the examples to
+each child. What is ours: node budgets (A2), that weak learners whose items are all paid are taken first, that examples are
+split hard, and pruning and fine-tuning as for CSTC.
+
+A node for which (A2) leaves nothing worth buying may spend all of the budget.
+
+    cost of the path to a node of level j  <=  budget (j + 1) / depth,   j = 0 ... depth - 1                                (A2)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from formulations.errors import InvalidInputError
+from prunemodels.forests.costs import Costs
+from prunemodels.rivals.cstc.classifier_tree import ClassifierTree
+from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifiers, TreeRegression
+from prunemodels.rivals.cstc.finishing import FINE_RIDGE, Examples
+from prunemodels.rivals.cstc.greedy_selection import select
+from prunemodels.rivals.cstc.purchases import Purchases
+from prunemodels.rivals.cstc.training import halving_threshold
+
+
+class _ASTC(TreeOfClassifiers):
+    """Parameters and training of both."""
+
+    def __init__(
+        self,
+        costs: Costs | None = None,
+        budget: float | Sequence[float] | None = None,
+        *,
+        depth: int = 3,
+        features: str = "boosted",
+        n_weak_learners: int = 100,
+        weak_depth: int = 2,
+        learning_rate: float = 0.1,
+        min_samples_leaf: int = 20,
+        min_gain: float = 1e-4,
+        evaluation_cost: float = 0,
+        validation_fraction: float | None = 0.2,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.costs = costs
+        self.budget = budget
+        self.depth = depth
+        self.features = features
+        self.n_weak_learners = n_weak_learners
+        self.weak_depth = weak_depth
+        self.learning_rate = learning_rate
+        self.min_samples_leaf = min_samples_leaf
+        self.min_gain = min_gain
+        self.evaluation_cost = evaluation_cost
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self._budgets()
+        if not self.min_gain >= 0:
+            raise InvalidInputError(f"min_gain is {self.min_gain!r}; give a number >= 0")
+
+    def _budgets(self) -> NDArray[np.float64]:
+        """What the path to a node of each level may cost, shape (depth,)."""
+        if self.budget is None:
+            return np.full(self.depth, math.inf)
+        given = np.asarray(self.budget, dtype=np.float64)
+        budgets = given * np.arange(1, self.depth + 1) / self.depth if given.ndim == 0 else given
+        if budgets.shape != (self.depth,) or not (budgets >= 0).all() or (np.diff(budgets) < 0).any():
+            raise InvalidInputError(
+                f"budget is {self.budget!r}; give a number >= 0, or {self.depth} of them that do not fall, one a level"
+            )
+        return budgets
+
+    def _grow(self, train: Examples, purchases: Purchases) -> ClassifierTree:
+        """Nodes top to bottom; a node that no example reaches is not kept."""
+        n_nodes, T = 2**self.depth - 1, train.phi.shape[1]
+        beta, intercept, threshold = np.zeros((n_nodes, T)), np.zeros(n_nodes), np.zeros(n_nodes)
+        kept, at, budgets = np.zeros(n_nodes, dtype=bool), np.zeros(len(train.y), dtype=np.int64), self._budgets()
+        ridge = FINE_RIDGE * train.spread()
+        bought = np.zeros((n_nodes, T), dtype=bool)
+        for k in tqdm(range(n_nodes), desc="ASTC", unit="node", disable=not self.verbose):
+            rows = np.flatnonzero(at == k)
+            if not rows.size:
+                continue
+            kept[k] = True
+            before = bought[(k - 1) // 2] if k else np.zeros(T, dtype=bool)
+            level = (k + 1).bit_length() - 1
+            chosen = select(train, rows, purchases, before, budgets[level], self.min_gain, ridge)
+            if not chosen.columns.size:  # it cannot branch by nothing: nobody below will spend the rest
+                chosen = select(train, rows, purchases, before, budgets[-1], self.min_gain, ridge)
+            beta[k, chosen.columns], intercept[k] = chosen.beta, chosen.intercept
+            bought[k] = before
+            bought[k, chosen.columns] = True
+            scores = train.phi[rows] @ beta[k] + intercept[k]
+            threshold[k] = halving_threshold(scores, train.weights[rows])
+            upper = scores > threshold[k]
+            if 2 * k + 2 < n_nodes and upper.any() and not upper.all():
+                at[rows] = np.where(upper, 2 * k + 1, 2 * k + 2)
+        return ClassifierTree(beta, intercept, threshold, beta, intercept, kept)
+
+
+class ASTCRegressor(TreeRegression, _ASTC):
+    """Approximately submodular tree of classifiers, for numbers; see the module for what is the paper's and what is ours.
+
+    Parameters
+    ----------
+    costs
+        prices of the features in any form that `cost_items` reads; None: 1 for each.
+    budget
+        most that a path may cost, spread over the levels by (A2), or one number a level: what the path so far may cost; None:
+        no limit.
+    depth
+        levels of classifiers; the tree has at most 2^depth - 1.
+    features
+        ``"boosted"``: gradient boosted trees, or ``"identity"``: X itself.
+    n_weak_learners, weak_depth, learning_rate, min_samples_leaf
+        of the boosted trees.
+    min_gain
+        least gain of a weak learner, as a share of the labels' variance over all examples.
+    evaluation_cost
+        price of evaluating one weak learner.
+    validation_fraction
+        examples that are set aside to prune the tree; None: it is pruned on what `fit` is given, or not at all.
+    random_state
+        for the examples set aside and the boosting.
+    verbose
+        above 0: a progress bar.
+
+    Attributes
+    ----------
+    tree_
+        `ClassifierTree`: the weights, for labels of mean 0 and variance 1.
+    weak_learners_, purchases_, path_costs_
+        phi; what it needs; what an example pays that leaves at each node.
+    """
+
+
+class ASTCClassifier(TreeClassification, _ASTC):
+    """Approximately submodular tree of classifiers, for two classes: `ASTCRegressor` on labels -1 and 1.
+
+    The second class is predicted where the prediction is above 0; validation counts wrong labels; more than two classes are
+    refused. Parameters and attributes are those of `ASTCRegressor`, and besides:
+
+    Attributes
+    ----------
+    classes_
+        the two labels.
+    """

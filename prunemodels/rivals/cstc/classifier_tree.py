@@ -1,0 +1,84 @@
+"""A tree of linear classifiers that is walked along one path.
+
+Classifier nodes stand in heap order: the root is 0, the upper child of node k is 2k + 1, the lower one 2k + 2; a tree of depth D
+has 2^D - 1. At node k an example goes to the upper child if phi(x)' beta_k + b_k > theta_k, else to the lower one (CSTC13 section
+4); where that child is not there, a terminal element is: the example leaves with node k's prediction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prunemodels.rivals.cstc.purchases import Purchases
+
+
+def path_to(k: int) -> list[int]:
+    """The nodes from the root to node k, k included."""
+    nodes = [k]
+    while nodes[0]:
+        nodes.insert(0, (nodes[0] - 1) // 2)
+    return nodes
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierTree:
+    """V = 2^D - 1 linear classifiers over T weak learners.
+
+    Parameters
+    ----------
+    beta, intercept, threshold
+        shapes (V, T), (V,), (V,): beta_k, b_k and theta_k: where examples go.
+    final_beta, final_intercept
+        what a node predicts for the examples that leave there: CSTC13's fine-tuned weights; zero where beta is.
+    kept
+        bool, shape (V,): nodes that are there; with a node its parent.
+    """
+
+    beta: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    threshold: NDArray[np.float64]
+    final_beta: NDArray[np.float64]
+    final_intercept: NDArray[np.float64]
+    kept: NDArray[np.bool_]
+
+    @property
+    def n_nodes(self) -> int:
+        """V, the number of places for nodes."""
+        return len(self.intercept)
+
+    def has(self, k: int) -> bool:
+        """Whether there is a node k."""
+        return k < self.n_nodes and bool(self.kept[k])
+
+    def leaving(self, phi: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The node that each example leaves at, shape (N,)."""
+        at = np.zeros(len(phi), dtype=np.int64)
+        for k in range(self.n_nodes):
+            if not self.has(k) or not (self.has(2 * k + 1) or self.has(2 * k + 2)):
+                continue
+            rows = np.flatnonzero(at == k)
+            upper = phi[rows] @ self.beta[k] + self.intercept[k] > self.threshold[k]
+            for child, side in ((2 * k + 1, upper), (2 * k + 2, ~upper)):
+                if self.has(child):
+                    at[rows[side]] = child
+        return at
+
+    def predict(self, phi: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The prediction of the node that each example leaves at, shape (N,)."""
+        at = self.leaving(phi)
+        predicted = np.empty(len(phi))
+        for k in np.unique(at):
+            rows = np.flatnonzero(at == k)
+            predicted[rows] = phi[rows] @ self.final_beta[k] + self.final_intercept[k]
+        return predicted
+
+    def used(self, k: int) -> NDArray[np.bool_]:
+        """The weak learners that an example needs that leaves at node k, shape (T,)."""
+        return np.asarray((self.beta[path_to(k)] != 0).any(axis=0))
+
+    def bills(self, purchases: Purchases) -> NDArray[np.float64]:
+        """(2) of the path to each node, shape (V,)."""
+        return np.array([purchases.bill(self.used(k)) for k in range(self.n_nodes)])

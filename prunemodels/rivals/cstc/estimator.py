@@ -1,0 +1,226 @@
+"""What CSTC and ASTC share as scikit-learn estimators: examples, prices, weak learners, finishing, prediction and its cost."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from formulations.errors import InvalidInputError
+from prunemodels.rivals.cstc.classifier_tree import ClassifierTree
+from prunemodels.rivals.cstc.finishing import Examples, fine_tuned, pruned
+from prunemodels.rivals.cstc.purchases import Purchases, purchases_of, read_prices
+from prunemodels.rivals.cstc.weak_learners import WeakLearners, fit_weak_learners
+
+
+class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
+    """A tree of linear classifiers over weak learners; subclasses say how its weights are found.
+
+    Attributes
+    ----------
+    tree_
+        `ClassifierTree`: the weights, for labels of mean 0 and variance 1.
+    weak_learners_, purchases_
+        phi, and what it needs.
+    path_costs_
+        what an example pays that leaves at each node, shape (V,).
+    """
+
+    tree_: ClassifierTree
+    weak_learners_: WeakLearners
+    purchases_: Purchases
+    path_costs_: NDArray[np.float64]
+
+    @abstractmethod
+    def _grow(self, train: Examples, purchases: Purchases) -> ClassifierTree:
+        """The tree before fine-tuning."""
+
+    @abstractmethod
+    def _targets(self, y: Any) -> NDArray[np.float64]:
+        """Labels as numbers."""
+
+    @abstractmethod
+    def _error(self, y: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of each example: what validation counts."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, X_valid: Any = None, y_valid: Any = None) -> Self:
+        """Fit weak learners, then the tree over them; prune it on validation examples.
+
+        Parameters
+        ----------
+        X, y
+            examples, shape (N, F), and labels.
+        sample_weight
+            weights >= 0, default 1.
+        X_valid, y_valid
+            validation examples; default: `validation_fraction` of X, set aside.
+
+        Raises
+        ------
+        InvalidInputError
+            for settings or prices that do not fit, and for other than two classes.
+        """
+        self._check_settings()
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=isinstance(self, RegressorMixin))
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        names = getattr(self, "feature_names_in_", None)
+        prices = read_prices(self.costs, self.evaluation_cost, X.shape[1], None if names is None else tuple(names))
+        X, y, weights = (v[weights > 0] for v in (X, y, weights))
+        self._learn_labels(y)
+        rng = check_random_state(self.random_state)
+        targets = self._targets(y)
+        given = None if X_valid is None else self._validation(X_valid, y_valid)
+        train, valid = (np.arange(len(X)), None) if given is not None else self._set_aside(targets, rng)
+        if given is None and valid is not None:
+            given = X[valid], targets[valid], weights[valid]
+        self._fit(X[train], targets[train], weights[train], given, prices, rng)
+        return self
+
+    def _fit(self, X: Any, y: Any, weights: Any, given: Any, prices: Any, rng: np.random.RandomState) -> None:
+        """From checked examples to the fitted attributes."""
+        share = weights / weights.sum()
+        self._mean = float(share @ y)
+        self._scale = float(np.sqrt(share @ (y - self._mean) ** 2)) or 1.0
+        settings = {
+            "max_iter": self.n_weak_learners,
+            "max_depth": self.weak_depth,
+            "max_leaf_nodes": None,
+            "learning_rate": self.learning_rate,
+            "min_samples_leaf": self.min_samples_leaf,
+            "random_state": rng.randint(np.iinfo(np.int32).max),
+        }
+        scaled = (y - self._mean) / self._scale
+        self.weak_learners_ = fit_weak_learners(self.features, X, scaled, weights, settings)
+        self.purchases_ = purchases_of(prices, self.weak_learners_.uses, self.evaluation_cost)
+        train = Examples(self.weak_learners_.transform(X), scaled, weights)
+        tree = self._grow(train, self.purchases_)
+        if given is not None:
+            X_valid, y_valid, valid_weights = given
+            tree = fine_tuned(tree, train, leaving=False)
+
+            def error(values: NDArray[np.float64]) -> float:
+                return float(valid_weights @ self._error(y_valid, self._mean + self._scale * values))
+
+            tree = pruned(tree, self.weak_learners_.transform(X_valid), error)
+        self.tree_ = fine_tuned(tree, train, leaving=True)
+        self.path_costs_ = self.tree_.bills(self.purchases_)
+
+    def _check_settings(self) -> None:
+        """Refuse settings before any work."""
+        for name in ("depth", "n_weak_learners", "weak_depth"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise InvalidInputError(f"{name} is {value!r}; give a whole number >= 1")
+        if self.validation_fraction is not None and not 0 < self.validation_fraction < 1:
+            raise InvalidInputError(
+                f"validation_fraction is {self.validation_fraction!r}; give a number between 0 and 1, or None: no pruning"
+            )
+
+    def _validation(self, X_valid: Any, y_valid: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
+        """Validation examples that were given."""
+        X = validate_data(self, X_valid, reset=False, dtype=np.float64)
+        if y_valid is None or len(y_valid) != len(X):
+            raise InvalidInputError(f"X_valid has {len(X)} rows; give y_valid, one label each")
+        return X, self._targets(column_or_1d(y_valid)), np.ones(len(X))
+
+    def _set_aside(
+        self, y: NDArray[np.float64], rng: np.random.RandomState
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """Rows to train on and to validate on: of each class the same fraction, and at least one to train on."""
+        if self.validation_fraction is None:
+            return np.arange(len(y)), None
+        stratum = y if isinstance(self, ClassifierMixin) else np.zeros(len(y))
+        aside = np.zeros(len(y), dtype=bool)
+        for c in np.unique(stratum):
+            members = rng.permutation(np.flatnonzero(stratum == c))
+            aside[members[: min(round(self.validation_fraction * len(members)), len(members) - 1)]] = True
+        return np.flatnonzero(~aside), np.flatnonzero(aside) if aside.any() else None
+
+    def _learn_labels(self, y: NDArray[Any]) -> None:
+        """Keep what the labels are."""
+
+    def _space(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return self.weak_learners_.transform(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def _values(self, X: Any) -> NDArray[np.float64]:
+        phi = self._space(X)
+        values = self.tree_.predict(phi)
+        return np.asarray(self._mean + self._scale * values)
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """The classifier node that each row leaves at, in heap order, shape (N,)."""
+        phi = self._space(X)
+        return self.tree_.leaving(phi)
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        """What each row pays on its path, shape (N,), in the unit of the prices.
+
+        Items of all features of the weak learners that the path's classifiers use, each once, and `evaluation_cost` for each of
+        these weak learners.
+        """
+        at = self.apply(X)
+        return np.asarray(self.path_costs_[at])
+
+
+class TreeRegression(RegressorMixin):  # type: ignore[misc]
+    """Predictions that are numbers."""
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The number predicted for each row."""
+        return self._values(X)  # type: ignore[no-any-return]
+
+    def _targets(self, y: Any) -> NDArray[np.float64]:
+        return np.asarray(y, dtype=np.float64)
+
+    def _error(self, y: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray((y - values) ** 2)
+
+
+class TreeClassification(ClassifierMixin):  # type: ignore[misc]
+    """Two classes, as -1 and 1."""
+
+    classes_: NDArray[Any]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Least-squares prediction of -1 (first class) and 1 (second), shape (N,)."""
+        return self._values(X)  # type: ignore[no-any-return]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row: the second where `decision_function` is above 0."""
+        above = self.decision_function(X) > 0
+        return np.asarray(self.classes_[above.astype(np.int64)])
+
+    def _learn_labels(self, y: NDArray[Any]) -> None:
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        self.classes_ = np.unique(y)
+        if len(self.classes_) != 2:
+            # scikit-learn's checks look for its own words
+            number = "1 class" if len(self.classes_) == 1 else f"{len(self.classes_)} classes"
+            raise InvalidInputError(
+                f"Only binary classification is supported. The type of the target is {kind}: y has {number}; wrap it in "
+                "sklearn.multiclass.OneVsRestClassifier, whose members each pay for their own features"
+            )
+
+    def _targets(self, y: Any) -> NDArray[np.float64]:
+        unknown = np.setdiff1d(np.unique(y), self.classes_)
+        if unknown.size:
+            raise InvalidInputError(
+                f"y_valid has the label {unknown[:1].tolist()[0]!r}, y has only {self.classes_.tolist()}; drop those rows"
+            )
+        return np.where(np.asarray(y) == self.classes_[1], 1.0, -1.0)
+
+    def _error(self, y: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray((values > 0) != (y > 0), dtype=np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,170 @@
+"""The loss that all classifiers of a tree are trained by, jointly.
+
+    L = sum_k [ sum_i (w_i / W) p_ik (y_i - f_ik)^2 + rho |beta_k|_1 ] + lambda sum_l p_l C_l,   p_l = sum_i (w_i / W) p_il  (5)
+    C_l = sum_t e_t sqrt( sum_{j in pi_l} (beta_t^j)^2 ) + sum_m c_m sqrt( sum_{j in pi_l} sum_t F_{mt} (beta_t^j)^2 )       (4)
+
+k: classifier nodes; l: terminal elements, one below each classifier of the last level; p_ik as in (S1). It is CSTC13's equation
+(5) with squared loss: expected tree risk (6), l1 term, and the expected cost of (2) after the mixed-norm relaxation
+
+    || sum_j |a_ij| ||_0  summed over i   ->   sum_i sqrt( sum_j a_ij^2 )                                                      (3)
+
+Equations (2) to (6) were lost in our copy's extraction, and are rebuilt from the text around them. Lemma 1,
+
+    sqrt(g) = min over z > 0 of (g / z + z) / 2,   attained at z = sqrt(g),                                                 (L1)
+
+turns every root into a quadratic. Ours: every g has EPS^2 added, so that z > 0 where weights vanish; a `Majoriser` holds the
+quadratics of one node. It lies on or above L and touches it at the weights that it was made at, so lowering it lowers L.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prunemodels.rivals.cstc.classifier_tree import path_to
+from prunemodels.rivals.cstc.purchases import Purchases
+from prunemodels.rivals.cstc.soft_tree import Weights, reach, risk_below, terminals_below, upper_chance
+
+EPS = 1e-6
+"""What the roots are smoothed by; weights of this size count as none."""
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalLoss:
+    """(5) on given examples.
+
+    Parameters
+    ----------
+    phi, y, share
+        examples in the space of weak learners, shape (N, T); labels; weights that sum to 1.
+    purchases
+        prices of the weak learners.
+    lam, rho, sharpness
+        lambda and rho of (5), s of (S1).
+    """
+
+    phi: NDArray[np.float64]
+    y: NDArray[np.float64]
+    share: NDArray[np.float64]
+    purchases: Purchases
+    lam: float
+    rho: float
+    sharpness: float
+
+    def scores(self, weights: Weights) -> NDArray[np.float64]:
+        """f_ik, shape (N, V)."""
+        return np.asarray(self.phi @ weights.beta.T + weights.intercept)
+
+    def value(self, weights: Weights) -> float:
+        """(5), smoothed."""
+        scores = self.scores(weights)
+        p = self.share[:, None] * reach(upper_chance(scores, weights.threshold, self.sharpness))
+        last = range(len(weights.intercept) // 2, len(weights.intercept))
+        cost = sum(float(p[:, k].sum()) * self.path_cost(weights.beta[path_to(k)]) for k in last)
+        risk = float((p * (self.y[:, None] - scores) ** 2).sum())
+        return risk + self.rho * float(np.sqrt(weights.beta**2 + EPS**2).sum()) + self.lam * cost
+
+    def path_cost(self, beta: NDArray[np.float64]) -> float:
+        """(4), smoothed, for the classifiers of a path, shape (nodes, T)."""
+        z, z_item = self.roots(beta)
+        return float(self.purchases.evaluation @ z + self.purchases.price @ z_item)
+
+    def roots(self, beta: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The best z of (L1) for a path: of each weak learner, shape (T,), and of each item, shape (M,)."""
+        squares = (beta**2).sum(axis=0)
+        return np.sqrt(squares + EPS**2), np.sqrt(squares @ self.purchases.needs + EPS**2)
+
+    def bend(self, beta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Slopes d, shape (T,): (4) is at most C + sum_t d_t (new^2 - old^2) / 2 where one node of the path changes."""
+        z, z_item = self.roots(beta)
+        return np.asarray(self.purchases.evaluation / z + self.purchases.needs @ (self.purchases.price / z_item))
+
+    def majoriser(self, k: int, weights: Weights) -> Majoriser:
+        """The upper bound of (5) for changes of node k, all other nodes as they are."""
+        scores = self.scores(weights)
+        up = upper_chance(scores, weights.threshold, self.sharpness)
+        p = self.share * reach(up)[:, k]
+        risk = (self.y[:, None] - scores) ** 2
+        leaves, chance = terminals_below(k, up)
+        paths = [weights.beta[path_to(leaf)] for leaf in leaves]
+        if len(leaves) == 1:
+            difference, chance_low, risk_up, risk_low = np.zeros((len(p), 1)), chance, np.zeros(len(p)), np.zeros(len(p))
+        else:
+            (_, p_up), (_, p_low) = terminals_below(2 * k + 1, up), terminals_below(2 * k + 2, up)
+            absent = np.zeros_like(p_up)
+            chance_low, difference = np.hstack([absent, p_low]), np.hstack([p_up, -p_low])
+            risk_up, risk_low = risk_below(2 * k + 1, up, risk), risk_below(2 * k + 2, up, risk)
+        return Majoriser(
+            self,
+            p,
+            risk_low,
+            risk_up - risk_low,
+            p @ chance_low,
+            difference,
+            np.array([self.path_cost(path) for path in paths]),
+            np.array([self.bend(path) for path in paths]),
+            weights.beta[k],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Majoriser:
+    """(5) as a function of one node's beta, b and theta, roots replaced by the quadratics of (L1); terms without them left out.
+
+    With u_i = sigma(s (f_i - theta)), of the examples in the node p_i:
+
+        M = sum_i p_i [ (y_i - f_i)^2 + low_i + u_i gain_i ] + lambda sum_l P_l Q_l + (rho / 2) sum_t (beta_t^2 / z_t + z_t)  (M)
+        P_l = base_l + sum_i p_i u_i difference_il,    Q_l = C_l + sum_t d_lt (beta_t^2 - old_t^2) / 2
+
+    Parameters
+    ----------
+    loss
+        the data.
+    p
+        share of each example in the node, shape (N,).
+    low, gain
+        risk below the lower child, and by how much it is more below the upper one, shape (N,).
+    base, difference
+        shapes (L,) and (N, L): the chance to end in each of the L last classifiers below the node.
+    cost, bend
+        shapes (L,) and (L, T): C_l and d_l.
+    old
+        the node's beta that the bound was made at.
+    """
+
+    loss: GlobalLoss
+    p: NDArray[np.float64]
+    low: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    base: NDArray[np.float64]
+    difference: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    bend: NDArray[np.float64]
+    old: NDArray[np.float64]
+
+    def curvature(self, intercept: float, threshold: float) -> NDArray[np.float64]:
+        """Second derivatives of the penalties by beta, shape (T,), with the chances P_l as they were."""
+        u = upper_chance(self.loss.phi @ self.old + intercept, threshold, self.loss.sharpness)
+        chances = self.base + (self.p * u) @ self.difference
+        return np.asarray(self.loss.lam * (chances @ self.bend) + self.loss.rho / np.sqrt(self.old**2 + EPS**2))
+
+    def __call__(
+        self, beta: NDArray[np.float64], intercept: float, threshold: float
+    ) -> tuple[float, NDArray[np.float64], float, float]:
+        """M, and its derivatives by beta, b and theta."""
+        loss = self.loss
+        scores = loss.phi @ beta + intercept
+        u = upper_chance(scores, threshold, loss.sharpness)
+        residual = loss.y - scores
+        moved = self.p * u
+        P = self.base + moved @ self.difference
+        Q = self.cost + 0.5 * self.bend @ (beta**2 - self.old**2)
+        z = np.sqrt(self.old**2 + EPS**2)
+        value = self.p @ (residual**2 + self.low) + moved @ self.gain
+        value += loss.lam * (P @ Q) + 0.5 * loss.rho * float(((beta**2 + EPS**2) / z + z).sum())
+        by_chance = loss.sharpness * moved * (1 - u) * (self.gain + loss.lam * (self.difference @ Q))
+        by_score = by_chance - 2 * self.p * residual
+        by_beta = loss.phi.T @ by_score + (loss.lam * (P @ self.bend) + loss.rho / z) * beta
+        return float(value), np.asarray(by_beta), float(by_score.sum()), -float(by_chance.sum())

@@ -1,0 +1,111 @@
+"""Forward selection of weak learners by gain in fit per unit of new cost.
+
+    next = argmax over t of  (z(S + t) - z(S)) / (c(S + t) - c(S)),   z(S) as in (A1) of `astc`                             (G1)
+
+Each step removes the chosen column from what is left of the others (a step of the Cholesky factorisation of the columns'
+covariance, the R of their QR factorisation), so that all gains of a step are one vector: gain_t = r_t^2 / G_tt, with r the
+covariance of the columns with y and G that among the columns, both after removal. A node costs O(N T^2) once and O(T^2) a step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prunemodels.rivals.cstc.finishing import Examples
+from prunemodels.rivals.cstc.purchases import Purchases
+
+SPENT = 1e-8
+"""A column is spent when less than this share of its variance is left: others explain it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The columns chosen, in order, and the least-squares classifier on them."""
+
+    columns: NDArray[np.int64]
+    beta: NDArray[np.float64]
+    intercept: float
+
+
+def select(
+    train: Examples,
+    rows: NDArray[np.int64],
+    purchases: Purchases,
+    before: NDArray[np.bool_],
+    budget: float,
+    min_gain: float,
+    ridge: NDArray[np.float64],
+) -> Selection:
+    """Columns for the examples of a node.
+
+    Parameters
+    ----------
+    rows
+        the examples that reach it.
+    before
+        bool, shape (T,): weak learners that the nodes above use: these, and their items, are paid.
+    budget
+        what the path to the node may cost.
+    min_gain
+        least gain, as a share of the labels' variance (1) over all examples.
+    ridge
+        added to the variances in the final fit, shape (T,).
+    """
+    share = train.weights[rows] / train.weights[rows].sum()
+    centre, mean = share @ train.phi[rows], float(share @ train.y[rows])
+    centred = train.phi[rows] - centre
+    covariance = centred.T @ (share[:, None] * centred)
+    with_y = centred.T @ (share * (train.y[rows] - mean))
+    part = float(train.weights[rows].sum() / train.weights.sum())
+    columns = np.array(_forward(covariance, with_y, _Till(purchases, before, budget), min_gain / part), dtype=np.int64)
+    matrix = covariance[np.ix_(columns, columns)] + np.diag(ridge[columns])
+    beta = np.linalg.solve(matrix, with_y[columns]) if columns.size else np.zeros(0)
+    return Selection(columns, beta, mean - float(centre[columns] @ beta))
+
+
+class _Till:
+    """What the path has paid for, and what a further weak learner would cost."""
+
+    def __init__(self, purchases: Purchases, before: NDArray[np.bool_], budget: float) -> None:
+        self.purchases = purchases
+        self.used = before.copy()
+        self.paid = purchases.needs[before].any(axis=0)
+        self.left = budget - purchases.bill(before)
+
+    def new_costs(self) -> NDArray[np.float64]:
+        """Shape (T,)."""
+        p = self.purchases
+        return np.asarray(np.where(self.used, 0.0, p.evaluation) + (p.needs & ~self.paid) @ p.price)
+
+    def buy(self, t: int) -> None:
+        """Weak learner t."""
+        self.left -= self.new_costs()[t]
+        self.used[t] = True
+        self.paid |= self.purchases.needs[t]
+
+
+def _forward(covariance: NDArray[np.float64], with_y: NDArray[np.float64], till: _Till, min_gain: float) -> list[int]:
+    """(G1), step by step; free columns first, by their gain."""
+    left, r, variance = covariance.copy(), with_y.copy(), covariance.diagonal()
+    chosen: list[int] = []
+    for _ in range(len(r)):
+        diagonal = left.diagonal()
+        usable = diagonal > np.maximum(SPENT * variance, np.finfo(float).tiny)
+        usable[chosen] = False
+        gain = np.where(usable, r**2 / np.where(usable, diagonal, 1.0), 0.0)
+        cost = till.new_costs()
+        gain[(cost > till.left + 1e-9 * max(1.0, abs(till.left))) | (gain <= min_gain)] = 0.0
+        free = np.where(cost == 0, gain, 0.0)
+        rate = free if free.any() else gain / np.where(cost > 0, cost, 1.0)
+        if not rate.any():
+            break
+        t = int(np.flatnonzero(rate >= (1 - 1e-9) * rate.max())[0])  # of equal ones the first, whatever the round-off
+        chosen.append(t)
+        till.buy(t)
+        column = left[:, t] / np.sqrt(diagonal[t])
+        r -= column * (r[t] / np.sqrt(diagonal[t]))
+        left -= np.outer(column, column)
+    return chosen

@@ -1,0 +1,176 @@
+"""Stage after stage: trees fitted to the gradient, each paying for what no tree before it needs.
+
+    F_0 = the best constant,    F_s = F_{s-1} + rate * (h_{s,1}, ..., h_{s,K})                                      (1)
+
+h_{s,k} is grown by `growth` on the negative gradient at F_{s-1} in margin k. Of a stage's trees too the later ones find free what
+the earlier ones bought. The constant asks for no feature and costs nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from formulations.instance.cost_items import CostItems
+from formulations.instance.ensemble import Ensemble
+from prunemodels.rivals.greedy_miser.binning import Binning
+from prunemodels.rivals.greedy_miser.growth import BinnedRows, GrownTree, GrowthLimits, grow_tree
+from prunemodels.rivals.greedy_miser.losses import Loss
+from prunemodels.rivals.greedy_miser.purchases import Purchases
+
+MARGIN_ROUNDING = 1e-28
+"""Square of a margin's rounding error, relative: residuals below it are noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Examples: X float32, shape (N, F); targets, shape (N, K); weights > 0, or None: all 1."""
+
+    X: NDArray[np.float32]
+    targets: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """How many stages, how long their steps, and when to stop.
+
+    Parameters
+    ----------
+    subsample
+        share of the rows that a stage's trees are grown on.
+    patience, tol
+        stop after so many stages in which the validation loss did not fall more than `tol` below the least before; None: never.
+    """
+
+    n_estimators: int
+    learning_rate: float
+    subsample: float
+    max_bins: int
+    patience: int | None
+    tol: float
+    progress: bool
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedTrees:
+    """What was grown.
+
+    Parameters
+    ----------
+    trees
+        all trees, ``value`` of shape (n, 1), the learning rate included.
+    baseline
+        float64, shape (K,): F_0.
+    stage, output
+        int32, shape (T,): the stage and the margin that each tree belongs to.
+    model_cost
+        float64, shape (stages,): price of all items that the trees up to each stage need.
+    validation_loss
+        float64, shape (stages,), or empty.
+    """
+
+    trees: Ensemble
+    baseline: NDArray[np.float64]
+    stage: NDArray[np.int32]
+    output: NDArray[np.int32]
+    model_cost: NDArray[np.float64]
+    validation_loss: NDArray[np.float64]
+
+
+def boost(
+    train: TrainingRows,
+    valid: TrainingRows | None,
+    loss: Loss,
+    items: CostItems,
+    limits: GrowthLimits,
+    schedule: Schedule,
+    rng: np.random.RandomState,
+    names: tuple[str, ...] | None,
+) -> BoostedTrees:
+    """Grow all stages; `valid` is for stopping early."""
+    binning = Binning.of(train.X, train.weight, schedule.max_bins)
+    data = BinnedRows(binning, binning.codes(train.X), train.weight)
+    F0 = loss.baseline(train.targets, train.weight)
+    F = np.tile(F0, (len(train.X), 1))
+    watched = None if valid is None else _Watched(valid, loss, binning, F0)
+    purchases, grown, model_cost = Purchases.none(items), list[GrownTree](), list[float]()
+    stages = range(schedule.n_estimators)
+    for _ in tqdm(stages, desc="stages", file=sys.stderr, disable=not schedule.progress):
+        rows = _drawn(len(F), schedule.subsample, rng)
+        residual = loss.negative_gradient(train.targets, F)
+        least = MARGIN_ROUNDING * float((F**2).mean())
+        step = np.empty_like(F)
+        for k in range(F.shape[1]):
+            tree, leaf, purchases = grow_tree(data, np.ascontiguousarray(residual[:, k]), rows, limits, purchases, least)
+            step[:, k] = schedule.learning_rate * tree.value[leaf]
+            grown.append(tree)
+        F += step
+        model_cost.append(purchases.cost)
+        if watched is not None and watched.add(grown[-F.shape[1] :], schedule):
+            break
+    tree_number = np.arange(len(grown), dtype=np.int32)
+    return BoostedTrees(
+        joined(grown, binning, schedule.learning_rate, names),
+        F0,
+        tree_number // len(F0),
+        tree_number % len(F0),
+        np.array(model_cost),
+        np.array(watched.losses if watched is not None else []),
+    )
+
+
+def _drawn(n: int, share: float, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """The rows of a stage, in order, drawn without replacement; at least one."""
+    return np.arange(n) if share == 1 else np.sort(rng.permutation(n)[: max(1, round(share * n))])
+
+
+class _Watched:
+    """The loss on validation rows, stage after stage."""
+
+    def __init__(self, valid: TrainingRows, loss: Loss, binning: Binning, F0: NDArray[np.float64]) -> None:
+        self.valid, self.loss, self.binning = valid, loss, binning
+        self.codes, self.F = binning.codes(valid.X), np.tile(F0, (len(valid.X), 1))
+        self.losses, self.best, self.since = list[float](), self._mean_loss(), 0
+
+    def _mean_loss(self) -> float:
+        return float(np.average(self.loss.values(self.valid.targets, self.F), weights=self.valid.weight))
+
+    def add(self, stage: list[GrownTree], schedule: Schedule) -> bool:
+        """Add a stage's trees; whether it is time to stop."""
+        for k, tree in enumerate(stage):
+            self.F[:, k] += schedule.learning_rate * tree.value[tree.leaves(self.codes, self.binning)]
+        self.losses.append(self._mean_loss())
+        if self.losses[-1] < self.best - schedule.tol:
+            self.best, self.since = self.losses[-1], 0
+        else:
+            self.since += 1
+        return schedule.patience is not None and self.since >= schedule.patience
+
+
+def joined(grown: list[GrownTree], binning: Binning, rate: float, names: tuple[str, ...] | None) -> Ensemble:
+    """All trees as an `Ensemble`, with thresholds for codes and values times the rate."""
+    start = np.cumsum([0] + [len(tree.left) for tree in grown])
+    shift = np.repeat(start[:-1], np.diff(start)).astype(np.int32)
+    left, right = (np.concatenate([getattr(tree, side) for tree in grown]) for side in ("left", "right"))
+    feature = np.concatenate([tree.feature for tree in grown])
+    last_left = np.concatenate([tree.last_left for tree in grown])
+    threshold = np.full(len(left), -2.0)
+    for h in np.flatnonzero(left >= 0):
+        threshold[h] = binning.threshold(int(feature[h]), int(last_left[h]))
+    return Ensemble(
+        start,
+        np.where(left >= 0, left + shift, -1).astype(np.int32),
+        np.where(right >= 0, right + shift, -1).astype(np.int32),
+        feature,
+        threshold,
+        np.concatenate([tree.missing_left for tree in grown]),
+        rate * np.concatenate([tree.value for tree in grown])[:, None],
+        len(binning.cuts),
+        "regression",
+        feature_names=names,
+    )

@@ -1,0 +1,162 @@
+"""GreedyMiser for classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from formulations.errors import InvalidInputError
+from prunemodels.evaluation.stages import EvaluationCost
+from prunemodels.forests.costs import Costs
+from prunemodels.rivals.greedy_miser.binning import MOST_BINS
+from prunemodels.rivals.greedy_miser.losses import Loss, LossName, classification_loss
+from prunemodels.rivals.greedy_miser.miser import GreedyMiser
+
+
+class GreedyMiserClassifier(ClassifierMixin, GreedyMiser):  # type: ignore[misc]
+    """GreedyMiser (Xu, Weinberger and Chapelle 2012) for two and more classes.
+
+    Gradient boosting with regression trees of limited depth in which a feature has to be worth its price once, for the whole
+    model. Each tree h is grown, greedily, to the least
+
+        (1/V) sum_i w_i (r_i - h(x_i))^2  +  lam * ( price of all items that h is the first tree to need  +  evaluation of h )
+
+    where r_i is the negative gradient at the stages so far and V = sum_i w_i. What any split of the model needs is free for all
+    splits after it. The trees of a stage, one for each class (two classes: one tree), are grown one after the other.
+
+    Parameters
+    ----------
+    costs
+        prices in any form that `problem_from_forest` takes, items shared by features included; None: 1 for each feature.
+    lam
+        lambda: mean squared residual that one unit of price must save, see the formula above; 0: prices do not matter.
+        Residuals of classes are between -1 and 1.
+    loss
+        ``"log_loss"``: binary or multi-class logistic. ``"squared_error"``: of the labels as 0 and 1, for more than two classes
+        each against the rest; BP16 used it on MiniBooNE and Forest.
+    evaluation_cost
+        price a_f of evaluating one split, one number or one a feature: it is paid for each split that an example passes.
+    n_estimators
+        stages.
+    learning_rate
+        what a tree's values are multiplied by.
+    max_depth
+        splits on the longest way through a tree, 1 to 16.
+    min_samples_leaf
+        least number of examples in a leaf, weights disregarded.
+    max_bins
+        bins of values a feature, 2 to 255. A feature with no more values than that is split exactly.
+    subsample
+        share of the examples, drawn anew without replacement, that the trees of a stage are grown on.
+    n_iter_no_change
+        stop early: after so many stages in which the loss on validation examples did not fall; None: never.
+    validation_fraction, tol
+        share of the examples set aside for stopping early, and by how much the loss has to fall.
+    random_state
+        for `subsample` and `validation_fraction`; all else is determined.
+    verbose
+        above 0: a progress bar on the standard error stream.
+
+    Attributes
+    ----------
+    ensemble_
+        the trees, values with the learning rate in them, shape (n, 1): margins are `baseline_` plus their sum.
+    baseline_
+        the constant margins that boosting starts from, shape (K,).
+    stage_of_tree_, output_of_tree_
+        which stage and which margin each tree belongs to, shape (T,).
+    model_cost_
+        price of all items that the model needs after each stage, shape (n_estimators_,): the paper's own accounting, in which
+        every example pays for every feature of the model. `staged_cost` is less: an example pays for what its own ways need.
+    validation_loss_
+        shape (n_estimators_,), or empty.
+    n_estimators_
+        stages grown.
+    cost_items_
+        the prices as items.
+    classes_
+        the labels.
+    n_features_in_, feature_names_in_
+        of the training examples.
+
+    References
+    ----------
+    Xu, Weinberger and Chapelle, The greedy miser: learning under test-time budgets, ICML 2012; as BP16 section 5 and appendix 6.4
+    and CEGB17 sections 3 and 4.3 describe it. `prunemodels.rivals.greedy_miser` says what is known from where, and what is
+    ours.
+    """
+
+    def __init__(
+        self,
+        costs: Costs | None = None,
+        *,
+        lam: float = 0.001,
+        loss: LossName = "log_loss",
+        evaluation_cost: EvaluationCost = 0,
+        n_estimators: int = 1000,
+        learning_rate: float = 0.1,
+        max_depth: int = 4,
+        min_samples_leaf: int = 1,
+        max_bins: int = MOST_BINS,
+        subsample: float = 1.0,
+        n_iter_no_change: int | None = None,
+        validation_fraction: float = 0.1,
+        tol: float = 1e-7,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.costs = costs
+        self.lam = lam
+        self.loss = loss
+        self.evaluation_cost = evaluation_cost
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.max_bins = max_bins
+        self.subsample = subsample
+        self.n_iter_no_change = n_iter_no_change
+        self.validation_fraction = validation_fraction
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _encoded(self, y: NDArray[Any] | None) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+        classes, codes = np.unique(np.asarray(y), return_inverse=True)
+        if len(classes) < 2:
+            raise InvalidInputError(
+                f"y has 1 class after rows of weight 0 are left out ({classes[0]!r}); give at least 2 classes"
+            )
+        return classes, codes
+
+    def _loss_of(self, classes: NDArray[Any] | None) -> Loss:
+        return classification_loss(self.loss, len(np.asarray(classes)))
+
+    def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
+        scores = self._scores(F)
+        labels: NDArray[Any] = self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.int64)]
+        return labels
+
+    def _scores(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Margins; for two classes one a row, > 0 for the second."""
+        if F.shape[1] > 1:
+            return F.copy()
+        return F[:, 0] - (0.5 if self.loss == "squared_error" else 0.0)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Margins, shape (N, n_classes); for two classes shape (N,), > 0 for the second."""
+        return self._scores(self._margins(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probability of each class, shape (N, n_classes); with ``loss="squared_error"`` margins cut off at 0 and 1."""
+        F = self._margins(X)
+        return self._loss.probabilities(F)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """What `predict_proba` would say after each stage."""
+        for F in self._staged_margins(X):
+            yield self._loss.probabilities(F)

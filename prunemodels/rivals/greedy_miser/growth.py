@@ -1,0 +1,232 @@
+"""One regression tree of limited depth, grown level by level, that pays for what it is first to need.
+
+A split of node S on feature f is worth, with the gain of `histograms` (1), V the weight of all rows the tree is grown on, and
+the new price c(f) of `purchases` (1),
+
+    net = gain / V  -  lam * ( c(f) + a_f V_S / V )                                                                 (1)
+
+Of a level the split of greatest net is made first and what it buys is free from then on, for the rest of the level too; then the
+next, until no net is positive. This is CART's greedy minimisation, over trees h of the given depth, of
+
+    (1/V) sum_i w_i (r_i - h(x_i))^2  +  lam * ( price of all items that h is first to need  +  evaluation of h )      (2)
+
+(2) is BP16's description of GreedyMiser, "squared loss with respect to the current gradient plus feature acquisition cost", as
+a mean. CART sees one split at a time: a feature that only several splits together would pay for is not bought.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from prunemodels.rivals.greedy_miser.binning import Binning
+from prunemodels.rivals.greedy_miser.histograms import NodeSplits, best_splits, histograms
+from prunemodels.rivals.greedy_miser.purchases import Purchases
+
+ROUNDING = 1e-13
+"""Nets that differ by less than this share of the mean squared residual are equal: of them the first node, feature and threshold
+count, and a net below it is no reason to split. So sums in another order, as of a row twice for a weight of 2, agree."""
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedRows:
+    """Training rows as codes, see `Binning`; weights > 0, or None: all 1."""
+
+    binning: Binning
+    codes: NDArray[np.uint8]
+    weight: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True, eq=False)
+class GrowthLimits:
+    """How deep a tree grows, how small its leaves may be, and what prices count.
+
+    Parameters
+    ----------
+    lam
+        see (1).
+    evaluation
+        float64, shape (F,): a_f.
+    """
+
+    max_depth: int
+    min_samples_leaf: int
+    lam: float
+    evaluation: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GrownTree:
+    """A tree in codes; its root is node 0, children stand behind their parents, level by level.
+
+    Parameters
+    ----------
+    left, right, feature
+        int32, shape (n,): -1 at leaves.
+    last_left
+        uint8, shape (n,): the last bin that goes left.
+    missing_left
+        bool, shape (n,).
+    value
+        float64, shape (n,): mean residual of the rows it was grown on, at leaves and splits.
+    """
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    last_left: NDArray[np.uint8]
+    missing_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+
+    def leaves(self, codes: NDArray[np.uint8], binning: Binning) -> NDArray[np.int64]:
+        """The leaf that each row ends in; codes of shape (F, N)."""
+        position = np.zeros(codes.shape[1], dtype=np.int64)
+        while _step(codes, binning.start, position, self.left, self.right, self.feature, self.last_left, self.missing_left):
+            pass
+        return position
+
+
+def grow_tree(
+    data: BinnedRows,
+    residual: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    limits: GrowthLimits,
+    purchases: Purchases,
+    least: float = 0.0,
+) -> tuple[GrownTree, NDArray[np.int64], Purchases]:
+    """Grow a tree.
+
+    Parameters
+    ----------
+    residual
+        float64, shape (N,): r_i.
+    rows
+        the rows that it is grown on.
+    purchases
+        what is free already.
+    least
+        rounding in nets besides that of the sums.
+
+    Returns
+    -------
+    the tree, the leaf of each of the N rows, and what is bought now
+    """
+    pull = residual if data.weight is None else residual * data.weight
+    total = float(len(rows)) if data.weight is None else float(data.weight[rows].sum())
+    least += ROUNDING * float((pull * residual)[rows].sum()) / total
+    tree = _Draft(data, 2 ** (limits.max_depth + 1) - 1)
+    level = np.zeros(1, dtype=np.int64)
+    sums = histograms(data.codes, data.binning.start, rows, np.zeros(len(rows), dtype=np.int64), pull, data.weight, 1)
+    for depth in range(limits.max_depth):
+        found = best_splits(sums, data.binning.start, limits.min_samples_leaf, least * total)
+        chosen, purchases = choose_splits(found, total, limits, purchases, least)
+        if not chosen.size:
+            break
+        parents = np.flatnonzero(chosen >= 0)
+        level = tree.split(level, parents, chosen[parents], found)
+        if depth + 1 < limits.max_depth:
+            sums = _children_sums(data, rows, tree.position, level, pull, sums[parents])
+    return tree.finished(pull, rows), tree.position, purchases
+
+
+def choose_splits(
+    found: NodeSplits, total: float, limits: GrowthLimits, purchases: Purchases, least: float
+) -> tuple[NDArray[np.int64], Purchases]:
+    """The feature that each node of a level splits on by (1), -1 for none, and what is bought then; empty if none splits.
+
+    Parameters
+    ----------
+    least
+        nets that differ by no more are equal, a net up to this is nothing.
+    """
+    chosen = np.full(len(found.gain), -1)
+    waiting = np.arange(len(found.gain))
+    worth = found.gain / total - limits.lam * (found.weight / total)[:, None] * limits.evaluation
+    while waiting.size:
+        net = worth[waiting] - limits.lam * purchases.price
+        best = net.max()
+        if not best > least:
+            break
+        k, f = np.unravel_index(int((net >= best - least).argmax()), net.shape)
+        chosen[waiting[k]] = f
+        purchases = purchases.with_feature(int(f))
+        waiting = np.delete(waiting, k)
+    return (chosen if (chosen >= 0).any() else chosen[:0]), purchases
+
+
+def _children_sums(
+    data: BinnedRows,
+    rows: NDArray[np.int64],
+    position: NDArray[np.int64],
+    level: NDArray[np.int64],
+    pull: NDArray[np.float64],
+    parents: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Histograms of a level of siblings (left, right, left ...): the smaller one's is added up, the other's is the rest."""
+    at = position[rows]  # `parents`, a copy already, is used up
+    count = np.bincount(at, minlength=int(level[-1]) + 1)[level].reshape(-1, 2)
+    smaller = 2 * np.arange(len(count)) + np.argmin(count, axis=1)
+    place = np.full(int(level[-1]) + 1, -1)
+    place[level[smaller]] = smaller
+    node = place[at]
+    some = np.flatnonzero(node >= 0)
+    sums = histograms(data.codes, data.binning.start, rows[some], node[some], pull, data.weight, len(level))
+    np.subtract(parents, sums[smaller], out=parents)
+    sums[smaller ^ 1] = parents
+    return sums
+
+
+class _Draft:
+    """A tree under way, and the node that each row has come to."""
+
+    def __init__(self, data: BinnedRows, most: int) -> None:
+        self.data, self.n = data, 1
+        self.left, self.right, self.feature = (np.full(most, -1, dtype=np.int32) for _ in range(3))
+        self.last_left, self.missing_left = np.zeros(most, dtype=np.uint8), np.zeros(most, dtype=bool)
+        self.position = np.zeros(data.codes.shape[1], dtype=np.int64)
+
+    def split(
+        self, level: NDArray[np.int64], parents: NDArray[np.int64], feature: NDArray[np.int64], found: NodeSplits
+    ) -> NDArray[np.int64]:
+        """Split nodes ``level[parents]``, send the rows on, and return the new level: left, right, left ..."""
+        node = level[parents]
+        children = self.n + np.arange(2 * len(node))
+        self.n += len(children)
+        self.left[node], self.right[node], self.feature[node] = children[::2], children[1::2], feature
+        self.last_left[node] = found.last_left[parents, feature]
+        self.missing_left[node] = found.missing_left[parents, feature]
+        where = (self.left, self.right, self.feature, self.last_left, self.missing_left)
+        _step(self.data.codes, self.data.binning.start, self.position, *where)
+        return children
+
+    def finished(self, pull: NDArray[np.float64], rows: NDArray[np.int64]) -> GrownTree:
+        """The tree with its values: sums over the rows at the leaves, added up towards the root."""
+        at, weight = self.position[rows], self.data.weight
+        pulled = np.bincount(at, weights=pull[rows], minlength=self.n)
+        weighed = np.bincount(at, weights=None if weight is None else weight[rows], minlength=self.n).astype(np.float64)
+        for h in range(self.n - 1, -1, -1):
+            if self.left[h] >= 0:
+                pulled[h] = pulled[self.left[h]] + pulled[self.right[h]]
+                weighed[h] = weighed[self.left[h]] + weighed[self.right[h]]
+        left, right, feature = (a[: self.n].copy() for a in (self.left, self.right, self.feature))
+        last_left, missing_left = self.last_left[: self.n].copy(), self.missing_left[: self.n].copy()
+        return GrownTree(left, right, feature, last_left, missing_left, pulled / weighed)
+
+
+@njit(cache=True, nogil=True)
+def _step(codes, start, position, left, right, feature, last_left, missing_left):  # type: ignore[no-untyped-def]
+    """Send each row that stands at a split to a child; whether any did."""
+    moved = False
+    for i in range(position.shape[0]):
+        h = position[i]
+        if left[h] >= 0:
+            f = feature[h]
+            code = codes[f, i]
+            missing = code == start[f + 1] - start[f] - 1
+            go_left = missing_left[h] if missing else code <= last_left[h]
+            position[i] = left[h] if go_left else right[h]
+            moved = True
+    return moved

@@ -1,0 +1,177 @@
+"""What both GreedyMiser estimators share: from examples and prices to trees, margins and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import as_rows
+from prunemodels.estimators.samples import Sample, rows_to_predict, split, training_sample
+from prunemodels.evaluation.stages import example_costs, staged_costs
+from prunemodels.forests.column_prices import column_prices
+from prunemodels.rivals.greedy_miser.boosting import BoostedTrees, Schedule, TrainingRows, boost
+from prunemodels.rivals.greedy_miser.growth import GrowthLimits
+from prunemodels.rivals.greedy_miser.losses import Loss
+from prunemodels.rivals.greedy_miser.margins import staged_margins
+from prunemodels.rivals.greedy_miser.parameters import check_parameters
+
+
+class GreedyMiser(BaseEstimator):  # type: ignore[misc]
+    """See `GreedyMiserClassifier`; subclasses say what their margins mean."""
+
+    ensemble_: Ensemble
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X, y
+            training examples; NaN is a missing value.
+        sample_weight
+            shape (N,), >= 0: weights of the examples in the loss.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            says which argument, which value, and what to do; it is a ValueError too.
+        """
+        check_parameters(self)
+        sample = training_sample(self, X, y, sample_weight).of_weight()
+        items, limits = self._prices()
+        classes, y_codes = self._encoded(sample.y)
+        sample = replace(sample, y=y_codes)
+        rng = check_random_state(self.random_state)
+        valid = None
+        if self.n_iter_no_change is not None:
+            sample, kept = split(sample, self.validation_fraction, rng, y_codes if is_classifier(self) else None)
+            valid = self._rows(kept, classes)
+        loss = self._loss_of(classes)
+        names = getattr(self, "feature_names_in_", None)
+        names = None if names is None else tuple(names)
+        grown = boost(self._rows(sample, classes), valid, loss, items, limits, self._schedule(), rng, names)
+        self._keep(grown, items, loss)
+        if classes is not None:
+            self.classes_ = classes
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels, or numbers, shape (N,)."""
+        return self._decided(self._margins(X))
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """What `predict` would say after each stage."""
+        for F in self._staged_margins(X):
+            yield self._decided(F)
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        """What each row pays, shape (N,): the items that its own ways through the trees need, each once, and its splits.
+
+        Items that are paid once for all examples are left out; `staged_cost` has them.
+
+        GreedyMiser itself reckons that every example pays for every feature of the model: `model_cost_`.
+        """
+        rows = self._seen(X)
+        return example_costs(self.ensemble_, rows, self.cost_items_, evaluation_cost=self.evaluation_cost)
+
+    def staged_cost(self, X: Any) -> NDArray[np.float64]:
+        """Mean of what the rows pay after each stage, shape (stages,), items paid once for all included."""
+        rows = self._seen(X)
+        return staged_costs(
+            self.ensemble_, rows, self.cost_items_, evaluation_cost=self.evaluation_cost, stage=self.stage_of_tree_
+        )
+
+    def first_stages(self, stages: int) -> Self:
+        """The fitted model of the first stages alone, as if `n_estimators` had been so many.
+
+        Raises
+        ------
+        InvalidInputError
+            if there are not so many stages.
+        """
+        check_is_fitted(self)
+        if not 1 <= stages <= self.n_estimators_:
+            raise InvalidInputError(f"stages is {stages}; give a number from 1 to n_estimators_, which is {self.n_estimators_}")
+        e, trees = self.ensemble_, int(np.searchsorted(self.stage_of_tree_, stages))
+        nodes, short = slice(0, int(e.tree_start[trees])), copy(self)
+        arrays = ("left", "right", "feature", "threshold", "missing_left", "value")
+        start = e.tree_start[: trees + 1]
+        short.ensemble_ = replace(e, tree_start=start, **{name: getattr(e, name)[nodes] for name in arrays})
+        short.stage_of_tree_, short.output_of_tree_ = self.stage_of_tree_[:trees], self.output_of_tree_[:trees]
+        short.model_cost_, short.validation_loss_ = self.model_cost_[:stages], self.validation_loss_[:stages]
+        short.n_estimators_ = stages
+        return short
+
+    def _keep(self, grown: BoostedTrees, items: CostItems, loss: Loss) -> None:
+        self.ensemble_, self.baseline_ = grown.trees, grown.baseline
+        self.stage_of_tree_, self.output_of_tree_ = grown.stage, grown.output
+        self.model_cost_, self.validation_loss_ = grown.model_cost, grown.validation_loss
+        self.n_estimators_ = len(grown.model_cost)
+        self.cost_items_, self._loss = items, loss
+
+    def _seen(self, X: Any) -> NDArray[np.float32]:
+        """Rows as the trees read them."""
+        check_is_fitted(self)
+        return as_rows(rows_to_predict(self, X), self.n_features_in_)
+
+    def _staged_margins(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        rows = self._seen(X)
+        return staged_margins(self.ensemble_, self.baseline_, self.stage_of_tree_, self.output_of_tree_, rows)
+
+    def _margins(self, X: Any) -> NDArray[np.float64]:
+        """Margins after all stages, shape (N, K)."""
+        *_, last = self._staged_margins(X)
+        return last
+
+    def _rows(self, sample: Sample, classes: NDArray[Any] | None) -> TrainingRows:
+        """Examples as boosting wants them: targets of classes are 0 and 1, a column a class, or one column for two."""
+        y: NDArray[Any] = np.asarray(sample.y)
+        if classes is None:
+            targets = y.astype(np.float64)[:, None]
+        else:
+            targets = (y[:, None] == (np.arange(len(classes)) if len(classes) > 2 else np.ones(1))).astype(np.float64)
+        return TrainingRows(as_rows(sample.X, self.n_features_in_), targets, sample.weight)
+
+    def _encoded(self, y: NDArray[Any] | None) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+        """The classes and the number of each label's class; of numbers None, and themselves."""
+        raise NotImplementedError
+
+    def _loss_of(self, classes: NDArray[Any] | None) -> Loss:
+        """The loss that the trees go down."""
+        raise NotImplementedError
+
+    def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
+        """Predictions from margins; not a view."""
+        raise NotImplementedError
+
+    def _prices(self) -> tuple[CostItems, GrowthLimits]:
+        """Prices of the columns that `fit` saw, refused if they do not fit."""
+        n, names = self.n_features_in_, getattr(self, "feature_names_in_", None)
+        items, evaluation = column_prices(self.costs, n, names, evaluation_cost=self.evaluation_cost)
+        return items, GrowthLimits(self.max_depth, self.min_samples_leaf, float(self.lam), evaluation)
+
+    def _schedule(self) -> Schedule:
+        rate, rows = float(self.learning_rate), float(self.subsample)
+        patience, progress = self.n_iter_no_change, self.verbose > 0
+        return Schedule(self.n_estimators, rate, rows, self.max_bins, patience, float(self.tol), progress)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,1 @@
+"""Budgets for groups of examples."""

@@ -1,0 +1,203 @@
+"""A budget for each class of examples: "on average at most 5 in the emergency room and at most 20 on the ward".
+
+    minimise error      s.t.  cost_c <= B_c  for every class c                                                              (1)
+
+cost_c is the mean cost over the class's own examples, see `formulations.programs.budget_rows`. The relaxation gives a lambda_c
+for each class and a proven bound; minimum cuts under these, scaled, and a greedy filling of what room is left give the pruning.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.answers.budget_solution import Bounded
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import StopReason
+from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.instance.cost_items import Price
+from formulations.instance.problem import PruningProblem
+from formulations.programs.budget_matrix import budget_rows_matrix
+from formulations.programs.budget_rows import BudgetRows, class_rows
+from solvers.budgets.by_class.cut import ClassCut
+from solvers.budgets.by_class.relaxation import ClassRelaxation, level_sets, relaxation_by_cuts, relaxation_by_program
+from solvers.budgets.by_class.rounding import ClassRounding
+from solvers.budgets.by_path import error_of
+from solvers.closures.level_sets import splits_kept
+from solvers.closures.tree_closure import free_of_charge
+from solvers.programs.engines.highs import highs
+
+Engine = Literal["cuts", "highs"]
+Method = Literal["round", "exact"]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassBudgetsSolution(Bounded):
+    """The best pruning found within all budgets, and what was proven.
+
+    Parameters
+    ----------
+    budgets
+        B_c by class, exactly.
+    pruning
+        its mean cost in every class is at most B_c, in exact numbers.
+    costs
+        of `pruning`: the mean cost by class, exactly.
+    error
+        of `pruning`.
+    bound
+        proven: no pruning within the budgets has a smaller error.
+    relaxation
+        the linear relaxation's value, up to floating point; inf if the time was over before there was one.
+    lam
+        what another unit of each class's budget is worth, at the relaxation's optimum; 0 where the budget does not bind.
+    mixture
+        the relaxation's optimum: prunings with their weights, at most one more than there are budgets that bind.
+    stopped
+        why the search ended.
+    stats
+        seconds and counts: for reports only.
+    """
+
+    HIDDEN: ClassVar[float] = 1e-9  # what cuts on a grid and HiGHS can hide
+
+    problem: PruningProblem
+    budgets: Mapping[str, Fraction]
+    pruning: Pruning
+    costs: Mapping[str, Fraction]
+    error: float
+    bound: float
+    relaxation: float
+    lam: Mapping[str, float]
+    mixture: tuple[tuple[Pruning, float], ...]
+    stopped: StopReason = StopReason.CONVERGED
+    stats: Mapping[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        costs = ", ".join(f"{c} {float(self.costs[c]):.6g} of {float(b):.6g}" for c, b in self.budgets.items())
+        return f"ClassBudgetsSolution({self.status}, cost {costs}, error {self.error:.9g}, bound {self.bound:.9g})"
+
+
+def solve_class_budgets(
+    problem: PruningProblem,
+    budgets: Mapping[str, tuple[ArrayLike, Price]],
+    *,
+    time_limit: float = math.inf,
+    engine: Engine = "cuts",
+    method: Method = "round",
+) -> ClassBudgetsSolution:
+    """The least error with a budget for each class of examples.
+
+    Parameters
+    ----------
+    budgets
+        by the class's name its rows of the cost sample, a bool mask over all rows or their numbers, and B_c >= 0: the largest
+        mean cost of its examples in the unit of the prices. Classes may overlap; rows in none are not limited. An item that is
+        paid once for all counts in full in every class, as it does in the cost.
+    time_limit
+        seconds. Past it the best pruning and the best bound so far.
+    engine
+        of the relaxation: "cuts", column generation whose pricing is a minimum cut, for a few classes at any size; or "highs",
+        the linear program with all budget rows, for small instances and many classes.
+    method
+        "round" the relaxation, which leaves a gap; or "exact": branch and bound by HiGHS after that, for small instances, until
+        the gap is closed or the time over.
+
+    Raises
+    ------
+    InvalidInputError
+        for unknown rows, classes without rows of positive weight, budgets that are negative or no numbers.
+    SolverFailedError
+        if HiGHS fails.
+    InterruptedSolveError
+        if Ctrl-C arrived meanwhile.
+    """
+    for name, given, known in (("engine", engine, ("cuts", "highs")), ("method", method, ("round", "exact"))):
+        if given not in known:
+            raise InvalidInputError(f"{name} is {given!r}; there are {' and '.join(map(repr, known))}")
+    if not time_limit >= 0:
+        raise InvalidInputError(f"time_limit is {time_limit!r}; it must be 0 or more")
+    rows = class_rows(problem, budgets)
+    try:
+        return _Run(rows, time_limit).solve(engine, method)
+    except InterruptedSolveError:
+        raise
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError("interrupted during a search under budgets by class; nothing was changed") from stop
+
+
+class _Run:
+    """One search."""
+
+    def __init__(self, rows: BudgetRows, time_limit: float) -> None:
+        self.began = time.perf_counter()
+        self.deadline = self.began + time_limit
+        self.rows, self.cut = rows, ClassCut(rows)
+        free = Pruning(rows.problem, free_of_charge(rows.problem, "smallest"))
+        self.rounding = ClassRounding(self.cut, free, self.deadline)
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return max(0.0, self.deadline - time.perf_counter())
+
+    def solve(self, engine: Engine, method: Method) -> ClassBudgetsSolution:
+        """Relax, round, and branch where that is asked for."""
+        solve = relaxation_by_cuts if engine == "cuts" else relaxation_by_program
+        relaxed = solve(self.cut, time_limit=self.left)
+        seconds = time.perf_counter() - self.began
+        for pruning in relaxed.met:
+            self.rounding.offer(pruning)
+        bound = relaxed.bound
+        if not self._closed(bound):
+            self.rounding.search(relaxed.lam)
+            bound = max(bound, self.rounding.bound)
+        if method == "exact" and not self._closed(bound) and not self.rounding.late:
+            bound = max(bound, branch(self.rows, self.rounding, self.left))
+        over = self.rounding.late and not self._closed(bound)
+        return self._answer(relaxed, bound, seconds, StopReason.TIME_LIMIT if over else relaxed.stopped)
+
+    def _closed(self, bound: float) -> bool:
+        """Whether nothing is left to gain."""
+        allowed = 1e-12 * float(self.cut.roots) + 2 * self.rows.problem.integers.error_rounding
+        return self.cut.error(self.rounding.pruning) - bound <= allowed
+
+    def _answer(self, relaxed: ClassRelaxation, bound: float, seconds: float, stopped: StopReason) -> ClassBudgetsSolution:
+        rows, pruning = self.rows, self.rounding.pruning
+        stats = {
+            "seconds": time.perf_counter() - self.began,
+            "relaxation_seconds": seconds,
+            "rounds": float(relaxed.rounds),
+            "cuts": float(self.rounding.cuts),
+        }
+        return ClassBudgetsSolution(
+            rows.problem,
+            dict(zip(rows.names, rows.limits, strict=True)),
+            pruning,
+            dict(zip(rows.names, rows.costs(pruning), strict=True)),
+            error_of(pruning),
+            bound,
+            relaxed.value,
+            dict(zip(rows.names, relaxed.lam.tolist(), strict=True)),
+            relaxed.mixture,
+            stopped,
+            stats,
+        )
+
+
+def branch(rows: BudgetRows, rounding: ClassRounding, time_limit: float) -> float:
+    """Branch and bound by HiGHS: offers what it finds, and returns its bound."""
+    program = budget_rows_matrix(rows)
+    answer = highs(program, time_limit=time_limit)
+    if answer.x is not None:
+        y: NDArray[np.float64] = np.rint(splits_kept(rows.problem, program, answer.x))
+        for pruning, _ in level_sets(rows.problem, y):
+            rounding.offer(pruning)
+    return answer.bound - rows.problem.integers.error_rounding

@@ -1,0 +1,155 @@
+"""What is left to decide of an instance under a budget: open splits, purchases that nobody has paid, and the room.
+
+    maximise  gained + sum_h gain_h y_h     s.t.   sum_h evaluation_h y_h + sum_j price_j w_j <= room,                      (1)
+              y_h <= y_parent(h),   y_u <= w_j for every usage arc (u, j),    y, w in {0, 1}
+
+Three reductions lose no optimum:
+
+    h goes where h and its ancestors in the core alone cost more than the room                                            (2)
+    the best closure that is free of charge is taken                                                                      (3)
+    what lies outside the smallest closure of most gain goes                                                              (4)
+
+For (3) and (4): costs are submodular and gains modular, so a closure united with (3), or met with (4), gains no less
+and costs no more.
+
+A core may be a window of the path: what lies between two optima, `inner` of lambdas up to `high`, `outer` of lambdas from
+`low`. Let f(Y) = gain - lambda cost, supermodular. For every pruning Y and low <= lambda <= high
+
+    f(Y)  <=  f(Y u inner) + f(Y n inner) - f(inner)  <=  f(Y u inner),     and so     f(Y)  <=  f((Y u inner) n outer)   (5)
+
+and the right-hand side agrees with Y on every split of the window. So Lagrangian bounds of a window at these lambdas hold for
+the whole instance, under whatever was decided in the window; (3) and (4) do not change them. But not (2), nor that a room is
+exceeded: Y need not pay for `inner`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.instance.merging import merge_purchases
+from solvers.budgets.part import Part
+from solvers.closures.numbering import compact
+
+
+@dataclass(frozen=True, eq=False)
+class Core(Part):
+    """(1): a part, what was taken before, and the room.
+
+    Parameters
+    ----------
+    gained, room
+        integers: gain of what is taken, and what it leaves of the budget; below 0 where it costs more.
+    taken
+        splits that are kept, by their numbers in the forest.
+    low, high
+        the lambdas, gain per cost in integers, at which bounds hold for the whole instance (5); 0 and None (no end): the core
+        is the whole instance.
+    """
+
+    gained: int
+    room: int
+    taken: tuple[NDArray[np.int32], ...]
+    low: Fraction = Fraction(0)
+    high: Fraction | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of the instance lies outside, so that the room is a bound by itself."""
+        return self.low == 0 and self.high is None
+
+    def own_cost(self) -> NDArray[np.int64]:
+        """int64, shape (k,): a split's evaluation and purchases, as if nobody else paid them."""
+        own = self.evaluation.copy()
+        np.add.at(own, self.tail, self.price[self.head])
+        return own
+
+    def take(self, closure: NDArray[np.bool_]) -> Core:
+        """What is left when a closure that fits the room is kept."""
+        used = self.used(closure)
+        gained, room = self.gained + int(self.gain[closure].sum()), self.room - self.cost_with(closure, used)
+        return self._part(~closure, ~used[self.head], gained, room, self.nodes[closure])
+
+    def within(self, closure: NDArray[np.bool_]) -> Core:
+        """The closure alone: all else goes."""
+        return self._part(closure, closure[self.tail], self.gained, self.room, self.nodes[:0])
+
+    def trimmed(self) -> Core:
+        """(2), (3) and (4), until they find nothing; then purchases with the same users are merged."""
+        core = self
+        while True:
+            size = core.nodes.size
+            if core.is_whole:
+                core = core._affordable()
+            free = core._free()
+            if free.any():
+                core = core.take(free)
+            core = core._gainful()
+            if core.nodes.size == size:
+                return core._merged()
+
+    def _affordable(self) -> Core:
+        """(2)."""
+        fits = chain_sums(self.parent, self.own_cost()) <= self.room
+        return self if fits.all() else self.within(fits)
+
+    def _free(self) -> NDArray[np.bool_]:
+        """(3)."""
+        return smallest_best(self.parent, self.gain, self.own_cost() == 0)
+
+    def _gainful(self) -> Core:
+        """(4)."""
+        best = smallest_best(self.parent, self.gain, np.ones(self.nodes.size, dtype=np.bool_))
+        return self if best.all() else self.within(best)
+
+    def _merged(self) -> Core:
+        merged = merge_purchases(self.tail, self.head, self.price)
+        if merged.arc.size == self.tail.size:
+            return self
+        groups, head = compact(self.head[merged.arc], np.empty(self.price.size, dtype=np.int32))
+        return replace(self, tail=self.tail[merged.arc], head=head, price=merged.price[groups])
+
+    def _part(self, stays: NDArray[np.bool_], arcs: NDArray[np.bool_], gained: int, room: int, new: NDArray[np.int32]) -> Core:
+        part, _ = self._some(stays, arcs)
+        taken = (*self.taken, new) if new.size else self.taken
+        return Core(**part.arrays(), gained=gained, room=room, taken=taken, low=self.low, high=self.high)
+
+
+def smallest_best(parent: NDArray[np.int32], profit: NDArray[np.int64], allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The smallest best closure among the allowed splits where nothing couples the trees."""
+    keep: NDArray[np.bool_] = _smallest_best(parent, profit, allowed)
+    return keep
+
+
+@njit(cache=True)
+def _smallest_best(parent, profit, allowed):  # type: ignore[no-untyped-def]
+    value = profit.copy()
+    keep = np.zeros(parent.shape[0], dtype=np.bool_)
+    for h in range(parent.shape[0] - 1, -1, -1):
+        keep[h] = allowed[h] and value[h] > 0
+        if keep[h] and parent[h] >= 0:
+            value[parent[h]] += value[h]
+    for h in range(parent.shape[0]):
+        if parent[h] >= 0 and not keep[parent[h]]:
+            keep[h] = False
+    return keep
+
+
+@njit(cache=True)
+def _chain_sums(parent, amount):  # type: ignore[no-untyped-def]
+    """The sum over a split and its ancestors."""
+    total = amount.copy()
+    for h in range(parent.shape[0]):
+        if parent[h] >= 0:
+            total[h] += total[parent[h]]
+    return total
+
+
+def chain_sums(parent: NDArray[np.int32], amount: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sum of the amounts of each split and its ancestors within the core; int64, shape (k,)."""
+    total: NDArray[np.int64] = _chain_sums(parent, amount)
+    return total

@@ -1,0 +1,56 @@
+"""Filling up: splits added one by one while they fit, best gain for what is still to pay first."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from solvers.budgets.exact.core import Core
+
+ROUNDS = 20
+"""Rounds of pricing; in one each split on the frontier is tried once, dearest last."""
+
+
+def filled(core: Core) -> NDArray[np.bool_]:
+    """A closure that fits the room; bool, shape (k,)."""
+    order = np.argsort(core.tail, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(core.tail, minlength=core.nodes.size))]).astype(np.int64)
+    keep: NDArray[np.bool_] = _fill(
+        core.parent, core.gain, core.evaluation, start, core.head[order], core.price, core.room, ROUNDS
+    )
+    return keep
+
+
+@njit(cache=True)
+def _fill(parent, gain, evaluation, start, head, price, room, rounds):  # type: ignore[no-untyped-def]
+    n = parent.shape[0]
+    keep = np.zeros(n, dtype=np.bool_)
+    paid = np.zeros(price.shape[0], dtype=np.bool_)
+    rate = np.empty(n)
+    for _ in range(rounds):
+        for h in range(n):
+            rate[h] = 0.0
+            if not keep[h] and gain[h] > 0 and (parent[h] < 0 or keep[parent[h]]):
+                cost = evaluation[h]
+                for k in range(start[h], start[h + 1]):
+                    if not paid[head[k]]:
+                        cost += price[head[k]]
+                if cost <= room:
+                    rate[h] = gain[h] / (cost + 1e-9)
+        added = False
+        for h in np.argsort(-rate):
+            if rate[h] <= 0.0:
+                break
+            cost = evaluation[h]
+            for k in range(start[h], start[h + 1]):
+                if not paid[head[k]]:
+                    cost += price[head[k]]
+            if cost <= room:
+                room -= cost
+                keep[h] = added = True
+                for k in range(start[h], start[h + 1]):
+                    paid[head[k]] = True
+        if not added:
+            break
+    return keep

@@ -1,0 +1,72 @@
+"""Fixing by reduced costs: splits that every better pruning keeps, and splits that none keeps.
+
+A cut's loads share the purchases' prices out among the splits, so that the trees fall apart: with profits less loads,
+
+    V  =  sum over trees of their best closures                                                                          (1)
+    V_h(kept), V_h(pruned):  the same with h forced in, or out, by one pass up and one down                               (2)
+
+and a pruning that keeps (prunes) h gains at most  gained + floor((V_h + p room) / q), as in `solvers.budgets.exact.edge`. Where
+that is no more than the incumbent's gain, h is decided the other way.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from solvers.budgets.exact.core import Core
+from solvers.budgets.exact.edge import cut
+
+ENOUGH = 0.1
+"""Fixing is tried again where it has decided this part of the splits."""
+
+
+def fixed(core: Core, lam: Fraction, goal: int, deadline: float = math.inf) -> Core | None:
+    """What is left of a core when only gains above `goal` are of interest; None: there are none."""
+    while core.nodes.size and lam > 0 and time.perf_counter() < deadline:
+        kept, pruned = forced(core, lam)
+        limit = (goal + 1 - core.gained) * lam.denominator - lam.numerator * core.room
+        # a gain of at least goal + 1 needs q (goal + 1 - gained) <= V_h + p room
+        must, cannot = pruned < limit, kept < limit
+        if (must & cannot).any() or (core.is_whole and core.cost_of(must) > core.room):
+            return None
+        decided = int(must.sum()) + int(cannot.sum())
+        if decided == 0:
+            return core
+        size = core.nodes.size
+        core = core.within(~cannot).take(must[~cannot]).trimmed()
+        if decided < ENOUGH * size:
+            return core
+    return core
+
+
+def forced(core: Core, lam: Fraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(2): upper bounds with each split kept, and with each pruned; int64, shape (k,) each."""
+    charge = np.zeros(core.nodes.size, dtype=np.int64)
+    np.add.at(charge, core.tail, cut(core, lam).loads())
+    worth = core.gain * lam.denominator - core.evaluation * lam.numerator - charge
+    kept, pruned = np.empty_like(worth), np.empty_like(worth)
+    _force(core.parent, worth, kept, pruned)
+    return kept, pruned
+
+
+@njit(cache=True)
+def _force(parent, worth, kept, pruned):  # type: ignore[no-untyped-def]
+    """Up: the best closure below and with each split; down: the forest's best with the split kept, and pruned."""
+    value, total = worth.copy(), 0
+    for h in range(parent.shape[0] - 1, -1, -1):
+        if value[h] > 0:
+            if parent[h] < 0:
+                total += value[h]
+            else:
+                value[parent[h]] += value[h]
+    for h in range(parent.shape[0]):
+        p = parent[h]
+        others = (total if p < 0 else kept[p]) - max(value[h], 0)
+        kept[h] = others + value[h]
+        pruned[h] = others if p < 0 else max(pruned[p], others)

@@ -1,0 +1,209 @@
+"""Branch and bound on a core: best bound first, with a hull edge, fixing and a filled pruning in every node."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from solvers.budgets.exact.branching import Estimates, estimates, with_ancestors, without_below
+from solvers.budgets.exact.core import Core
+from solvers.budgets.exact.edge import Edge, edge_of
+from solvers.budgets.exact.filling import filled
+from solvers.budgets.exact.fixing import fixed
+
+MOST_OPEN = 3000
+"""Open nodes beyond which the search goes into depth, so that memory stays bounded."""
+
+LARGE = 20_000
+"""Usage arcs from which on only one split is tried: cuts are dear."""
+
+PROBE = 2
+"""Cuts of a probe."""
+
+FAILURES = 2
+"""Probes in vain before a node is branched on."""
+
+TRIED = 4
+"""Splits whose two branches are solved before one is chosen."""
+
+
+@dataclass(order=True, frozen=True)
+class Open:
+    """A node of the search: a core with its edge; the smallest is the next."""
+
+    minus_bound: int
+    number: int
+    core: Core = field(compare=False)
+    edge: Edge = field(compare=False)
+
+
+Offer = Callable[[Core], int]
+"""Called with a core without open splits: looks at what is taken as a pruning, and returns the gain to beat."""
+
+
+class Search:
+    """The state of one branch and bound.
+
+    Parameters
+    ----------
+    core
+        what is to be decided.
+    goal
+        gain of the incumbent.
+    offer
+        what to do with a pruning found.
+    deadline
+        of `time.perf_counter`.
+    start
+        the first lambda to try, gain per cost in integers.
+    """
+
+    def __init__(self, core: Core, goal: int, offer: Offer, deadline: float, start: Fraction) -> None:
+        self.goal = goal
+        self.offer = offer
+        self.deadline = deadline
+        self.nodes = 0
+        self.cuts = 0
+        self.left = core.nodes.size
+        self.open: list[Open] = []
+        self._root: Core | None = core
+        self._start = start
+        self._current: Open | None = None
+        self._missed = goal
+        self._number = 0
+
+    @property
+    def bound(self) -> int | None:
+        """No pruning of the core gains more; None before the core itself was looked at."""
+        if self._root is not None:
+            return None
+        branched = [] if self._current is None else [-self._current.minus_bound]
+        return max(self.goal, self._missed, *branched, *(-n.minus_bound for n in self.open[:1]))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether branching can still lower the bound."""
+        return bool(self.open) and -self.open[0].minus_bound > max(self.goal, self._missed)
+
+    def run(self) -> Iterator[None]:
+        """Branch until nothing is open or the time is up; yields after every node."""
+        if self._root is not None:
+            root = self._solved(self._root, self._start)
+            self._root = None
+            self.left = 0 if root is None else root.core.nodes.size
+            if root is not None:
+                heapq.heappush(self.open, root)
+            yield
+        while self.is_open and time.perf_counter() < self.deadline:
+            # what Ctrl-C leaves half branched still counts in the bound
+            self._current = self._next()
+            if -self._current.minus_bound > self.goal:
+                for child in self._branches(self._current):
+                    heapq.heappush(self.open, child)
+                self.nodes += 1
+            self._current = None
+            yield
+
+    def _next(self) -> Open:
+        """The best, or, where too many are open, the last of the heap: mostly the newest."""
+        return heapq.heappop(self.open) if len(self.open) <= MOST_OPEN else self.open.pop()
+
+    def _branches(self, node: Open) -> list[Open]:
+        """What the node leaves when one of some promising splits is kept, and when it is pruned."""
+        between = node.edge.between
+        guess = estimates(between)
+        smaller = self._probed(node, guess)
+        if smaller is None:
+            return []
+        if smaller.nodes.size < node.core.nodes.size:
+            child = self._solved(smaller, node.edge.lam, -node.minus_bound)
+            return [] if child is None else [child]
+        chosen: list[Open] = []
+        least = None
+        for h in guess.order()[: TRIED if between.tail.size <= LARGE else 1]:
+            children = self._children(node, int(np.searchsorted(node.core.nodes, between.nodes[h])))
+            if len(children) < 2:
+                return children
+            worst = (max(-c.minus_bound for c in children), sum(-c.minus_bound for c in children))
+            if least is None or worst < least:
+                chosen, least = children, worst
+            if time.perf_counter() >= self.deadline:
+                break
+        return chosen
+
+    def _probed(self, node: Open, guess: Estimates) -> Core | None:
+        """The node's core without branches that a cut or two shows to hold nothing better; None: neither branch of a split."""
+        core, gap = node.core, -node.minus_bound - self.goal
+        likely = np.maximum(guess.kept, guess.pruned)
+        failures = 0
+        for h in np.argsort(-likely, kind="stable"):
+            if likely[h] < gap or failures == FAILURES or time.perf_counter() >= self.deadline:
+                break
+            place = int(np.searchsorted(core.nodes, node.edge.between.nodes[h]))
+            if place == core.nodes.size or core.nodes[place] != node.edge.between.nodes[h]:
+                continue
+            keeping = bool(guess.kept[h] >= guess.pruned[h])
+            if self._is_empty(branch(core, place, keep=keeping), guess.lam[h] if keeping else None, node.edge.lam):
+                left = branch(core, place, keep=not keeping)
+                if left is None or not left.nodes.size:
+                    return left
+                core = left
+            else:
+                failures += 1
+        return core
+
+    def _is_empty(self, core: Core | None, guess: float | None, lam: Fraction) -> bool:
+        """Whether a cut or two show that a branch holds nothing better."""
+        if core is None:
+            return True
+        start = lam if guess is None else Fraction(guess).limit_denominator(max(1, int(lam.denominator)))
+        edge = edge_of(core.trimmed(), start=start, goal=self.goal, most_cuts=PROBE, deadline=self.deadline)
+        self.cuts += edge.cuts
+        return edge.bound <= self.goal
+
+    def _children(self, node: Open, place: int) -> list[Open]:
+        """The branches of one split that may hold something better."""
+        cores = [branch(node.core, place, keep=keep) for keep in (False, True)]
+        children = [self._solved(c, node.edge.lam, -node.minus_bound) for c in cores if c is not None]
+        return [c for c in children if c is not None]
+
+    def _solved(self, core: Core, start: Fraction, inherited: int | None = None) -> Open | None:
+        """A core with its edge and after fixing; None where it holds nothing better than the goal."""
+        for fixing in (True, True, False):
+            core = core.trimmed()
+            edge = edge_of(core, start=start, goal=self.goal, deadline=self.deadline)
+            self.cuts += edge.cuts
+            bound = edge.bound if inherited is None else min(inherited, edge.bound)
+            if bound <= self.goal:
+                return None
+            between = edge.between
+            self.goal = max(self.goal, self.offer(between.take(filled(between))))
+            if not between.nodes.size:
+                self._missed = max(self._missed, bound)
+                return None
+            if bound <= self.goal:
+                return None
+            if fixing:
+                smaller = fixed(core, edge.lam, self.goal, self.deadline)
+                self.cuts += 1
+                if smaller is None:
+                    return None
+                if smaller.nodes.size < core.nodes.size:
+                    core, start = smaller, edge.lam
+                    continue
+            break
+        self._number += 1
+        return Open(-bound, self._number, core, edge)
+
+
+def branch(core: Core, place: int, *, keep: bool) -> Core | None:
+    """The core with a split kept, or pruned; None where a whole core has no room for that."""
+    if not keep:
+        return core.within(without_below(core.parent, place))
+    chain = with_ancestors(core.parent, place)
+    return core.take(chain) if not core.is_whole or core.cost_of(chain) <= core.room else None

@@ -1,0 +1,201 @@
+"""The least error within a budget, proven: branch and bound over what reduced costs leave undecided.
+
+    maximise the gain  s.t.  cost <= B                                                                      (LP1, 0-1)
+
+a knapsack with precedence. From the path: the hull edge at B and its lambda*, the best breakpoint, the relaxation's bound.
+Then fixing (`exact_fixing`) and branching (`exact_search`), each bound a minimum cut in integers.
+
+Where prices were rounded, the search looks at everything that rounding may have hidden, cost <= B + cost_rounding, and
+accepts a pruning only if its real cost, in exact numbers, fits.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+
+import numpy as np
+
+from formulations.answers.budget_solution import BudgetSolution, Mixture
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
+from formulations.answers.solution import StopReason
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.problem import PruningProblem
+from solvers.budgets.by_path import error_of, path_of, solution, within
+from solvers.budgets.exact.core import Core
+from solvers.budgets.exact.cost import exact_cost, room
+from solvers.budgets.exact.progress import GapProgress
+from solvers.budgets.exact.search import Search
+from solvers.budgets.exact.window import core_between, windows
+from solvers.budgets.hull import relaxed_optimum
+
+
+def exact_budget(
+    problem: PruningProblem,
+    budget: Price,
+    *,
+    time_limit: float = math.inf,
+    path: PruningPath | None = None,
+    incumbent: Pruning | None = None,
+    progress: bool = False,
+) -> BudgetSolution:
+    """The pruning of least error that costs at most the budget, and what is proven of it.
+
+    Parameters
+    ----------
+    budget
+        B >= 0: the largest cost of an average example, in the unit of the prices.
+    time_limit
+        seconds. Past it the best pruning so far, with the bound so far. Looked at after every cut, which takes seconds
+        on a large forest.
+    path
+        `pruning_path(problem)`, if it is at hand.
+    incumbent
+        a pruning within the budget to start from. The answer is never worse than it, nor than the best breakpoint.
+    progress
+        the gap so far, on stderr.
+
+    Returns
+    -------
+    BudgetSolution
+        gap 0 unless a limit or Ctrl-C (StopReason.INTERRUPTED) came first, or rounding hides what fits. Stats: nodes and cuts;
+        splits, fixed_splits and left_splits of the last window, before branching; bound_raised and error_lowered: what the bound
+        and the pruning moved, as parts of the distance from the best breakpoint's error to the relaxation's value; seconds.
+
+    Raises
+    ------
+    InvalidInputError
+        for a budget that is negative or no number, and an incumbent that exceeds it.
+    CapacityOverflowError
+        if products of gains and prices do not fit 62 bits.
+    InterruptedSolveError
+        on Ctrl-C while the path is computed.
+    """
+    started = time.perf_counter()
+    limit = exact(budget, "budget")
+    path = path_of(problem, path)
+    relaxation = relaxed_optimum(path, limit)
+    first = within(path, limit)
+    best = _Best(problem, limit, first)
+    if incumbent is not None:
+        best.start_from(incumbent)
+    work = _Work(path, relaxation, best, started + time_limit)
+    stopped = work.run(progress=progress)
+    return work.answer(first, stopped, started)
+
+
+class _Best:
+    """The best pruning so far."""
+
+    def __init__(self, problem: PruningProblem, budget: Fraction, pruning: Pruning) -> None:
+        self.problem = problem
+        self.budget = budget
+        self.pruning = pruning
+        self.gain = pruning.integer_gain
+        self.surely = room(problem, budget)
+        self.most = int((budget + Fraction(problem.integers.cost_rounding)) // problem.integers.price_unit)
+
+    def start_from(self, incumbent: Pruning) -> None:
+        """Take it if it is better."""
+        cost = exact_cost(incumbent)
+        if cost > self.budget:
+            raise InvalidInputError(
+                f"incumbent costs {float(cost):.9g}, the budget is {float(self.budget):.9g}; give a pruning within it"
+            )
+        if (incumbent.integer_gain, -error_of(incumbent)) > (self.gain, -error_of(self.pruning)):
+            self.pruning, self.gain = incumbent, incumbent.integer_gain
+
+    def look(self, core: Core) -> int:
+        """Take what a core has taken, if it is better and fits; the gain to beat."""
+        if core.gained > self.gain and core.room >= 0:
+            kept = np.zeros(self.problem.ensemble.n_nodes, dtype=bool)
+            kept[np.concatenate(core.taken)] = True
+            pruning = Pruning(self.problem, kept)
+            if self.most - core.room <= self.surely or exact_cost(pruning) <= self.budget:
+                self.pruning, self.gain = pruning, core.gained
+        return self.gain
+
+
+class _Work:
+    """From the relaxation to the answer."""
+
+    def __init__(self, path: PruningPath, relaxation: Mixture, best: _Best, deadline: float) -> None:
+        self.path = path
+        self.relaxation = relaxation
+        self.best = best
+        self.deadline = deadline
+        self.most = self.most_gain()
+        self.splits = self.left = self.nodes = self.cuts = 0
+
+    def run(self, *, progress: bool) -> StopReason:
+        """Search wider and wider windows; why it ended."""
+        best, exactly = self.best, self.best.problem.integers.cost_rounding == 0
+        if exactly and self.most <= best.gain:
+            return StopReason.CONVERGED
+        if not exactly:
+            self.most = self.path.integer_gain[0]
+        with GapProgress(shown=progress) as bar:
+            for outer, inner in windows(self.path, self.relaxation.budget):
+                if time.perf_counter() >= self.deadline:
+                    return StopReason.TIME_LIMIT
+                try:
+                    search = self._start(outer, inner)
+                except KeyboardInterrupt:
+                    return StopReason.INTERRUPTED
+                stopped = self._follow(search, bar)
+                if stopped is not StopReason.CONVERGED or self.most <= best.gain:
+                    return stopped
+        return StopReason.CONVERGED
+
+    def _start(self, outer: int, inner: int) -> Search:
+        core = core_between(self.path, outer, inner, self.best.most)
+        self.splits = core.nodes.size
+        lam = self.relaxation.lam / self.best.problem.integers.lam_unit
+        return Search(core, self.best.gain, self.best.look, self.deadline, lam)
+
+    def _follow(self, search: Search, bar: GapProgress) -> StopReason:
+        """One window's search, as far as it goes; the bound and the counts are kept whatever ends it."""
+        before = self.most
+        nodes, cuts = self.nodes, self.cuts
+        stopped = StopReason.CONVERGED
+        try:
+            for _ in search.run():
+                bar.show(search, self.most)
+        except KeyboardInterrupt:
+            stopped = StopReason.INTERRUPTED
+        if search.bound is not None:
+            self.most = min(before, search.bound)
+        self.left, self.nodes, self.cuts = search.left, nodes + search.nodes, cuts + search.cuts
+        return StopReason.TIME_LIMIT if stopped is StopReason.CONVERGED and search.is_open else stopped
+
+    def most_gain(self) -> int:
+        """The most that the relaxation allows, in integers."""
+        problem = self.best.problem
+        roots = problem.errors.of_all_roots(problem.ensemble)
+        return int((roots - self.relaxation.value) // problem.integers.gain_unit)
+
+    def answer(self, first: Pruning, stopped: StopReason, started: float) -> BudgetSolution:
+        """The best pruning with the bound so far."""
+        best, problem, relaxed = self.best, self.best.problem, self.relaxation.value
+        roots = problem.errors.of_all_roots(problem.ensemble)
+        proven = max(roots - self.most * problem.integers.gain_unit, relaxed)
+        at_first = Fraction(error_of(first))
+        stats = {
+            "seconds": time.perf_counter() - started,
+            "nodes": float(self.nodes),
+            "cuts": float(self.cuts),
+            "splits": float(self.splits),
+            "fixed_splits": float(self.splits - self.left),
+            "left_splits": float(self.left),
+            "bound_raised": _share(proven - relaxed, at_first - relaxed),
+            "error_lowered": _share(at_first - Fraction(error_of(best.pruning)), at_first - relaxed),
+        }
+        return solution(problem, best.budget, best.pruning, self.relaxation, stats, bound=proven, stopped=stopped)
+
+
+def _share(part: Fraction, whole: Fraction) -> float:
+    """Part of whole, 0 of nothing."""
+    return float(part / whole) if whole > 0 else 0.0

@@ -1,0 +1,88 @@
+"""Windows of the path around a budget: what lies between two of its rows, as a core.
+
+A long hull edge holds most of what a budget inside it can choose, and its neighbours on the path mostly hold little. But a
+window's bounds hold only at its own lambdas, (5) of `solvers.budgets.exact.core`, and branches need others than the edge's. So
+the first window takes in neighbours, the nearest lambdas first, until it is half as large again; a wider one, in the end the
+whole instance, is searched only where its bounds are not enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.pruning_path import PruningPath
+from solvers.budgets.exact.core import Core
+from solvers.budgets.open_part import open_part
+
+SMALLEST = 300_000
+"""Usage arcs of the first window; instances with fewer are searched as a whole."""
+
+WIDTHS = (1.5, 4.0)
+"""Usage arcs of the windows, as multiples of the edge's."""
+
+
+def windows(path: PruningPath, budget: Fraction) -> Iterator[tuple[int, int]]:
+    """Pairs of rows, outer < inner, around the budget, wider and wider, at last all rows."""
+    last = len(path) - 1
+    row = next((k for k in range(len(path)) if path.exact_cost[k] <= budget), last)
+    outer, inner = max(row - 1, 0), max(row, min(1, last))
+    arcs = _arcs_between(path)
+    edge, lam = float(arcs[outer:inner].sum()), path.between(outer) if last else Fraction(0)
+    for width in WIDTHS:
+        wider = _widened(path, arcs, (outer, inner), lam, max(SMALLEST, width * edge))
+        if wider == (0, last):
+            break
+        if wider != (outer, inner) or width == WIDTHS[0]:
+            yield wider
+        outer, inner = wider
+    yield 0, last
+
+
+def _widened(path: PruningPath, arcs: NDArray[np.float64], rows: tuple[int, int], lam: Fraction, most: float) -> tuple[int, int]:
+    """As many more rows on both sides as hold at most so many arcs together, those nearest to lambda first."""
+    (outer, inner), last = rows, len(path) - 1
+    held = float(arcs[outer:inner].sum())
+    while True:
+        sides = []
+        if outer > 0 and held + arcs[outer - 1] <= most:
+            sides.append((lam - path.between(outer - 1), outer - 1, inner, arcs[outer - 1]))
+        if inner < last and held + arcs[inner] <= most:
+            sides.append((path.between(inner) - lam, outer, inner + 1, arcs[inner]))
+        if not sides:
+            return outer, inner
+        _, outer, inner, more = min(sides)
+        held += more
+
+
+def _arcs_between(path: PruningPath) -> NDArray[np.float64]:
+    """Usage arcs of the splits between each row and the next; shape (rows - 1,)."""
+    problem = path.problem
+    level = path.level[problem.splits]
+    weights = problem.arcs_per_node[problem.splits].astype(np.float64)
+    arcs = np.bincount(level + 1, weights=weights, minlength=len(path.breakpoints) + 2).astype(np.float64)
+    # the splits between the rows k and k + 1 have the level k + 1 (smallest optima) or k (largest)
+    shift = 2 if path.ties == "smallest" else 1
+    between: NDArray[np.float64] = arcs[shift : shift + len(path) - 1]
+    return between
+
+
+def core_between(path: PruningPath, outer: int, inner: int, room: int) -> Core:
+    """The window between two rows of a path, outer <= inner; the whole instance between the first and the last.
+
+    Parameters
+    ----------
+    room
+        for all of the pruning, the inner row included.
+    """
+    problem = path.problem
+    inside, unit = path[inner], problem.integers.lam_unit
+    part = open_part(problem, path[outer].kept, inside.kept)
+    low = path.between(outer - 1) / unit if outer > 0 else Fraction(0)
+    high = path.between(inner) / unit if inner + 1 < len(path) else None
+    left = room - inside.integer_cost
+    taken = (np.flatnonzero(inside.kept).astype(np.int32),)
+    return Core(**part.arrays(), gained=inside.integer_gain, room=left, taken=taken, low=low, high=high).trimmed()

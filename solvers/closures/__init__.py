@@ -1,0 +1,1 @@
+"""Maximum closures: one pass over trees, minimum cuts, and what a flow proves."""

@@ -1,0 +1,82 @@
+"""From a fractional point to a pruning: the best of all its level sets.
+
+    kept = { h : y_h >= theta },   0 < theta <= 1,   y_h = 1 - sum_{v in anc(h)} z_v                              (1)
+
+Every level set of an optimal point of IP3's relaxation, vertex or not, is an optimal pruning: (OBJ) is the mean of the level
+sets' values over theta. Of a point that is only nearly feasible y is first made to fall along every path; the best level set
+is then a pruning as good as its mean. All level sets are compared in one pass over the usage arcs: a purchase is made from
+the highest level of its users on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.answers.pruning import Pruning
+from formulations.instance.problem import PruningProblem
+from formulations.programs.linear_program import LinearProgram
+
+
+def best_level_set(problem: PruningProblem, y: NDArray[np.float64], lam: float) -> Pruning:
+    """The best pruning (1) of a point, for lambda; among equals the one with the fewest splits.
+
+    Parameters
+    ----------
+    y
+        float64, shape (n,): how far each split is kept, 0 to 1; what stands at leaves does not matter.
+    lam
+        error per unit of cost.
+    """
+    splits = problem.splits
+    falling = np.where(problem.ensemble.is_split, y, 0.0)
+    fall(problem.ensemble.parent, falling)
+    values, rank = np.unique(falling[splits], return_inverse=True)
+    top = values.size
+    # level 0: never kept; level l: kept by the l highest-ranked level sets down
+    level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
+    level[splits] = np.where(values[rank] > 0, rank + 1, 0)
+    profit = problem.gain - lam * problem.evaluation_price
+    earned = _from_top(level[splits], profit[splits], top)
+    users = splits[level[splits] > 0]
+    bought = problem.highest_user(users, level)
+    paid = _from_top(np.maximum(bought, 0), lam * problem.real_purchase_price(), top)
+    worth = earned - paid
+    worth[0] = -np.inf
+    best = top + 1 - int(np.argmax(worth[::-1]))
+    return Pruning(problem, level >= best)
+
+
+def splits_kept(problem: PruningProblem, lp: LinearProgram, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The y of (1) that a point of any formulation has; float64, shape (n,), 0 at leaves of the closure form."""
+    ensemble = problem.ensemble
+    y = np.zeros(ensemble.n_nodes)
+    if lp.columns.has("y"):
+        y[problem.splits] = x[lp.columns.of("y")]
+        return y
+    z = x[lp.columns.of("z")]
+    _stopped(ensemble.parent, z, y)
+    return 1.0 - y
+
+
+def _from_top(level: NDArray[np.int32], amount: NDArray[np.float64], top: int) -> NDArray[np.float64]:
+    """Sum of the amounts at each level and above, shape (top + 2,); nothing is above the last."""
+    at: NDArray[np.float64] = np.zeros(top + 2)
+    np.add.at(at, level, amount)
+    return np.cumsum(at[::-1])[::-1]
+
+
+@njit(cache=True, nogil=True)
+def fall(parent, y):  # type: ignore[no-untyped-def]
+    """The least y on the path from the root, in place, parents before children: rounding must not make a child the larger."""
+    for h in range(parent.shape[0]):
+        if parent[h] >= 0 and y[h] > y[parent[h]]:
+            y[h] = y[parent[h]]
+
+
+@njit(cache=True)
+def _stopped(parent, z, total):  # type: ignore[no-untyped-def]
+    """Sum of z over the ancestors with h itself."""
+    for h in range(parent.shape[0]):
+        total[h] = z[h] if parent[h] < 0 else total[parent[h]] + z[h]

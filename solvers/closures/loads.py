@@ -1,0 +1,122 @@
+"""Loads: the price of every purchase shared out among the splits that need it, and what that proves.
+
+    OPT >= error of the all-roots forest - sum over trees of (best closure, each split's profit less its loads)      (1)
+
+for all loads >= 0 that charge no purchase more than its price: weak duality for the coupling rows. A cut's flow is such a
+state, and so are the dual values of those rows in any linear program, however roughly it was solved, once they are cut to
+the prices.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import ItemLoads
+from formulations.errors import SolverFailedError
+from formulations.instance.merging import split_loads, starts_by_tail
+from formulations.instance.problem import PruningProblem
+from formulations.programs.columns import PurchaseColumns
+from solvers.closures.scaling import Scaled
+from solvers.closures.tree_closure import best_tree_closures
+
+
+class InIntegers(Protocol):
+    """(OBJ) at `lam` in integers worth `unit` each; `slack` is what rounding may hide."""
+
+    @property
+    def unit(self) -> Fraction:
+        """Of (OBJ)."""
+        ...
+
+    @property
+    def lam(self) -> Fraction:
+        """What the integers stand for."""
+        ...
+
+    @property
+    def slack(self) -> float:
+        """In (OBJ)."""
+        ...
+
+
+def loads_from_duals(problem: PruningProblem, scaled: Scaled, columns: PurchaseColumns, dual: NDArray[np.float64]) -> ItemLoads:
+    """Whole loads, within the prices, from the dual values of the rows that bind nodes to purchases.
+
+    Parameters
+    ----------
+    scaled
+        (OBJ) in integers; `Scaled.refined` loses least.
+    columns
+        the purchase variables and arcs that the rows are about.
+    dual
+        float64, shape (a,), in (OBJ): how much each row charges its node, >= 0 up to the engine's tolerance. Rows of naive arcs
+        charge nodes below the split that needs the item; their charges are gathered there, which makes (1) no weaker.
+    """
+    user, column, amount = _gathered(columns, np.maximum(dual, 0.0), problem.ensemble.n_nodes)
+    unit = float(scaled.unit)
+    most = float(scaled.price.sum()) * unit  # of one row; merged purchases add up
+    whole = np.floor(np.minimum(amount, most) / unit).astype(np.int64)
+    arcs = problem.usage_arcs()
+    load = np.zeros(arcs.tail.size, dtype=np.int64)
+    if load.size:
+        start = starts_by_tail(user, problem.ensemble.n_nodes)
+        split_loads(arcs.tail, load, columns.of_purchase, start, column, whole, scaled.price, arcs.head)
+    return ItemLoads(load, scaled.unit, scaled.lam)
+
+
+def no_loads(problem: PruningProblem, scaled: Scaled) -> ItemLoads:
+    """Nothing is charged: (1) is the error at lambda = 0 with evaluation paid."""
+    return ItemLoads(np.zeros(problem.n_usage_arcs, dtype=np.int64), scaled.unit, scaled.lam)
+
+
+def proven_bound(problem: PruningProblem, scaled: Scaled, loads: ItemLoads, pruning: Pruning, lam: Fraction) -> float:
+    """(1) at lambda, never above the value of `pruning`.
+
+    Raises
+    ------
+    SolverFailedError
+        if the loads prove, in exact arithmetic, a bound above the pruning's value: a defect.
+    """
+    charged = scaled.profit.copy()
+    np.subtract.at(charged, problem.usage_arcs().tail, loads.load)
+    _, best = best_tree_closures(problem.ensemble, charged, problem.ensemble.is_split, "smallest")
+    return bound_of_closure(problem, scaled, best, pruning, lam)
+
+
+def bound_of_closure(problem: PruningProblem, scaled: InIntegers, best: int, pruning: Pruning, lam: Fraction) -> float:
+    """The bound of (OBJ) at lambda that follows where no closure is worth more than `best` in integers.
+
+    Raises
+    ------
+    SolverFailedError
+        if `pruning` is worth more, in exact arithmetic: a defect.
+    """
+    value = pruning.value(float(lam))
+    if scaled.slack == 0.0:
+        gained = pruning.integer_gain * problem.integers.gain_unit - scaled.lam * pruning.exact_cost
+        gap = best * scaled.unit - gained
+        if gap < 0:
+            raise SolverFailedError(f"the loads prove a bound above a pruning's value, by {float(-gap):g}")
+        gap += (lam - scaled.lam) * pruning.exact_cost
+        return value - float(gap)
+    roots = Pruning.all_roots(problem).error
+    return min(value, roots - float(best * scaled.unit) - scaled.slack)
+
+
+def _gathered(
+    columns: PurchaseColumns, amount: NDArray[np.float64], n_nodes: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    """Sums of the amounts by split and purchase variable, sorted by split."""
+    if np.array_equal(columns.user, columns.node):
+        return columns.node, columns.column, amount
+    key = columns.user.astype(np.int64) * columns.n_columns + columns.column
+    pairs, place = np.unique(key, return_inverse=True)
+    user, column = np.divmod(pairs, max(1, columns.n_columns))
+    total = np.zeros(pairs.size)
+    np.add.at(total, place, amount)
+    return user.astype(np.int32), column.astype(np.int32), total

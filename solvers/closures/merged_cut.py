@@ -1,0 +1,32 @@
+"""A best closure by one cut of the network with merged purchases, and its flow on the arcs as they were before merging."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance.merging import merge_purchases, split_loads, starts_by_tail
+from solvers.closures.cut import Closure, ClosureProblem, Ties, best_closure
+
+
+def merged_cut(problem: ClosureProblem, ties: Ties) -> tuple[Closure, NDArray[np.int64]]:
+    """Merge purchases with the same users, cut, and share the flow out again.
+
+    Parameters
+    ----------
+    problem
+        its usage arcs grouped by tail, in ascending order of tails.
+
+    Returns
+    -------
+    Closure, NDArray
+        of the merged problem, which has the same closures; and int64, the load of each usage arc of `problem`.
+    """
+    tail, head, price = problem.tail, problem.head, problem.price
+    merged = merge_purchases(tail, head, price)
+    group_tail, group_head = tail[merged.arc], head[merged.arc]
+    closure = best_closure(ClosureProblem(problem.profit, problem.parent, group_tail, group_head, merged.price), ties=ties)
+    load = np.zeros(tail.size, dtype=np.int64)
+    start = starts_by_tail(group_tail, problem.profit.size)
+    split_loads(tail, load, merged.representative, start, group_head, closure.loads(), price, head)
+    return closure, load

@@ -1,0 +1,92 @@
+"""The exact optimum for one lambda: one minimum cut.
+
+    y_h <= y_parent(h),   y_u <= w_{m,i} for every usage arc (u, (m, i)):  a maximum-weight closure          (1)
+
+with profit gain_h - lambda * evaluation_h at splits and price lambda * omega_i c_m / N at purchases; see
+`formulations.instance.problem` for (OBJ) and `solvers.closures.cut` for the network. The flow shares the price of each purchase
+out among the splits that need it; these loads prove the bound, which is recomputed from them tree by tree, not taken
+from the solver.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import ItemLoads, Solution, StopReason
+from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import UsageArcs
+from solvers.closures.cut import ClosureProblem, Ties
+from solvers.closures.loads import proven_bound
+from solvers.closures.merged_cut import merged_cut
+from solvers.closures.numbering import compact, local_forest
+from solvers.closures.scaling import Scaled, scale
+from solvers.closures.tree_closure import free_of_charge, without_prices
+
+
+def min_cut(problem: PruningProblem, lam: float, *, time_limit: float = math.inf, ties: Ties = "smallest") -> Solution:
+    """The optimal pruning for one lambda, with proof.
+
+        minimise  error + lam * cost                                                                (OBJ)
+
+    Parameters
+    ----------
+    lam
+        error per unit of cost, >= 0. A float counts as the shortest decimal that denotes it; a fraction is taken exactly.
+    time_limit
+        seconds. It is looked at before the cut, which itself cannot be stopped: past it the answer is the best
+        pruning that is free of charge, FEASIBLE, with the bound that the trees give separately.
+    ties
+        which optimum where there are several: the one with the fewest splits or the one with the most.
+
+    Returns
+    -------
+    Solution
+        gap 0 where ``problem.integers.exact`` and lambda is a ratio that fits 62 bits; else the cut runs at the next
+        fraction below lambda, or on a grid of 2^-60 of all capacities, and the gap says what that left open.
+        Certificate: `ItemLoads`.
+
+    Raises
+    ------
+    InvalidInputError
+        for a negative, NaN or infinite lambda.
+    """
+    start = time.perf_counter()
+    rate = exact(lam, "lam")
+    scaled = scale(problem, rate)
+    arcs = problem.usage_arcs()
+    load = np.zeros(arcs.tail.size, dtype=np.int64)
+    stopped, kept, n_arcs = StopReason.TIME_LIMIT, free_of_charge(problem, ties), 0
+    if time.perf_counter() - start <= time_limit:
+        kept, n_arcs = _cut(problem, scaled, arcs, ties, load)
+        stopped = StopReason.CONVERGED
+    certificate = ItemLoads(load, scaled.unit, scaled.lam)
+    pruning = Pruning(problem, kept)
+    value = pruning.value(float(lam))
+    bound = proven_bound(problem, scaled, certificate, pruning, rate)
+    stats = {"seconds": time.perf_counter() - start, "arcs": float(n_arcs), "usage_arcs": float(load.size)}
+    tolerance = 0.0 if scaled.exact and scaled.lam == rate else 1e-9
+    return Solution(problem, lam, pruning, value, bound, stopped, tolerance, certificate, stats)
+
+
+def _cut(
+    problem: PruningProblem, scaled: Scaled, arcs: UsageArcs, ties: Ties, load: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], int]:
+    """Solve (1) on the splits that are optimal for free items; write the loads of all usage arcs in canonical order.
+
+    No other split is kept at any lambda, and their trees' parts below are worth nothing, so they need no loads either.
+    """
+    wanted, n_nodes = without_prices(problem, ties), problem.ensemble.n_nodes
+    nodes = np.flatnonzero(wanted).astype(np.int32)
+    mine = np.flatnonzero(wanted[arcs.tail] & (scaled.price[arcs.head] > 0))
+    purchases, head = compact(arcs.head[mine], np.empty(problem.n_purchases, dtype=np.int32))
+    parent, tail = local_forest(problem.ensemble.parent, nodes, arcs.tail[mine], np.full(n_nodes, -1, dtype=np.int32))
+    closure, load[mine] = merged_cut(ClosureProblem(scaled.profit[nodes], parent, tail, head, scaled.price[purchases]), ties)
+    kept = np.zeros(n_nodes, dtype=bool)
+    kept[nodes] = closure.keep
+    return kept, closure.n_arcs

@@ -1,0 +1,75 @@
+"""Maximum-weight closure by push-relabel, from any flow to begin with.
+
+A split's profit may be handed to its parent, again and again, or spent on purchases of the splits on the way. With b the
+*balance*, excess where it is positive and deficit where it is negative,
+
+    b_h = profit_h + sum of what its children hand up - what it hands up - sum of its loads        h a split
+    b_j = sum of its loads - price_j                                                               j a purchase       (1)
+
+b is to be shipped from excess to deficits, along h -> parent(h) and u -> j without limit, and back along both as far as
+there is flow. For a closure S with its purchases, sum over S of b = (profits of S) - (prices of S) + what flows into S, so
+
+    value of any closure <= sum of all positive b,                                                                    (2)
+
+with equality if and only if S has every excess, no deficit, and no residual arc leaves it. When no excess reaches a deficit any
+more, there are such S: the smallest is what excess reaches, the largest what does not reach a deficit. Nothing need be shipped
+back to where it came from, as it must in a flow.
+
+(1) is all that a beginning has to obey, with b_h >= min(0, profit_h). So the flow of an earlier cut, at another lambda and in a
+larger network, serves as a start after `fit` has made it fit.
+
+Goldberg and Tarjan (1988) for push-relabel, first in, first out; Cherkassky and Goldberg (1997) for exact labels now and then;
+Gallo, Grigoriadis and Tarjan (1989) for going on from the flow of another lambda.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from formulations.errors import SolverFailedError
+from formulations.instance.merging import starts_by_tail
+from solvers.closures.cut import Closure, ClosureProblem, Ties
+from solvers.closures.preflow.flow import Flow
+from solvers.closures.preflow.kernels import cut
+
+
+def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: Flow | None = None) -> tuple[Closure, Flow]:
+    """A best closure and the flow that proves it.
+
+    Parameters
+    ----------
+    problem
+        parents before their children, usage arcs grouped by tail in ascending order; the sums of positive profits, of negative
+        ones and of prices below 2^62.
+    ties
+        the smallest or the largest best closure.
+    start
+        any flow >= 0, also one that does not fit: it is cut down to what the splits have. Not changed.
+
+    Returns
+    -------
+    Closure, Flow
+        the closure's `loads` are the flow's.
+
+    Raises
+    ------
+    SolverFailedError
+        if the closure is not worth what the flow leaves over: a fault of this solver.
+    """
+    flow = Flow.nothing(problem) if start is None else Flow(start.load.copy(), start.up.copy())
+    keep, left, worth = cut(
+        problem.profit,
+        problem.parent,
+        starts_by_tail(problem.tail, problem.profit.size).astype(np.int32),
+        problem.tail,
+        problem.head,
+        problem.price,
+        flow.load,
+        flow.up,
+        start is not None,
+        ties == "smallest",
+    )
+    if left != worth:
+        raise SolverFailedError(f"push-relabel left {left}, its closure is worth {worth}; please report this with the instance")
+    arcs = problem.tail.size + problem.price.size + problem.profit.size + int(np.count_nonzero(problem.parent >= 0))
+    return Closure(keep, int(left), arcs, lambda: flow.load), flow

@@ -1,0 +1,42 @@
+"""A flow on a closure network: what gains are spent on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.closures.cut import ClosureProblem
+
+UNLIMITED = np.int64(2**62)
+"""More than any split has."""
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Where profits go.
+
+    Parameters
+    ----------
+    load
+        int64, shape of the usage arcs: what a split pays for a purchase.
+    up
+        int64, shape of the splits: what a split hands to its parent.
+    """
+
+    load: NDArray[np.int64]
+    up: NDArray[np.int64]
+
+    @staticmethod
+    def nothing(problem: ClosureProblem) -> Flow:
+        """Nothing is paid yet."""
+        return Flow(np.zeros(problem.tail.size, dtype=np.int64), np.zeros(problem.profit.size, dtype=np.int64))
+
+    def scaled(self, factor: float) -> Flow:
+        """Times a factor, rounded down, at most `UNLIMITED`; a split may then spend a little more than it has."""
+        return Flow(_times(self.load, factor), _times(self.up, factor))
+
+
+def _times(flow: NDArray[np.int64], factor: float) -> NDArray[np.int64]:
+    return np.asarray(np.minimum(flow * factor, float(UNLIMITED)), dtype=np.int64)

@@ -1,0 +1,210 @@
+"""The compiled part of `preflow_closure`.
+
+Vertices are the splits 0, ..., k - 1 and then the purchases. Loads are kept twice, in the order of the splits and in that of the
+purchases, for both sides scan theirs in order. Labels are lower bounds on the number of residual arcs to a deficit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from solvers.closures.preflow.adjacency import by_purchase, children
+from solvers.closures.preflow.residual import label_all, reached_by_excess
+
+
+@njit(cache=True, nogil=True)
+def cut(profit, parent, first_arc, tail, head, price, load, up, warm, smallest):  # type: ignore[no-untyped-def]
+    """The best closure, what the flow leaves over, and what the closure is worth; `load` and `up` become the flow."""
+    first_child, child = children(parent)
+    first_user, arc = by_purchase(head, price.shape[0])
+    user = tail[arc]
+    if warm:
+        _fit(profit, parent, first_arc, load, up)
+    balance = _balances(profit, parent, tail, head, price, load, up)
+    label = np.empty(balance.shape[0], dtype=np.int32)
+    place = np.empty_like(arc)
+    for q in range(arc.shape[0]):
+        place[arc[q]] = q
+    _ship(parent, first_child, child, first_arc, head, place, first_user, user, arc, load, load[arc], up, balance, label)
+    left = 0
+    for v in range(balance.shape[0]):
+        left += max(balance[v], 0)
+    k = profit.shape[0]
+    if smallest:
+        keep = reached_by_excess(parent, first_child, child, first_arc, head, first_user, user, arc, load, up, balance)[:k]
+    else:
+        keep = label[:k] > balance.shape[0]
+    return keep, left, _worth(profit, tail, head, price, keep)
+
+
+@njit(cache=True, nogil=True)
+def _fit(profit, parent, first_arc, load, up):  # type: ignore[no-untyped-def]
+    """Cut a flow down until no split spends more than it has, children before parents; what roots hand up is dropped."""
+    has = profit.copy()
+    for h in range(profit.shape[0] - 1, -1, -1):
+        spent = 0
+        for a in range(first_arc[h], first_arc[h + 1]):
+            spent += load[a]
+        room = max(has[h], 0)
+        if spent > room:
+            share = room / spent
+            spent = 0
+            for a in range(first_arc[h], first_arc[h + 1]):
+                load[a] = min(np.int64(load[a] * share), room - spent)
+                spent += load[a]
+        if parent[h] < 0:
+            up[h] = 0
+        else:
+            up[h] = min(up[h], room - spent)
+            has[parent[h]] += up[h]
+
+
+@njit(cache=True, nogil=True)
+def _balances(profit, parent, tail, head, price, load, up):  # type: ignore[no-untyped-def]
+    """(1) of `closure`."""
+    k = profit.shape[0]
+    balance = np.empty(k + price.shape[0], dtype=np.int64)
+    for h in range(k):
+        balance[h] = profit[h] - up[h]
+    for j in range(price.shape[0]):
+        balance[k + j] = -price[j]
+    for h in range(k):
+        if parent[h] >= 0:
+            balance[parent[h]] += up[h]
+    for a in range(tail.shape[0]):
+        balance[tail[a]] -= load[a]
+        balance[k + head[a]] += load[a]
+    return balance
+
+
+@njit(cache=True, nogil=True)
+def _ship(  # type: ignore[no-untyped-def]
+    parent, first_child, child, first_arc, head, place, first_user, user, arc, load, load_by_user, up, balance, label
+):
+    """Push excess to deficits until none reaches one; labels are exact at the end.
+
+    All in one function: with a call for each vertex, arrays are counted in and out, which costs a third more.
+    """
+    k, n = parent.shape[0], balance.shape[0]
+    never = n + 1
+    line, waits, at = np.empty(n + 1, dtype=np.int32), np.zeros(n, dtype=np.bool_), np.zeros(k, dtype=np.int32)
+    while True:
+        reached = label_all(parent, first_child, child, first_arc, head, first_user, user, load, up, balance, label, line)
+        begin, end = 0, _waiting(line, reached, waits, balance)
+        if end == 0:
+            return
+        at[:] = 0
+        patience = 2 * head.shape[0] + n
+        while begin != end and patience >= 0:
+            v = line[begin]
+            begin = begin + 1 if begin < n else 0
+            waits[v] = False
+            excess, here, low = balance[v], label[v] - 1, never
+            if v >= k:
+                q, last = first_user[v - k], first_user[v - k + 1]
+                while q < last and excess > 0:
+                    if load_by_user[q] > 0:
+                        u = user[q]
+                        if label[u] == here:
+                            pushed = min(excess, load_by_user[q])
+                            load_by_user[q] -= pushed
+                            load[arc[q]] -= pushed
+                            excess -= pushed
+                            balance[u] += pushed
+                            if balance[u] > 0 and not waits[u]:
+                                waits[u] = True
+                                line[end] = u
+                                end = end + 1 if end < n else 0
+                        if load_by_user[q] > 0:
+                            low = min(low, label[u])
+                    q += 1
+                patience -= q - first_user[v - k]
+            else:
+                u = parent[v]
+                if u >= 0:
+                    low = label[u]
+                    if low == here:
+                        up[v] += excess
+                        balance[u] += excess
+                        excess = 0
+                        if balance[u] > 0 and not waits[u]:
+                            waits[u] = True
+                            line[end] = u
+                            end = end + 1 if end < n else 0
+                a, last = first_arc[v] + at[v], first_arc[v + 1]
+                patience += a
+                while a < last and excess > 0:
+                    u = k + head[a]
+                    if label[u] == here:
+                        # a deficit is filled, and what is left goes on to others; what has none takes all
+                        pushed = min(excess, -balance[u]) if balance[u] < 0 else excess
+                        load[a] += pushed
+                        load_by_user[place[a]] += pushed
+                        excess -= pushed
+                        balance[u] += pushed
+                        if balance[u] > 0 and not waits[u]:
+                            waits[u] = True
+                            line[end] = u
+                            end = end + 1 if end < n else 0
+                        if excess == 0:
+                            break
+                    a += 1
+                patience -= a
+                at[v] = a - first_arc[v]
+                if excess > 0:
+                    for c in range(first_child[v], first_child[v + 1]):
+                        u = child[c]
+                        if up[u] > 0:
+                            if label[u] == here and excess > 0:
+                                pushed = min(excess, up[u])
+                                up[u] -= pushed
+                                excess -= pushed
+                                balance[u] += pushed
+                                if balance[u] > 0 and not waits[u]:
+                                    waits[u] = True
+                                    line[end] = u
+                                    end = end + 1 if end < n else 0
+                            if up[u] > 0:
+                                low = min(low, label[u])
+                if excess > 0:
+                    at[v] = 0
+                    for a in range(first_arc[v], last):
+                        low = min(low, label[k + head[a]])
+                    patience -= last - first_arc[v]
+            balance[v] = excess
+            if excess > 0:
+                label[v] = min(low + 1, never)
+                if label[v] < never and not waits[v]:
+                    waits[v] = True
+                    line[end] = v
+                    end = end + 1 if end < n else 0
+
+
+@njit(cache=True, nogil=True)
+def _waiting(line, reached, waits, balance):  # type: ignore[no-untyped-def]
+    """Of all that reaches a deficit, nearest first, what has excess, the far ones first; how many there are."""
+    waits[:] = False
+    count = 0
+    for i in range(reached):
+        if balance[line[i]] > 0:
+            line[count] = line[i]
+            waits[line[i]] = True
+            count += 1
+    line[:count] = line[:count][::-1].copy()
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _worth(profit, tail, head, price, keep):  # type: ignore[no-untyped-def]
+    """Profits of the closure less the prices of what it needs."""
+    worth = 0
+    paid = np.zeros(price.shape[0], dtype=np.bool_)
+    for h in range(profit.shape[0]):
+        if keep[h]:
+            worth += profit[h]
+    for a in range(tail.shape[0]):
+        if keep[tail[a]] and not paid[head[a]]:
+            paid[head[a]] = True
+            worth -= price[head[a]]
+    return worth

@@ -1,0 +1,1 @@
+"""Column generation with a budget in the master (LP1)."""

@@ -1,0 +1,112 @@
+"""LP1's relaxation, split into trees, what couples them, and the budget row.
+
+    minimise  sum_t e_t theta^t                                        theta^t in P^t                                       (1)
+    coupling     y_u - w_j <= 0                for every row (u, j)                                 dual  -q_{u,j} <= 0     (2)
+    budget       sum_j p_j w_j + sum_h own_h y_h <= B                                               dual  -lambda <= 0      (3)
+
+e_t has the errors of the leaves; p_j and own_h are those of `solvers.column_generation.coupling` at lambda = 1. *Charges* are q
+with lambda behind it. They are dual feasible where the q of each purchase add up to at most lambda p_j, and bound (1) by
+
+    sum_t min { stop and lambda own_u + sum_j q_{u,j} over the prunings of t }  -  lambda B                                (4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance.problem import PruningProblem
+from solvers.closures.scaling import scale
+from solvers.closures.tree_closure import best_tree_closures
+from solvers.column_generation.budgets.incumbent import BudgetIncumbent
+from solvers.column_generation.coupling import Coupling
+from solvers.column_generation.loop import MasterAnswer, Priced
+from solvers.column_generation.pricing import TreePruning, columns_of
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetCoupling:
+    """(1) to (3).
+
+    Parameters
+    ----------
+    unit
+        rows, purchases and own prices at lambda = 1.
+    budget
+        B.
+    """
+
+    unit: Coupling
+    budget: Fraction
+
+    @classmethod
+    def build(cls, problem: PruningProblem, budget: Fraction) -> BudgetCoupling:
+        """With merged purchases: those with the same users are one, and those with a single user are in own."""
+        return cls(Coupling.build(problem, 1.0), budget)
+
+    @property
+    def problem(self) -> PruningProblem:
+        """What is pruned."""
+        return self.unit.problem
+
+    @property
+    def limit(self) -> float:
+        """B as a float."""
+        return float(self.budget)
+
+    def at(self, lam: float) -> Coupling:
+        """The same rows with everything priced at lambda."""
+        return replace(self.unit, lam=lam, price=lam * self.unit.price, own=lam * self.unit.own)
+
+    def columns(self, columns: Iterable[TreePruning]) -> list[TreePruning]:
+        """The same prunings with the error alone as their cost."""
+        roots, gain = self.problem.ensemble.roots, self.problem.gain
+        return [TreePruning(c.tree, c.kept, float(self.unit.stop[roots[c.tree]] - gain[c.kept].sum())) for c in columns]
+
+    def columns_of(self, kept: NDArray[np.bool_]) -> list[TreePruning]:
+        """One column a tree, from the splits that a pruning of the forest keeps."""
+        return self.columns(columns_of(self.unit, kept))
+
+    def proven_bound(self, charge: NDArray[np.float64], lam: Fraction) -> float:
+        """(4) in exact integers, from any charges q and any lambda >= 0, less what rounding of the instance may hide."""
+        scaled = scale(self.problem, lam).refined()
+        loads = self.at(float(lam)).loads(charge, scaled)
+        charged = scaled.profit.copy()
+        np.subtract.at(charged, self.problem.usage_arcs().tail, loads.load)
+        _, best = best_tree_closures(self.problem.ensemble, charged, self.problem.ensemble.is_split, "smallest")
+        roots = self.problem.errors.of_all_roots(self.problem.ensemble)
+        # scaled.lam may be a little below lambda: a dual value as good as any
+        return float(roots - int(best) * scaled.unit - scaled.lam * self.budget) - scaled.slack
+
+
+class BudgetPricing:
+    """The cheapest pruning of every tree at charges q and lambda, by a pass over the trees."""
+
+    def __init__(self, coupling: BudgetCoupling, incumbent: BudgetIncumbent) -> None:
+        self.coupling, self.incumbent = coupling, incumbent
+
+    def price(self, charge: NDArray[np.float64]) -> Priced[TreePruning]:
+        """(4) at charges, less what rounding may hide."""
+        from solvers.column_generation.shortest_paths import price_by_tree_pass
+
+        lam = max(0.0, float(charge[-1]))
+        at = self.coupling.at(lam)
+        q = at.within_prices(charge[:-1])
+        found = price_by_tree_pass(self.coupling.problem, at.stop, at.own + at.by_node(q))
+        bound = float(found.value.sum() - found.rounding.sum()) - lam * self.coupling.limit
+        self.incumbent.offer(found.kept)
+        return Priced(self.coupling.columns_of(found.kept), np.append(q, lam), bound)
+
+    def reduced_costs(self, columns: Sequence[TreePruning], answer: MasterAnswer) -> NDArray[np.float64]:
+        """e_t theta + (q D + lambda own) theta - r_t of each column."""
+        unit = self.coupling.unit
+        bears = answer.charge[-1] * unit.own + unit.by_node(answer.charge[:-1])
+        return np.array([c.cost + float(bears[c.kept].sum()) - answer.convexity[c.tree] for c in columns])
+
+    def key(self, column: TreePruning) -> object:
+        """Equal for equal columns only."""
+        return column.key

@@ -1,0 +1,161 @@
+"""Divide and conquer: a part of the path becomes pieces, each with one breakpoint.
+
+At lambda* of a part, where all of it is worth as much as nothing, its best closure cuts it in two; where that is worth nothing
+either, the part is a piece. Large parts are cut by a guess, small ones by a minimum cut, which starts from the flow of the cut
+that made the part: near a breakpoint that many splits share, parts are cut several times in nearly the same place. Pieces are
+always proven by a cut, so wrong guesses show as breakpoints out of order (`windows`); the pieces concerned are then thrown
+together and cut exactly. Parts have nothing in common, so two threads work on two of them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.closures.cut import Closure, Ties, best_closure
+from solvers.closures.preflow import Flow, preflow_closure
+from solvers.path.guess import WORTHWHILE, guess_closure
+from solvers.path.parts import Network, Part, Parts
+from solvers.path.threads import divide
+from solvers.path.ties import extreme
+from solvers.path.windows import contradictions
+
+THREADS = min(2, os.cpu_count() or 1)
+"""More than two find too few large parts."""
+
+SMALL = 20_000
+"""Usage arcs below which one thread does a part to its end."""
+
+PATIENCE = 8
+"""Repairs after which guesses are given up, and everything is cut anew without."""
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Splits that go at one breakpoint.
+
+    Parameters
+    ----------
+    ratio
+        the breakpoint, integer gains for one integer price; None if a wrong guess left a part that has none.
+    part
+        the splits and their usage arcs, merged.
+    load
+        int64, shape of the arcs: the flow that proves it, in gains times the denominator of `ratio`.
+    """
+
+    ratio: Fraction | None
+    part: Part
+    load: NDArray[np.int64]
+
+
+class Decomposition:
+    """Pieces of a path, outermost first.
+
+    Parameters
+    ----------
+    guess
+        cut large parts by guesses.
+    warm
+        cut by `preflow_closure`, from earlier flows; False: by OR-Tools, in one thread.
+    advance
+        told how many splits have found their pieces.
+    """
+
+    def __init__(self, parts: Parts, ties: Ties, *, guess: bool, warm: bool, advance: Callable[[int], None]) -> None:
+        self.parts, self.ties, self.guess, self.warm, self.advance = parts, ties, guess, warm, advance
+        self.pieces: list[Piece] = []
+        self.stats = dict.fromkeys(("cuts", "arcs_cut", "guesses", "arcs_guessed", "repairs", "splits_repaired"), 0.0)
+        self._lock = threading.Lock()
+
+    def solve(self, part: Part) -> None:
+        """All pieces of a part, as a list that obeys (1) of `windows`."""
+        self.pieces = self._pieces(part, guess=self.guess) if part.nodes.size else []
+        for attempt in range(PATIENCE + 1):
+            wrong = contradictions([p.ratio for p in self.pieces])
+            if not wrong:
+                return
+            self._repair(wrong if attempt < PATIENCE else [(0, len(self.pieces) - 1)])
+
+    def _pieces(self, part: Part, *, guess: bool) -> list[Piece]:
+        """Pieces of one part, outermost first; they obey (1) of `windows` where nothing was guessed."""
+        threads = THREADS if self.warm and part.tail.size > SMALL else 1
+        return divide((part, guess), self._step, threads=threads, done=self._found)
+
+    def _found(self, pieces: list[Piece]) -> None:
+        self.advance(sum(p.part.nodes.size for p in pieces))
+
+    def _step(self, item: tuple[Part, bool]) -> tuple[list[Piece], list[tuple[Part, bool]]]:
+        """A large part is a piece or two parts, outer and inner; a small one is done to its end."""
+        if item[0].tail.size > SMALL:
+            return self._divided(*item)
+        pieces, todo = [], [item]
+        while todo:
+            found, items = self._divided(*todo.pop())
+            pieces += found
+            todo += reversed(items)
+        return pieces, []
+
+    def _divided(self, part: Part, guess: bool) -> tuple[list[Piece], list[tuple[Part, bool]]]:
+        """The piece that a part is, or its two parts, outer and inner."""
+        network = self.parts.network(part)
+        if network is None:
+            return [Piece(None, part, np.zeros(part.tail.size, dtype=np.int64))], []
+        large = network.part.tail.size > WORTHWHILE
+        keep, flow = self._guessed(network) if guess and large else (None, None)
+        if keep is None:
+            guess &= not large  # what is hard to guess in a part is so in its halves
+            closure, flow = self._cut(network, flow)
+            if closure.value == 0:
+                return [Piece(network.ratio, replace(network.part, flow=None), closure.loads())], []
+            keep = closure.keep
+        inner, outer = self.parts.halves(network, keep, flow)
+        return [], [(outer, guess), (inner, guess)]
+
+    def _cut(self, network: Network, flow: Flow | None) -> tuple[Closure, Flow | None]:
+        """The part's best closure and, with `warm`, its flow; `flow`: one to start from that is better than the part's own."""
+        if self.warm:
+            closure, flow = preflow_closure(network.instance, ties=self.ties, start=network.start if flow is None else flow)
+        else:
+            closure, flow = best_closure(network.instance, ties=self.ties), None
+        self._count(cuts=1, arcs_cut=closure.n_arcs)
+        return closure, flow
+
+    def _guessed(self, network: Network) -> tuple[NDArray[np.bool_] | None, Flow | None]:
+        """A closure worth something at lambda*, so that its halves' breakpoints lie on the right sides of it; and a flow."""
+        instance, nodes, problem = network.instance, network.part.nodes, self.parts.problem
+        self._count(guesses=1, arcs_guessed=instance.tail.size)
+        guess = guess_closure(instance, problem.ensemble.tree_of[nodes], self.ties)
+        flow = guess.flow(instance) if self.warm else None
+        if guess.keep is None:
+            return None, flow
+        free = problem.integers.evaluation[nodes] == 0
+        keep = extreme(instance, problem.integers.gain[nodes], free, guess.keep, self.ties)
+        paid = np.zeros(instance.price.size, dtype=bool)
+        paid[instance.head[keep[instance.tail]]] = True
+        worth = int(instance.profit[keep].sum()) - int(instance.price[paid].sum())
+        return keep if worth > 0 else None, flow
+
+    def _repair(self, wrong: list[tuple[int, int]]) -> None:
+        """Throw the pieces of each range together and cut them again, without guesses."""
+        problem, pieces = self.parts.problem, self.pieces
+        place = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
+        for k, piece in enumerate(pieces):
+            place[piece.part.nodes] = k
+        payer = problem.highest_user(np.flatnonzero(place >= 0).astype(np.int32), place)
+        self._count(repairs=1)
+        for first, last in reversed(wrong):
+            nodes = np.concatenate([p.part.nodes for p in pieces[first : last + 1]])
+            self._count(splits_repaired=nodes.size)
+            pieces[first : last + 1] = self._pieces(self.parts.anew(nodes, payer, last), guess=False)
+
+    def _count(self, **more: int) -> None:
+        with self._lock:
+            for name, count in more.items():
+                self.stats[name] += count

@@ -1,0 +1,44 @@
+"""The proof of a path: the flows of its pieces, one after the other, shared out among merged purchases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.pruning_path import PathCertificate
+from formulations.instance.merging import split_loads, starts_by_tail
+from solvers.path.decomposition import Piece
+from solvers.path.parts import Parts
+
+
+def path_certificate(parts: Parts, pieces: Sequence[Piece], ratios: Sequence[Fraction]) -> PathCertificate:
+    """Loads of all usage arcs, in the canonical order; `ratios` are the path's breakpoints."""
+    representative = parts.merged_into
+    while (representative[representative] != representative).any():
+        representative = representative[representative]
+    tail, head, flow = (
+        np.concatenate([np.zeros(0, dtype=dtype), *arrays])
+        for dtype, arrays in (
+            (np.int32, [p.part.tail for p in pieces]),
+            (np.int32, [p.part.head for p in pieces]),
+            (np.int64, [p.load for p in pieces]),
+        )
+    )
+    order = np.argsort(tail, kind="stable")
+    start = starts_by_tail(tail, parts.problem.ensemble.n_nodes)
+    arcs = parts.problem.usage_arcs()
+    load = np.zeros(arcs.tail.size, dtype=np.int64)
+    room = _room(parts, pieces, representative)
+    split_loads(arcs.tail, load, representative, start, head[order], flow[order], room, arcs.head)
+    return PathCertificate(load, tuple(r.denominator for r in ratios))
+
+
+def _room(parts: Parts, pieces: Sequence[Piece], representative: NDArray[np.int32]) -> NDArray[np.int64]:
+    """What each purchase can bear: its own price at the breakpoint where it is first paid."""
+    at = np.zeros(representative.size, dtype=np.int64)
+    for piece in pieces:
+        at[piece.part.head] = 0 if piece.ratio is None else piece.ratio.numerator
+    return parts.problem.purchase_price() * at[representative]

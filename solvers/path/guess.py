@@ -1,0 +1,224 @@
+"""A quick guess of a part's best closure, by sharing prices among splits; nothing rests on it.
+
+Every purchase j is shared out among the splits that need it by their scores, split u bearing price_j exp(s_u) / Z_j. Then
+
+    charge_u = exp(s_u) sum over j of price_j / Z_j,       Z_j = sum over the users u' of j of exp(s_u')                      (1)
+    keep     = the best closure of every tree at profit - charge                                                              (2)
+    s_u     += 15 / (k + 5) keep_u,                        ybar = a mean of keep that favours late rounds                     (3)
+
+as in `solvers.price_sharing`, but on a network with merged purchases. Splits whose ybar is near 0 or 1 are taken as decided
+after a few rounds, and what is left becomes a smaller closure problem, the core: again a few rounds, and at last a cut.
+A round costs 2 ns an arc, a cut of a large network several hundred.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.instance.merging import merge_purchases, starts_by_tail
+from solvers.closures.cut import ClosureProblem, Ties
+from solvers.closures.level_sets import fall
+from solvers.closures.numbering import compact
+from solvers.closures.preflow import Flow, preflow_closure
+from solvers.closures.preflow.adjacency import by_purchase
+from solvers.closures.preflow.flow import UNLIMITED
+
+WORTHWHILE = 60_000
+"""Usage arcs below which a part is cut at once."""
+
+ROUNDS = 20
+"""Rounds between two looks at what is decided."""
+
+UNSURE = 0.05
+"""A split counts as decided where its ybar is within that of 0 or 1."""
+
+SHRINKING = 0.8
+"""A look that leaves more than this part of the usage arcs is the last one."""
+
+HOPELESS = 0.5
+"""A core of more than this part of the usage arcs is not worth its cut: that of everything costs little more and is exact."""
+
+NOTHING = 1e-200
+"""Weights below that count as 0: prices divided by them would leave the range of a float."""
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """What came out.
+
+    Parameters
+    ----------
+    keep
+        bool, shape (k,): a closure that is probably the best one; None where so little is clear that a cut is better.
+    score
+        float64, shape (k,): the scores, by which purchases are shared out.
+    """
+
+    keep: NDArray[np.bool_] | None
+    score: NDArray[np.float64]
+
+    def flow(self, problem: ClosureProblem) -> Flow:
+        """What every split would pay by (1), and all that it can hand up: a flow to start from, which need not fit."""
+        weight = np.exp(self.score - self.score.max())
+        load = _shares(problem.tail, problem.head, problem.price.astype(np.float64), weight)
+        return Flow(load, np.full(problem.profit.size, UNLIMITED))
+
+
+def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) -> Guess:
+    """A closure that is probably the best one.
+
+    Parameters
+    ----------
+    problem
+        with parents before their children, and usage arcs grouped by tail.
+    tree
+        int32, shape (k,): the tree of every split, ascending.
+    """
+    keep, open_ = np.zeros(problem.profit.size, dtype=bool), np.arange(problem.profit.size)
+    all_scores = np.zeros(problem.profit.size)
+    score, k = all_scores.copy(), 0
+    core = problem
+    while core.tail.size > WORTHWHILE:
+        ybar = _shared(core, score, k)
+        all_scores[open_] = score
+        k += ROUNDS
+        kept, unsure = ybar >= 1 - UNSURE, (ybar < 1 - UNSURE) & (ybar > UNSURE)
+        keep[open_[kept]] = True
+        arcs = core.tail.size
+        core = _left(core, kept, unsure)
+        open_, score = open_[unsure], score[unsure]
+        if core.tail.size > SHRINKING * arcs:
+            break
+    if core.tail.size > HOPELESS * problem.tail.size:
+        return Guess(None, all_scores)
+    if open_.size:
+        keep[open_[preflow_closure(core, ties=ties)[0].keep]] = True
+    return Guess(_polished(problem, tree, keep), all_scores)
+
+
+def _shared(problem: ClosureProblem, score: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """Some rounds of (1) to (3), the first with number k + 1; updates the scores, gives ybar."""
+    start, arc = by_purchase(problem.head, problem.price.size)
+    users = problem.tail[arc]
+    price, profit = problem.price.astype(np.float64), problem.profit.astype(np.float64)
+    half = int(np.searchsorted(start, users.size // 2))
+    charge = np.empty((2, score.size))
+    ybar = np.zeros(score.size)
+    keep = np.zeros(score.size, dtype=bool)
+    with ThreadPoolExecutor(1) as pool:
+        for r in range(1, ROUNDS + 1):
+            weight = np.exp(score - score.max())
+            weight[weight < NOTHING] = 0.0
+            waiting = pool.submit(_share, start, users, price, weight, charge[0], 0, half)
+            _share(start, users, price, weight, charge[1], half, price.size)
+            waiting.result()
+            _choose(problem.parent, profit - (charge[0] + charge[1]) * weight, keep)
+            score[keep] += 15.0 / (k + r + 5)
+            ybar += 2.0 / (r + 1) * (keep - ybar)
+    fall(problem.parent, ybar)
+    return ybar
+
+
+def _left(problem: ClosureProblem, kept: NDArray[np.bool_], unsure: NDArray[np.bool_]) -> ClosureProblem:
+    """What is left to decide when some splits are kept, with the purchases that they do not pay, merged."""
+    place = np.where(unsure, np.cumsum(unsure) - 1, -1).astype(np.int32)
+    above = problem.parent[unsure]
+    parent = np.where(above >= 0, place[above], np.int32(-1))
+    tail, head = _unpaid(problem.tail, problem.head, problem.price.size, kept, place)
+    scratch = np.empty(problem.price.size, dtype=np.int32)
+    purchases, head = compact(head, scratch)
+    merged = merge_purchases(tail, head, problem.price[purchases])
+    occurring, head = compact(head[merged.arc], scratch)
+    return ClosureProblem(problem.profit[unsure], parent, tail[merged.arc], head, merged.price[occurring])
+
+
+def _polished(problem: ClosureProblem, tree: NDArray[np.int32], keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The closure after every tree in turn has taken what is best for it, two times round."""
+    users = np.bincount(problem.head[keep[problem.tail]], minlength=problem.price.size)
+    first = [*np.flatnonzero(np.diff(tree, prepend=-1)).tolist(), tree.size]
+    arcs = starts_by_tail(problem.tail, tree.size)
+    for _ in range(2):
+        for a, b in pairwise(first):
+            _respond(a, b, problem.parent, problem.profit, arcs, problem.head, problem.price, users, keep)
+    return keep
+
+
+@njit(cache=True, nogil=True)
+def _respond(a, b, parent, profit, arcs, head, price, users, keep):  # type: ignore[no-untyped-def]
+    """The best closure of the splits a, ..., b - 1, one tree, when they pay what no other tree pays."""
+    for h in range(a, b):
+        if keep[h]:
+            for k in range(arcs[h], arcs[h + 1]):
+                users[head[k]] -= 1
+    worth = profit[a:b].copy()
+    for h in range(b - 1, a - 1, -1):
+        for k in range(arcs[h], arcs[h + 1]):
+            if users[head[k]] == 0:
+                worth[h - a] -= price[head[k]]
+        if worth[h - a] > 0 and parent[h] >= 0:
+            worth[parent[h] - a] += worth[h - a]
+    for h in range(a, b):
+        keep[h] = worth[h - a] > 0 and (parent[h] < 0 or keep[parent[h]])
+        if keep[h]:
+            for k in range(arcs[h], arcs[h + 1]):
+                users[head[k]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _unpaid(tail, head, n_purchases, kept, place):  # type: ignore[no-untyped-def]
+    """Arcs of splits with a place, to purchases that no kept split pays; tails as places."""
+    paid = np.zeros(n_purchases, dtype=np.bool_)
+    for k in range(tail.shape[0]):
+        if kept[tail[k]]:
+            paid[head[k]] = True
+    open_tail, open_head = np.empty_like(tail), np.empty_like(head)
+    count = 0
+    for k in range(tail.shape[0]):
+        if place[tail[k]] >= 0 and not paid[head[k]]:
+            open_tail[count] = place[tail[k]]
+            open_head[count] = head[k]
+            count += 1
+    return open_tail[:count].copy(), open_head[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def _share(start, users, price, weight, charge, first, last):  # type: ignore[no-untyped-def]
+    """(1) without the split's own weight, for some of the purchases."""
+    charge[:] = 0.0
+    for j in range(first, last):
+        total = 0.0
+        for k in range(start[j], start[j + 1]):
+            total += weight[users[k]]
+        if total > 0.0:
+            rate = price[j] / total
+            for k in range(start[j], start[j + 1]):
+                charge[users[k]] += rate
+
+
+@njit(cache=True, nogil=True)
+def _choose(parent, worth, keep):  # type: ignore[no-untyped-def]
+    """(2); `worth` is used up."""
+    for h in range(worth.shape[0] - 1, -1, -1):
+        if worth[h] > 0.0 and parent[h] >= 0:
+            worth[parent[h]] += worth[h]
+    for h in range(worth.shape[0]):
+        keep[h] = worth[h] > 0.0 and (parent[h] < 0 or keep[parent[h]])
+
+
+@njit(cache=True, nogil=True)
+def _shares(tail, head, price, weight):  # type: ignore[no-untyped-def]
+    """(1) for every usage arc, rounded down; the sum for a purchase may exceed its price by rounding, which does no harm."""
+    total = np.zeros(price.shape[0])
+    for k in range(tail.shape[0]):
+        total[head[k]] += weight[tail[k]]
+    load = np.zeros(tail.shape[0], dtype=np.int64)
+    for k in range(tail.shape[0]):
+        if weight[tail[k]] > NOTHING:
+            load[k] = np.int64(price[head[k]] * (weight[tail[k]] / total[head[k]]))
+    return load

@@ -1,0 +1,106 @@
+"""All optimal prunings by divide and conquer over lambda.
+
+Between two nested optima (an inner one, of a larger lambda, and an outer one) lies a part D of splits, with total
+gain G and total price P of what the inner one has not paid yet, evaluation included. Try
+
+    lambda* = G / P                                                                                        (1)
+
+where all of D is worth as much as nothing. If the best closure of D at lambda* is worth nothing either, then lambda*
+is a breakpoint, and all of D goes there; else the closure cuts D in two, inner and outer part, which share no arc.
+Started from the optimum at lambda = 0 and the best closure that is free of charge, G and P are positive for
+"smallest" ties, P for "largest", whatever the signs of single gains.
+
+Large parts are cut in two by a guess instead of a minimum cut. Pieces are proven one by one, and they are the path exactly if
+their breakpoints come in order; where they do not, a guess was wrong, and the pieces there are done again by cuts.
+
+Gallo, Grigoriadis and Tarjan (1989) for nested parametric cuts; Eisner and Severance (1976) for (1). The guesses are ours.
+"""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.pruning_path import NEVER, PruningPath
+from formulations.errors import InterruptedSolveError
+from formulations.instance.problem import PruningProblem
+from solvers.closures.cut import Ties
+from solvers.closures.tree_closure import free_of_charge, without_prices
+from solvers.path.decomposition import Decomposition
+from solvers.path.evidence import path_certificate
+from solvers.path.parts import Parts
+from solvers.progress import Progress
+
+
+def pruning_path(
+    problem: PruningProblem,
+    *,
+    ties: Ties = "smallest",
+    certificate: bool = True,
+    merge: bool = True,
+    guess: bool = True,
+    warm: bool = True,
+    progress: bool = False,
+) -> PruningPath:
+    """Every optimal pruning for every lambda >= 0, exactly.
+
+    Parameters
+    ----------
+    ties
+        which optimum to hold where there are several: the smallest (fewest splits) or the largest.
+    certificate
+        keep a dual state that proves all of it: 8 bytes a usage arc, and about a tenth of the time.
+    merge
+        merge purchases that the same splits need, see `formulations.instance.merging`; False for comparison only.
+    guess
+        cut large parts in two by guesses, which are verified; False: by minimum cuts, for comparison only.
+    warm
+        start cuts from the flows of earlier ones, in two threads; False: OR-Tools, from nothing, in one, for comparison only.
+    progress
+        show a progress bar on stderr.
+
+    Returns
+    -------
+    PruningPath
+        exact for the integer instance ``problem.integers``; where ``problem.integers.exact`` is False its rounding bounds say how
+        far the real instance can differ.
+
+    Raises
+    ------
+    InterruptedSolveError
+        on Ctrl-C; nothing was changed.
+    CapacityOverflowError
+        if products of gains and prices do not fit 62 bits.
+    """
+    start = time.perf_counter()
+    parts = Parts(problem, merge=merge)
+    outer, inner = without_prices(problem, ties), free_of_charge(problem, ties)
+    whole = parts.between(outer, inner)
+    try:
+        with Progress("path", whole.nodes.size, shown=progress) as bar:
+            work = Decomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
+            work.solve(whole)
+    except InterruptedSolveError:
+        raise
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError("interrupted while computing the path; nothing was changed") from stop
+    return _assembled(work, inner, start, certificate=certificate)
+
+
+def _assembled(work: Decomposition, inner: NDArray[np.bool_], start: float, *, certificate: bool) -> PruningPath:
+    """Breakpoints in ascending order, and each split's index among them."""
+    problem, pieces = work.parts.problem, work.pieces
+    ratios = sorted({Fraction(0), *(p.ratio for p in pieces if p.ratio is not None)})
+    index = {r: k for k, r in enumerate(ratios)}
+    level = np.full(problem.ensemble.n_nodes, 0 if work.ties == "smallest" else NEVER, dtype=np.int32)
+    for piece in pieces:
+        if piece.ratio is not None:
+            level[piece.part.nodes] = index[piece.ratio]
+    level[inner] = len(ratios)
+    proof = path_certificate(work.parts, pieces, ratios) if certificate else None
+    unit = problem.integers.lam_unit
+    stats = {"seconds": time.perf_counter() - start, **work.stats}
+    return PruningPath(problem, level, tuple(r * unit for r in ratios), work.ties, proof, stats)

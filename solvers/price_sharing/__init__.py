@@ -1,0 +1,9 @@
+"""Price sharing: the engine for scale. The dual state is one number a split, however many rows there are."""
+
+from solvers.price_sharing.checkpoint import Scores
+from solvers.price_sharing.memory import MemoryNeeds, memory_needed
+from solvers.price_sharing.path import price_sharing_path
+from solvers.price_sharing.path_point import PathPoint
+from solvers.price_sharing.solve import final_scores, price_sharing
+
+__all__ = ["MemoryNeeds", "PathPoint", "Scores", "final_scores", "memory_needed", "price_sharing", "price_sharing_path"]

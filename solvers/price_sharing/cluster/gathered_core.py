@@ -1,0 +1,90 @@
+"""The core of a sharded instance: the usage arcs of what is left, gathered, and cut at the driver.
+
+They are put in the canonical order of `formulations.instance.usage` for the whole instance, whose rows are the shards' one after
+the other: by split, by item as the split charges them, by leaf, by row. So the flow is a certificate that does not tell how rows
+were parted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance.usage import charges_of
+from solvers.closures.cut import ClosureProblem, Ties
+from solvers.closures.merged_cut import merged_cut
+from solvers.closures.numbering import local_forest
+from solvers.price_sharing.cluster.shard import ShardArcs
+from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
+from solvers.price_sharing.core import Core
+from solvers.price_sharing.remaining import Remaining
+
+
+@dataclass(frozen=True, eq=False)
+class GatheredArcs:
+    """Usage arcs of all shards and of items paid once, in canonical order.
+
+    Parameters
+    ----------
+    tail
+        int32: splits.
+    purchase
+        int64: equal for equal purchases only.
+    price
+        int64; 0 where it is paid already.
+    """
+
+    tail: NDArray[np.int32]
+    purchase: NDArray[np.int64]
+    price: NDArray[np.int64]
+
+
+def gather(problem: ShardedProblem, left: Remaining) -> GatheredArcs:
+    """The usage arcs of the open splits, from wherever they are."""
+    ensemble, costs = problem.driver.ensemble, problem.driver.costs
+    parts: list[ShardArcs] = problem.workers.ask("arcs")
+    once = _paid_once(left)
+    n_rows = int(problem.n_rows.sum())
+    first = np.concatenate([[0], np.cumsum(problem.n_rows)])[: len(parts)]
+    tail = np.concatenate([*(p.tail for p in parts), once.tail])
+    item = np.concatenate([*(p.item for p in parts), once.item]).astype(np.int64)
+    row = np.concatenate([*(p.row + f for p, f in zip(parts, first, strict=True)), once.row])
+    leaf = np.concatenate([*(problem.start[p.leaf] for p in parts), once.row])
+    charges = charges_of(ensemble, costs)
+    place = np.empty(item.size, dtype=np.int64)
+    for k in range(int(np.diff(charges.start).max(initial=0))):
+        at = charges.start[tail] + k
+        mine = at < charges.start[tail + 1]
+        mine[mine] = charges.item[at[mine]] == item[mine]
+        place[mine] = k
+    order = np.lexsort((row, leaf, place, tail))
+    price = np.concatenate([*(p.price for p in parts), once.price])
+    return GatheredArcs(tail[order], (item * n_rows + row)[order], price[order])
+
+
+def solve_gathered_core(problem: ShardedProblem, left: Remaining, ties: Ties) -> Core:
+    """Cut the network of the open splits and the purchases that are not paid; the flow in canonical order."""
+    arcs = gather(problem, left)
+    load = np.zeros(arcs.tail.size, dtype=np.int64)
+    mine = np.flatnonzero(arcs.price > 0)
+    purchases, first, head = np.unique(arcs.purchase[mine], return_index=True, return_inverse=True)
+    scratch = np.full(problem.driver.ensemble.n_nodes, -1, dtype=np.int32)
+    parent, tail = local_forest(problem.driver.ensemble.parent, left.nodes, arcs.tail[mine], scratch)
+    closure_problem = ClosureProblem(left.profit, parent, tail, head.astype(np.int32), arcs.price[mine][first])
+    closure, load[mine] = merged_cut(closure_problem, ties)
+    assert purchases.size == closure_problem.price.size
+    return Core(closure.keep, closure.value, load, closure.n_arcs)
+
+
+def _paid_once(left: Remaining) -> ShardArcs:
+    """Arcs of items that are paid once for all rows: the driver's own; one row, 0, stands for all."""
+    problem = left.whole.problem
+    usage = problem.usage_arcs(left.nodes)
+    price = left.whole.of(usage.head)
+    if left.paid is not None:
+        price[left.paid[usage.head]] = 0
+    item = (usage.head - problem.costs.n_items * problem.n_rows).astype(np.int32)
+    nothing = np.zeros(usage.tail.size, dtype=np.int64)
+    return ShardArcs(usage.tail, item, nothing.astype(np.int32), nothing, price)

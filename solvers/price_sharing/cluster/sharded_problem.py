@@ -1,0 +1,151 @@
+"""An instance whose cost sample is parted among workers.
+
+Errors, gains, trees and items that are paid once for all rows are the driver's; it holds them as an instance of its own, in which
+one row stands for all and reaches nothing. Rows are the workers'. Both count in the same integers:
+
+    weight of a row = weight_unit * integer,      price_unit = (common unit of prices) / (sum of all integer weights)         (1)
+
+as `formulations.instance.integers` would choose them for the whole instance: all that takes is the different weights, and how
+often each occurs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import CapacityOverflowError, InvalidInputError
+from formulations.instance.cost_items import CostItems, Price
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.integers import to_integers
+from formulations.instance.node_errors import NodeErrors
+from formulations.instance.problem import PruningProblem, evaluation_prices
+from formulations.instance.routing import Routing
+from solvers.price_sharing.cluster.item_payers import charges_once
+from solvers.price_sharing.cluster.row_shard import RowShard
+from solvers.price_sharing.cluster.row_sources import RowSource
+from solvers.price_sharing.cluster.shard import MOST_WEIGHTS, ShardFacts
+from solvers.price_sharing.cluster.workers import Recipe, Workers
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedProblem:
+    """A forest at the driver and its cost sample at workers; build it with `ShardedProblem.build`.
+
+    Parameters
+    ----------
+    driver
+        the instance without its rows: gains, evaluation prices and integers are those of the whole.
+    workers
+        a `Shard` each, joined.
+    n_rows
+        int64, shape (shards,): rows of positive weight.
+    start, reach
+        int64, shape (n,): `Routing.start` of the whole, and the number of rows that reach each node.
+    """
+
+    driver: PruningProblem
+    workers: Workers
+    n_rows: NDArray[np.int64]
+    start: NDArray[np.int64]
+    reach: NDArray[np.int64]
+
+    @classmethod
+    def build(
+        cls,
+        ensemble: Ensemble,
+        errors: NodeErrors,
+        workers: Workers,
+        costs: CostItems,
+        *,
+        evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+    ) -> ShardedProblem:
+        """Ask the shards what rows they have, and let them join.
+
+        Parameters
+        ----------
+        workers
+            built from `shard_recipes` of the same ensemble and costs.
+        evaluation_cost
+            as of `PruningProblem.build`.
+
+        Raises
+        ------
+        InvalidInputError
+            for sizes that do not fit, and for weights that are no decimals of moderate length.
+        CapacityOverflowError
+            for prices or weights too far apart for 64-bit integers.
+        """
+        evaluation = evaluation_prices(evaluation_cost, ensemble)
+        facts: list[ShardFacts] = workers.ask("facts")
+        unit, total = _weight_units(facts)
+        driver = _driver(ensemble, errors, costs, evaluation, unit, total)
+        if any(evaluation):
+            reaching = sum(workers.ask("node_weights", unit))
+            price_unit = driver.integers.price_unit * total
+            each = np.array([int(a / price_unit) for a in evaluation], dtype=np.int64)
+            price = np.where(ensemble.is_split, each[ensemble.feature] * reaching, 0)
+            driver = replace(driver, integers=replace(driver.integers, evaluation=price))
+        workers.tell("join", unit, after=0)
+        rows = np.array([f.n_rows for f in facts], dtype=np.int64)
+        start, reach = (np.asarray(sum(part)) for part in zip(*((f.start, f.reach) for f in facts), strict=True))
+        return cls(driver, workers, rows, start, reach)
+
+    def __repr__(self) -> str:
+        return f"ShardedProblem({self.driver.ensemble!r}, {int(self.n_rows.sum()):,} cost rows on {len(self.workers)} workers)"
+
+
+def shard_recipes(ensemble: Ensemble, costs: CostItems, sources: Sequence[RowSource], *, threads: int = 1) -> list[Recipe]:
+    """How each worker builds its `RowShard`: from its source, wherever that is read.
+
+    Raises
+    ------
+    InvalidInputError
+        for another number of features.
+    """
+    costs.check_features(ensemble.n_features)
+    return [partial(RowShard, source, ensemble, costs, f"part {k}", threads) for k, source in enumerate(sources)]
+
+
+def _weight_units(facts: Sequence[ShardFacts]) -> tuple[Fraction, int]:
+    """The largest unit of which all weights are whole multiples, and their sum in it."""
+    count: dict[float, int] = {}
+    for f in facts:
+        for weight, times in zip(f.weights.tolist(), f.counts.tolist(), strict=True):
+            count[weight] = count.get(weight, 0) + times
+    if len(count) > MOST_WEIGHTS:
+        raise InvalidInputError(
+            f"the rows have more than {MOST_WEIGHTS:,} different weights, which cannot be made integers shard by shard; "
+            "round them to fewer digits"
+        )
+    exact = {weight: Fraction(repr(weight)) for weight in count}
+    denominator = math.lcm(*(w.denominator for w in exact.values()))
+    unit = Fraction(math.gcd(*(int(w * denominator) for w in exact.values())), denominator)
+    return unit, sum(int(exact[w] / unit) * times for w, times in count.items())
+
+
+def _driver(
+    ensemble: Ensemble, errors: NodeErrors, costs: CostItems, evaluation: tuple[Fraction, ...], unit: Fraction, total: int
+) -> PruningProblem:
+    """The instance without rows, in the integers (1) of the whole."""
+    # two rows have the common unit and the sum of all: so the integers come out as for all
+    pair = np.array([float(unit), float(unit * (total - 1))][: 1 if total == 1 else 2])
+    n = ensemble.n_nodes
+    nowhere = Routing(np.zeros((ensemble.n_trees, pair.size), dtype=np.int32), *np.zeros((2, n), dtype=np.int32))
+    integers = to_integers(ensemble, errors, costs, pair, evaluation, nowhere)
+    if integers.cost_rounding > 0.0 or sum(Fraction(repr(float(w))) for w in pair) != unit * total:
+        raise CapacityOverflowError(
+            "prices and weights do not fit 64-bit integers exactly, and a sharded instance cannot round them; use fewer digits"
+        )
+    one = replace(integers, weight=np.array([total], dtype=np.int64))
+    routing = replace(nowhere, order=nowhere.order[:, :1].copy())
+    row: dict[str, Any] = {"X": None, "rows": np.zeros(1, dtype=np.int64), "weights": np.array([float(unit * total)])}
+    charges = charges_once(ensemble, costs)
+    return PruningProblem(ensemble, errors, costs, **row, evaluation=evaluation, routing=routing, charges=charges, integers=one)

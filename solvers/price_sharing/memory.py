@@ -1,0 +1,123 @@
+"""How many bytes an instance and its solution take, from its sizes alone, before anything is made.
+
+N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, B blocks of rows, P points of a path:
+
+    table    4 N F                      the cost sample as float32
+    routing  4 N T + 24 N               who reaches which node; weights, numbers of the rows
+    nodes    105 n                      the trees, their errors and integers                                              (1)
+    blocks   2 N T + 8 n B + 4 N        the routing again, in blocks of rows; see `formulations.instance.row_blocks`
+    run      30 n + 3 M N               scores, slices and averages of the splits; which purchases are paid
+    path     (25 n + 400,000) P         the answers and proofs that are kept; 0 for a single lambda
+
+The numbers a node are measured. Nothing is stored for a usage arc, apart from the core that is cut in the end, and that is not
+known beforehand: its cut takes 75 bytes an arc and its proof 8, for 50,000 arcs, for 2 n, or at a hard lambda for 20 million.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from formulations.instance.problem import PruningProblem
+from formulations.instance.row_blocks import BLOCK
+from formulations.instance.scratch import RoutingOnDisk
+
+MEMINFO = Path("/proc/meminfo")
+CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class MemoryNeeds:
+    """Bytes by (1)."""
+
+    table: int
+    routing: int
+    nodes: int
+    blocks: int
+    run: int
+    path: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of it; the interpreter and its libraries come on top."""
+        return self.table + self.routing + self.nodes + self.blocks + self.run + self.path
+
+    def __str__(self) -> str:
+        free = memory_free()
+        return f"needs {_told(self.total)}" + ("" if free is None else f", {_told(free)} free")
+
+
+def memory_needed(
+    *, rows: int, trees: int, nodes: int, items: int, features: int = 0, points: int = 0, on_disk: bool = False
+) -> MemoryNeeds:
+    """Bytes that an instance of these sizes takes from its table of rows to its solution by `price_sharing`.
+
+    Parameters
+    ----------
+    rows, trees, nodes, items
+        of the cost sample; of the forest, nodes in all trees together, leaves included; of the costs.
+    features
+        columns of the table; 0: the table is not counted.
+    points
+        lambdas of a `price_sharing_path`; 0: a single solution.
+    on_disk
+        whether the routing is in a scratch folder: then nothing in (1) that grows with N T or M N is in memory.
+    """
+    n_blocks = max(1, -(-rows // BLOCK))
+    return MemoryNeeds(
+        table=4 * rows * features,
+        routing=24 * rows + (0 if on_disk else 4 * rows * trees),
+        nodes=105 * nodes,
+        blocks=4 * rows + (0 if on_disk else 2 * rows * trees + 8 * nodes * n_blocks),
+        run=30 * nodes + (0 if on_disk else 3 * items * rows),
+        path=(25 * nodes + 400_000) * points,
+    )
+
+
+def memory_of_run(problem: PruningProblem, points: int = 0) -> int:
+    """Bytes that `price_sharing`, or a `price_sharing_path` of some points, takes beside an instance that is there."""
+    needs = memory_needed(
+        rows=problem.n_rows,
+        trees=problem.ensemble.n_trees,
+        nodes=problem.ensemble.n_nodes,
+        items=problem.costs.n_items,
+        points=points,
+        on_disk=isinstance(problem.routing, RoutingOnDisk),
+    )
+    return needs.run + needs.path + (0 if "row_blocks" in problem.__dict__ else needs.blocks)
+
+
+def memory_free() -> int | None:
+    """Bytes that can still be had, within the limit of the control group if there is one; None where the system does not tell."""
+    free = []
+    with suppress(OSError, ValueError, StopIteration):
+        line = next(line for line in MEMINFO.read_text().splitlines() if line.startswith("MemAvailable:"))
+        free.append(1024 * int(line.split()[1]))
+    with suppress(OSError, ValueError):  # "max", or no such file: no limit
+        limit = int((CGROUP / "memory.max").read_text())
+        free.append(max(0, limit - int((CGROUP / "memory.current").read_text())))
+    return min(free, default=None)
+
+
+def warn_if_short(problem: PruningProblem, points: int = 0) -> None:
+    """Say so before a run, or a path of some points, that will not fit.
+
+    Warns
+    -----
+    RuntimeWarning
+        with what it needs, and what is free.
+    """
+    needed, free = memory_of_run(problem, points), memory_free()
+    if free is not None and needed > free:
+        warnings.warn(
+            f"price sharing needs {_told(needed)} for {problem!r}, {_told(free)} are free: it may be stopped by the system; "
+            "give fewer cost rows, fewer trees, or a machine with more memory",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def _told(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"

@@ -1,0 +1,114 @@
+"""What is left to decide of an instance: open splits, and purchases that nobody has paid.
+
+A split that is fixed in stays, with all its purchases; one that is fixed out goes, with all below it. What remains is a maximum
+closure again,
+
+    maximise  sum over open h of profit_h y_h - sum over unpaid j of price_j w_j,    y_h <= y_parent(h),  y_u <= w_j     (1)
+
+in the integers of `solvers.price_sharing.whole`, plus `base`: what the fixed splits earn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.instance.scratch import array_beside
+from solvers.price_sharing.slices import Slices, slices_of
+from solvers.price_sharing.whole import Whole
+
+
+@dataclass(frozen=True, eq=False)
+class Remaining:
+    """(1): k open splits, numbered from 0, parents before children.
+
+    Parameters
+    ----------
+    nodes
+        int32, shape (k,): the splits.
+    parent
+        int32, shape (k,): places of the parents among the open splits, -1 where they are not.
+    slices
+        what they need.
+    paid
+        bool, shape (M (N + 1),): purchases that a fixed split has paid, numbered as in `formulations.instance.usage`; None: none.
+    base
+        integer value of the splits that are fixed in.
+    """
+
+    whole: Whole
+    nodes: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    slices: Slices
+    paid: NDArray[np.bool_] | None
+    base: int
+
+    @property
+    def profit(self) -> NDArray[np.int64]:
+        """int64, shape (k,): made when asked for, so that it need not be held."""
+        return self.whole.profit(self.nodes)
+
+    @property
+    def blocked_usage(self) -> tuple[Any, ...]:
+        """What the compiled passes over blocks of rows take first."""
+        problem, s = self.whole.problem, self.slices
+        blocks = problem.row_blocks
+        trees = problem.ensemble.tree_of
+        where = (blocks.start, blocks.stop, blocks.order, blocks.rows, blocks.size)
+        return (s.item, s.split, self.nodes, trees, *where, problem.costs.paid_once)
+
+    def fixed(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> Remaining:
+        """What remains after open splits were fixed in or out; bool, shape (k,). `paid` is handed on, not copied."""
+        paid, base = self.paid, self.base
+        if kept.any():
+            if paid is None:
+                paid = array_beside(self.whole.problem.routing, self.whole.problem.n_purchases, np.bool_)
+                paid[:] = False
+            base += int(self.profit[kept].sum()) - int(_pay(*self.blocked_usage, kept, paid, *self.whole.arrays))  # type: ignore[call-arg]
+        stays = ~(kept | out)
+        return _opened(self.whole, self.nodes[stays], paid, base)
+
+
+def all_open(whole: Whole, is_open: NDArray[np.bool_]) -> Remaining:
+    """(1) before anything is fixed; open splits are closed under parents. Bool, shape (n,)."""
+    nodes = np.flatnonzero(is_open).astype(np.int32)
+    return _opened(whole, nodes, None, 0)
+
+
+def _opened(whole: Whole, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None, base: int) -> Remaining:
+    ensemble = whole.problem.ensemble
+    place = np.full(ensemble.n_nodes + 1, -1, dtype=np.int32)  # the last is for "no parent"
+    place[nodes] = np.arange(nodes.size, dtype=np.int32)
+    return Remaining(whole, nodes, place[ensemble.parent[nodes]], slices_of(whole.problem, nodes), paid, base)
+
+
+@njit(cache=True, nogil=True)
+def _pay(  # type: ignore[no-untyped-def]
+    item, split, nodes, tree_of, start, stop, order, rows, size, once, kept, paid, item_price, weight, once_price, grid
+):
+    """Mark what some open splits need as paid, block by block; the sum of the prices that are new."""
+    n_rows = order.shape[1]
+    total = np.int64(0)
+    for b in range(start.shape[0]):
+        first = b * size
+        for k in range(item.shape[0]):
+            if not kept[split[k]]:
+                continue
+            h, m = nodes[split[k]], item[k]
+            if once[m]:
+                j = once.shape[0] * n_rows + m
+                if b == 0 and not paid[j]:
+                    paid[j] = True
+                    total += once_price[m]
+                continue
+            for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
+                row = rows[first + i]
+                j = m * n_rows + row
+                if not paid[j]:
+                    paid[j] = True
+                    total += item_price[m] * weight[row] if grid.shape[0] == 0 else grid[j]
+    return total

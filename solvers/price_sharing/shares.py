@@ -1,0 +1,224 @@
+"""Prices shared out by scores.
+
+The price of a purchase j is shared among the open splits that need it, split u bearing
+
+    share of u in j  =  price_j exp(s_u) / Z_j,        Z_j = sum over the users u' of j of exp(s_u')                        (1)
+
+so every state is dual feasible, and the charges  c_u = exp(s_u) sum over j of price_j / Z_j  are all that the trees need to know.
+One number a split is the whole state: exp(s_u) is constant over a slice. Item by item, so that Z is one number a row.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from solvers.price_sharing.remaining import Remaining
+
+SMALL = 200_000
+"""Usage arcs below which one thread is faster than two."""
+
+SPARSE = 4
+"""An item with fewer arcs in a block than one for so many rows is shared arc by arc; zeroing and dividing would cost more."""
+
+NOTHING = 1e-200
+"""Weights below that count as 0: prices divided by them would leave the range of a float."""
+
+
+class Sharing:
+    """Works out charges for one remaining problem."""
+
+    def __init__(self, left: Remaining, pool: ThreadPoolExecutor) -> None:
+        self.left = left
+        self.pool = pool
+        self.paid = np.zeros(0, dtype=bool) if left.paid is None else left.paid
+
+    def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
+        """c_u by (1), up to rounding, in the unit of the integer prices; shape (k,)."""
+        weight = score.astype(np.float64)
+        weight -= weight.max(initial=0.0)
+        np.exp(weight, out=weight)
+        weight[weight < NOTHING] = 0.0
+        charge = np.zeros(weight.size)
+        halves = self._halves()
+        if len(halves) == 1:
+            self._part(*halves[0], weight, charge)
+        else:
+            other = np.zeros(weight.size)
+            waiting = self.pool.submit(self._part, *halves[0], weight, other)
+            self._part(*halves[1], weight, charge)
+            waiting.result()
+            charge += other
+        charge *= weight
+        return charge
+
+    def _halves(self) -> list[tuple[int, int, int, int]]:
+        """What each thread does: blocks from, to; slices from, to. By blocks where there are some, else by items."""
+        s, n_blocks = self.left.slices, self.left.whole.problem.row_blocks.n_blocks
+        if s.n_arcs < SMALL or (n_blocks == 1 and len(s.parts) < 3):
+            return [(0, n_blocks, 0, s.parts[-1])]
+        if n_blocks == 1:
+            return [(0, 1, s.parts[0], s.parts[1]), (0, 1, s.parts[1], s.parts[2])]
+        half = (n_blocks + 1) // 2
+        return [(0, half, 0, s.parts[-1]), (half, n_blocks, 0, s.parts[-1])]
+
+    def whole_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Integers that are at most c_u of some feasible shares, whatever floating point did to `charges`.
+
+        Z_j and the sums over slices are sums of at most T, or N, positive numbers, and a handful of products: the relative error
+        is below (N + T + 64) 2^-53. Less can always be charged.
+        """
+        problem = self.left.whole.problem
+        margin = (problem.n_rows + problem.ensemble.n_splits.bit_length() + problem.ensemble.n_trees + 64) * 2.0**-52
+        charge = self.charges(score)
+        charge *= 1.0 - margin
+        return np.floor(charge, out=charge).astype(np.int64)
+
+    def _part(
+        self, block: int, last_block: int, first: int, last: int, weight: NDArray[np.float64], charge: NDArray[np.float64]
+    ) -> None:
+        """Add up what some slices bear for some blocks of rows, without their own weight."""
+        left = self.left
+        _share(  # type: ignore[call-arg]
+            *left.blocked_usage, self.paid, *left.whole.arrays, weight, charge, block, last_block, first, last
+        )
+
+
+@njit(cache=True, nogil=True)
+def _share(  # type: ignore[no-untyped-def]
+    item,
+    split,
+    nodes,
+    tree_of,
+    start,
+    stop,
+    order,
+    rows,
+    size,
+    once,
+    paid,
+    item_price,
+    row_weight,
+    once_price,
+    grid,
+    weight,
+    charge,
+    block,
+    last_block,
+    first,
+    last,
+):
+    """Price / Z of every purchase of an item, then its sum over each slice; 0 for what is paid or has no users' weight."""
+    n_rows = order.shape[1]
+    rate = np.empty(min(size, n_rows))
+    omega = np.empty(rate.shape[0], dtype=np.int64)
+    for b in range(block, last_block):
+        mine = rows[b * size : min((b + 1) * size, n_rows)]
+        for i in range(mine.shape[0]):
+            omega[i] = row_weight[mine[i]]
+        begin = first
+        while begin < last:
+            m = item[begin]
+            end = begin + 1
+            while end < last and item[end] == m:
+                end += 1
+            if not once[m]:
+                _share_item(
+                    m, b, rate[: mine.shape[0]], split[begin:end], nodes, tree_of, start, stop, order, mine, size,
+                    paid, item_price, omega, grid, weight, charge,
+                )  # fmt: skip
+            elif b == 0:
+                total = 0.0
+                for k in range(begin, end):
+                    total += weight[split[k]]
+                if total > 0.0 and not (paid.shape[0] > 0 and paid[once.shape[0] * n_rows + m]):
+                    for k in range(begin, end):
+                        charge[split[k]] += once_price[m] / total
+            begin = end
+
+
+@njit(cache=True, nogil=True)
+def _share_item(  # type: ignore[no-untyped-def]
+    m, b, rate, users, nodes, tree_of, start, stop, order, mine, size, paid, item_price, omega, grid, weight, charge
+):
+    """One item in one block: row by row where it has many arcs there, else only the rows that they meet."""
+    first = b * size
+    arcs = 0
+    for u in users:
+        arcs += stop[b, nodes[u]] - start[b, nodes[u]]
+    if arcs == 0:
+        return
+    few = arcs * SPARSE < rate.shape[0]
+    if few:
+        for u in users:
+            h = nodes[u]
+            for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
+                rate[i] = 0.0
+    else:
+        rate[:] = 0.0
+    for u in users:
+        h = nodes[u]
+        if start[b, h] < stop[b, h]:
+            w = weight[u]
+            for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
+                rate[i] += w
+    if few:
+        for u in users:
+            h = nodes[u]
+            places = order[tree_of[h], first + start[b, h] : first + stop[b, h]]
+            charge[u] += _few(rate, places, m, mine, order.shape[1], paid, item_price, omega, grid)
+        return
+    _divide(rate, m, mine, order.shape[1], paid, item_price, omega, grid)
+    for u in users:
+        h = nodes[u]
+        if start[b, h] < stop[b, h]:
+            charge[u] += _sum(rate, order[tree_of[h], first + start[b, h] : first + stop[b, h]])
+
+
+@njit(cache=True, nogil=True)
+def _few(z, places, m, mine, n_rows, paid, item_price, omega, grid):  # type: ignore[no-untyped-def]
+    """Sum of price / Z over the rows in some places."""
+    total = 0.0
+    for i in places:
+        j = m * n_rows + mine[i]
+        if z[i] > 0.0 and not (paid.shape[0] > 0 and paid[j]):
+            total += (item_price[m] * omega[i] if grid.shape[0] == 0 else grid[j]) / z[i]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _divide(rate, m, mine, n_rows, paid, item_price, omega, grid):  # type: ignore[no-untyped-def]
+    """Turn the Z of item m into price / Z; `mine`: the rows of the block, `omega`: their weights."""
+    j = m * n_rows
+    if grid.shape[0] == 0:
+        for i in range(rate.shape[0]):
+            price = item_price[m] * omega[i]
+            if rate[i] > 0.0:
+                rate[i] = price / rate[i]
+    else:
+        for i in range(rate.shape[0]):
+            if rate[i] > 0.0:
+                rate[i] = grid[j + mine[i]] / rate[i]
+    if paid.shape[0] > 0:
+        for i in range(rate.shape[0]):
+            if paid[j + mine[i]]:
+                rate[i] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _sum(rate, rows):  # type: ignore[no-untyped-def]
+    """Sum over some rows, in four parts so that no addition waits for the one before."""
+    a = b = c = d = 0.0
+    p = 0
+    while p + 4 <= rows.shape[0]:
+        a += rate[rows[p]]
+        b += rate[rows[p + 1]]
+        c += rate[rows[p + 2]]
+        d += rate[rows[p + 3]]
+        p += 4
+    for q in range(p, rows.shape[0]):
+        a += rate[rows[q]]
+    return (a + b) + (c + d)

@@ -1,0 +1,59 @@
+"""Usage as slices of the routing: what a split needs of an item is its range of its tree's rows.
+
+8 bytes for a split and item, nothing for an arc; sorted by item, so that a pass deals with one item after the other and
+holds one number a row while it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance.problem import PruningProblem
+
+
+@dataclass(frozen=True, eq=False)
+class Slices:
+    """Usage of some splits: slice k says that the split in place `split[k]` needs `item[k]` for all rows that reach it.
+
+    Parameters
+    ----------
+    split, item
+        int32, shape (s,), sorted by item.
+    parts
+        where the list may be cut for threads, from 0 to s; no item is on both sides of a cut.
+    n_arcs
+        usage arcs in all.
+    """
+
+    split: NDArray[np.int32]
+    item: NDArray[np.int32]
+    parts: tuple[int, ...]
+    n_arcs: int
+
+
+def slices_of(problem: PruningProblem, nodes: NDArray[np.int32]) -> Slices:
+    """The slices of some splits, which are numbered by their places in `nodes`."""
+    charges, start, stop = problem.charges, problem.routing.start, problem.routing.stop
+    count = (charges.start[nodes + 1] - charges.start[nodes]).astype(np.int32)
+    split = np.repeat(np.arange(nodes.size, dtype=np.int32), count)
+    place = np.repeat(charges.start[nodes].astype(np.int32) - np.cumsum(count, dtype=np.int32) + count, count)
+    place += np.arange(split.size, dtype=np.int32)
+    item = charges.item[place]
+    order = np.argsort(item, kind="stable").astype(np.int32)
+    split, item = split[order], item[order]
+    del place, order
+    rows = stop[nodes[split]] - start[nodes[split]]
+    arcs = np.cumsum(np.where(problem.costs.paid_once[item], 1, rows), dtype=np.int64)
+    return Slices(split, item, _parts(item, arcs), int(arcs[-1]) if arcs.size else 0)
+
+
+def _parts(item: NDArray[np.int32], arcs: NDArray[np.int64]) -> tuple[int, ...]:
+    """Two parts of about equal work, cut between items; one where there is a single item."""
+    borders = np.flatnonzero(np.diff(item)) + 1
+    if not borders.size:
+        return (0, item.size)
+    half = int(np.searchsorted(arcs, arcs[-1] // 2))
+    return (0, int(borders[np.argmin(np.abs(borders - half))]), item.size)

@@ -1,0 +1,1 @@
+"""Optima from linear and integer programs, by any engine."""

@@ -1,0 +1,20 @@
+"""Engines for `formulations.programs.linear_program.LinearProgram`, with the signature of `LinearEngine`.
+
+``highs`` takes integer programs too. A new engine is one file and one line in `LINEAR_ENGINES`. The native libraries are
+imported when an engine is called.
+"""
+
+from solvers.programs.engines.answer import LinearAnswer, LinearEngine
+from solvers.programs.engines.glop import glop
+from solvers.programs.engines.highs import highs, highs_ipm, highs_pdlp
+from solvers.programs.engines.pdlp import pdlp
+
+LINEAR_ENGINES: dict[str, LinearEngine] = {
+    "highs": highs,
+    "highs_ipm": highs_ipm,
+    "highs_pdlp": highs_pdlp,
+    "glop": glop,
+    "pdlp": pdlp,
+}
+
+__all__ = ["LINEAR_ENGINES", "LinearAnswer", "LinearEngine", "glop", "highs", "highs_ipm", "highs_pdlp", "pdlp"]

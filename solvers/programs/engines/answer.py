@@ -1,0 +1,129 @@
+"""What an engine says about a linear or integer program, (1) of `formulations.programs.linear_program`.
+
+Signs, of every engine alike, for the minimisation as it is written:
+
+    row_dual_i      d optimum / d right-hand side of row i: <= 0 where only row_upper_i binds, >= 0 where only row_lower_i binds
+    reduced_cost    cost - A' row_dual: >= 0 where x_j is at its lower bound, <= 0 where it is at its upper bound
+    bound           the dual objective:  offset + sum over rows and columns of the multiplier times the side that its sign names
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.solution import StopReason
+from formulations.errors import InvalidInputError
+from formulations.programs.linear_program import LinearProgram
+
+
+@dataclass(frozen=True, eq=False)
+class LinearAnswer:
+    """An engine's last word; nothing in it is proven, `bound` included.
+
+    Parameters
+    ----------
+    stopped
+        CONVERGED: within the engine's own tolerances. A limit otherwise, and then `x` need not meet the rows.
+    x
+        the primal point, shape (n,), or None.
+    row_dual
+        shape (r,), or None; None for integer programs.
+    reduced_cost
+        shape (n,), or None; None for integer programs.
+    objective
+        cost x + offset, computed from the program; inf without `x`.
+    bound
+        what the engine claims: the dual bound of an integer program less what tolerances may hide, the dual objective of a
+        linear one; -inf without either. For reports.
+    iterations
+        of the simplex, of the interior point or of the first-order method.
+    nodes
+        of branch and bound; nan for linear programs.
+    seconds
+        of the native solve.
+    """
+
+    stopped: StopReason
+    x: NDArray[np.float64] | None
+    row_dual: NDArray[np.float64] | None
+    reduced_cost: NDArray[np.float64] | None
+    objective: float
+    bound: float
+    iterations: float
+    nodes: float
+    seconds: float
+
+
+class LinearEngine(Protocol):
+    """The one signature of all engines for linear programs."""
+
+    def __call__(self, lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
+        """Minimise; time_limit in seconds."""
+        ...
+
+
+def linear_answer(
+    lp: LinearProgram,
+    stopped: StopReason,
+    x: NDArray[np.float64] | None,
+    row_dual: NDArray[np.float64] | None,
+    *,
+    iterations: float,
+    seconds: float,
+) -> LinearAnswer:
+    """Complete the answer to a linear program: what follows from x and the duals is computed from the program."""
+    reduced = None if row_dual is None else lp.cost - lp.matrix.T @ row_dual
+    bound = -math.inf if row_dual is None or reduced is None else dual_objective(lp, row_dual, reduced)
+    return LinearAnswer(stopped, x, row_dual, reduced, objective_of(lp, x), bound, iterations, math.nan, seconds)
+
+
+def objective_of(lp: LinearProgram, x: NDArray[np.float64] | None) -> float:
+    """Cost x + offset; inf without x."""
+    return math.inf if x is None else float(lp.cost @ x) + lp.offset
+
+
+def dual_objective(lp: LinearProgram, row_dual: NDArray[np.float64], reduced: NDArray[np.float64]) -> float:
+    """The dual objective; a multiplier whose sign names an infinite side counts as 0."""
+    rows = _priced(row_dual, lp.row_lower, lp.row_upper)
+    return lp.offset + rows + _priced(reduced, lp.lower, lp.upper)
+
+
+def check_linear(lp: LinearProgram, engine: str) -> None:
+    """Refuse integer programs.
+
+    Raises
+    ------
+    InvalidInputError
+        if a column is integer.
+    """
+    if lp.integer.any():
+        raise InvalidInputError(
+            f"{engine} solves linear programs, {int(lp.integer.sum())} of the {lp.shape[1]} columns are integer; "
+            "use the engine 'highs', or build the program with relax=True"
+        )
+
+
+def check_call(lp: LinearProgram, time_limit: float) -> float:
+    """Refuse what engines answer with endless loops or without words; returns the seconds as a float >= 0.
+
+    Raises
+    ------
+    InvalidInputError
+        if the limit is negative or nan, or a cost or coefficient is not finite.
+    """
+    for what, numbers in (("costs", lp.cost), ("coefficients", lp.matrix.data)):
+        if not np.isfinite(numbers).all():
+            raise InvalidInputError(f"{what} of {lp!r} are not all finite: one is {numbers[~np.isfinite(numbers)][0]}")
+    if not time_limit >= 0:
+        raise InvalidInputError(f"time_limit is {time_limit!r} seconds; it must be 0 or more, math.inf for none")
+    return float(time_limit)
+
+
+def _priced(multiplier: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]) -> float:
+    side = np.where(multiplier > 0, lower, upper)
+    return float(multiplier @ np.where(np.isfinite(side), side, 0.0))

@@ -1,0 +1,85 @@
+"""GLOP, OR-Tools' simplex, for linear programs. Its duals have the signs of `solvers.programs.engines.answer` already."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from formulations.answers.solution import StopReason
+from formulations.errors import SolverFailedError
+from formulations.programs.linear_program import LinearProgram
+from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer
+from solvers.programs.engines.native_call import interruptible
+from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
+
+
+def glop(lp: LinearProgram, *, time_limit: float = math.inf, dual_simplex: bool = False) -> LinearAnswer:
+    """Solve a linear program with GLOP.
+
+    Parameters
+    ----------
+    time_limit
+        seconds; at the limit there is mostly no point.
+    dual_simplex
+        the dual instead of the primal simplex method.
+
+    Raises
+    ------
+    InvalidInputError
+        for an integer program.
+    SolverFailedError
+        if GLOP says infeasible or unbounded, or fails.
+    InterruptedSolveError
+        if Ctrl-C arrived meanwhile.
+    """
+    from ortools.linear_solver.python import model_builder_helper as ortools
+
+    check_linear(lp, "GLOP")
+    limit = check_call(lp, time_limit)
+    k = exponent_of(lp.cost)
+    model = loaded_model(lp, k)
+    solver = ortools.ModelSolverHelper("glop")
+    if not solver.solver_is_supported():
+        raise SolverFailedError("this build of OR-Tools is without GLOP; install ortools from PyPI")
+    if math.isfinite(limit):
+        solver.set_time_limit_in_seconds(limit)
+    solver.set_solver_specific_parameters(f"use_dual_simplex: {str(dual_simplex).lower()}")
+    start = time.perf_counter()
+    interruptible(lambda: solver.solve(model), solver.interrupt_solve, "GLOP")
+    seconds = time.perf_counter() - start
+    stopped = _stop_reason(solver, ortools.SolveStatus, limited=math.isfinite(limit))
+    found = solver.has_solution()
+    x = np.array(solver.variable_values(), dtype=np.float64) if found else None
+    dual = unscaled(np.array(solver.dual_values(), dtype=np.float64), k) if found else None
+    return linear_answer(lp, stopped, x, dual, iterations=math.nan, seconds=seconds)
+
+
+def loaded_model(lp: LinearProgram, k: int) -> Any:
+    """OR-Tools' model of the program, objective scaled by 2^k, without the offset and without integers."""
+    from ortools.linear_solver.python import model_builder_helper as ortools
+
+    # Any: the arrays in its stub are those of an older numpy
+    model: Any = ortools.ModelBuilderHelper()
+    model.fill_model_from_sparse_data(
+        lp.lower, lp.upper, scaled(lp.cost, k), lp.row_lower, lp.row_upper, sparse.csr_matrix(lp.matrix)
+    )
+    return model
+
+
+def _stop_reason(solver: Any, states: Any, *, limited: bool) -> StopReason:
+    state = solver.status()
+    if state == states.OPTIMAL:
+        return StopReason.CONVERGED
+    # that is all GLOP says at its limit, which it reaches a little before ours
+    if limited and state in (states.FEASIBLE, states.NOT_SOLVED):
+        return StopReason.TIME_LIMIT
+    if state == states.CANCELLED_BY_USER:
+        return StopReason.INTERRUPTED
+    raise SolverFailedError(
+        f"GLOP ended with the status {state.name} {solver.status_string()!r}; "
+        "our programs are feasible and bounded, so check bounds and coefficients, or try another engine"
+    )

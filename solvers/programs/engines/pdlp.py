@@ -1,0 +1,131 @@
+"""PDLP, OR-Tools' first-order method, for linear programs: matrix-vector products only, so it goes where factorisations do not.
+
+It ends where, in the scaled objective and the Euclidean norm, with e the tolerance,
+
+    |primal - dual objective| <= e (1 + |primal| + |dual|)
+    |row violation| <= e (1 + |sides of rows|),   |violation of the duals' signs| <= e (1 + |cost|)
+
+The absolute part is needed: where all sides of rows are 0 a relative one alone is never reached.
+
+OR-Tools' module `ortools.pdlp` holds Python's lock while it solves, so that nothing can stop it; its general interface does not,
+and hands over the last iterate and the log all the same.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from formulations.answers.solution import StopReason
+from formulations.errors import InvalidInputError, SolverFailedError
+from formulations.programs.linear_program import LinearProgram
+from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer
+from solvers.programs.engines.glop import loaded_model
+from solvers.programs.engines.native_call import interruptible
+from solvers.programs.engines.scaling import exponent_of, unscaled
+
+
+def pdlp(
+    lp: LinearProgram,
+    *,
+    time_limit: float = math.inf,
+    tolerance: float = 1e-8,
+    iteration_limit: int | None = None,
+    threads: int = 2,
+    presolve: bool = False,
+) -> LinearAnswer:
+    """Solve a linear program with PDLP; at a limit the answer holds the last iterate and its duals.
+
+    Parameters
+    ----------
+    time_limit
+        seconds.
+    tolerance
+        e above, > 0.
+    iteration_limit
+        None for none.
+    threads
+        at most; 2 are enough for the memory bandwidth of most machines.
+    presolve
+        let GLOP presolve; it made no difference on our programs.
+
+    Raises
+    ------
+    InvalidInputError
+        for an integer program, or a tolerance that is not positive.
+    SolverFailedError
+        if PDLP says infeasible or unbounded, or fails.
+    InterruptedSolveError
+        if Ctrl-C arrived meanwhile.
+    """
+    from ortools.linear_solver.python import model_builder_helper as ortools
+
+    check_linear(lp, "PDLP")
+    limit = check_call(lp, time_limit)
+    if not 0 < tolerance < math.inf:
+        raise InvalidInputError(f"tolerance is {tolerance!r}; it must be positive and finite")
+    if lp.shape[1] == 0:  # PDLP calls that an invalid problem
+        return _without_columns(lp)
+    k = exponent_of(lp.cost)
+    # more threads than rows and columns are refused with a line on the terminal
+    useful = max(1, min(threads, max(lp.shape)))
+    model, solver = loaded_model(lp, k), ortools.ModelSolverHelper("pdlp")
+    if not solver.solver_is_supported():
+        raise SolverFailedError("this build of OR-Tools is without PDLP; install ortools from PyPI")
+    solver.set_solver_specific_parameters(_parameters(limit, tolerance, iteration_limit, useful, presolve))
+    start = time.perf_counter()
+    interruptible(lambda: solver.solve(model), solver.interrupt_solve, "PDLP")
+    seconds = time.perf_counter() - start
+    response = solver.response()
+    stopped, iterations = _how_it_ended(response)
+    x = np.array(response.variable_value, dtype=np.float64)
+    dual = unscaled(np.array(response.dual_value, dtype=np.float64), k)
+    return linear_answer(lp, stopped, x, dual, iterations=iterations, seconds=seconds)
+
+
+def _without_columns(lp: LinearProgram) -> LinearAnswer:
+    if (lp.row_lower > 0).any() or (lp.row_upper < 0).any():
+        raise SolverFailedError("a program without columns has rows that 0 does not meet; check their bounds")
+    return linear_answer(lp, StopReason.CONVERGED, np.zeros(0), np.zeros(lp.shape[0]), iterations=0.0, seconds=0.0)
+
+
+def _parameters(limit: float, tolerance: float, iteration_limit: int | None, threads: int, presolve: bool) -> str:
+    from ortools.pdlp import solvers_pb2
+
+    parameters = solvers_pb2.PrimalDualHybridGradientParams()
+    parameters.num_threads = threads
+    parameters.verbosity_level = 0
+    parameters.use_feasibility_polishing = False
+    parameters.presolve_options.use_glop = presolve
+    criteria = parameters.termination_criteria
+    criteria.simple_optimality_criteria.eps_optimal_relative = tolerance
+    criteria.simple_optimality_criteria.eps_optimal_absolute = tolerance
+    if math.isfinite(limit):
+        criteria.time_sec_limit = limit
+    if iteration_limit is not None:
+        criteria.iteration_limit = iteration_limit
+    return str(parameters)
+
+
+def _how_it_ended(response: Any) -> tuple[StopReason, float]:
+    """Why PDLP stopped, and after how many iterations, by the log that its answer carries."""
+    from ortools.pdlp import solve_log_pb2
+
+    log = solve_log_pb2.SolveLog()
+    log.ParseFromString(response.solver_specific_info)
+    name = solve_log_pb2.TerminationReason.Name(log.termination_reason).removeprefix("TERMINATION_REASON_")
+    reasons = {
+        "OPTIMAL": StopReason.CONVERGED,
+        "TIME_LIMIT": StopReason.TIME_LIMIT,
+        "ITERATION_LIMIT": StopReason.ITERATION_LIMIT,
+        "INTERRUPTED_BY_USER": StopReason.INTERRUPTED,
+    }
+    if name not in reasons:
+        raise SolverFailedError(
+            f"PDLP ended with {name} {log.termination_string or response.status_str!r}; "
+            "our programs are feasible and bounded, so check bounds and coefficients, or try another engine"
+        )
+    return reasons[name], float(log.iteration_count)

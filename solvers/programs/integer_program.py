@@ -1,0 +1,51 @@
+"""Integer programs by branch and bound: what IP1 needs, and what the integral formulations can do without."""
+
+from __future__ import annotations
+
+import math
+import time
+
+from formulations.answers.solution import Solution
+from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem
+from solvers.closures.scaling import useful_rate
+from solvers.programs.engines.highs import highs
+from solvers.programs.linear_program import Form
+from solvers.programs.relaxation import program_of
+from solvers.programs.rounding import integer_solution
+
+
+def integer_program(
+    problem: PruningProblem,
+    lam: float,
+    *,
+    time_limit: float = math.inf,
+    formulation: Form = "IP1",
+    merge: bool = True,
+    tolerance: float = 1e-6,
+) -> Solution:
+    """The optimal pruning by HiGHS' branch and bound.
+
+    Parameters
+    ----------
+    lam
+        error per unit of cost, >= 0.
+    time_limit
+        seconds for building and solving; past it the best pruning found, with the bound reached.
+    formulation
+        IP1, IP2 (one tree), IP3 or closure.
+    merge
+        one variable for purchases with the same usage: the same optimum, from a smaller program.
+    tolerance
+        relative gap up to which the solution counts as optimal: what HiGHS' feasibility tolerance can hide.
+
+    Returns
+    -------
+    Solution
+        without a certificate: a search tree leaves none that could be checked.
+    """
+    started = time.perf_counter()
+    rate = useful_rate(problem, exact(lam, "lam"))
+    program = program_of(problem, formulation, lam=rate, merge=merge)
+    answer = highs(program, time_limit=max(0.0, time_limit - (time.perf_counter() - started)))
+    return integer_solution(problem, lam, program, answer, tolerance=tolerance, started=started)

@@ -1,0 +1,65 @@
+"""The optimum from a linear relaxation, by any engine for linear programs.
+
+IP3, IP2 and the closure form have integral relaxations, so level-set rounding and the bound of the dual values meet.
+IP1's relaxation may be fractional and its bound below the optimum. See `solvers.programs.rounding` for what is trusted: nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Literal
+
+from formulations.answers.solution import Solution
+from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem
+from solvers.closures.scaling import useful_rate
+from solvers.programs.relaxation import engine_named, program_of
+from solvers.programs.rounding import relaxation_solution
+
+Form = Literal["IP1", "IP2", "IP3", "closure"]
+
+
+def linear_program(
+    problem: PruningProblem,
+    lam: float,
+    *,
+    time_limit: float = math.inf,
+    formulation: Form = "IP3",
+    engine: str = "highs",
+    merge: bool = True,
+    tolerance: float = 1e-9,
+) -> Solution:
+    """The best level set of a relaxation, with a proven bound.
+
+    Parameters
+    ----------
+    lam
+        error per unit of cost, >= 0.
+    time_limit
+        seconds for building and solving; past it the best level set of the last point, or the best pruning free of charge.
+    formulation
+        IP3 or closure: the optimum. IP2: the same for one tree. IP1: its bound may be below the optimum.
+    engine
+        a name in `solvers.programs.engines.LINEAR_ENGINES`.
+    merge
+        one variable for purchases with the same usage: the same optimum, from a smaller program.
+    tolerance
+        relative gap up to which the solution counts as optimal.
+
+    Returns
+    -------
+    Solution
+        certificate: `ItemLoads`; IP1's bound is that of its relaxation, which its loads prove, and often more.
+
+    Raises
+    ------
+    InvalidInputError
+        for unknown names and a negative lambda.
+    """
+    started = time.perf_counter()
+    rate = useful_rate(problem, exact(lam, "lam"))
+    program = program_of(problem, formulation, lam=rate, relax=True, merge=merge)
+    remaining = max(0.0, time_limit - (time.perf_counter() - started))
+    answer = engine_named(engine)(program, time_limit=remaining)
+    return relaxation_solution(problem, lam, program, answer, formulation, merge=merge, tolerance=tolerance, started=started)

@@ -1,0 +1,130 @@
+"""Linear relaxations with all that an engine says of them: the point, dual values and reduced costs by name."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from formulations.errors import InvalidInputError, SolverFailedError
+from formulations.instance.cost_items import Price
+from formulations.instance.problem import PruningProblem
+from formulations.programs.linear_program import LinearProgram, Named
+from formulations.programs.matrix import MATRICES
+from solvers.programs.engines import LINEAR_ENGINES
+from solvers.programs.engines.answer import LinearAnswer, LinearEngine
+from solvers.programs.rounding import is_integral
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """A solved relaxation.
+
+    Parameters
+    ----------
+    program
+        what was solved.
+    point
+        the values by name: ``point["z[3]"]``.
+    dual
+        d objective / d right-hand side of each row: <= 0 at rows <=, of any sign at equations.
+    reduced_cost
+        cost less the rows' dual values times the column: >= 0 where the variable is 0, <= 0 where it is 1.
+    objective
+        of the point.
+    answer
+        what the engine said: iterations, seconds, how it stopped.
+    """
+
+    program: LinearProgram
+    point: Named
+    dual: Named
+    reduced_cost: Named
+    objective: float
+    answer: LinearAnswer
+
+    @property
+    def integral(self) -> bool:
+        """Whether every variable is within 1e-6 of an integer."""
+        return is_integral(self.point.amounts)
+
+    def __repr__(self) -> str:
+        kind = "integral" if self.integral else "fractional"
+        return f"Relaxation({self.program!r}, objective={self.objective:.9g}, {kind})"
+
+
+def solve_relaxation(
+    problem: PruningProblem,
+    lam: float | None = None,
+    *,
+    budget: float | None = None,
+    formulation: str = "IP3",
+    engine: str = "highs",
+    merge: bool = False,
+    time_limit: float = math.inf,
+) -> Relaxation:
+    """Solve the relaxation of a formulation, and give its dual values and reduced costs by name.
+
+    Parameters
+    ----------
+    lam, budget
+        error per unit of cost; for LP1 the budget instead, for IP0 neither.
+    formulation
+        a name in `formulations.programs.matrix.MATRICES`.
+    engine
+        a name in `solvers.programs.engines.LINEAR_ENGINES`.
+    merge
+        one variable for purchases with the same usage.
+
+    Raises
+    ------
+    InvalidInputError
+        for unknown names, numbers below 0, and a formulation that needs the other number.
+    SolverFailedError
+        if the engine ends without a point and its dual values.
+    """
+    program = program_of(problem, formulation, lam=lam, budget=budget, relax=True, merge=merge)
+    answer = engine_named(engine)(program, time_limit=time_limit)
+    if answer.x is None or answer.row_dual is None or answer.reduced_cost is None:
+        raise SolverFailedError(f"{engine} gave no point within {time_limit:g} s; allow more time")
+    point, reduced = Named(program.columns, answer.x), Named(program.columns, answer.reduced_cost)
+    return Relaxation(program, point, Named(program.rows, answer.row_dual), reduced, answer.objective, answer)
+
+
+def engine_named(name: str) -> LinearEngine:
+    """An engine of the registry.
+
+    Raises
+    ------
+    InvalidInputError
+        for an unknown name.
+    """
+    if name not in LINEAR_ENGINES:
+        raise InvalidInputError(f"there is no engine {name!r} for linear programs; there are {', '.join(LINEAR_ENGINES)}")
+    return LINEAR_ENGINES[name]
+
+
+def program_of(
+    problem: PruningProblem,
+    formulation: str,
+    *,
+    lam: Price | None = None,
+    budget: Price | None = None,
+    relax: bool = False,
+    merge: bool = False,
+) -> LinearProgram:
+    """A formulation as arrays, with the number that it takes.
+
+    Raises
+    ------
+    InvalidInputError
+        for an unknown name, and for a number that is missing or has no place in the formulation.
+    """
+    if formulation not in MATRICES:
+        raise InvalidInputError(f"there is no formulation {formulation!r}; there are {', '.join(MATRICES)}")
+    needs = {"IP0": (), "LP1": ("budget",)}.get(formulation, ("lam",))
+    given = {name: number for name, number in (("lam", lam), ("budget", budget)) if number is not None}
+    if tuple(given) != needs:
+        wanted = "neither lam nor budget" if not needs else needs[0]
+        raise InvalidInputError(f"{formulation} takes {wanted}; {' and '.join(given) or 'neither'} was given")
+    options = {} if formulation == "IP0" else {"merge": merge}
+    return MATRICES[formulation](problem, relax=relax, **options, **given)

@@ -1,0 +1,155 @@
+"""From an engine's answer to a solution: nothing of what was computed in floating point is trusted.
+
+pruning   the best level set of the point                                                  `solvers.closures.level_sets`
+bound     of a relaxation: from the dual values of the rows that bind nodes to purchases   `solvers.closures.loads`
+          of IP1's relaxation: its own, by weak duality (1); it may be below the optimum
+          of an integer program: the engine's, less what its tolerances can hide
+
+offset + sum_r (row_lower_r q_r^+ - row_upper_r q_r^-) + sum_j min(d_j lower_j, d_j upper_j),   d = cost - q A          (1)
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import ItemLoads, Solution
+from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem
+from formulations.programs.columns import naive_columns, usage_columns
+from formulations.programs.linear_program import LinearProgram
+from solvers.closures.level_sets import best_level_set, splits_kept
+from solvers.closures.loads import loads_from_duals, no_loads, proven_bound
+from solvers.closures.scaling import Scaled, scale
+from solvers.closures.tree_closure import free_of_charge
+from solvers.programs.engines.answer import LinearAnswer
+
+BINDING_ROWS = {"IP1": "naive_usage", "IP3": "coupling", "closure": "usage"}
+"""The rows whose dual values say how much of a purchase each node bears. In IP2 a purchase has one user, who bears it all."""
+
+INTEGRAL = 1e-6
+"""A value this close to an integer counts as one: what engines are run with."""
+
+
+def relaxation_solution(
+    problem: PruningProblem,
+    lam: float,
+    program: LinearProgram,
+    answer: LinearAnswer,
+    formulation: str,
+    *,
+    merge: bool,
+    tolerance: float,
+    started: float,
+) -> Solution:
+    """What a relaxation's answer says of the problem, with its loads as certificate.
+
+    Parameters
+    ----------
+    formulation, merge
+        what `program` is.
+    tolerance
+        relative gap up to which the solution counts as optimal.
+    started
+        of `time.perf_counter`, when building began.
+    """
+    rate = exact(lam, "lam")
+    pruning = _rounded(problem, program, answer, lam)
+    scaled = scale(problem, rate).refined()
+    loads = _loads(problem, scaled, program, answer, formulation, merge=merge)
+    bound = proven_bound(problem, scaled, loads, pruning, rate)
+    if formulation == "IP1" and answer.row_dual is not None:
+        bound = min(bound, relaxation_bound(program, answer.row_dual))
+    stats = program_stats(program, answer, started)
+    return Solution(problem, lam, pruning, pruning.value(float(lam)), bound, answer.stopped, tolerance, loads, stats)
+
+
+def integer_solution(
+    problem: PruningProblem,
+    lam: float,
+    program: LinearProgram,
+    answer: LinearAnswer,
+    *,
+    tolerance: float,
+    started: float,
+) -> Solution:
+    """What branch and bound says of the problem; it leaves no certificate. Parameters as in `relaxation_solution`."""
+    rate = exact(lam, "lam")
+    pruning = _rounded(problem, program, answer, lam)
+    value, scaled = pruning.value(float(lam)), scale(problem, rate)
+    trees_alone = proven_bound(problem, scaled, no_loads(problem, scaled), pruning, rate)
+    bound = min(value, max(answer.bound, trees_alone))
+    stats = program_stats(program, answer, started)
+    return Solution(problem, lam, pruning, value, bound, answer.stopped, tolerance, None, stats)
+
+
+def relaxation_bound(program: LinearProgram, row_dual: NDArray[np.float64]) -> float:
+    """(1): a lower bound of the program from any dual values, however far from optimal.
+
+    Less what floating point may have added to the sums.
+    """
+    # a dual value against an absent side of its row would cost infinity
+    q = np.where(np.isinf(program.row_lower), np.minimum(row_dual, 0.0), row_dual)
+    q = np.where(np.isinf(program.row_upper), np.maximum(q, 0.0), q)
+    sides = np.where(q > 0, program.row_lower, np.where(q < 0, program.row_upper, 0.0)) * q
+    reduced = program.cost - program.matrix.T @ q
+    ends = np.minimum(reduced * program.lower, reduced * program.upper)
+    # every sum adds at most one relative rounding error a term; the longest are those of the columns
+    charged = abs(program.matrix).T @ np.abs(q)
+    size = abs(program.offset) + sum(float(np.abs(a).sum()) for a in (program.cost, sides, charged))
+    terms = 64 + int(np.bincount(program.matrix.indices, minlength=1).max(initial=0))
+    return program.offset + float(sides.sum()) + float(ends.sum()) - size * terms * 2.0**-53
+
+
+def is_integral(x: NDArray[np.float64]) -> bool:
+    """Whether every number is within 1e-6 of an integer."""
+    return bool((np.abs(x - np.rint(x)) <= INTEGRAL).all())
+
+
+def program_stats(program: LinearProgram, answer: LinearAnswer, started: float) -> dict[str, float]:
+    """What a report says of a program and how it was solved."""
+    rows, columns = program.shape
+    stats = {
+        "seconds": time.perf_counter() - started,
+        "solve_seconds": answer.seconds,
+        "rows": float(rows),
+        "columns": float(columns),
+        "nonzeros": float(program.matrix.nnz),
+        "iterations": answer.iterations,
+    }
+    if not math.isnan(answer.nodes):
+        stats["nodes"] = answer.nodes
+    if answer.x is not None:
+        stats |= {"objective": answer.objective, "integral": float(is_integral(answer.x))}
+    return stats
+
+
+def _rounded(problem: PruningProblem, program: LinearProgram, answer: LinearAnswer, lam: float) -> Pruning:
+    """The best level set; without a point, or if that is better, the best pruning that is free of charge."""
+    free = Pruning(problem, free_of_charge(problem, "smallest"))
+    if answer.x is None:
+        return free
+    rounded = best_level_set(problem, splits_kept(problem, program, answer.x), float(lam))
+    return min(rounded, free, key=lambda pruning: pruning.value(float(lam)))
+
+
+def _loads(
+    problem: PruningProblem,
+    scaled: Scaled,
+    program: LinearProgram,
+    answer: LinearAnswer,
+    formulation: str,
+    *,
+    merge: bool,
+) -> ItemLoads:
+    """The certificate in the dual values of the relaxation."""
+    if answer.row_dual is None:
+        return no_loads(problem, scaled)
+    columns = (naive_columns if formulation == "IP1" else usage_columns)(problem, merge=merge)
+    if formulation == "IP2":
+        return loads_from_duals(problem, scaled, columns, np.full(columns.node.size, math.inf))
+    return loads_from_duals(problem, scaled, columns, -answer.row_dual[program.rows.of(BINDING_ROWS[formulation])])

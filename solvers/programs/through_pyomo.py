@@ -1,0 +1,172 @@
+"""The Pyomo models, solved by HiGHS through Pyomo.
+
+For instances that a person writes down and looks at; beyond some hundred thousand rows `solvers.programs.linear_program` and
+`solvers.programs.integer_program` hand the same program to HiGHS as arrays.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from formulations.answers.solution import Solution, StopReason
+from formulations.errors import InterruptedSolveError, InvalidInputError, SolverFailedError
+from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem
+from formulations.programs.linear_program import LinearProgram
+from solvers.closures.scaling import useful_rate
+from solvers.programs.engines.answer import LinearAnswer, linear_answer
+from solvers.programs.engines.highs import TOLERANCE, integer_bound
+from solvers.programs.engines.scaling import exponent_of, unscaled
+from solvers.programs.linear_program import Form
+from solvers.programs.rounding import integer_solution, relaxation_solution
+
+
+def pyomo_highs(
+    problem: PruningProblem,
+    lam: float,
+    *,
+    time_limit: float = math.inf,
+    formulation: Form = "IP3",
+    relax: bool = True,
+    merge: bool = True,
+) -> Solution:
+    """A formulation as its Pyomo model, solved by HiGHS.
+
+    Parameters
+    ----------
+    lam
+        error per unit of cost, >= 0.
+    time_limit
+        seconds for building and solving.
+    formulation
+        IP1, IP2 (one tree), IP3 or closure.
+    relax
+        solve the linear relaxation and round it by level sets; with False the integer program.
+    merge
+        one variable for purchases with the same usage: the same optimum, from a smaller model.
+
+    Returns
+    -------
+    Solution
+        certificate: `ItemLoads` of a relaxation; an integer program leaves none.
+
+    Raises
+    ------
+    InvalidInputError
+        for a formulation that takes no lambda.
+    """
+    from formulations.models import FORMULATIONS
+
+    started = time.perf_counter()
+    if formulation not in FORMULATIONS or formulation in ("IP0", "LP1"):
+        raise InvalidInputError(f"formulation is {formulation!r}; with a lambda there are IP1, IP2, IP3 and closure")
+    rate = useful_rate(problem, exact(lam, "lam"))
+    model = FORMULATIONS[formulation](problem, lam=rate, relax=relax, merge=merge)
+    program, answer = solve_model(model, time_limit=max(0.0, time_limit - (time.perf_counter() - started)))
+    if not relax:
+        return integer_solution(problem, lam, program, answer, tolerance=1e-6, started=started)
+    return relaxation_solution(problem, lam, program, answer, formulation, merge=merge, tolerance=1e-9, started=started)
+
+
+def solve_model(model: Any, *, time_limit: float = math.inf) -> tuple[LinearProgram, LinearAnswer]:
+    """Solve a model of `formulations.models` in place: its variables get values.
+
+    A relaxation's dual values and reduced costs come back in ``model.dual`` and ``model.rc``, by constraint and by variable:
+    d objective / d right-hand side of the row as it is written, and cost less what the rows' dual values charge.
+
+    Parameters
+    ----------
+    time_limit
+        seconds.
+
+    Returns
+    -------
+    LinearProgram, LinearAnswer
+        the model as arrays, and what HiGHS says in their order: iterations, nodes, bound, how it stopped.
+
+    Raises
+    ------
+    SolverFailedError
+        if HiGHS ends otherwise than at an optimum or the time limit.
+    InterruptedSolveError
+        after Ctrl-C; the model is as it was.
+    """
+    import pyomo.environ as pyo
+
+    from formulations.models import standard_form
+
+    program = standard_form(model)
+    for suffix in ("dual", "rc"):
+        model.del_component(suffix)
+        model.add_component(suffix, pyo.Suffix(direction=pyo.Suffix.IMPORT))
+    variables = [v for component in model.component_objects(pyo.Var) for v in component.values()]
+    rows = [c for component in model.component_objects(pyo.Constraint) for c in component.values()]
+    if not variables:  # HiGHS calls an empty model's status unknown
+        nothing = np.zeros(0)
+        return program, linear_answer(program, StopReason.CONVERGED, nothing, nothing, iterations=0.0, seconds=0.0)
+    k = exponent_of(program.cost)
+    result = _solve(model, k, time_limit)
+    stopped = _stop_reason(model, result)
+    x = dual = None
+    if result.solution_status.name != "noSolution":
+        result.solution_loader.load_vars()
+        x = np.array([v.value or 0.0 for v in variables], dtype=np.float64)  # what is in no row has no value
+    if stopped is StopReason.CONVERGED and not program.integer.any():
+        found = result.solution_loader.get_duals()
+        dual = unscaled(np.array([found.get(c, 0.0) for c in rows], dtype=np.float64), k)
+    seconds = float(result.timing_info.highs_time)
+    counts = {name: max(0.0, float(count)) for name, count in result.extra_info.items()}
+    answer = linear_answer(program, stopped, x, dual, iterations=counts["simplex_iteration_count"], seconds=seconds)
+    if dual is not None and answer.reduced_cost is not None:
+        model.dual.update(zip(rows, dual.tolist(), strict=True))
+        model.rc.update(zip(variables, answer.reduced_cost.tolist(), strict=True))
+    if program.integer.any():
+        claimed = -math.inf if result.objective_bound is None else float(result.objective_bound)
+        answer = replace(answer, bound=integer_bound(program, claimed, k), nodes=counts["mip_node_count"])
+    return program, answer
+
+
+def _solve(model: Any, k: int, time_limit: float) -> Any:
+    """Have HiGHS solve the model with its objective times 2^k, and put the objective back."""
+    import pyomo.environ as pyo
+    from pyomo.contrib.solver.common.factory import SolverFactory
+
+    options = {
+        "threads": 1,
+        "primal_feasibility_tolerance": TOLERANCE,
+        "dual_feasibility_tolerance": TOLERANCE,
+        "mip_feasibility_tolerance": TOLERANCE,
+        "mip_rel_gap": 0.0,
+        "mip_abs_gap": 0.0,
+    }
+    # not HiGHS' own user_objective_scale: with it 1.13.1 reports the bound of an integer program in the scaled unit
+    model.objective.deactivate()
+    model.scaled_objective = pyo.Objective(expr=2.0**k * model.objective.expr)
+    try:
+        return SolverFactory("highs").solve(
+            model,
+            time_limit=None if math.isinf(time_limit) else time_limit,
+            solver_options=options,
+            load_solutions=False,
+            raise_exception_on_nonoptimal_result=False,
+        )
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError("interrupted while HiGHS solved a Pyomo model, which is as it was") from stop
+    finally:
+        model.del_component("scaled_objective")
+        model.objective.activate()
+
+
+def _stop_reason(model: Any, result: Any) -> StopReason:
+    reasons = {"convergenceCriteriaSatisfied": StopReason.CONVERGED, "maxTimeLimit": StopReason.TIME_LIMIT}
+    name = result.termination_condition.name
+    if name == "interrupted":
+        raise InterruptedSolveError("interrupted while HiGHS solved a Pyomo model, which is as it was")
+    if name not in reasons:
+        raise SolverFailedError(f"HiGHS ended the model {model.name} with {name}")
+    return reasons[name]

@@ -1,0 +1,90 @@
+"""Average Precision@5, as BRF15 section 3 describes it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.data.ranking import average_precision_at_5, precisions_at_5
+from formulations.errors import InvalidInputError
+
+
+def by_the_letter(y: list[int], scores: list[float], query: list[int], worst: bool) -> list[float]:
+    """The paper's sentences, one query after another."""
+    found = []
+    for q in sorted(set(query)):
+        documents = [i for i in range(len(y)) if query[i] == q]
+        ranked = sorted(documents, key=lambda i: (-scores[i], y[i] if worst else 0))  # sorted() is stable
+        top = [y[i] for i in ranked[:5]]
+        found.append(1.0 if all(top) else top.index(0) / 5)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("y", "expected"),
+    [
+        ([1, 1, 1, 1, 1, 0, 0], 1.0),  # all of the first five are relevant; what follows is not looked at
+        ([0, 1, 1, 1, 1, 1], 0.0),  # j = 1
+        ([1, 1, 0, 1, 1, 1], 0.4),  # j = 3: the relevant ones after it count for nothing
+        ([1, 1, 1, 1, 0], 0.8),  # j = 5
+        ([1, 1], 1.0),  # fewer than five, all relevant
+        ([1, 0], 0.2),  # fewer than five, j = 2
+    ],
+)
+def test_one_query(y: list[int], expected: float) -> None:
+    """A query scores 1 if all its first five documents are relevant, else a fifth for each before the first that is not."""
+    scores = -np.arange(len(y), dtype=float)
+    assert average_precision_at_5(y, scores, np.zeros(len(y))) == expected
+
+
+def test_queries_are_averaged_whatever_the_order_of_rows() -> None:
+    """Each query counts once, however many documents it has, and rows of queries may be mixed."""
+    # query "a", by score: 1 0 -> 1/5; query "b": 1 1 1 1 1 0 -> 1
+    query = ["b", "a", "b", "b", "a", "b", "b", "b"]
+    scores = [9.0, 0.1, 8.0, 7.0, 0.2, 6.0, 5.0, 4.0]
+    y = [1, 0, 1, 1, 1, 1, 1, 0]
+    assert precisions_at_5(y, scores, query).tolist() == [0.2, 1.0]
+    assert average_precision_at_5(y, scores, query) == pytest.approx(0.6)
+
+
+def test_ties_stay_as_given_or_turn_out_worst() -> None:
+    """Equal scores keep the order of the rows by default; the worst order puts unrelated documents first."""
+    y, scores, query = [1, 1, 0], [0.5, 0.5, 0.5], [7, 7, 7]
+    assert average_precision_at_5(y, scores, query) == pytest.approx(0.4)
+    assert average_precision_at_5(y[::-1], scores, query) == 0.0
+    assert average_precision_at_5(y, scores, query, ties="worst") == 0.0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.integers(-2, 2)), min_size=1, max_size=40),
+    st.booleans(),
+)
+def test_as_the_paper_words_it(rows: list[tuple[int, int, int]], worst: bool) -> None:
+    """Vectorised and written out by the letter are the same, query by query, with ties and short queries."""
+    y, scores, query = (list(column) for column in zip(*rows, strict=True))
+    seen = precisions_at_5(y, scores, query, ties="worst" if worst else "given")
+    assert seen.tolist() == by_the_letter(y, [float(s) for s in scores], query, worst)
+
+
+def test_infinite_scores_rank() -> None:
+    """Infinite scores are first and last."""
+    assert average_precision_at_5([0, 1], [-np.inf, np.inf], [0, 0]) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("y", "scores", "query", "ties", "message"),
+    [
+        ([0, 2], [1, 2], [0, 0], "given", "y > 0"),
+        ([0, 1], [1, np.nan], [0, 0], "given", r"scores\[1\] is NaN"),
+        ([0, 1], [1], [0, 0], "given", "one of each a document"),
+        ([], [], [], "given", "at least one document"),
+        ([[0]], [[1]], [[0]], "given", "one of each a document"),
+        ([0, 1], [1, 2], [0, 0], "best", "'given' or 'worst'"),
+    ],
+)
+def test_what_cannot_be_ranked_is_refused(y: list, scores: list, query: list, ties: str, message: str) -> None:
+    """Graded labels, missing scores and unequal lengths are named."""
+    with pytest.raises(InvalidInputError, match=message):
+        average_precision_at_5(y, scores, query, ties=ties)  # type: ignore[arg-type]

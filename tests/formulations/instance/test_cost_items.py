@@ -1,0 +1,120 @@
+"""Items, exact prices, and which feature needs what."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations import CostItems, InvalidInputError
+from formulations.instance.cost_items import exact
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (7.27, Fraction(727, 100)),
+        (0.1, Fraction(1, 10)),
+        (1e-30, Fraction(1, 10**30)),
+        (3, Fraction(3)),
+        (np.int64(3), Fraction(3)),
+        (np.float64(0.3), Fraction(3, 10)),
+        (Decimal("5.170"), Fraction(517, 100)),
+        (Fraction(1, 3), Fraction(1, 3)),
+        (0.0, Fraction(0)),
+        (-0.0, Fraction(0)),
+    ],
+)
+def test_a_price_is_the_decimal_that_was_written(written, meant):
+    """7.27 is 727/100, not the binary number next to it."""
+    assert exact(written, "price") == meant
+
+
+@given(st.decimals(0, 10**9, places=4))
+@settings(deadline=None)
+def test_decimals_survive_floats(decimal):
+    """A decimal of up to 13 digits is the same price as a float, a Decimal and a Fraction."""
+    assert exact(float(decimal), "price") == exact(decimal, "price") == Fraction(decimal)
+
+
+def test_numpy_integers_become_unbounded():
+    """A NumPy integer is turned into a Python one: arithmetic with it does not wrap around."""
+    price = exact(np.int64(2**62), "price")
+    assert type(price.numerator) is int
+    assert price * 4 == 2**64
+
+
+@pytest.mark.parametrize("value", [-1, -0.5, Fraction(-1, 3), Decimal("-2")])
+def test_negative_prices_are_refused(value):
+    """A negative price is named, with the remedy."""
+    with pytest.raises(InvalidInputError, match=r"lam is .*, negative; give a number >= 0"):
+        exact(value, "lam")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), Decimal("NaN"), Decimal("Infinity"), "7", None, 1j, [1]])
+def test_what_is_no_number_is_refused(value):
+    """NaN, infinities, words and the like are named, with the remedy."""
+    with pytest.raises(InvalidInputError, match=r"lam is .*; give a finite number >= 0"):
+        exact(value, "lam")
+
+
+def test_plain():
+    """One item a feature; without names they are x0, x1, ..."""
+    items = CostItems.plain([1, 0.5])
+    assert items.names == ("x0", "x1")
+    assert items.prices == (1, Fraction(1, 2))
+    assert items.needs == ((0,), (1,))
+    assert (items.n_items, items.n_features) == (2, 2)
+    assert items.price.tolist() == [1, 0.5]
+    assert items.paid_once.tolist() == [False, False]
+
+
+def test_from_items_by_name():
+    """Needs are resolved by name and repeats are dropped; a feature may need nothing."""
+    items = CostItems.from_items({"a": 1, "b": 2}, [("b", "a", "b"), (), ["a"]], once=["b"])
+    assert items.needs == ((1, 0), (), (0,))
+    assert items.paid_once.tolist() == [False, True]
+
+
+def test_discounted_by_hand():
+    """Blood tests at 7.27 and 5.2, of which 2.1 is drawing the blood: own items of 5.17 and 3.1, one shared of 2.1."""
+    items = CostItems.discounted([7.27, 5.2, 1], [5.17, 3.1, 1], ["A", "A", None], ["chol", "fbs", "age"])
+    assert dict(zip(items.names, items.prices, strict=True)) == {
+        "chol": Fraction("5.17"),
+        "shared:A": Fraction("2.1"),
+        "fbs": Fraction("3.1"),
+        "age": 1,
+    }
+    assert [[items.names[m] for m in needs] for needs in items.needs] == [["chol", "shared:A"], ["fbs", "shared:A"], ["age"]]
+
+
+def test_discounts_are_compared_exactly():
+    """7.27 - 5.17 and 5.2 - 3.1 differ as floats and are one discount all the same."""
+    assert 7.27 - 5.17 != 5.2 - 3.1
+    assert CostItems.discounted([7.27, 5.2], [5.17, 3.1], ["A", "A"]).n_items == 3
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: CostItems.plain([1, -2], ["a", "b"]), "the price of 'b' is -2, negative"),
+        (lambda: CostItems.plain([1, 2], ["a"]), "1 names for 2 prices"),
+        (lambda: CostItems(("a",), (1, 2), ((0,),)), "1 item names for 2 prices"),
+        (lambda: CostItems(("a",), (1,), ((1,),)), r"feature 0 needs items \(1,\); name each of 0 to 0 at most once"),
+        (lambda: CostItems(("a", "b"), (1, 1), ((0, 0),)), r"feature 0 needs items \(0, 0\)"),
+        (lambda: CostItems(("a",), (1,), ((0,),), (True, False)), "`once` has 2 entries for 1 items"),
+        (lambda: CostItems.from_items({"a": 1}, [("b",)]), "feature 0 needs the item 'b', which has no price"),
+        (lambda: CostItems.from_items({"a": 1}, [("a",)], ["c"]), "`once` names the item 'c', which has no price"),
+        (lambda: CostItems.grouped(["g", "h"], {"g": 1}), "feature 1 needs the item 'h', which has no price"),
+        (lambda: CostItems.discounted([1], [2], ["A"], ["t"]), "'t' has discount_cost 2 above its cost 1"),
+        (lambda: CostItems.discounted([3, 3], [1, 2], ["A", "A"]), "the discount of 'x1' is 1.0, the other features .* have 2.0"),
+    ],
+)
+def test_refusals(build, message):
+    """Each refusal names the culprit and the value."""
+    with pytest.raises(InvalidInputError, match=message):
+        build()

@@ -1,0 +1,226 @@
+"""The instance in integers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations import CapacityOverflowError, CostItems, ErrorComponent, NodeErrors, PruningProblem
+from formulations.answers.pruning import Pruning
+from formulations.instance.integers import PRODUCT_BITS
+from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
+
+
+def random_kept(problem, rng):
+    """Splits of a random pruning."""
+    ensemble, kept = problem.ensemble, np.zeros(problem.ensemble.n_nodes, dtype=bool)
+    for h in np.flatnonzero(ensemble.is_split):
+        kept[h] = (ensemble.parent[h] < 0 or kept[ensemble.parent[h]]) and rng.random() < 0.7
+    return Pruning(problem, kept)
+
+
+def real_error(problem, pruning):
+    """(1) of `node_errors` in fractions, of the floats as they are."""
+    total = Fraction(0)
+    for c in problem.errors.components:
+        for h in np.flatnonzero(pruning.is_leaf):
+            t = problem.ensemble.tree_of[h]
+            total += c.share * Fraction(c.e[h]) / (problem.ensemble.n_trees * Fraction(c.weight[t]))
+    return total
+
+
+def real_cost(problem, pruning):
+    """The cost in fractions, of the prices as written and the weights as they are."""
+    weights = [Fraction(w) for w in problem.weights]
+    total = Fraction(0)
+    for m, bought in enumerate(pruning.bought):
+        total += problem.costs.prices[m] * sum(w for w, b in zip(weights, bought, strict=True) if b)
+    routing, ensemble = problem.routing, problem.ensemble
+    for h in np.flatnonzero(pruning.kept):
+        rows = routing.order[ensemble.tree_of[h], routing.start[h] : routing.stop[h]]
+        total += problem.evaluation[ensemble.feature[h]] * sum(weights[i] for i in rows)
+    return total / sum(weights) + sum(problem.costs.prices[m] for m in np.flatnonzero(pruning.bought_once))
+
+
+def check(problem, rng):
+    """The integers' error and cost of random prunings are within the stated rounding of the real ones."""
+    ints = problem.integers
+    roots = Pruning.all_roots(problem)
+    for pruning in (Pruning.unpruned(problem), random_kept(problem, rng), random_kept(problem, rng), roots):
+        error = real_error(problem, roots) - pruning.integer_gain * ints.gain_unit
+        assert abs(error - real_error(problem, pruning)) <= Fraction(ints.error_rounding)
+        assert abs(pruning.exact_cost - real_cost(problem, pruning)) <= Fraction(ints.cost_rounding)
+        assert pruning.cost == pytest.approx(float(real_cost(problem, pruning)), rel=1e-12, abs=1e-15)
+        assert pruning.error == pytest.approx(float(real_error(problem, pruning)), rel=1e-12, abs=1e-15)
+    priced = [m for m, p in enumerate(problem.costs.prices) if p]
+    assert (ints.price[priced] > 0).all()
+    assert (ints.weight > 0).all()
+    most_gain = sum(abs(int(g)) for g in ints.gain)
+    most_cost = Pruning.unpruned(problem).integer_cost
+    assert most_gain.bit_length() + most_cost.bit_length() <= PRODUCT_BITS + 1
+
+
+def stump_problem(errors=(2, 0, 1), prices=(1,), X=((0,), (1,)), **options):
+    ensemble, e = ensemble_of([Node(errors[0], 0, 0.5, Node(errors[1]), Node(errors[2]))], len(prices))
+    rows = np.resize(np.array(X, dtype=float), (len(X), len(prices)))
+    return PruningProblem.build(ensemble, plain_errors(ensemble, e, 4.0), rows, CostItems.plain(prices), **options)
+
+
+def test_by_hand():
+    """Errors 2, 0, 1 of weight 4 and a price of 7.27 for two rows: one gain of 1/4, one price of 7.27 / 2 a row."""
+    problem = stump_problem(prices=(7.27,))
+    ints = problem.integers
+    assert ints.exact
+    assert ints.gain.tolist() == [1, 0, 0]
+    assert ints.gain_unit == Fraction(1, 4)
+    assert ints.price.tolist() == [1]
+    assert ints.price_unit == Fraction(727, 200)
+    assert ints.lam_unit == Fraction(1, 4) / Fraction(727, 200)
+    assert Pruning.unpruned(problem).exact_cost == Fraction("7.27")
+
+
+def test_decimals_share_their_common_unit():
+    """Prices 7.27, 1 and 102.9 and an evaluation price of 0.05 are multiples of 0.01."""
+    problem = stump_problem(prices=(7.27, 1, 102.9), evaluation_cost=0.05)
+    assert problem.integers.price.tolist() == [727, 100, 10290]
+    assert problem.integers.price_unit * 2 == Fraction(1, 100)
+    assert Pruning.unpruned(problem).exact_cost == Fraction("7.27") + Fraction("0.05")
+
+
+def test_decimal_weights_are_exact():
+    """Weights of 0.1 and 0.3 count as the decimals that were written: 1 and 3."""
+    problem = stump_problem(sample_weight=[0.1, 0.3], evaluation_cost=2)
+    assert problem.integers.weight.tolist() == [1, 3]
+    assert problem.integers.exact
+    assert problem.integers.evaluation.tolist() == [8, 0, 0]  # 2 for each of 4 units of weight
+
+
+@given(st.integers(0, 10_000))
+@settings(deadline=None)
+def test_counts_and_decimals_are_exact(seed):
+    """Counts, decimal prices and simple weights are not rounded at all."""
+    problem = random_problem(seed)
+    assert problem.integers.exact
+    check(problem, np.random.default_rng(seed))
+
+
+@given(st.integers(0, 10_000))
+@settings(deadline=None)
+def test_rounding_is_bounded_for_real_errors(seed):
+    """Errors that are no whole numbers are rounded, and no pruning's error moves by more than is stated."""
+    problem = random_problem(seed, rounded=True)
+    check(problem, np.random.default_rng(seed))
+
+
+@given(st.integers(0, 10_000), st.booleans(), st.booleans(), st.booleans())
+@settings(deadline=None)
+def test_rounding_is_bounded_for_real_numbers_everywhere(seed, real_errors, real_prices, real_weights):
+    """Real errors, prices, weights and evaluation prices, of several orders of magnitude: both bounds hold."""
+    rng = np.random.default_rng(seed)
+    ensemble, e = ensemble_of([random_tree(rng, 3, int(rng.integers(1, 6)), 20) for _ in range(3)], 3)
+    e = e + rng.random(len(e)) if real_errors else e
+    sample = rng.uniform(0.5, 20, 3) if real_errors else np.array([7.0, 11.0, 13.0])
+    n = int(rng.integers(2, 30))
+    prices = np.exp(rng.uniform(-3, 3, 3)) if real_prices else rng.choice([0, 1, 7.27], 3)
+    rows, weights = rng.integers(0, 5, (n, 3)), np.exp(rng.uniform(-6, 3, n)) if real_weights else None
+    evaluation = float(rng.random()) if real_prices else 0.5
+    errors, costs = NodeErrors((ErrorComponent(e, sample),)), CostItems.plain(prices)
+    try:
+        problem = PruningProblem.build(ensemble, errors, rows, costs, sample_weight=weights, evaluation_cost=evaluation)
+    except CapacityOverflowError:  # refused, not rounded to nothing: an evaluation price of .0006 beside 36, seed 1735
+        assert min(*prices, evaluation) < 1e-4 * (sum(prices) + evaluation)
+        return
+    check(problem, rng)
+
+
+def test_gains_smaller_than_the_errors_last_digits():
+    """Gains that are themselves rounding errors of much larger errors are not claimed to be known better."""
+    problem = stump_problem(errors=(0.3, 0.1, 0.2))
+    check(problem, np.random.default_rng(0))
+    assert problem.integers.error_rounding > 0
+
+
+def test_blends_of_counts_are_exact():
+    """A blend of two counted samples, with shares 3/10 and 7/10 and different weights, is not rounded."""
+    ensemble, e = ensemble_of([Node(5, 0, 0.5, Node(1), Node(2)), Node(4, 0, 0.5, Node(0), Node(1))], 1)
+    errors = NodeErrors(
+        (
+            ErrorComponent(e, np.array([7.0, 7.0]), Fraction(3, 10)),
+            ErrorComponent(e[::-1].copy(), np.array([5.0, 9.0]), Fraction(7, 10)),
+        )
+    )
+    problem = PruningProblem.build(ensemble, errors, [[0.0], [1.0]], CostItems.plain([1]))
+    assert problem.integers.exact
+    check(problem, np.random.default_rng(1))
+
+
+def test_many_trees_with_weights_of_their_own():
+    """Two thousand trees whose weights have a common multiple beyond every float are rounded, not refused."""
+    rng = np.random.default_rng(0)
+    ensemble, _ = ensemble_of([Node(3, 0, 0.5, Node(1), Node(1))] * 2000, 1)
+    e = rng.integers(0, 100, ensemble.n_nodes).astype(float)
+    weight = rng.integers(5000, 9000, 2000).astype(float)
+    assert math.lcm(*(int(w) for w in weight)) > 10**400
+    problem = PruningProblem.build(ensemble, NodeErrors((ErrorComponent(e, weight),)), [[0.0]], CostItems.plain([1]))
+    assert 0 < problem.integers.error_rounding < 1e-9
+    check(problem, rng)
+
+
+def test_exact_gains_leave_room_for_real_prices():
+    """Gains that use many bits give some up where prices must be rounded, instead of leaving prices a handful."""
+    rng = np.random.default_rng(0)
+    ensemble, _ = ensemble_of([Node(3, 0, 0.5, Node(1), Node(1))] * 3, 2)
+    e = rng.integers(0, 3000, ensemble.n_nodes).astype(float)
+    weight = np.array([5501.0, 5503.0, 5507.0])  # primes: gains are multiples of their products
+    problem = PruningProblem.build(
+        ensemble, NodeErrors((ErrorComponent(e, weight),)), rng.random((15_000, 2)), CostItems.plain(rng.uniform(1, 100, 2))
+    )
+    assert 0 < problem.integers.cost_rounding < 1e-3 * Pruning.unpruned(problem).cost
+    check(problem, rng)
+
+
+@pytest.mark.parametrize("n", [1000, 15_000])
+def test_real_weights_of_many_rows(n):
+    """Thousands of examples with arbitrary weights, and regression errors beside them, are rounded, not refused."""
+    rng = np.random.default_rng(0)
+    ensemble, e = ensemble_of([Node(3, 0, 0.5, Node(1), Node(1, 1, 0.5, Node(0.3), Node(0.4)))] * 20, 2)
+    weights = rng.uniform(0.001, 1, n)
+    weights[0] = 1e-12
+    problem = PruningProblem.build(
+        ensemble,
+        plain_errors(ensemble, e + rng.random(len(e)), 7.3),
+        rng.random((n, 2)),
+        CostItems.plain([1, 102.9]),
+        sample_weight=weights,
+    )
+    pruning = random_kept(problem, rng)
+    assert 0 < problem.integers.cost_rounding < 0.03 * Pruning.unpruned(problem).cost
+    assert problem.integers.weight.min() > 0  # the lightest row still pays: nothing becomes free by rounding
+    assert abs(float(pruning.exact_cost) - pruning.cost) <= problem.integers.cost_rounding
+
+
+def test_prices_too_far_apart_are_refused():
+    """A price of 1e-30 beside one of 1e30 would be rounded to nothing: refused by value, with the remedy."""
+    with pytest.raises(CapacityOverflowError, match=r"a price of 1e-30 vanishes beside a total of 1e\+30 .* or set it to 0"):
+        stump_problem(prices=(1e-30, 1e30))
+
+
+def test_large_and_small_prices_alone_are_exact():
+    """It is the span that matters: prices of 1e30, or of 1e-30, alone are exact."""
+    for prices in ((1e30, 3e30), (1e-30, 3e-30)):
+        problem = stump_problem(prices=prices)
+        assert problem.integers.exact
+        assert Pruning.unpruned(problem).exact_cost == Fraction(repr(prices[0]))
+
+
+def test_free_items_and_pure_leaves():
+    """No price and no gain at all: everything is 0 and exact."""
+    problem = stump_problem(errors=(0, 0, 0), prices=(0, 0))
+    assert problem.integers.exact
+    assert not problem.integers.gain.any()
+    assert Pruning.unpruned(problem).integer_cost == 0

@@ -1,0 +1,252 @@
+"""The Pyomo models: the papers' own matrices, both encodings against each other, points read back."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
+from formulations.instance.papers import two_trees
+from formulations.models import FORMULATIONS, read, read_point, standard_form
+from formulations.programs.matrix import MATRICES
+from solvers.brute_force import all_prunings
+from tests.instances import random_problem
+
+ALL = list(FORMULATIONS)
+
+
+def options(name: str, *, merge: bool = False, lam: float = 0.3, budget: float = 0.7) -> dict[str, Any]:
+    """What a formulation takes."""
+    if name == "IP0":
+        return {}
+    return {"merge": merge} | ({"budget": budget} if name == "LP1" else {"lam": lam})
+
+
+def takes(name: str, problem: PruningProblem) -> bool:
+    """Whether the instance has the formulation: IP2 is for one tree, and items are asked for at one split."""
+    if name != "IP2":
+        return True
+    users = np.bincount(problem.usage_arcs().head) if problem.n_usage_arcs else np.zeros(1)
+    return problem.ensemble.n_trees == 1 and users.max() <= 1
+
+
+def set_point(model: Any, pruning: Pruning) -> None:
+    """Give a model the 0-1 point of a pruning."""
+    bought = {(m, i): bool(b) for (m, i), b in np.ndenumerate(pruning.bought)}
+    bought |= {(m, "all"): bool(b) for m, b in enumerate(pruning.bought_once)}
+    for component in model.component_objects(pyo.Var):
+        for key, variable in component.items():
+            if component.name == "z":
+                variable.value = float(pruning.is_leaf[key])
+            elif component.name in ("y", "w_t"):
+                variable.value = float(pruning.kept[key if component.name == "y" else key[0]])
+            else:
+                variable.value = float(bought[key])
+
+
+def feasible(model: Any) -> bool:
+    """Whether the point that a model carries satisfies all its rows."""
+    return all(
+        (c.lower is None or pyo.value(c.body) >= pyo.value(c.lower) - 1e-9)
+        and (c.upper is None or pyo.value(c.body) <= pyo.value(c.upper) + 1e-9)
+        for c in model.component_data_objects(pyo.Constraint)
+    )
+
+
+def rows_of(problem: PruningProblem, nodes: range) -> set[frozenset[str]]:
+    """The equations of IP3 that are about the given nodes (the papers' numbers), each as the names of its ones."""
+    program = standard_form(FORMULATIONS["IP3"](problem, lam=0.1))
+    named = [f"z{k + 1}" for k in range(12)]
+    named += [f"w{m + 1},{i + 1}" for _, m, i in (block for block in _keys(program.columns, "w_t"))]
+    found = set()
+    for r in range(program.shape[0]):
+        if program.row_lower[r] == program.row_upper[r]:
+            row = program.matrix[[r], :].tocoo()
+            assert set(row.data) == {1.0}
+            names = frozenset(named[j] for j in row.col)
+            if any(f"z{k}" in names for k in nodes):
+                found.add(names)
+    return found
+
+
+def _keys(names: Any, component: str) -> list[tuple[Any, ...]]:
+    block = next(b for b in names.blocks if b.name == component)
+    return [block.key(k) for k in range(len(block))]
+
+
+def test_tree_1_is_the_papers_matrix() -> None:
+    """BP16 section 6.2, tree 1: rows r1 to r5."""
+    assert rows_of(two_trees(), range(1, 6)) == {
+        frozenset({"z1", "z2"}),
+        frozenset({"z1", "z3", "z4"}),
+        frozenset({"z1", "z3", "z5"}),
+        frozenset({"z1", "z3", "w2,1"}),
+        frozenset({"z1", "w1,1"}),
+    }
+
+
+def test_tree_2_is_the_papers_matrix() -> None:
+    """BP16 section 6.2, tree 2: rows r1 to r6; feature 1 at node 7 has no row, the example does not go there."""
+    assert rows_of(two_trees(), range(6, 13)) == {
+        frozenset({"z6", "z7", "z8"}),
+        frozenset({"z6", "z7", "z9"}),
+        frozenset({"z6", "z10", "z11"}),
+        frozenset({"z6", "z10", "z12"}),
+        frozenset({"z6", "z10", "w3,1"}),
+        frozenset({"z6", "w2,1"}),
+    }
+
+
+def test_ip1_of_tree_1_is_the_papers_list() -> None:
+    """NWS15 section 4 on tree 1: w11 >= z4, w11 >= z3, w21 >= z4 beside the three leaf rows."""
+    model: Any = FORMULATIONS["IP1"](two_trees().only_tree(0), lam=0.1, relax=True)
+    assert [(h + 1, m + 1, i + 1) for h, m, i in model.MET] == [(3, 1, 1), (4, 1, 1), (4, 2, 1)]
+    assert sorted(h + 1 for h in model.LEAVES) == [2, 4, 5]
+
+
+def test_the_papers_fractional_vertex_is_feasible_in_ip1_only() -> None:
+    """Z = (0, 1, .5, .5, .5), w = (.5, .5) satisfies IP1's relaxation of tree 1; in IP3 no w makes it feasible."""
+    tree = two_trees().only_tree(0)
+    naive: Any = FORMULATIONS["IP1"](tree, lam=0.1, relax=True)
+    for h, value in enumerate((0, 1, 0.5, 0.5, 0.5)):
+        naive.z[h].value = value
+    for key in naive.w:
+        naive.w[key].value = 0.5
+    assert feasible(naive)
+    exact: Any = FORMULATIONS["IP2"](tree, lam=0.1, relax=True)
+    for h in naive.z:
+        exact.z[h].value = naive.z[h].value
+    for key in exact.w:
+        exact.w[key].value = 0.5
+    assert not feasible(exact)  # usage of feature 1 at the root: w + z1 = 1, so w must be 1
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("name", MATRICES)
+def test_both_encodings_are_the_same_program(name: str, seed: int) -> None:
+    """Pyomo's standard form and the matrix of array operations agree: names, rows, bounds, costs, types."""
+    problem = random_problem(seed)
+    if not takes(name, problem):
+        problem = two_trees().only_tree(seed % 2)
+    for merge, relax in itertools.product((False, True), repeat=2):
+        written = standard_form(FORMULATIONS[name](problem, relax=relax, **options(name, merge=merge)))
+        direct = MATRICES[name](problem, relax=relax, **options(name, merge=merge))
+        assert list(written.columns) == list(direct.columns)
+        assert list(written.rows) == list(direct.rows)
+        assert (written.matrix != direct.matrix).nnz == 0
+        for field in ("cost", "row_lower", "row_upper", "lower", "upper", "integer"):
+            np.testing.assert_allclose(getattr(written, field), getattr(direct, field), rtol=1e-12, atol=1e-15)
+        assert written.offset == pytest.approx(direct.offset, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("name", ALL)
+def test_every_pruning_is_a_feasible_point_at_its_value(name: str, seed: int) -> None:
+    """The 0-1 point of a pruning satisfies all rows, costs what the pruning costs, and is read back as that pruning."""
+    problem = random_problem(seed)
+    if not takes(name, problem):
+        problem = two_trees().only_tree(seed % 2)
+    model: Any = FORMULATIONS[name](problem, **options(name, budget=math.pi * 100))
+    rng = np.random.default_rng(seed)
+    every = all_prunings(problem).kept
+    for kept in every[rng.choice(len(every), min(len(every), 8), replace=False)]:
+        pruning = Pruning(problem, kept)
+        set_point(model, pruning)
+        assert feasible(model)
+        assert pyo.value(model.error) == pytest.approx(pruning.error, abs=1e-12)
+        if name != "IP0":
+            assert pyo.value(model.cost) == pytest.approx(pruning.cost, abs=1e-12)
+        goal = pruning.error if name in ("IP0", "LP1") else pruning.value(0.3)
+        assert pyo.value(model.objective) == pytest.approx(goal, abs=1e-12)
+        np.testing.assert_array_equal(read(model).kept, kept)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_feasible_point_is_a_pruning(seed: int) -> None:
+    """Of all 0-1 vectors z on a tiny forest, the feasible ones are the prunings, and w is forced where it is paid."""
+    problem = random_problem(seed)
+    if problem.ensemble.n_nodes > 11:
+        problem = two_trees().only_tree(0)
+    program = MATRICES["IP0"](problem)
+    z = np.array(list(itertools.product((0, 1), repeat=problem.ensemble.n_nodes)))
+    sums = z @ program.matrix.toarray().T
+    points = {tuple(point) for point in z[(sums == 1).all(axis=1)]}
+    prunings = {tuple(Pruning(problem, kept).is_leaf.astype(int)) for kept in all_prunings(problem).kept}
+    assert points == prunings
+
+
+def test_lambda_and_budget_are_parameters() -> None:
+    """A built model takes another lambda, or another budget, without being built again."""
+    problem = two_trees()
+    model: Any = FORMULATIONS["IP3"](problem, lam=0.1)
+    set_point(model, Pruning.unpruned(problem))
+    model.lam = 0.5
+    assert pyo.value(model.objective) == pytest.approx(Pruning.unpruned(problem).value(0.5))
+    bounded: Any = FORMULATIONS["LP1"](problem, budget=3)
+    set_point(bounded, Pruning.unpruned(problem))
+    assert feasible(bounded)
+    bounded.limit = 2.5
+    assert not feasible(bounded)
+
+
+def test_a_fractional_point_is_refused_by_name() -> None:
+    """`read` names the most fractional variable; `read_point` gives the point all the same."""
+    model: Any = FORMULATIONS["closure"](two_trees().only_tree(0), lam=0.1, relax=True)
+    for part, value in ((model.y[0], 1.0), (model.y[2], 0.25), (model.w[0, 0], 1.0), (model.w[1, 0], 0.25)):
+        part.value = value
+    with pytest.raises(InvalidInputError, match=r"y\[2\] is 0.25: the point is not integral"):
+        read(model)
+    assert read_point(model) == {
+        "z[0]": 0.0,
+        "z[1]": 1.0,
+        "z[2]": 0.75,
+        "z[3]": 0.25,
+        "z[4]": 0.25,
+        "w[0,0]": 1.0,
+        "w[1,0]": 0.25,
+    }
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_unsolved_model_is_refused(name: str) -> None:
+    """Reading before solving says so, and names a variable without a value."""
+    model = FORMULATIONS[name](two_trees().only_tree(0), **options(name))
+    for reader in (read, read_point):
+        with pytest.raises(InvalidInputError, match=r"\[0\] has no value: solve the model first"):
+            reader(model)
+
+
+@pytest.mark.parametrize("build", [FORMULATIONS["IP2"], MATRICES["IP2"]])
+def test_ip2_is_for_one_tree(build: Any) -> None:
+    """IP2 refuses forests, and an item paid once for all that several splits ask for: there w^t = w does not hold."""
+    with pytest.raises(InvalidInputError, match="the forest has 2 trees; use IP3"):
+        build(two_trees(), lam=0.1)
+    tree = two_trees().only_tree(1)
+    once = CostItems.from_items({"licence": 5, "6": 1}, [["licence"], ["6"], ["licence"]], once=["licence"])
+    problem = PruningProblem.build(tree.ensemble, tree.errors, tree.X, once)
+    with pytest.raises(InvalidInputError, match="'licence' is paid once for all rows and several splits need it"):
+        build(problem, lam=0.1)
+
+
+@pytest.mark.parametrize(
+    ("build", "name"), [(build, name) for build in (FORMULATIONS, MATRICES) for name in build if name != "IP0"]
+)
+def test_negative_numbers_are_refused(build: Any, name: str) -> None:
+    """A negative lambda, and a negative budget, are refused by name."""
+    word = "budget" if name == "LP1" else "lam"
+    with pytest.raises(InvalidInputError, match=f"{word} is -1, negative"):
+        build[name](two_trees().only_tree(0), **{word: -1})
+
+
+def test_models_say_what_they_are() -> None:
+    """Every set, variable and row of every model is documented, and named as in the papers."""
+    for name in ALL:
+        model = FORMULATIONS[name](two_trees().only_tree(0), **options(name))
+        for component in model.component_objects((pyo.Var, pyo.Constraint, pyo.Set)):
+            if "_index" not in component.name and "index_set" not in component.name:
+                assert component.doc or component.name == "PURCHASES", (name, component.name)

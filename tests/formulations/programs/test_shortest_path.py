@@ -1,0 +1,203 @@
+"""One tree as a shortest-path graph: the papers' figures and matrices, and paths against prunings."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
+from formulations.instance.papers import two_trees
+from formulations.programs.columns import PurchaseColumns, usage_columns
+from formulations.programs.matrix import ip3_matrix
+from formulations.programs.shortest_path import TreeNetwork, row_operations, stop_costs, tree_network, tree_networks
+from proofs_checks.matrices.printed_matrices import PRINTED_TREES
+from solvers.brute_force import all_prunings
+from tests.instances import Node, ensemble_of, plain_errors, random_problem
+
+SEEDS = range(30)
+
+
+def papers_name(name: str) -> str:
+    """``z[2]`` is the papers' z3, ``w_t[5,1,0]`` their w21."""
+    kind, _, inside = name.rstrip("]").partition("[")
+    numbers = [int(part) + 1 for part in inside.split(",")]
+    return f"z{numbers[0]}" if kind == "z" else f"w{numbers[1]}{numbers[2]}"
+
+
+def builds(problem: PruningProblem) -> list[tuple[bool, PurchaseColumns | None]]:
+    """Every way to build the graphs: one arc a row or a group, canonical or by columns, merged or not."""
+    columns = [None, usage_columns(problem), usage_columns(problem, merge=True)]
+    return [(expanded, c) for expanded in (False, True) for c in columns]
+
+
+def own_prunings(problem: PruningProblem, t: int) -> NDArray[np.bool_]:
+    """All prunings of tree t, each once."""
+    return np.unique(all_prunings(problem).kept[:, problem.ensemble.nodes_of(t)], axis=0)
+
+
+def all_paths(network: TreeNetwork) -> list[list[int]]:
+    """Every path, by networkx."""
+    graph = nx.MultiDiGraph()
+    graph.add_edges_from((int(a), int(b), k) for k, (a, b) in enumerate(zip(network.tail, network.head, strict=True)))
+    return [[k for _, _, k in path] for path in nx.all_simple_edge_paths(graph, 0, network.n_boundaries - 1)]
+
+
+@pytest.mark.parametrize("expanded", [False, True])
+@pytest.mark.parametrize("t", [0, 1])
+def test_the_papers_matrices(t: int, expanded: bool) -> None:
+    """BP16 section 6.2, entry by entry: the 0-1 matrix of a tree, and the network matrix after the row operations."""
+    network = tree_network(two_trees(), t, expanded=expanded)
+    printed = PRINTED_TREES[t]
+    np.testing.assert_array_equal(network.equations().toarray(), printed.equations)
+    np.testing.assert_array_equal(network.incidence().toarray(), printed.network)
+    np.testing.assert_array_equal(row_operations(len(printed.equations)) @ np.array(printed.equations), printed.network)
+
+
+@pytest.mark.parametrize("t", [0, 1])
+def test_figure_3_arc_for_arc(t: int) -> None:
+    """Every arc of BP16's Figure 3 joins the same nodes here, under the same name."""
+    network = tree_network(two_trees(), t, expanded=True)
+    ends = zip((network.tail + 1).tolist(), (network.head + 1).tolist(), strict=True)
+    assert dict(zip(map(papers_name, network.arcs), ends, strict=True)) == PRINTED_TREES[t].arcs
+
+
+def test_the_path_1_2_5_6_is_z2_z3_w11() -> None:
+    """BP16's example: this path prunes tree 1 at node 3, and is what that pruning's path is."""
+    network = tree_network(two_trees(), 0, expanded=True)
+    path = [list(map(papers_name, network.arcs)).index(name) for name in ("z2", "z3", "w11")]
+    np.testing.assert_array_equal(network.tail[path] + 1, [1, 2, 5])
+    np.testing.assert_array_equal(network.head[path] + 1, [2, 5, 6])
+    kept = network.pruning_of(path)
+    np.testing.assert_array_equal(kept, [True, False, False, False, False])  # only the root is still a split
+    np.testing.assert_array_equal(network.path_of(kept), path)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_row_operations_on_ip3_give_the_network(seed: int) -> None:
+    """IP3's own equations of a tree, in the order of the leaves, are the 0-1 matrix; the row operations make it the network."""
+    problem = random_problem(seed)
+    for merge in (False, True):
+        columns = usage_columns(problem, merge=merge)
+        program = ip3_matrix(problem, lam=1, merge=merge)
+        row = {name: k for k, name in enumerate(program.rows)}
+        column = {name: k for k, name in enumerate(program.columns)}
+        for network in tree_networks(problem, expanded=True, columns=columns):
+            own = program.matrix[[row[name] for name in network.rows]]
+            ours = own[:, [column[name] for name in network.arcs]]
+            assert own.nnz == ours.nnz  # no other variable occurs in these rows
+            assert (ours != network.equations()).nnz == 0
+            assert (row_operations(len(network.rows)) @ ours != network.incidence()).nnz == 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("expanded", [False, True])
+def test_columns_that_are_not_merged_change_nothing(expanded: bool, seed: int) -> None:
+    """The graph by the canonical usage arcs is the one by the columns: names, ends, and the rows that each arc stands for."""
+    problem = random_problem(seed)
+    by_columns = tree_networks(problem, expanded=expanded, columns=usage_columns(problem))
+    for one, other in zip(tree_networks(problem, expanded=expanded), by_columns, strict=True):
+        assert list(one.arcs) == list(other.arcs)
+        assert one.rows == other.rows
+        for name in ("tail", "head"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        for name in ("start", "stop"):
+            np.testing.assert_array_equal(getattr(one.leaves, name), getattr(other.leaves, name))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_paths_are_prunings(seed: int) -> None:
+    """In every build, each path is a pruning, each pruning one path, and the one leads back to the other."""
+    problem = random_problem(seed)
+    for expanded, columns in builds(problem):
+        for t, network in enumerate(tree_networks(problem, expanded=expanded, columns=columns)):
+            paths = all_paths(network)
+            prunings = np.array([network.pruning_of(path) for path in paths])
+            np.testing.assert_array_equal(np.unique(prunings, axis=0), own_prunings(problem, t))
+            assert len(paths) == len(own_prunings(problem, t))
+            for path, kept in zip(paths, prunings, strict=True):
+                np.testing.assert_array_equal(network.path_of(kept), path)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_paths_cost_what_prunings_cost(seed: int) -> None:
+    """With all prices as loads, the paths of a pruning cost its error, evaluation, and every item once a tree."""
+    problem = random_problem(seed)
+    lam = 0.3
+    rng = np.random.default_rng(seed)
+    every = all_prunings(problem).kept
+    for expanded, columns in builds(problem):
+        if columns is None:
+            load = lam * problem.real_purchase_price()[problem.usage_arcs().head]
+        else:
+            load = lam * columns.price[columns.column]
+        networks = tree_networks(problem, expanded=expanded, columns=columns)
+        for kept in every[rng.choice(len(every), 3)]:
+            cost = 0.0
+            for network in networks:
+                arcs = network.path_of(kept[network.nodes])
+                cost += float(network.arc_costs(stop_costs(problem, lam), load)[arcs].sum())
+            pruning = Pruning(problem, kept)
+            paid = problem.real_purchase_price()[problem.usage_arcs(np.flatnonzero(kept).astype(np.int32)).head].sum()
+            assert cost == pytest.approx(pruning.error + lam * (pruning.evaluation_cost + paid), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_charges_of_splits_are_paid_on_every_path(seed: int) -> None:
+    """Whole charges by split, where a split has arcs and where it has none, cost each path exactly what its pruning costs."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    stop, charge = rng.integers(-50, 50, (2, problem.ensemble.n_nodes))
+    for expanded, columns in builds(problem):
+        for t, network in enumerate(tree_networks(problem, expanded=expanded, columns=columns)):
+            cost = network.costs_by_split(stop, charge)
+            for kept in own_prunings(problem, t):
+                path = network.path_of(kept)
+                z = path[path < network.n_nodes]
+                assert cost[path].sum() == stop[network.nodes][z].sum() + charge[network.nodes][kept].sum()
+
+
+def test_groups_carry_their_rows_together() -> None:
+    """A split that charges two items to three rows, and one paid once: three arcs, or seven; their costs are the loads' sums."""
+    ensemble, error = ensemble_of([Node(3, 0, 0.5, Node(1), Node(2))], 1)
+    items = CostItems.from_items({"a": 1, "licence": 9, "b": 2}, [["a", "licence", "b"]], once=["licence"])
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 3.0), np.array([[0.0], [1.0], [0.0]]), items)
+    together, apart = tree_network(problem, 0), tree_network(problem, 0, expanded=True)
+    assert list(together.arcs) == ["z[0]", "z[1]", "z[2]", "w_t[0,0,:]", "w_t[0,1,all]", "w_t[0,2,:]"]
+    # rows in the order of the routing: 0 and 2 go left, 1 goes right
+    rows = ["w_t[0,0,0]", "w_t[0,0,2]", "w_t[0,0,1]", "w_t[0,1,all]", "w_t[0,2,0]", "w_t[0,2,2]", "w_t[0,2,1]"]
+    assert list(apart.arcs)[3:] == rows
+    assert apart.rows == ["leaf[1]", "leaf[2]", *[name.replace("w_t", "usage") for name in rows]]
+    load = np.array([1.0, 2, 4, 8, 16, 32, 64])
+    assert together.arc_costs(problem.node_error, load)[3:].tolist() == [7, 8, 112]
+    assert apart.arc_costs(problem.node_error, load)[3:].tolist() == load.tolist()
+    merged = tree_network(problem, 0, columns=usage_columns(problem, merge=True))
+    assert list(merged.arcs)[3:] == ["w_t[0,0,0]"]  # all seven have the same user
+
+
+def test_a_tree_of_one_leaf() -> None:
+    """Its graph is one arc, its pruning keeps nothing."""
+    ensemble, error = ensemble_of([Node(1, 0, 0.5, Node(0), Node(0)), Node(2)], 1)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1.0), np.zeros((1, 1)), CostItems.plain([1]))
+    for expanded, columns in builds(problem):
+        network = tree_network(problem, 1, expanded=expanded, columns=columns)
+        assert (network.tail.tolist(), network.head.tolist(), list(network.arcs)) == ([0], [1], ["z[3]"])
+        assert network.arc_costs(stop_costs(problem, 1), np.ones(1)).tolist() == [1.0]  # error 2 of weight 1, over 2 trees
+        assert network.pruning_of([0]).tolist() == [False]
+        assert network.path_of(np.array([False])).tolist() == [0]
+    assert repr(network) == "TreeNetwork(tree 1: 2 boundaries, 1 arcs)"
+
+
+@pytest.mark.parametrize("path", [[], [1], [1, 5], [5, 2, 1], [0, 0]])
+def test_arcs_that_do_not_join_up_are_refused(path: list[int]) -> None:
+    """What is no path from the first boundary to the last is no pruning."""
+    with pytest.raises(InvalidInputError, match="do not lead from boundary 0 to 5"):
+        tree_network(two_trees(), 0).pruning_of(path)
+
+
+@pytest.mark.parametrize("t", [-1, 2])
+def test_a_tree_that_is_not_there(t: int) -> None:
+    """Trees are counted from 0."""
+    with pytest.raises(InvalidInputError, match=f"there is no tree {t}; the forest has the trees 0 to 1"):
+        tree_network(two_trees(), t)

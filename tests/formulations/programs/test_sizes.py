@@ -1,0 +1,73 @@
+"""Sizes by formula equal sizes of what is built, and stay within the paper's bounds."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations import InvalidInputError
+from formulations.instance.papers import two_trees
+from formulations.programs.matrix import MATRICES
+from formulations.programs.sizes import model_size, nws15_bound, size_report
+from tests.formulations.models.test_models import options, takes
+from tests.instances import random_problem
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("name", list(MATRICES))
+def test_counted_equals_built(name: str, seed: int, merge: bool) -> None:
+    """Rows, columns and nonzeros are those of the matrix."""
+    problem = random_problem(seed)
+    if not takes(name, problem):
+        return
+    size, program = model_size(problem, name, merge=merge), MATRICES[name](problem, **options(name, merge=merge))
+    assert (size.rows, size.columns, size.nonzeros) == (*program.shape, program.matrix.nnz)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_papers_bounds_hold(seed: int) -> None:
+    """IP3 has at most the rows and columns of NWS15's complexity paragraph; NaN where items are paid once for all."""
+    problem = random_problem(seed)
+    size, (rows, columns) = model_size(problem, "IP3"), nws15_bound(problem)
+    if problem.costs.once is not None and any(problem.costs.once):
+        assert math.isnan(rows) or (size.rows <= rows and size.columns <= columns)
+    else:
+        assert size.rows <= rows
+        assert size.columns <= columns
+
+
+def test_the_papers_bounds_on_the_papers_trees() -> None:
+    """T = 2, N = 1, at most 7 nodes, 4 leaves, K_max = 2, K = 3: 14 + 4 + 3 columns and 8 + 8 rows, by hand."""
+    assert nws15_bound(two_trees()) == (16.0, 21.0)
+
+
+def test_fewer_features_in_a_tree_than_in_all() -> None:
+    """Tree 2 alone: 7 nodes, 4 leaves, K_max = 2 of K = 3 features: 7 + 2 + min(2, 3) columns and 4 + 4 rows."""
+    assert nws15_bound(two_trees().only_tree(1)) == (8.0, 11.0)
+
+
+def test_the_papers_bounds_are_tight() -> None:
+    """For one balanced stump that all reach, both bounds are attained."""
+    forest = RandomForestClassifier(1, max_depth=1, random_state=0).fit(*load_iris(return_X_y=True))
+    problem = pm.problem_from_forest(forest, load_iris().data, costs=1.0)
+    size = model_size(problem, "IP3")
+    assert (float(size.rows), float(size.columns)) == nws15_bound(problem) == (302.0, 303.0)
+
+
+def test_the_report_has_all_that_the_instance_has() -> None:
+    """One row a formulation, merged and not; IP2 for single trees only."""
+    forest, tree = size_report(two_trees()), size_report(two_trees().only_tree(0))
+    assert set(tree.formulation) - set(forest.formulation) == {"IP2"}
+    assert len(tree) == 11
+    assert forest.rows_bound.notna().sum() == 2
+
+
+def test_unknown_names_are_refused() -> None:
+    """The message lists what there is."""
+    with pytest.raises(InvalidInputError, match="no formulation 'IP9'; there are IP0, IP1"):
+        model_size(two_trees(), "IP9")

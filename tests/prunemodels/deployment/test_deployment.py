@@ -1,0 +1,353 @@
+"""A pruned forest in production: files, sizes, ONNX models that predict what it predicts."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier
+
+import prunemodels as pm
+from prunemodels.deployment import (
+    compare_onnx,
+    float32_thresholds,
+    forest_size,
+    measure_deployment,
+    measurement,
+    onnx_agreement,
+    onnx_models,
+    to_onnx,
+)
+from prunemodels.deployment.float32_thresholds import floor32
+from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
+from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, trees_of
+
+TINY, MOST, INF = np.float32(1e-45), np.finfo(np.float32).max, np.float32(np.inf)
+
+# what each threshold must become: 0.1 lies below its nearest float32; 1e-50 and 1e39 have no float32 near
+FLOORS = [
+    (0.1, np.nextafter(np.float32(0.1), -INF)),
+    (0.5, np.float32(0.5)),
+    (0.3, np.nextafter(np.float32(0.3), -INF)),
+    (0.7, np.float32(0.7)),
+    (-0.7, np.nextafter(np.float32(-0.7), -INF)),
+    (0.0, np.float32(0.0)),
+    (1e-50, np.float32(0.0)),
+    (-1e-50, -TINY),
+    (1e39, MOST),
+    (-1e39, -INF),
+    (np.inf, INF),
+]
+
+
+def forest_and_rows(kind: str, n: int = 300):
+    """A forest of the kind, half pruned, and rows that lie on its thresholds and one float32 beside them."""
+    case = fitted(kind)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    forest = pm.apply_pruning(random_pruning(problem), case.forest)
+    ensemble = pm.read_forest(case.forest)
+    rng = np.random.default_rng(0)
+    X = rows(n, seed=5, missing=0.15 if "missing values" in kind else 0.0).astype(np.float32)
+    for f in range(ensemble.n_features):
+        t = ensemble.threshold[(ensemble.feature == f) & np.isfinite(ensemble.threshold)]
+        near = t.astype(np.float32)
+        values = np.concatenate([np.nextafter(near, -INF), near, np.nextafter(near, INF)])
+        on = (rng.random(n) < 0.6) & ~np.isnan(X[:, f])
+        if values.size:
+            X[on, f] = rng.choice(values, on.sum())
+    return forest, pd.DataFrame(X, columns=list("abcde")) if hasattr(forest, "feature_names_in_") else X
+
+
+def answer(forest, X):
+    return forest.predict_proba(X) if hasattr(forest, "predict_proba") else forest.predict(X)
+
+
+def runtime() -> None:
+    """Skip, visibly, where the libraries of the extra `interop` are missing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("skl2onnx")
+        pytest.importorskip("onnxruntime")
+
+
+@pytest.mark.parametrize(("number", "floor"), FLOORS)
+def test_rounding_towards_minus_infinity(number: float, floor: np.float32) -> None:
+    """floor32 gives the largest float32 that is at most the number, at the ends of the range too."""
+    got = floor32(np.array([number]))
+    assert got.dtype == np.float32
+    assert got[0] == floor
+    assert np.signbit(got[0]) == np.signbit(floor)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(allow_nan=False), st.floats(width=32, allow_nan=False))
+def test_every_float32_goes_the_same_way(threshold: float, x: float) -> None:
+    """That x <= t exactly where x <= floor32(t), for every x that is a float32; also for the neighbours of t."""
+    floor = floor32(np.array([threshold]))[0]
+    with np.errstate(over="ignore"):
+        near = np.float32(threshold)
+        values = (np.float32(x), near, np.nextafter(near, -INF), np.nextafter(near, INF))
+    for value in values:
+        assert (np.float64(value) <= threshold) == (value <= floor)
+
+
+def test_the_nearest_float32_sends_a_row_the_wrong_way() -> None:
+    """The pitfall: a threshold of 0.3 rounds up to float32(0.3) and takes the row with that very value to the other side."""
+    x = np.float32(0.3)
+    assert float(x) > 0.3  # so scikit-learn sends it right
+    assert x <= np.float32(0.3)  # and a rounded threshold left
+    assert not x <= floor32(np.array([0.3]))[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_thresholds_in_single_precision_change_no_prediction(kind: str) -> None:
+    """Of every kind of forest, on rows at and beside every threshold; the forest that was given is not changed."""
+    forest, X = forest_and_rows(kind)
+    before = [tree.tree_.threshold.copy() for tree, _ in trees_of(forest)]
+    rounded = float32_thresholds(forest)
+    np.testing.assert_array_equal(answer(rounded, X), answer(forest, X))
+    for (old, _), (new, _), kept in zip(trees_of(forest), trees_of(rounded), before, strict=True):
+        np.testing.assert_array_equal(old.tree_.threshold, kept)
+        np.testing.assert_array_equal(new.tree_.threshold.astype(np.float32), new.tree_.threshold)
+        leaves = new.tree_.children_left < 0
+        np.testing.assert_array_equal(new.tree_.threshold[leaves], kept[leaves])
+
+
+def test_adversarial_thresholds_change_without_rounding_down() -> None:
+    """A forest with thresholds that round up, on the rows that they round to: nearest changes predictions, floor32 does not."""
+    X = rows(200).astype(np.float32)
+    forest = RandomForestClassifier(3, random_state=0).fit(X, X[:, 0] + X[:, 1] > 0)
+    for tree in forest.estimators_:  # thresholds as a decimal grid would have them
+        splits = tree.tree_.children_left >= 0
+        tree.tree_.threshold[splits] = tree.tree_.threshold[splits].round(1)
+    nearest = float32_thresholds(forest)
+    for tree, own in zip(nearest.estimators_, forest.estimators_, strict=True):
+        splits = tree.tree_.children_left >= 0
+        tree.tree_.threshold[splits] = own.tree_.threshold[splits].astype(np.float32)
+    assert (nearest.predict_proba(X) != forest.predict_proba(X)).any()
+    np.testing.assert_array_equal(float32_thresholds(forest).predict_proba(X), forest.predict_proba(X))
+
+
+def test_what_is_no_forest_is_refused() -> None:
+    """Thresholds of an unfitted forest, or of something else, are not looked for."""
+    with pytest.raises(pm.NotFittedForestError):
+        float32_thresholds(RandomForestClassifier())
+    with pytest.raises(pm.UnsupportedModelError):
+        to_onnx(object())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "bag, missing classes"])
+def test_an_onnx_model_agrees(kind: str) -> None:
+    """Pruned forests of every kind: labels and probabilities, on rows at every threshold and with missing values."""
+    runtime()
+    forest, X = forest_and_rows(kind)
+    seen = compare_onnx(to_onnx(forest), forest, X)
+    assert seen.n == len(X)
+    assert seen.agrees, seen
+    assert seen.allowed < 1e-5
+
+
+def test_an_onnx_model_of_single_leaves_agrees() -> None:
+    """A forest that was pruned to its roots."""
+    runtime()
+    case = fitted("random forest")
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    leaves = pm.apply_pruning(pm.Pruning.all_roots(problem), case.forest)
+    assert compare_onnx(to_onnx(leaves), leaves, case.X).agrees
+
+
+def test_missing_values_go_where_the_tree_sends_them() -> None:
+    """NaN with the zeros, at the left: a model that forgets it is told apart, and ours does not."""
+    runtime()
+    X = np.array([[1.0], [2.0], [np.nan]], dtype=np.float32)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, [0, 1, 0])
+    assert tree.tree_.missing_go_to_left[0] == 1
+    model = to_onnx(tree)
+    assert compare_onnx(model, tree, X).agrees
+    ways = next(a for a in model.graph.node[0].attribute if a.name == "nodes_missing_value_tracks_true")
+    assert list(ways.ints) == [1, 0, 0]
+    del ways.ints[:]
+    ways.ints.extend([0, 0, 0])  # as skl2onnx 1.20 writes it
+    seen = compare_onnx(model, tree, X)
+    assert not seen.agrees
+    assert (seen.other_labels, seen.ties, seen.largest_difference) == (1, 0, 1.0)
+
+
+def test_a_bag_with_unseen_classes_is_refused() -> None:
+    """Naming the tree, the class and the remedy, instead of a model that fails when it runs."""
+    with pytest.raises(
+        pm.UnsupportedModelError, match=r"tree 0 of the BaggingClassifier never saw the class 'green'.*max_samples"
+    ):
+        to_onnx(fitted("bag, missing classes").forest)
+
+
+@pytest.mark.parametrize(("library", "call"), [("skl2onnx", "to_onnx"), ("onnxruntime", "session")])
+def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch, library: str, call: str) -> None:
+    """And what to type."""
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(pm.UnsupportedModelError, match=rf'needs {library}, .*pip install "prunemodels\[interop\]"'):
+        getattr(onnx_models, call)(fitted("random forest").forest)
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        (lambda X, y: RandomForestClassifier(2, max_depth=3, random_state=0).fit(X, y), "fewer trees"),
+        (lambda X, y: RandomForestClassifier(4, max_depth=3, random_state=0).fit(X, y), "another number of nodes"),
+        (lambda X, y: RandomForestClassifier(3, max_depth=1, random_state=0).fit(X[:, ::-1], y), "another number of nodes"),
+        (lambda X, y: RandomForestClassifier(3, max_depth=3, random_state=0).fit(X + 1e-3, y), "other thresholds or splits"),
+    ],
+)
+def test_a_model_with_other_trees_is_thrown_away(monkeypatch: pytest.MonkeyPatch, other, what: str) -> None:
+    """Should a converter ever write other trees than the forest has, there is an error, not a model."""
+    runtime()
+    import skl2onnx
+
+    X = rows(90).astype(np.float32)
+    y = X[:, 0] > 0.2 * X[:, 1]
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, y)
+    wrong = to_onnx(other(X, y))
+    monkeypatch.setattr(skl2onnx, "convert_sklearn", lambda *_, **__: wrong)
+    with pytest.raises(pm.UnsupportedModelError, match=what):
+        to_onnx(forest)
+
+
+@pytest.mark.parametrize(("attribute", "place"), [("nodes_modes", "strings"), ("nodes_nodeids", "ints")])
+def test_a_model_with_a_split_made_leaf_or_a_node_twice_is_thrown_away(
+    monkeypatch: pytest.MonkeyPatch, attribute: str, place: str
+) -> None:
+    """Though the other thresholds are right."""
+    runtime()
+    import skl2onnx
+
+    X = rows(90).astype(np.float32)
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, X[:, 0] > 0.2 * X[:, 1])
+    wrong = to_onnx(tree)
+    [values] = (getattr(a, place) for a in wrong.graph.node[0].attribute if a.name == attribute)
+    values[-1 if attribute == "nodes_nodeids" else 1] = values[-2] if attribute == "nodes_nodeids" else b"LEAF"
+    monkeypatch.setattr(skl2onnx, "convert_sklearn", lambda *_, **__: wrong)
+    with pytest.raises(pm.UnsupportedModelError, match="other thresholds or splits"):
+        to_onnx(tree)
+
+
+def test_a_model_of_another_forest_does_not_agree() -> None:
+    """With other trees it differs by more than rounding; with other outputs it is refused."""
+    runtime()
+    X = rows(120)
+    one, other = (RandomForestClassifier(3, random_state=s).fit(X, X[:, 0] > 0) for s in (0, 1))
+    assert not compare_onnx(to_onnx(other), one, X).agrees
+    regressor = RandomForestRegressor(3, random_state=0).fit(X, X[:, 0])
+    with pytest.raises(pm.InvalidInputError, match=r"the model gives 120 numbers for 120 rows, the forest 240"):
+        compare_onnx(to_onnx(regressor), one, X)
+    with pytest.raises(pm.InvalidInputError, match="columns"):
+        compare_onnx(to_onnx(one), one, X[:, :3])
+
+
+def test_a_label_may_differ_at_a_tie_only() -> None:
+    """Two probabilities within the distance are a tie, of which either label is right; the third class does not count."""
+    probabilities = np.array([[0.5, 0.5, 0.0], [0.4, 0.3, 0.3], [0.0, 0.4999999, 0.5000001]])
+    assert onnx_agreement._tied(probabilities, 1e-6).tolist() == [True, False, True]
+    assert onnx_agreement._tied(np.ones((2, 1)), 1e-6).tolist() == [False, False]
+    agreement = onnx_agreement.OnnxAgreement(9, 1e-8, 1e-6, 2, 2)
+    assert agreement.agrees
+    assert not onnx_agreement.OnnxAgreement(9, 1e-8, 1e-6, 2, 1).agrees
+    assert not onnx_agreement.OnnxAgreement(9, 1e-5, 1e-6, 0, 0).agrees
+
+
+@pytest.mark.parametrize("ending", FOREST_ENDINGS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_survives_its_file(tmp_path: Path, kind: str, ending: str) -> None:
+    """Pruned, written and read again, it predicts the same to the last bit."""
+    forest, X = forest_and_rows(kind, 100)
+    save_forest(forest, tmp_path / f"pruned{ending}")
+    again = load_forest(tmp_path / f"pruned{ending}", trust_pickle=True)
+    np.testing.assert_array_equal(answer(again, X), answer(forest, X))
+
+
+def test_the_size_of_a_forest(tmp_path: Path) -> None:
+    """One tree x <= 1.5, then x <= 2.5: 2 splits, 3 leaves, depth 2; its files are as long as those that are saved."""
+    tree = DecisionTreeClassifier(random_state=0).fit([[1.0], [2.0], [3.0]], [0, 1, 0])
+    size = forest_size(tree)
+    assert (size.trees, size.splits, size.leaves, size.deepest) == (1, 2, 3, 2)
+    for ending, told in ((".joblib", size.joblib_bytes), (".skops", size.skops_bytes)):
+        save_forest(tree, tmp_path / f"tree{ending}")
+        assert abs((tmp_path / f"tree{ending}").stat().st_size - told) <= 64  # skops writes ids that differ
+
+
+def test_pruning_makes_a_forest_smaller() -> None:
+    """Sizes before and after, and medians for one row and for a batch, of rows as a table."""
+    case = fitted("random forest, named features")
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    pruned = pm.apply_pruning(pm.Pruning.all_roots(problem), case.forest)
+    measured = measure_deployment(case.forest, pruned, case.X, batch_rows=50, repeats=3)
+    assert measured.before.splits == pm.read_forest(case.forest).n_splits
+    assert measured.after.splits == 0
+    assert measured.after.joblib_bytes < measured.before.joblib_bytes
+    assert [(t.engine, t.rows, t.repeats) for t in measured.timings] == [("scikit-learn", 1, 3), ("scikit-learn", 50, 3)]
+    assert all(t.before > 0 and t.after > 0 for t in measured.timings)
+    assert "scikit-learn, 50 rows" in str(measured)
+
+
+def test_batches_are_no_larger_than_the_rows() -> None:
+    """With 90 rows, a batch of 1,000 has 90; with one row there is only one timing. A list of rows will do."""
+    case = fitted("regression tree")
+    assert [t.rows for t in measure_deployment(case.forest, case.forest, case.X, repeats=1).timings] == [1, 90]
+    one_row = measure_deployment(case.forest, case.forest, case.X[:1].tolist(), repeats=1)
+    assert [t.rows for t in one_row.timings] == [1]
+
+
+def test_onnx_models_are_timed_too() -> None:
+    """Where asked for."""
+    runtime()
+    case = fitted("random forest")
+    measured = measure_deployment(case.forest, case.forest, case.X, batch_rows=10, repeats=2, onnx=True)
+    assert [(t.engine, t.rows) for t in measured.timings][2:] == [("onnxruntime", 1), ("onnxruntime", 10)]
+
+
+def test_forests_take_turns() -> None:
+    """Each call of one is next to a call of the other, the first of a turn changes, and warm-up calls are not counted."""
+    calls: list[tuple[str, int]] = []
+
+    def forest(which: str):
+        return lambda row: calls.append((which, row))
+
+    measurement._medians((forest("before"), forest("after")), [0, 1, 2], repeats=4)
+    assert len(calls) == 2 * (measurement.WARM_UP + 4)
+    turns = [calls[k : k + 2] for k in range(0, len(calls), 2)]
+    assert all({which for which, _ in turn} == {"before", "after"} for turn in turns)
+    assert all(turn[0][1] == turn[1][1] for turn in turns)
+    assert {turn[0][0] for turn in turns[::2]} != {turn[0][0] for turn in turns[1::2]}
+
+
+def test_the_medians_leave_out_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 9, 9, 9 | 1, 5, 2 seconds the median is 2: the first three calls are warm-up."""
+    spent = {"before": iter([9, 9, 9, 1, 5, 2]), "after": iter([7, 7, 7, 3, 3, 4])}
+    monkeypatch.setattr(measurement.timeit, "timeit", lambda call, number: call())
+    forests = (lambda _: next(spent["before"]), lambda _: next(spent["after"]))
+    assert measurement._medians(forests, [None], repeats=3) == (2, 3)
+
+
+def test_jobs_are_set_to_one_and_the_forest_is_left_alone() -> None:
+    """A forest with four jobs is timed with one, on a copy; a tree, which has none, is taken as it is."""
+    X = rows(60)
+    forest = RandomForestClassifier(2, random_state=0).fit(X, X[:, 0] > 0).set_params(n_jobs=4)
+    assert measurement._single_job(forest).n_jobs == 1
+    assert forest.n_jobs == 4
+    bag = BaggingClassifier(DecisionTreeClassifier(), 2, random_state=0).fit(X, X[:, 0] > 0).set_params(n_jobs=2)
+    assert measurement._single_job(bag).n_jobs == 1
+    assert not hasattr(measurement._single_job(fitted("tree").forest), "n_jobs")
+
+
+@pytest.mark.parametrize(("repeats", "batch_rows"), [(0, 10), (3, 0)])
+def test_nothing_to_measure_is_refused(repeats: int, batch_rows: int) -> None:
+    """No repeats or no rows."""
+    case = fitted("tree")
+    with pytest.raises(pm.InvalidInputError, match=f"repeats is {repeats}, batch_rows {batch_rows}"):
+        measure_deployment(case.forest, case.forest, case.X, repeats=repeats, batch_rows=batch_rows)

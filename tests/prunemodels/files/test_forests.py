@@ -1,0 +1,158 @@
+"""Forests survive their files; files that cannot be trusted are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+import skops.io
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import BaggingClassifier, ExtraTreesRegressor, GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree._tree import Tree
+
+import prunemodels as pm
+from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
+
+X, Y = load_breast_cancer(return_X_y=True)
+X_REGRESSION, Y_REGRESSION = load_diabetes(return_X_y=True)
+
+
+class Wrapped(RandomForestClassifier):
+    """A type that skops does not know."""
+
+
+def forest(**options: Any) -> RandomForestClassifier:
+    return RandomForestClassifier(5, random_state=0, **options).fit(X, Y)
+
+
+@pytest.mark.parametrize("ending", FOREST_ENDINGS)
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(5, criterion="entropy", random_state=0),
+        BaggingClassifier(n_estimators=4, max_features=0.5, random_state=0),
+        DecisionTreeClassifier(random_state=0),
+        ExtraTreesRegressor(4, bootstrap=True, max_depth=6, random_state=0),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_a_pruned_forest_round_trips(tmp_path: Path, model: Any, ending: str) -> None:
+    """A pruned forest read back from either format predicts the same on every row, and can be pruned again."""
+    rows, y = (X_REGRESSION, Y_REGRESSION) if "Regressor" in type(model).__name__ else (X, Y)
+    fitted = model.fit(rows, y)
+    path = pm.pruning_path(pm.problem_from_forest(fitted, rows, costs=1))
+    pruned = pm.apply_pruning(path.at_cost(path.cost[0] / 2), fitted)
+    save_forest(pruned, tmp_path / f"pruned{ending}")
+    again = load_forest(tmp_path / f"pruned{ending}", trust_pickle=True)
+    np.testing.assert_array_equal(again.predict(rows), pruned.predict(rows))
+    assert pm.read_forest(again).n_splits == pm.read_forest(pruned).n_splits < pm.read_forest(fitted).n_splits
+    assert [p.name for p in tmp_path.iterdir()] == [f"pruned{ending}"]
+
+
+def test_a_joblib_file_needs_trust(tmp_path: Path) -> None:
+    """Without the caller's word a pickle is not opened: the code in it does not run."""
+    (tmp_path / "f.joblib").write_bytes(b"never read")
+    with pytest.raises(pm.InvalidInputError, match=r"runs any code .* --trust-pickle .* skops"):
+        load_forest(tmp_path / "f.joblib")
+
+
+@pytest.mark.parametrize("ending", FOREST_ENDINGS)
+def test_another_scikit_learn_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    """A forest of another version is refused with both versions and the remedy, not loaded with a warning."""
+    import sklearn
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sklearn.base.__version__", "1.7.2")
+        save_forest(forest(), tmp_path / f"f{ending}")
+    with pytest.raises(
+        pm.BrokenFileError, match=rf"by scikit-learn 1\.7\.2, .*{sklearn.__version__}.* install scikit-learn==1\.7\.2"
+    ):
+        load_forest(tmp_path / f"f{ending}", trust_pickle=True)
+
+
+def test_a_pickle_with_trees_of_another_layout_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where scikit-learn cannot even read the trees, the message still speaks of versions."""
+
+    def incompatible(file: Path) -> None:
+        raise ValueError("node array from the pickle has an incompatible dtype")
+
+    (tmp_path / "f.joblib").touch()
+    monkeypatch.setattr(joblib, "load", incompatible)
+    with pytest.raises(pm.BrokenFileError, match="another version of scikit-learn"):
+        load_forest(tmp_path / "f.joblib", trust_pickle=True)
+
+
+@pytest.mark.parametrize("ending", FOREST_ENDINGS)
+@pytest.mark.parametrize("keep", [0, 100, 5000])
+def test_a_damaged_file_is_refused(tmp_path: Path, ending: str, keep: int) -> None:
+    """A file cut short is a BrokenFileError that names it, whatever the library underneath raises."""
+    file = tmp_path / f"f{ending}"
+    save_forest(forest(), file)
+    file.write_bytes(file.read_bytes()[:keep])
+    with pytest.raises(pm.BrokenFileError, match=rf"f\{ending}"):
+        load_forest(file, trust_pickle=True)
+
+
+def test_unknown_types_are_refused_by_name(tmp_path: Path) -> None:
+    """A skops file with a type that no forest needs is not loaded, and the type is named."""
+    skops.io.dump(Wrapped(2).fit(X, Y), tmp_path / "f.skops")
+    with pytest.raises(pm.BrokenFileError, match=r"types that no scikit-learn forest needs: .*Wrapped"):
+        load_forest(tmp_path / "f.skops")
+
+
+@pytest.mark.parametrize("ending", FOREST_ENDINGS)
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (RandomForestClassifier(), pm.NotFittedForestError, "not fitted"),
+        (LogisticRegression(), pm.UnsupportedModelError, "LogisticRegression cannot be pruned"),
+        (GradientBoostingClassifier(n_estimators=2).fit(X, Y), pm.UnsupportedModelError, "boosted trees add up"),
+        ({"a": 1}, pm.UnsupportedModelError, "dict cannot be pruned"),
+    ],
+    ids=["unfitted", "linear", "boosted", "dict"],
+)
+def test_other_models_are_refused(tmp_path: Path, model: Any, error: type[Exception], message: str, ending: str) -> None:
+    """What is no fitted average of trees is refused after reading, by its kind."""
+    save_forest(model, tmp_path / f"f{ending}")
+    with pytest.raises(error, match=message):
+        load_forest(tmp_path / f"f{ending}", trust_pickle=True)
+
+
+def crafted(change: str) -> RandomForestClassifier:
+    """A forest whose first tree points outside its arrays: scikit-learn would follow it."""
+    model = forest()
+    tree = model.estimators_[0].tree_
+    state = tree.__getstate__()
+    nodes = state["nodes"].copy()
+    if change == "cycle":
+        nodes["left_child"][0] = 0
+    else:
+        nodes[change][0] = 10**6
+    forged = Tree(tree.n_features, np.asarray(model.estimators_[0].n_classes_, dtype=np.intp).reshape(1), 1)
+    forged.__setstate__(state | {"nodes": nodes})
+    model.estimators_[0].tree_ = forged
+    return model
+
+
+@pytest.mark.parametrize("change", ["left_child", "right_child", "feature", "cycle"])
+def test_forged_trees_are_refused(tmp_path: Path, change: str) -> None:
+    """A skops file whose tree points outside its arrays is refused before anything follows it and crashes the process."""
+    save_forest(crafted(change), tmp_path / "f.skops")
+    with pytest.raises(pm.BrokenFileError, match=r"tree 0 of .* points outside its own arrays"):
+        load_forest(tmp_path / "f.skops")
+
+
+def test_an_unknown_ending_or_an_absent_file_is_refused(tmp_path: Path) -> None:
+    """The ending says the format, and both refusals say what is wanted."""
+    with pytest.raises(pm.InvalidInputError, match=r"ending '\.pkl'; give a forest as \.skops or \.joblib"):
+        load_forest(tmp_path / "f.pkl")
+    with pytest.raises(pm.BrokenFileError, match=r"there is no file .*f\.skops"):
+        load_forest(tmp_path / "f.skops")
+    with pytest.raises(pm.InvalidInputError, match=r"ending '\.pkl'"):
+        save_forest(forest(), tmp_path / "f.pkl")
+    assert list(tmp_path.iterdir()) == []

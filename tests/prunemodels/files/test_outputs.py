@@ -1,0 +1,117 @@
+"""Files appear whole, together, or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from formulations import BrokenFileError, InvalidInputError
+from prunemodels.files.outputs import OutputFiles, check_output
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_files_appear_when_the_group_is_complete(tmp_path: Path) -> None:
+    """Until the block ends only hidden files exist, afterwards only the named ones."""
+    with OutputFiles() as outputs:
+        for name in ("a.csv", "b.csv"):
+            outputs.aside(tmp_path / name).write_text(name)
+        assert all(name.startswith(".") for name in names(tmp_path))
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"a.csv": "a.csv", "b.csv": "b.csv"}
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_exception_leaves_the_folder_as_it_was(tmp_path: Path, error: type[BaseException]) -> None:
+    """After an error or Ctrl-C half way, no file is new and an old one keeps its content."""
+    (tmp_path / "a.csv").write_text("old")
+
+    def fail() -> None:
+        with OutputFiles() as outputs:
+            outputs.aside(tmp_path / "a.csv").write_text("half")
+            outputs.aside(tmp_path / "b.csv").write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert names(tmp_path) == ["a.csv"]
+    assert (tmp_path / "a.csv").read_text() == "old"
+
+
+def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operating-system error while the files go to disk names the file, and none of the group appears."""
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(BrokenFileError, match=r"cannot write .*b\.csv: No space left"), OutputFiles() as outputs:
+        outputs.aside(tmp_path / "b.csv").write_text("half")
+    assert names(tmp_path) == []
+
+
+def test_ctrl_c_between_two_renames_waits_for_the_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt during the renames does not tear the group apart."""
+    rename = os.replace
+
+    def interrupted(source: Path, place: Path) -> None:
+        rename(source, place)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with suppress(KeyboardInterrupt), OutputFiles() as outputs:
+        outputs.aside(tmp_path / "a").write_text("a")
+        outputs.aside(tmp_path / "b").write_text("b")
+    assert names(tmp_path) == ["a", "b"]
+
+
+def test_permissions_follow_the_umask(tmp_path: Path) -> None:
+    """Others may read the files as far as the user's umask lets them: they are no private temporary files."""
+    before = os.umask(0o022)
+    try:
+        with OutputFiles() as outputs:
+            outputs.aside(tmp_path / "a")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o644
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    """Writing to a symbolic link replaces what it points to."""
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    with OutputFiles() as outputs:
+        outputs.aside(tmp_path / "link").write_text("new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_one_name_for_two_outputs_is_refused(tmp_path: Path) -> None:
+    """The second output would overwrite the first."""
+    with OutputFiles() as outputs:
+        outputs.aside(tmp_path / "a")
+        with pytest.raises(InvalidInputError, match="two outputs"):
+            outputs.aside(tmp_path / "." / "a")
+    assert names(tmp_path) == ["a"]
+
+
+def test_places_that_cannot_be_written_are_refused_early(tmp_path: Path) -> None:
+    """Unknown endings, absent folders, folders and existing files are refused by argument and remedy."""
+    (tmp_path / "old.csv").touch()
+    (tmp_path / "folder.csv").mkdir()
+    for place, message in [
+        ("new.txt", r"--out: .*new\.txt has the ending '\.txt'; give one of \.csv"),
+        ("absent/new.csv", r"--out: the folder .*absent .* does not exist"),
+        ("folder.csv", "--out: .* is a folder"),
+        ("old.csv", "--out: .* exists; .*--force"),
+    ]:
+        with pytest.raises(InvalidInputError, match=message):
+            check_output(tmp_path / place, "--out", endings=(".csv",))
+    assert check_output(tmp_path / "old.csv", "--out", endings=(".csv",), force=True) == tmp_path / "old.csv"

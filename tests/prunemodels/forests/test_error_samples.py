@@ -1,0 +1,370 @@
+"""Where the errors of the nodes are measured."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import prunemodels as pm
+from formulations.instance.routing import as_rows
+from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, random_pruning, rows, targets, weights
+
+
+def paths(ensemble, X):
+    """Nodes that each row visits in each tree, walked one by one: {(t, i): [nodes]}."""
+    X32 = as_rows(X, ensemble.n_features)
+    visited = {}
+    for t in range(ensemble.n_trees):
+        for i in range(len(X32)):
+            h, nodes = int(ensemble.tree_start[t]), []
+            while True:
+                nodes.append(h)
+                if ensemble.left[h] < 0:
+                    break
+                x = X32[i, ensemble.feature[h]]
+                left = ensemble.missing_left[h] if np.isnan(x) else float(x) <= ensemble.threshold[h]
+                h = int(ensemble.left[h] if left else ensemble.right[h])
+            visited[t, i] = nodes
+    return visited
+
+
+def brute_force(ensemble, X, y, w):
+    """e_h and W_t by walking every row down every tree; w has the shape (T, N)."""
+    e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
+    for (t, i), nodes in paths(ensemble, X).items():
+        total[t] += w[t, i]
+        for h in nodes:
+            if ensemble.task == "classification":
+                e[h] += w[t, i] * (ensemble.classes[ensemble.value[h].argmax()] != y[i])
+            else:
+                e[h] += w[t, i] * (ensemble.value[h, 0] - y[i]) ** 2
+    return e, total
+
+
+def component(sample, forest):
+    (only,) = sample.measure(forest, pm.read_forest(forest)).components
+    return only
+
+
+class TestByHand:
+    """A stump on six rows: x < 0.5 are a, a, b; the others b, b, b."""
+
+    X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]])
+    y = np.array(["a", "a", "b", "b", "b", "b"])
+    tree = DecisionTreeClassifier().fit(X, y)
+
+    def test_in_bag(self):
+        """The root says b and errs on both a; left says a and errs on one b; right errs on none."""
+        stored = component(pm.InBag(), self.tree)
+        assert stored.e.tolist() == [2, 1, 0]
+        assert stored.weight.tolist() == [6]
+        assert component(pm.InBag(self.X, self.y), self.tree).e.tolist() == [2, 1, 0]
+
+    def test_given_with_a_negative_gain(self):
+        """On rows whose labels are swapped, splitting errs more often than not splitting."""
+        given = component(pm.Given([[0], [0], [1]], ["b", "b", "b"]), self.tree)
+        # the root says b, which is right; the left child says a
+        assert given.e.tolist() == [0, 2, 0]
+        assert given.weight.tolist() == [3]
+        problem = pm.problem_from_forest(self.tree, self.X, costs=1, errors=pm.Given([[0], [0], [1]], ["b", "b", "b"]))
+        assert problem.gain.tolist() == [-2 / 3, 0, 0]
+
+    def test_given_with_weights(self):
+        """Weights of 1, 0 and 2.5: the wrong rows count their weight."""
+        given = component(pm.Given([[0], [0], [1]], ["b", "b", "a"], [1, 0, 2.5]), self.tree)
+        assert given.e.tolist() == [2.5, 1, 2.5]
+        assert given.weight.tolist() == [3.5]
+
+    def test_blend(self):
+        """A blend is the weighted mean of the error rates; its shares are made to sum to 1."""
+        given = pm.Given([[0], [0], [1]], ["b", "b", "b"])
+        blend = pm.Blend([(3, pm.InBag()), (1, given)]).measure(self.tree, pm.read_forest(self.tree))
+        assert [c.share for c in blend.components] == [Fraction(3, 4), Fraction(1, 4)]
+        np.testing.assert_allclose(blend.per_node(pm.read_forest(self.tree)), [3 / 4 * 2 / 6, 3 / 4 / 6 + 1 / 4 * 2 / 3, 0])
+        assert blend.source == "0.75 in-bag + 0.25 given"
+
+    def test_blend_of_a_blend(self):
+        """Shares of nested blends multiply, exactly; a share of 0 leaves its sample unmeasured."""
+        inner = pm.Blend([(0.1, pm.InBag()), (0.2, pm.Given(self.X, self.y))])
+        outer = pm.Blend([(1, inner), (1, pm.InBag()), (0, pm.Given(None, None))])
+        shares = [c.share for c in outer.measure(self.tree, pm.read_forest(self.tree)).components]
+        assert shares == [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
+
+    def test_regression(self):
+        """Targets 1, 3 on the left and 8 on the right: means 4, 2, 8, squared residuals 26, 2, 0."""
+        X, y = [[0], [0], [1]], [1.0, 3.0, 8.0]
+        tree = DecisionTreeRegressor(max_depth=1).fit(X, y)
+        np.testing.assert_allclose(component(pm.InBag(), tree).e, [26, 2, 0], atol=1e-12)
+        np.testing.assert_allclose(component(pm.InBag(X, y), tree).e, [26, 2, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stored_statistics_are_the_training_rows(kind):
+    """What the trees store equals what routing the rows that they drew, with the weights of training, gives."""
+    case = fitted(kind)
+    stored = component(pm.InBag(), case.forest)
+    measured = component(pm.InBag(case.X, case.y, case.sample_weight), case.forest)
+    ensemble = pm.read_forest(case.forest)
+    np.testing.assert_allclose(measured.weight, stored.weight, rtol=1e-9)
+    root = stored.e[ensemble.roots][ensemble.tree_of]
+    np.testing.assert_array_less(np.abs(measured.e - stored.e), 1e-9 * root + 1e-300)
+
+
+@pytest.mark.parametrize("kind", ["random forest", "random forest, 3 string labels", "bag, some columns", "regression forest"])
+def test_in_bag_by_brute_force(kind):
+    """In-bag errors are the errors on the rows of ``estimators_samples_``, each as often as it was drawn."""
+    case = fitted(kind)
+    ensemble = pm.read_forest(case.forest)
+    w = np.stack([np.bincount(drawn, minlength=len(case.y)) for drawn in case.forest.estimators_samples_])
+    e, total = brute_force(ensemble, case.X, case.y, w)
+    measured = component(pm.InBag(), case.forest)
+    np.testing.assert_allclose(measured.e, e, atol=1e-9 * total.max())
+    np.testing.assert_allclose(measured.weight, total)
+    if ensemble.task == "classification":
+        np.testing.assert_array_equal(measured.e, e)  # counts, exactly
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "random forest",
+        "random forest, weighted",
+        "random forest, missing values",
+        "bag, weighted draws",
+        "regression forest, weighted",
+    ],
+)
+def test_out_of_bag_by_brute_force(kind):
+    """Out-of-bag errors are the errors on the rows that are not in ``estimators_samples_``; gains may be negative."""
+    case = fitted(kind)
+    ensemble = pm.read_forest(case.forest)
+    w = np.stack([~np.isin(np.arange(len(case.y)), drawn) for drawn in case.forest.estimators_samples_]).astype(float)
+    e, total = brute_force(ensemble, case.X, case.y, w)
+    measured = component(pm.OutOfBag(case.X, case.y), case.forest)
+    np.testing.assert_allclose(measured.e, e, atol=1e-9 * total.max())
+    np.testing.assert_array_equal(measured.weight, total)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1, errors=pm.OutOfBag(case.X, case.y))
+    assert problem.gain.min() < 0
+
+
+@pytest.mark.parametrize("kind", ["random forest, 3 string labels", "bag, missing classes", "tree", "regression forest"])
+def test_given_by_brute_force(kind):
+    """Errors on given rows with weights are those of a walk row by row."""
+    case = fitted(kind)
+    ensemble = pm.read_forest(case.forest)
+    X, w = rows(50, seed=9, missing=0.1), weights(50)
+    y = np.random.default_rng(0).choice(case.y, 50)
+    e, total = brute_force(ensemble, X, y, np.tile(w, (ensemble.n_trees, 1)))
+    measured = component(pm.Given(X, y, w), case.forest)
+    np.testing.assert_allclose(measured.e, e, atol=1e-9 * total.max())
+    np.testing.assert_allclose(measured.weight, total)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_error_of_a_pruning_is_the_mean_over_trees(kind):
+    """``Pruning.error`` is the mean over the trees of sum e_h / W_t over the leaves of what is left."""
+    case = fitted(kind)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    ensemble, pruning = problem.ensemble, random_pruning(problem)
+    stored = component(pm.InBag(), case.forest)
+    expected = 0.0
+    for t in range(ensemble.n_trees):
+        todo = [int(ensemble.tree_start[t])]
+        while todo:
+            h = todo.pop()
+            if pruning.kept[h]:
+                todo += [int(ensemble.left[h]), int(ensemble.right[h])]
+            else:
+                expected += stored.e[h] / stored.weight[t] / ensemble.n_trees
+    assert pruning.error == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", list(CLASSIFIERS)[:4])
+def test_unpruned_single_trees_make_the_error(kind):
+    """The unpruned forest's error on given rows is the mean of its trees' own error rates."""
+    case = fitted(kind)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1, errors=pm.Given(case.X, case.y))
+    codes = np.searchsorted(case.forest.classes_, case.y)
+    rates = [np.mean(tree.predict(np.asarray(case.X)) != codes) for tree in case.forest.estimators_]
+    assert pm.Pruning.unpruned(problem).error == pytest.approx(np.mean(rates))
+
+
+@pytest.mark.parametrize("criterion", ["absolute_error", "poisson"])
+def test_criteria_without_squared_residuals(criterion):
+    """Trees that store no squared residuals are refused with the remedy, and the remedy works."""
+    X = rows()
+    y = targets(X)
+    forest = RandomForestRegressor(3, criterion=criterion, max_depth=4, random_state=0).fit(X, y)
+    with pytest.raises(pm.UnsupportedModelError, match=rf"'{criterion}' store no squared residuals; give errors=InBag\(X, y\)"):
+        pm.problem_from_forest(forest, X, costs=1)
+    ensemble = pm.read_forest(forest)
+    w = np.stack([np.bincount(drawn, minlength=len(y)) for drawn in forest.estimators_samples_])
+    e, _ = brute_force(ensemble, X, y, w)
+    np.testing.assert_allclose(component(pm.InBag(X, y), forest).e, e, atol=1e-9 * e.max())
+    assert pm.Pruning.unpruned(pm.problem_from_forest(forest, X, costs=1, errors=pm.InBag(X, y))).error > 0
+
+
+@pytest.mark.parametrize("regression", [True, False])
+def test_monotonic_trees(regression):
+    """Trees with monotonic constraints store clipped predictions: refused with the remedy, and the remedy works."""
+    X = rows()
+    y = targets(X) if regression else labels(X, [0, 1])
+    kind = RandomForestRegressor if regression else RandomForestClassifier
+    forest = kind(3, monotonic_cst=[1, -1, 0, 0, 0], random_state=0).fit(X, y)
+    with pytest.raises(pm.UnsupportedModelError, match=r"monotonic_cst store clipped predictions.*give errors=InBag\(X, y\)"):
+        pm.problem_from_forest(forest, X, costs=1)
+    ensemble = pm.read_forest(forest)
+    w = np.stack([np.bincount(drawn, minlength=len(y)) for drawn in forest.estimators_samples_])
+    e, _ = brute_force(ensemble, X, y, w)
+    np.testing.assert_allclose(component(pm.InBag(X, y), forest).e, e, atol=1e-9 * e.max())
+
+
+class TestRefusals:
+    """Labelled data that cannot be what it is said to be."""
+
+    @pytest.mark.parametrize("sample", [pm.InBag, pm.OutOfBag, pm.Given])
+    def test_unknown_label(self, sample):
+        """A label that the forest does not know is named, with its place."""
+        case = fitted("random forest, 3 string labels")
+        y = case.y.astype(object)
+        y[7] = "purple"
+        with pytest.raises(pm.InvalidInputError, match=r"y\[7\] is the label 'purple', the forest was trained on \['high'"):
+            component(sample(case.X, y), case.forest)
+
+    @pytest.mark.parametrize("label", [None, np.nan, 1])
+    def test_labels_of_mixed_types(self, label):
+        """Missing labels and numbers among strings are named too."""
+        case = fitted("random forest, 3 string labels")
+        y = case.y.astype(object)
+        y[3] = label
+        with pytest.raises(pm.InvalidInputError, match=rf"y\[3\] is the label {label}, the forest"):
+            component(pm.Given(case.X, y), case.forest)
+
+    @pytest.mark.parametrize(
+        ("target", "message"), [(np.nan, r"y\[2\] is nan; targets must be finite"), ("far", "y is not numeric .*'far'")]
+    )
+    def test_targets(self, target, message):
+        """Targets that are not finite numbers."""
+        case = fitted("regression forest")
+        y = case.y.astype(object)
+        y[2] = target
+        with pytest.raises(pm.InvalidInputError, match=message):
+            component(pm.Given(case.X, y), case.forest)
+
+    @pytest.mark.parametrize("sample", [pm.InBag, pm.OutOfBag, pm.Given])
+    def test_lengths(self, sample):
+        """Y or weights of another length than X."""
+        case = fitted("random forest")
+        with pytest.raises(pm.InvalidInputError, match=r"y has shape \(89,\), X has 90 rows: give one label each"):
+            component(sample(case.X, case.y[1:]), case.forest)
+        with pytest.raises(pm.InvalidInputError, match=r"y has shape \(90, 1\)"):
+            component(sample(case.X, case.y[:, None]), case.forest)
+        with pytest.raises(pm.InvalidInputError, match=r"sample_weight has shape \(2,\), there are 90 examples"):
+            component(sample(case.X, case.y, [1, 2]), case.forest)
+
+    @pytest.mark.parametrize("sample", [pm.InBag, pm.OutOfBag])
+    def test_other_rows_than_the_training_data(self, sample):
+        """Another number of rows than the forest was trained on."""
+        case = fitted("random forest")
+        with pytest.raises(pm.InvalidInputError, match="X has 80 rows, the forest was trained on 90; give the training data"):
+            component(sample(case.X[:80], case.y[:80]), case.forest)
+
+    @pytest.mark.parametrize("kind", ["random forest", "bag, some columns", "tree", "regression forest", "extra trees"])
+    def test_training_data_in_another_order(self, kind):
+        """As many rows, but not those that the trees were grown on."""
+        case = fitted(kind)
+        other = rows(len(case.y), seed=77)
+        with pytest.raises(pm.InvalidInputError, match=r"tree 0, which was grown with .* give the training data in its order"):
+            component(pm.InBag(other, case.y), case.forest)
+
+    @pytest.mark.parametrize("kind", ["tree, weighted", "extra trees, weighted", "random forest, weights without bootstrap"])
+    def test_forgotten_training_weights(self, kind):
+        """The weights of fit, where they weighed the rows, are missed."""
+        case = fitted(kind)
+        with pytest.raises(pm.InvalidInputError, match=r"with the sample_weight of fit"):
+            component(pm.InBag(case.X, case.y), case.forest)
+
+    def test_half_of_the_data(self):
+        """X without y."""
+        case = fitted("random forest")
+        with pytest.raises(pm.InvalidInputError, match="give both X and y, or neither"):
+            component(pm.InBag(case.X), case.forest)
+        with pytest.raises(pm.InvalidInputError, match="give both X and y"):
+            component(pm.InBag(y=case.y), case.forest)
+
+    @pytest.mark.parametrize("kind", ["extra trees", "tree", "random forest, weights without bootstrap"])
+    def test_nothing_is_out_of_bag(self, kind):
+        """Trees that were grown on all rows have no out-of-bag rows."""
+        case = fitted(kind)
+        with pytest.raises(pm.InvalidInputError, match=r"grown on all rows: none is out of bag; use Given\(X, y\)"):
+            component(pm.OutOfBag(case.X, case.y), case.forest)
+
+    def test_a_tree_without_out_of_bag_rows(self):
+        """One tree that drew every row is named."""
+        X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
+        forest = RandomForestClassifier(8, random_state=0).fit(X, y)
+        with pytest.raises(pm.InvalidInputError, match=r"out-of-bag\): tree \d has an error sample of weight 0.0; every tree"):
+            component(pm.OutOfBag(X, y), forest)
+
+    def test_weights_of_the_error_sample(self):
+        """Negative weights are named with their place."""
+        case = fitted("random forest")
+        w = np.ones(90)
+        w[4] = -2
+        with pytest.raises(pm.InvalidInputError, match=r"errors: sample_weight\[4\] is -2.0"):
+            component(pm.Given(case.X, case.y, w), case.forest)
+
+    @pytest.mark.parametrize(
+        ("parts", "message"),
+        [
+            ([(0, pm.InBag())], r"the shares are \[0.0\]; at least one must be positive"),
+            ([], r"the shares are \[\]"),
+            ([(1, pm.InBag()), (-1, pm.InBag())], "share 1 is -1, negative"),
+            ([(np.nan, pm.InBag())], "share 0 is nan"),
+        ],
+    )
+    def test_shares(self, parts, message):
+        """A blend of nothing, and negative or undefined shares."""
+        with pytest.raises(pm.InvalidInputError, match=message):
+            pm.Blend(parts).measure(fitted("random forest").forest, pm.read_forest(fitted("random forest").forest))
+
+
+def test_booleans_and_numbers_are_the_same_labels():
+    """Labels count by value: 0 and 1, False and True, 0.0 and 1.0 are the same classes."""
+    case = fitted("random forest")
+    expected = component(pm.Given(case.X, case.y), case.forest).e
+    for y in (case.y.astype(bool), case.y.astype(float), case.y.tolist()):
+        np.testing.assert_array_equal(component(pm.Given(case.X, y), case.forest).e, expected)
+
+
+def test_pruned_forest_can_be_measured_again():
+    """A pruned forest's errors are those of the nodes that were kept."""
+    case = fitted("random forest, balanced subsample")
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    pruning = random_pruning(problem)
+    again = pm.problem_from_forest(pm.apply_pruning(pruning, case.forest), case.X, costs=1)
+    assert pm.Pruning.unpruned(again).error == pytest.approx(pruning.error)
+    again = pm.problem_from_forest(
+        pm.apply_pruning(pruning, case.forest), case.X, costs=1, errors=pm.InBag(case.X, case.y, case.sample_weight)
+    )
+    assert pm.Pruning.unpruned(again).error == pytest.approx(pruning.error)
+
+
+def test_pasted_bags_have_rows_out_of_bag():
+    """A bag that draws half of the rows without replacement leaves the other half out."""
+    X = rows()
+    y = labels(X, [0, 1])
+    bag = BaggingClassifier(DecisionTreeClassifier(), 3, max_samples=0.5, bootstrap=False, random_state=0).fit(X, y)
+    assert component(pm.OutOfBag(X, y), bag).weight.tolist() == [45, 45, 45]
+
+
+def test_all_rows_without_bootstrap():
+    """Without bootstrap every tree's error sample is the whole training data."""
+    X = rows()
+    y = labels(X, [0, 1])
+    forest = ExtraTreesClassifier(2, random_state=0).fit(X, y)
+    assert component(pm.InBag(X, y), forest).weight.tolist() == [90, 90]

@@ -1,0 +1,212 @@
+"""Cost-complexity pruning is Breiman's, split for split, and scikit-learn's."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import prunemodels as pm
+from formulations import PruningProblem
+from prunemodels.forests.surgery import pruning_from_forest
+from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path
+from prunemodels.rivals.baselines.weakest_links import weakest_links
+from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.prunemodels.forest_kinds import fitted, labels, rows, targets
+from tests.prunemodels.rivals.baselines.cases import hand_forest, keeps, same_rows
+
+
+def by_weakest_links(problem: PruningProblem) -> list[tuple[Fraction, NDArray[np.bool_]]]:
+    """Breiman's procedure: prune the node of least (gain of its subtree) / (splits of its subtree), again and again."""
+    ensemble, kept = problem.ensemble, problem.ensemble.is_split.copy()
+    found: dict[Fraction, NDArray[np.bool_]] = {}
+    highest = Fraction(0)
+    while True:
+        gain = np.where(kept, problem.integers.gain, 0).astype(object)
+        size = kept.astype(object)
+        for h in reversed(range(ensemble.n_nodes)):
+            if ensemble.parent[h] >= 0:
+                gain[ensemble.parent[h]] += gain[h]
+                size[ensemble.parent[h]] += size[h]
+        links = {h: Fraction(int(gain[h]), int(size[h])) for h in np.flatnonzero(kept)}
+        if not links or min(links.values()) > highest:
+            found[highest] = kept.copy()
+        if not links:
+            return list(found.items())
+        weakest = min(links, key=lambda h: links[h])
+        highest = max(highest, links[weakest])
+        gone = np.zeros_like(kept)
+        gone[weakest] = True
+        for h in range(ensemble.n_nodes):
+            gone[h] |= ensemble.parent[h] >= 0 and gone[ensemble.parent[h]]
+        kept &= ~gone
+
+
+def test_hand_forest() -> None:
+    """Tree 0: 5 errors of 10 for two splits, .25 each; the root's own .2 goes with them. Tree 1: .2 for its split, so first."""
+    path = cost_complexity_path(hand_forest())
+    assert path.parameter.tolist() == [0, 0.2, 0.25]
+    assert same_rows(path, [keeps(0, 2, 5), keeps(0, 2), keeps()])
+    assert path.cost.tolist() == [8, 8, 0]
+    assert path.error.tolist() == [0.15, 0.25, 0.5]
+    assert (path.parameter_name, path.method) == ("alpha", "cost-complexity pruning (error)")
+    assert list(path.to_frame().columns) == ["alpha", "cost", "error", "splits"]
+
+
+def test_splits_that_gain_nothing_go_at_alpha_zero() -> None:
+    """A split of gain 0, and one that loses above nothing good, are gone in row 0; a losing one above a good one stays."""
+    losing = Node(4, 0, 0.5, Node(3, 1, 0.5, Node(0), Node(0)), Node(3))
+    ensemble, error = ensemble_of([losing, Node(1, 0, 0.5, Node(1), Node(0)), Node(1, 0, 0.5, Node(1), Node(2))], 2)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10), np.zeros((1, 2)), pm.CostItems.plain([1, 1]))
+    path = cost_complexity_path(problem)
+    assert path.parameter.tolist() == [0, 0.05]
+    assert [np.flatnonzero(pruning.kept).tolist() for pruning in path] == [[0, 1], []]
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 10**9), rounded=st.booleans())
+def test_every_row_is_what_weakest_links_leave(seed: int, rounded: bool) -> None:
+    """All alphas and all prunings are those of Breiman's procedure in fractions, whatever the signs of the gains."""
+    problem = random_problem(seed, rounded=rounded)
+    path, expected = cost_complexity_path(problem), by_weakest_links(problem)
+    unit = problem.integers.gain_unit * problem.ensemble.n_trees
+    assert path.parameter.tolist() == [float(alpha * unit) for alpha, _ in expected]
+    assert same_rows(path, [kept for _, kept in expected])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_deep_trees_are_decided_as_small_ones(seed: int) -> None:
+    """With hundreds of splits, chains among them, where blocks swallow blocks and heaps are melded many times."""
+    rng = np.random.default_rng(seed)
+    n = 150
+    parents = [-1] + [int(rng.integers(max(0, k - 3) if seed % 2 else 0, k)) for k in range(1, n)]
+    children: list[list[int]] = [[] for _ in range(n)]
+    for k in range(1, n):
+        while len(children[parents[k]]) == 2:
+            parents[k] = parents[k] + 1 if parents[k] + 1 < k else 0
+        children[parents[k]].append(k)
+
+    def node(k: int) -> Node:
+        below = [node(c) for c in children[k]] + [Node(0)] * (2 - len(children[k]))
+        return Node(0, 0, 0.5, below[0], below[1])
+
+    ensemble, _ = ensemble_of([node(0)], 1)
+    gain = np.where(ensemble.is_split, rng.integers(-3, 9, ensemble.n_nodes), 0)
+    numerator, denominator = weakest_links(ensemble, gain)
+    kept, size = ensemble.is_split, ensemble.is_split.astype(int)
+    alphas = [Fraction(int(a), int(b)) for a, b in zip(numerator, denominator, strict=True)]
+    levels = {alphas[h] for h in np.flatnonzero(kept)}
+    for alpha in levels:  # the smallest best closure at alpha, by one pass in fractions
+        value = [Fraction(0)] * ensemble.n_nodes
+        for h in reversed(range(ensemble.n_nodes)):
+            if size[h]:
+                value[h] = int(gain[h]) - alpha + max(0, value[ensemble.left[h]]) + max(0, value[ensemble.right[h]])
+        best = np.array([bool(size[h]) and value[h] > 0 for h in range(ensemble.n_nodes)])
+        for h in range(1, ensemble.n_nodes):
+            best[h] &= best[ensemble.parent[h]]
+        assert [alphas[h] > alpha for h in np.flatnonzero(kept)] == best[kept].tolist()
+
+
+FORESTS = [
+    "random forest",
+    "random forest, entropy",
+    "random forest, weighted",
+    "random forest, missing values",
+    "random forest, best first",
+    "random forest, balanced subsample",
+    "extra trees",
+    "tree, weighted",
+    "regression forest, weighted",
+    "regression tree",
+]
+
+
+def between(alphas: NDArray[np.float64]) -> list[tuple[int, float]]:
+    """Rows, and an alpha well between theirs and the next; what differs by rounding alone is passed over."""
+    following = np.append(alphas[1:], alphas[-1] + 1)
+    clear = np.flatnonzero(following - alphas > 1e-9)
+    return [(int(k), float(alphas[k] + following[k]) / 2) for k in clear[:: 1 + len(clear) // 12]]
+
+
+@pytest.mark.parametrize("kind", FORESTS)
+def test_impurity_gives_the_forest_that_scikit_learn_grows_with_ccp_alpha(kind: str) -> None:
+    """At any alpha the pruning is that of every tree of ``clone(forest, ccp_alpha=alpha).fit(X, y)``, leaf for leaf."""
+    f = fitted(kind)
+    problem = pm.problem_from_forest(f.forest, f.X, costs=1)
+    path = cost_complexity_path(problem, measure="impurity", forest=f.forest)
+    points = between(path.parameter)
+    assert len(points) > 5
+    for k, alpha in points:
+        grown = clone(f.forest).set_params(ccp_alpha=alpha).fit(f.X, f.y, sample_weight=f.sample_weight)
+        assert np.array_equal(pruning_from_forest(problem, grown).kept, path[k].kept), f"row {k}, alpha {alpha}"
+        np.testing.assert_array_equal(pm.apply_pruning(path[k], f.forest).apply(f.X), grown.apply(f.X))
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_alphas_are_those_of_scikit_learn(criterion: str) -> None:
+    """The alphas of a single tree are ``cost_complexity_pruning_path``'s."""
+    X = rows(300, seed=3)
+    y = labels(X, ["a", "b", "c"])
+    tree = DecisionTreeClassifier(criterion=criterion, random_state=0).fit(X, y)
+    theirs = tree.cost_complexity_pruning_path(X, y)
+    ours = cost_complexity_path(pm.problem_from_forest(tree, X, costs=1), measure="impurity", forest=tree)
+    np.testing.assert_allclose(np.unique(ours.parameter.round(12)), np.unique(theirs.ccp_alphas.round(12)), atol=1e-12)
+    assert ours.method == "cost-complexity pruning (impurity)"
+
+
+def test_squared_error_is_the_impurity_of_regression_trees() -> None:
+    """Where both measures are the same, so are the prunings: a regression tree's impurity is its squared error."""
+    X = rows(200, seed=5)
+    tree = DecisionTreeRegressor(max_depth=7, random_state=0).fit(X, targets(X))
+    problem = pm.problem_from_forest(tree, X, costs=1)
+    impurity = cost_complexity_path(problem, measure="impurity", forest=tree)
+    error = cost_complexity_path(problem)
+    for k, alpha in between(impurity.parameter):
+        row = int(np.searchsorted(error.parameter, alpha)) - 1
+        assert np.array_equal(error[row].kept, impurity[k].kept)
+        assert error.parameter[row] == pytest.approx(impurity.parameter[k], abs=1e-9)
+
+
+def test_one_alpha_is_for_each_tree_whatever_their_number() -> None:
+    """Two copies of a tree are pruned at the alphas of one."""
+    tree = Node(6, 0, 0.5, Node(1), Node(2, 0, 0.5, Node(0), Node(1)))
+    paths = []
+    for trees in ([tree], [tree, tree]):
+        ensemble, error = ensemble_of(trees, 1)
+        problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10), np.zeros((1, 1)), pm.CostItems.plain([1]))
+        paths.append(cost_complexity_path(problem))
+    assert paths[0].parameter.tolist() == paths[1].parameter.tolist() == [0, 0.1, 0.3]
+    np.testing.assert_allclose(paths[0].error, paths[1].error)
+
+
+def test_a_forest_without_splits_has_one_row() -> None:
+    """Single leaves are one pruning."""
+    ensemble, error = ensemble_of([Node(1), Node(2)], 1)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10), np.zeros((1, 1)), pm.CostItems.plain([1]))
+    path = cost_complexity_path(problem)
+    assert (path.parameter.tolist(), path.cost.tolist()) == ([0], [0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measure": "gini"}, "measure is 'gini'; give one of"),
+        ({"measure": "impurity"}, "forest is missing: give the fitted forest"),
+        ({"measure": "impurity", "forest": "other"}, "the forest has other trees .* than the problem"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options: dict[str, Any], message: str) -> None:
+    """Another measure, no forest, another forest."""
+    f = fitted("random forest")
+    if "forest" in options:
+        options = {**options, "forest": RandomForestClassifier(4, random_state=5).fit(f.X, f.y)}
+    with pytest.raises(pm.InvalidInputError, match=message):
+        cost_complexity_path(pm.problem_from_forest(f.forest, f.X, costs=1), **options)

@@ -1,0 +1,230 @@
+"""What each engine takes, what it refuses, and how trees are grown."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification, make_regression
+
+from formulations import CostItems
+from formulations.errors import InvalidInputError
+from formulations.instance.routing import leaves_of
+from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
+from prunemodels.rivals.cegb.bins import Bins
+from prunemodels.rivals.cegb.lightgbm_engine import PAIRS, penalties
+from prunemodels.rivals.cegb.prices import read_prices
+from prunemodels.rivals.cegb.settings import Settings
+
+X, Y = make_regression(300, 5, n_informative=4, noise=5.0, random_state=0)
+Y = Y / Y.std()
+XC, YC = make_classification(300, 5, n_informative=4, n_redundant=0, random_state=0)
+QUICK: dict[str, Any] = {"n_estimators": 5, "num_leaves": 6}
+GROUP = CostItems.grouped(["g", "g", "h", "i", "j"], {"g": 1, "h": 2, "i": 1, "j": 0})
+ONCE = CostItems.from_items({"a": 0.1, "b": 1}, [["a"], ["b"], [], [], []], once=["a"])
+
+
+def test_prices_as_lightgbms_parameters() -> None:
+    """Tradeoff 2 lam, split alpha, lazy the feature's items, coupled rows times the items paid once; none for lam = 0."""
+    costs = CostItems.from_items({"a": 0.5, "b": 2, "c": 0.1}, [["a", "c"], ["b"]], once=["c"])
+    settings = Settings.of(CEGBRegressor(lam=0.3, num_leaves=2))
+    said = penalties(read_prices(costs, 0.25, 2, None), settings, np.ones(40), 40)
+    assert said == {
+        "cegb_tradeoff": 0.6,
+        "cegb_penalty_split": 0.25,
+        "cegb_penalty_feature_lazy": [0.5, 2.0],
+        "cegb_penalty_feature_coupled": [4.0, 0.0],
+    }
+    assert penalties(read_prices(costs, 0.25, 2, None), Settings.of(CEGBRegressor(lam=0)), np.ones(40), 40) == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "culprit"),
+    [
+        ({"costs": GROUP}, "'g'"),
+        ({"costs": ONCE}, "'a'"),
+        ({"evaluation_cost": [0, 0, 1, 0, 0]}, "evaluation_cost"),
+        ({"growth": "breadth"}, "breadth"),
+        ({"growth": "breadth", "max_depth": 3}, "max_depth"),
+    ],
+)
+def test_what_lightgbm_cannot_say_is_refused_with_a_remedy(settings: dict[str, Any], culprit: str) -> None:
+    """Shared items, items paid once, split prices by feature, breadth-first growth: refused by name; engine="own" takes each."""
+    with pytest.raises(InvalidInputError, match=culprit) as refusal:
+        CEGBRegressor(**{**QUICK, **settings}).fit(X, Y)
+    assert 'engine="own"' in str(refusal.value)
+    assert CEGBRegressor(**{**QUICK, **settings}, engine="own").fit(X, Y).n_iter_ == 5
+
+
+def test_weights_need_the_own_engine_or_no_prices() -> None:
+    """Unequal weights are refused where LightGBM would count rows; equal ones, and those of lam = 0, are not."""
+    weight = np.linspace(1, 2, len(Y))
+    with pytest.raises(InvalidInputError, match="sample_weight"):
+        CEGBRegressor(**QUICK).fit(X, Y, weight)
+    for model in (CEGBRegressor(**QUICK, lam=0), CEGBRegressor(**QUICK, engine="own")):
+        model.fit(X, Y, weight)
+    rows, twice = np.round(X * 3) / 3, np.full(len(Y), 2.0)
+    once, equal, own = (
+        CEGBRegressor(lam=0.02, engine=engine, **{**QUICK, "min_child_weight": 0}).fit(rows, Y, weight)
+        for engine, weight in (("lightgbm", None), ("lightgbm", twice), ("own", twice))
+    )
+    np.testing.assert_allclose(equal.predict(rows), once.predict(rows), atol=1e-6)  # (OBJ) is a mean
+    np.testing.assert_allclose(equal.predict(rows), own.predict(rows), atol=1e-6)
+
+
+def test_too_many_pairs_of_rows_and_features_are_refused() -> None:
+    """From 2^31 pairs on LightGBM's 32-bit numbers overflow; without prices a feature there is nothing to number."""
+    settings, rows = Settings.of(CEGBRegressor()), PAIRS // 4
+    with pytest.raises(InvalidInputError, match=f"{rows} rows and 4 columns"):
+        penalties(read_prices(None, 0, 4, None), settings, np.ones(1), rows)
+    assert "cegb_penalty_feature_lazy" in penalties(read_prices(None, 0, 4, None), settings, np.ones(1), rows - 1)
+    assert "cegb_penalty_feature_lazy" not in penalties(read_prices(0, 1, 4, None), settings, np.ones(1), rows)
+
+
+def test_breadth_first_by_lightgbm_where_order_does_not_matter() -> None:
+    """With a depth at which the limit on leaves cannot bind, LightGBM's trees are the own engine's, in either order."""
+    rows = np.round(X * 4) / 4
+    models = [
+        CEGBRegressor(lam=0.01, max_depth=3, num_leaves=8, growth=growth, engine=engine, n_estimators=4).fit(rows, Y)
+        for growth, engine in (("breadth", "lightgbm"), ("breadth", "own"), ("best", "own"))
+    ]
+    for model in models[1:]:
+        np.testing.assert_allclose(model.predict(rows), models[0].predict(rows), atol=1e-6)
+    assert models[0].forest_.ensemble.n_splits > 12
+
+
+def test_best_first_goes_where_it_pays_and_breadth_first_does_not() -> None:
+    """With three leaves: the root parts 40 examples from 10; the larger gain is with the 10, but the left child is older."""
+    # left: y = 0 and 1, half each: gain 1/2 * 40 * 0.25 = 5. right: y = 10 and 14: 1/2 * 10 * 4 = 20.
+    rows = np.repeat([0.0, 1.0, 2.0, 3.0], [20, 20, 5, 5])[:, None]
+    y = np.repeat([0.0, 1.0, 10.0, 14.0], [20, 20, 5, 5])
+    settings: dict[str, Any] = {"engine": "own", "num_leaves": 3, "n_estimators": 1, "min_child_samples": 1, "learning_rate": 1.0}
+    best, breadth = (CEGBRegressor(growth=growth, lam=1e-6, **settings).fit(rows, y) for growth in ("best", "breadth"))
+    np.testing.assert_allclose(np.unique(best.predict(rows)), [0.5, 10, 14], atol=1e-9)
+    np.testing.assert_allclose(np.unique(breadth.predict(rows)), [0, 1, 12], atol=1e-9)
+
+
+def test_breadth_first_passes_over_leaves_that_are_not_worth_it() -> None:
+    """A leaf whose best split costs more than it gains is left; the next one is split."""
+    rows = np.repeat([0.0, 1.0, 2.0, 3.0], [20, 20, 5, 5])[:, None]
+    y = np.repeat([0.0, 0.1, 10.0, 14.0], [20, 20, 5, 5])
+    # left gains 1/2 * 40 * 0.05^2 = 0.05 and evaluation takes 0.01 * 40; right gains 20, evaluation takes 0.1
+    settings: dict[str, Any] = {"engine": "own", "num_leaves": 4, "n_estimators": 1, "min_child_samples": 1, "learning_rate": 1.0}
+    model = CEGBRegressor(0, evaluation_cost=1, lam=0.01, growth="breadth", **settings).fit(rows, y)
+    np.testing.assert_allclose(np.unique(model.predict(rows)), [0.05, 10, 14], atol=1e-9)
+
+
+def test_a_group_is_bought_once() -> None:
+    """Two features of one group cost as much as one: with prices of their own the second is not worth it, in the group it is."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (200, 2)).astype(float)
+    y = 2 * rows[:, 0] + rows[:, 1]  # together they explain all; the second saves 1/2 * 0.25 = 0.125 an example
+    settings: dict[str, Any] = {"engine": "own", "lam": 0.2, "n_estimators": 1, "min_child_samples": 1, "num_leaves": 4}
+    used = {}
+    for name, groups in (("apart", ["a", "b"]), ("together", ["a", "a"])):
+        model = CEGBRegressor(CostItems.grouped(groups, dict.fromkeys(groups, 1)), **settings).fit(rows, y)
+        used[name] = set(model.forest_.ensemble.feature.tolist()) - {-1}
+        np.testing.assert_allclose(model.prediction_cost(rows), 1)
+    assert used == {"apart": {0}, "together": {0, 1}}
+
+
+def test_split_prices_by_feature_choose_the_cheaper_of_two_equals() -> None:
+    """CEGB17 section 5.2: of two copies of a feature the one with the lower price of a split is used, whatever their order."""
+    rows = np.column_stack([X[:, 0], X[:, 0]])
+    for cheap in (0, 1):
+        prices = [1.0 - (f == cheap) * 0.9 for f in range(2)]
+        model = CEGBRegressor(0, evaluation_cost=prices, engine="own", lam=1e-4, **QUICK).fit(rows, X[:, 0])
+        assert set(model.forest_.ensemble.feature.tolist()) == {-1, cheap}
+
+
+@pytest.mark.parametrize("engine", ["lightgbm", "own"])
+def test_growing_stops_when_no_split_is_worth_its_price(engine: Any) -> None:
+    """With prices beyond all gains one leaf is left, which costs nothing and predicts the mean; with few gains, few rounds."""
+    model = CEGBRegressor(lam=1e6, engine=engine, **QUICK).fit(X, Y)
+    assert (model.n_iter_, model.forest_.ensemble.n_splits) == (1, 0)
+    np.testing.assert_allclose(model.predict(X), Y.mean())
+    assert model.prediction_cost(X).max() == 0
+    some = CEGBRegressor(0, evaluation_cost=1, lam=0.02, engine=engine, n_estimators=200, learning_rate=0.5).fit(X, Y)
+    assert 1 < some.n_iter_ < 200
+
+
+@pytest.mark.parametrize("engine", ["lightgbm", "own"])
+def test_dearer_is_cheaper(engine: Any) -> None:
+    """With growing lam the cost of a prediction falls, and at last accuracy with it, for each kind of price."""
+    for settings in ({"costs": [5, 1, 1, 3, 1]}, {"costs": 0, "evaluation_cost": 1}):
+        models = [CEGBRegressor(lam=lam, engine=engine, **settings, **QUICK).fit(X, Y) for lam in (0, 0.01, 0.03, 0.1)]
+        costs = [m.prediction_cost(X).mean() for m in models]
+        errors = [((m.predict(X) - Y) ** 2).mean() for m in models]
+        assert (np.diff(costs) <= 1e-9).all()
+        assert errors[-1] > errors[0]
+        assert costs[-1] < costs[0]
+
+
+def test_lightgbm_does_not_depend_on_threads() -> None:
+    """Two threads and one: the same margins, bit by bit."""
+    one, two = (CEGBClassifier(n_jobs=n, **QUICK).fit(XC, YC) for n in (1, 2))
+    np.testing.assert_array_equal(one.decision_function(XC), two.decision_function(XC))
+
+
+def test_missing_values_go_to_the_better_side() -> None:
+    """The own engine parts the missing from all others, and joins them to either side, as the targets say."""
+    column = np.array([0.0] * 10 + [1.0] * 10 + [np.nan] * 10)[:, None]
+    settings: dict[str, Any] = {"engine": "own", "lam": 0, "n_estimators": 1, "learning_rate": 1.0, "min_child_samples": 1}
+    for values in ([5.0, 5.0, 1.0], [1.0, 5.0, 1.0], [1.0, 5.0, 5.0]):
+        y = np.repeat(values, 10)
+        model = CEGBRegressor(num_leaves=2, **settings).fit(column, y)
+        np.testing.assert_allclose(model.predict(column), y, atol=1e-9)
+        assert model.forest_.ensemble.n_splits == 1
+
+
+def test_bins_hold_about_the_same_weight() -> None:
+    """Each value is a bin where there are few; else weights are parted evenly, and repeating a row is the same as weighing it."""
+    column = np.array([3.0, 1.0, 2.0, 1.0, np.nan], dtype=np.float32)[:, None]
+    bins = Bins.of(column, np.ones(5), 255)
+    np.testing.assert_array_equal(bins.edges[0], [1.5, 2.5])
+    np.testing.assert_array_equal(bins.binned[:, 0], [2, 0, 1, 0, 3])
+    values = np.random.default_rng(0).normal(size=(1000, 1)).astype(np.float32)
+    parts = np.bincount(Bins.of(values, np.ones(1000), 10).binned[:, 0])
+    np.testing.assert_array_equal(parts, 100)
+    weight = np.random.default_rng(1).integers(1, 4, 1000)
+    repeated = Bins.of(values.repeat(weight, axis=0), np.ones(weight.sum()), 10)
+    np.testing.assert_array_equal(Bins.of(values, weight.astype(float), 10).edges[0], repeated.edges[0])
+
+
+def test_limits_on_leaves_hold() -> None:
+    """Rows and second derivatives in each leaf, leaves and depth of each tree."""
+    model = CEGBClassifier(
+        engine="own", lam=0, n_estimators=4, num_leaves=7, max_depth=3, min_child_samples=12, min_child_weight=4.0
+    ).fit(XC, YC)
+    e, rows = model.forest_.ensemble, model.forest_.rows(XC)
+    ends, margins = leaves_of(e, rows), np.tile(model.forest_.base, len(rows))
+    for t in range(e.n_trees):
+        p = 1 / (1 + np.exp(-margins))
+        leaves, place, count = np.unique(ends[t], return_inverse=True, return_counts=True)
+        assert len(leaves) <= 7
+        assert e.depth[leaves].max() <= 3
+        assert count.min() >= 12
+        assert np.bincount(place, weights=p * (1 - p)).min() >= 4.0 - 1e-9
+        margins += e.value[ends[t], 0]
+
+
+def test_lightgbm_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without LightGBM the error says how to install it, and what works without."""
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(ImportError, match=r"pip install lightgbm") as refusal:
+        CEGBRegressor(**QUICK).fit(X, Y)
+    assert 'engine="own"' in str(refusal.value)
+    CEGBRegressor(engine="own", **QUICK).fit(X, Y)
+
+
+@pytest.mark.parametrize("engine", ["lightgbm", "own"])
+def test_a_class_without_a_worthy_split_does_not_stop_the_others(engine: Any) -> None:
+    """Classes 0 and 1 are told apart by the feature, class 2 by nothing: its trees are bare, the others' are not."""
+    rows = np.tile([0.0, 1.0], 60)[:, None]
+    y = np.where(np.arange(120) % 6 < 4, np.arange(120) % 2, 2)
+    model = CEGBClassifier(0, evaluation_cost=1, lam=0.01, engine=engine, n_estimators=3, num_leaves=2).fit(rows, y)
+    assert model.n_iter_ == 3
+    e = model.forest_.ensemble
+    assert [bool(e.is_split[root]) for root in e.roots] == [True, True, False] * 3

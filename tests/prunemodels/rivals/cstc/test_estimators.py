@@ -1,0 +1,223 @@
+"""CSTC and ASTC as estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems
+from prunemodels.evaluation.curve import tradeoff_curve
+from prunemodels.rivals.cstc import (
+    QUADRANT_COSTS,
+    ASTCClassifier,
+    ASTCRegressor,
+    CSTCClassifier,
+    CSTCRegressor,
+    four_quadrants,
+)
+from prunemodels.rivals.learner import Learner
+from tests.prunemodels.rivals.cstc.test_greedy_selection import own
+
+SMALL: dict[str, Any] = {"n_weak_learners": 10, "weak_depth": 2, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def cancer() -> tuple[pd.DataFrame, NDArray[Any]]:
+    """Thirty named columns, labels as strings."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return X, np.where(y == 1, "benign", "malignant")
+
+
+@pytest.mark.parametrize("means", ["paper", "shifted"])
+def test_the_papers_synthetic_data(means: str) -> None:
+    """CSTC13 section 5.1: on new examples every one pays 12, two signs and the feature of its quadrant, at next to no error."""
+    X, y = four_quadrants(2000, 0)
+    X_test, y_test = four_quadrants(2000, 1)
+    if means == "shifted":  # neither the labels' unit nor their origin matters
+        y, y_test = 50 * y + 1000, 50 * y_test + 1000
+    model = CSTCRegressor(QUADRANT_COSTS, lam=0.035, features="identity", sharpness=30, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.prediction_cost(X_test), 12)
+    assert np.mean((model.predict(X_test) - y_test) ** 2) / y_test.var() < 1e-8
+    assert (np.diff(model.losses_) <= 1e-9).all()
+
+
+def test_the_greedy_tree_on_the_papers_synthetic_data() -> None:
+    """ASTC with 12 to spend on a path finds the same."""
+    X, y = four_quadrants(1000, 0)
+    X_test, y_test = four_quadrants(1000, 1)
+    model = ASTCRegressor(QUADRANT_COSTS, 12, features="identity", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.prediction_cost(X_test), 12)
+    assert np.mean((model.predict(X_test) - y_test) ** 2) < 1e-6
+
+
+def test_the_synthetic_data_are_as_described() -> None:
+    """Signs tell the quadrant; the quadrant's feature is the label there, and has the same law elsewhere."""
+    X, y = four_quadrants(4000, 3)
+    inside = (X["sign(x)"] > 0) & (X["sign(z)"] < 0)
+    np.testing.assert_array_equal(X.loc[inside, "y+-"], y[inside])
+    assert not np.isin(X.loc[~inside, "y+-"], y).any()
+    assert X["y+-"].var() == pytest.approx(1, abs=0.1)
+    assert X.loc[~inside, "y+-"].mean() == pytest.approx(2, abs=0.1)
+    assert list(X.columns) == list(QUADRANT_COSTS)
+
+
+@pytest.mark.parametrize("model", [CSTCClassifier(lam=0.003, **SMALL), ASTCClassifier(budget=8, **SMALL)])
+def test_costs_are_counted_along_the_path(model: Any, cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
+    """Each row pays the features of the trees that the classifiers on its path use, each once, and each tree's evaluation."""
+    X, y = cancer
+    model = clone(model).set_params(costs={n: k % 3 + 1 for k, n in enumerate(X.columns)}, evaluation_cost=0.25)
+    model.fit(X[::2], y[::2])
+    rows, uses, expected = X[1::2], model.weak_learners_.uses, []
+    for node in model.apply(rows):
+        active = np.zeros(uses.shape[0], dtype=bool)
+        while True:
+            active |= model.tree_.beta[node] != 0
+            if node == 0:
+                break
+            node = (node - 1) // 2
+        bought = np.flatnonzero(uses[active].any(axis=0))
+        expected.append(sum(f % 3 + 1 for f in bought) + 0.25 * active.sum())
+    np.testing.assert_allclose(model.prediction_cost(rows), expected)
+    assert np.mean(model.predict(rows) == y[1::2]) > 0.85
+
+
+def test_predictions_need_only_what_was_paid_for(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
+    """Scrambling all columns that a row's path does not buy changes neither its prediction nor its cost."""
+    X, y = cancer
+    model = CSTCClassifier(lam=0.01, **SMALL).fit(X, y)
+    values, rng = X.to_numpy(), np.random.default_rng(0)
+    at = model.apply(X)
+    assert 0 < model.prediction_cost(X).max() < 30
+    for node in np.unique(at):
+        bought = model.weak_learners_.uses[model.tree_.used(node)].any(axis=0)
+        rows = at == node
+        other = np.where(bought, values[rows], rng.permutation(values)[: rows.sum()])
+        scrambled = pd.DataFrame(other, columns=X.columns)
+        np.testing.assert_array_equal(model.decision_function(scrambled), model.decision_function(X[rows]))
+        np.testing.assert_array_equal(model.apply(scrambled), node)
+
+
+@pytest.mark.slow
+def test_dearer_means_cheaper_predictions(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
+    """Cost falls as lambda rises, and as the budget falls; ASTC never pays more than its budget. Both give curves."""
+    X, y = cancer
+    lams = (1e-4, 0.02, 10.0)
+    models = {lam: CSTCClassifier(lam=lam, validation_fraction=None, **SMALL).fit(X[::2], y[::2]) for lam in lams}
+    assert all(isinstance(model, Learner) for model in models.values())
+    curve = tradeoff_curve(models, X[1::2], y[1::2], parameter_name="lambda")
+    assert curve.cost[0] > curve.cost[1] > curve.cost[2] == 0
+    assert curve.error[0] < 0.1
+    for budget in (0, 3, 7.5, 15):
+        model = ASTCClassifier(budget=budget, **SMALL).fit(X[::2], y[::2])
+        assert model.path_costs_.max() <= budget
+
+
+def test_levels_have_budgets_of_their_own() -> None:
+    """The signs cost 1 each; a node that its level leaves nothing to buy may spend the whole budget, as nobody else would."""
+    X, y = four_quadrants(500, 0)
+    settings: dict[str, Any] = {"features": "identity", "random_state": 0}
+    model = ASTCRegressor(QUADRANT_COSTS, [1, 2, 12], **settings).fit(X, y)
+    assert model.path_costs_.tolist() == [1, 2, 2, 12, 12, 12, 12]
+    assert ASTCRegressor(QUADRANT_COSTS, 6, **settings).fit(X, y).path_costs_.max() == 2
+    for budget in ([0, 0, 1], 1):
+        root = ASTCRegressor(QUADRANT_COSTS, budget, **settings).fit(X, y)
+        assert root.path_costs_[0] == 1
+        assert np.mean((root.predict(X) - y) ** 2) < 0.5 * y.var()
+
+
+def test_items_are_shared() -> None:
+    """One item for all four expensive features: with the signs free, every example pays that item once."""
+    items = CostItems.from_items({"label": 10}, [(), (), *[("label",)] * 4])
+    X, y = four_quadrants(500, 0)
+    model = ASTCRegressor(items, features="identity", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.prediction_cost(X), 10)
+    assert own([1.0]).bill(np.array([True])) == 1
+
+
+@pytest.mark.parametrize("model", [CSTCRegressor(lam=0.01, **SMALL), ASTCRegressor(budget=2, **SMALL)])
+def test_pipelines_and_searches(model: Any) -> None:
+    """Names survive a pipeline, and parameters are searched; the best of two is refitted."""
+    X, y = four_quadrants(200, 0)
+    pipe = make_pipeline(FunctionTransformer(feature_names_out="one-to-one").set_output(transform="pandas"), model)
+    name = type(model).__name__.lower()
+    search = GridSearchCV(pipe, {f"{name}__depth": [1, 2], f"{name}__costs": [QUADRANT_COSTS]}, cv=2).fit(X, y)
+    assert search.predict(X).shape == (200,)
+    assert search.best_estimator_[-1].prediction_cost(X).max() <= 42
+
+
+@pytest.mark.slow
+def test_given_validation_examples_prune(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
+    """Labels that no split can help to predict leave the root alone; without validation nothing is pruned."""
+    X, y = cancer
+    for kind in (CSTCClassifier, ASTCClassifier):
+        constant = np.full(len(y), "benign")
+        assert kind(**SMALL, validation_fraction=None).fit(X, y).tree_.kept.sum() > 3
+        model = kind(**SMALL).fit(X, y, X_valid=X[y == "benign"], y_valid=constant[y == "benign"])
+        wrong = np.mean(model.predict(X[y == "benign"]) != "benign")
+        assert model.tree_.kept.sum() < 7
+        assert wrong < 0.05
+
+
+def test_the_same_seed_gives_the_same_model(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
+    """Fits repeat to the last bit, and a bar changes nothing."""
+    X, y = cancer
+    first, again = (CSTCClassifier(lam=0.01, verbose=v, **SMALL).fit(X, y) for v in (0, 1))
+    np.testing.assert_array_equal(first.decision_function(X), again.decision_function(X))
+
+
+def test_examples_without_weight_take_no_part(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
+    """Weight 0 is the same as not being there."""
+    X, y = cancer
+    weight = np.arange(len(y)) % 2
+    first = CSTCClassifier(lam=0.01, **SMALL).fit(X, y, sample_weight=weight)
+    second = CSTCClassifier(lam=0.01, **SMALL).fit(X[weight == 1], y[weight == 1])
+    np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "said"),
+    [
+        (CSTCRegressor, {"features": "x"}, "features is 'x'"),
+        (CSTCRegressor, {"depth": 0}, "depth is 0"),
+        (CSTCRegressor, {"lam": -1}, "lam is -1"),
+        (CSTCRegressor, {"sharpness": 0}, "sharpness is 0"),
+        (CSTCRegressor, {"max_cycles": -1}, "max_cycles is -1"),
+        (CSTCRegressor, {"validation_fraction": 1}, "validation_fraction is 1"),
+        (CSTCRegressor, {"evaluation_cost": -1}, "evaluation_cost is -1"),
+        (CSTCRegressor, {"costs": [1, 2]}, "costs has 2 prices"),
+        (CSTCRegressor, {"costs": CostItems.plain([1, 2])}, "costs has prices for 2 features"),
+        (CSTCRegressor, {"costs": CostItems.from_items({"l": 1}, [["l"]] * 6, once=["l"])}, "paid once for all"),
+        (ASTCRegressor, {"budget": -1}, "budget is -1"),
+        (ASTCRegressor, {"budget": [3, 2, 1]}, "that do not fall"),
+        (ASTCRegressor, {"budget": [1, 2]}, "3 of them"),
+        (ASTCRegressor, {"min_gain": -1}, "min_gain is -1"),
+    ],
+)
+def test_bad_settings_are_refused(kind: Any, settings: dict[str, Any], said: str) -> None:
+    """Before any work, saying which."""
+    X, y = four_quadrants(30, 0)
+    with pytest.raises(InvalidInputError, match=said):
+        kind(**settings).fit(X, y)
+
+
+def test_bad_labels_are_refused() -> None:
+    """Three classes, one class, unknown validation labels, and labels that do not fit the rows."""
+    X, y = four_quadrants(30, 0)
+    with pytest.raises(InvalidInputError, match="3 classes"):
+        CSTCClassifier().fit(X, np.arange(30) % 3)
+    with pytest.raises(InvalidInputError, match="1 class;"):
+        CSTCClassifier().fit(X, np.ones(30))
+    with pytest.raises(InvalidInputError, match="label 2"):
+        CSTCClassifier().fit(X, np.arange(30) % 2, X_valid=X, y_valid=np.arange(30) % 3)
+    with pytest.raises(InvalidInputError, match="y_valid, one label each"):
+        CSTCRegressor().fit(X, y, X_valid=X, y_valid=y[:5])

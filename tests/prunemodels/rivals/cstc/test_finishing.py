@@ -1,0 +1,106 @@
+"""Zeros, fine-tuning, pruning, paths and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prunemodels.rivals.cstc.classifier_tree import ClassifierTree
+from prunemodels.rivals.cstc.finishing import Examples, fine_tuned, pruned, with_zeros
+from prunemodels.rivals.cstc.purchases import Purchases
+
+
+def stump(kept: tuple[bool, ...] = (True, True, True)) -> ClassifierTree:
+    """Three nodes on three columns: the root branches on column 0 at 0, node 1 uses column 1, node 2 column 2."""
+    beta = np.eye(3)
+    return ClassifierTree(beta, np.zeros(3), np.zeros(3), beta.copy(), np.zeros(3), np.array(kept))
+
+
+PHI = np.array([[1.0, 10.0, 20.0], [-1.0, 30.0, 40.0], [0.0, 50.0, 60.0]])
+
+
+def test_examples_walk_one_path() -> None:
+    """Above the threshold up, else down, at the threshold down; the child's own classifier predicts."""
+    np.testing.assert_array_equal(stump().leaving(PHI), [1, 2, 2])
+    np.testing.assert_array_equal(stump().predict(PHI), [10, 40, 60])
+
+
+def test_where_a_child_is_missing_its_parent_predicts() -> None:
+    """Without node 2, the examples that go down leave with the root's prediction."""
+    tree = stump((True, True, False))
+    np.testing.assert_array_equal(tree.leaving(PHI), [1, 0, 0])
+    np.testing.assert_array_equal(tree.predict(PHI), [10, -1, 0])
+
+
+def test_paths_pay_each_item_once() -> None:
+    """Item 0 is needed by columns 0 and 1, item 1 by column 2; each weak learner costs 0.5 on top."""
+    purchases = Purchases(np.array([[True, False], [True, False], [False, True]]), np.array([3.0, 5.0]), np.full(3, 0.5))
+    np.testing.assert_array_equal(stump().bills(purchases), [3.5, 4.0, 9.0])
+    none = replace(stump(), beta=np.zeros((3, 3)))
+    np.testing.assert_array_equal(none.bills(purchases), [0, 0, 0])
+
+
+def test_zeros_by_contribution() -> None:
+    """A weight counts by what it moves predictions: 0.01 times a deviation of 10 stays, times one of 0.01 goes."""
+    beta = np.array([[0.01, 0.01, 0.0]])
+    np.testing.assert_array_equal(with_zeros(beta, np.array([100.0, 1e-4, 1.0]), 1e-3), [[0.01, 0, 0]])
+
+
+def test_fine_tuning_is_least_squares_on_what_leaves_with_zeros_clamped() -> None:
+    """Node 1's own column explains its examples exactly, with weights 2 and intercept 5; other columns stay zero."""
+    rng = np.random.default_rng(0)
+    phi = rng.normal(size=(60, 3))
+    y = np.where(phi[:, 0] > 0, 2 * phi[:, 1] + 5, -3 * phi[:, 2] + 10 * phi[:, 1])
+    weights = rng.random(60)
+    tree = fine_tuned(stump(), Examples(phi, y, weights), leaving=True)
+    np.testing.assert_allclose(tree.final_beta[1], [0, 2, 0], atol=2e-3)
+    assert tree.final_intercept[1] == pytest.approx(5, abs=2e-3)
+    low = phi[:, 0] <= 0
+    root = np.sqrt(weights[low])
+    columns = np.column_stack([phi[low, 2], np.ones(low.sum())])
+    expected = np.linalg.lstsq(columns * root[:, None], y[low] * root)[0]
+    np.testing.assert_allclose([tree.final_beta[2, 2], tree.final_intercept[2]], expected, atol=2e-2)
+    assert (tree.final_beta[2, :2] == 0).all()
+    np.testing.assert_array_equal(tree.final_beta[0], [1, 0, 0])  # nothing leaves at the root
+    np.testing.assert_array_equal(tree.beta, stump().beta)  # branching is as it was
+
+
+def test_before_pruning_each_node_is_fitted_to_all_that_reaches_it() -> None:
+    """The root's own fit is the regression of all labels on its column."""
+    rng = np.random.default_rng(1)
+    phi = rng.normal(size=(50, 3))
+    y = 4 * phi[:, 0] + 1
+    tree = fine_tuned(stump(), Examples(phi, y, np.ones(50)), leaving=False)
+    assert tree.final_beta[0, 0] == pytest.approx(4, abs=1e-2)
+    assert tree.final_intercept[0] == pytest.approx(1, abs=1e-2)
+    assert tree.final_beta[1, 1] != 1
+
+
+def test_pruning_drops_what_does_not_help() -> None:
+    """The labels are node 1's column above and the root's below: node 2 goes, node 1 stays; equal errors prune."""
+    phi = np.random.default_rng(2).normal(size=(40, 3))
+    y = np.where(phi[:, 0] > 0, phi[:, 1], phi[:, 0])
+    tree = pruned(stump(), phi, lambda v: float(((y - v) ** 2).sum()))
+    np.testing.assert_array_equal(tree.kept, [True, True, False])
+    np.testing.assert_array_equal(pruned(stump(), phi, lambda v: 0.0).kept, [True, False, False])
+
+
+def test_a_node_with_children_stays() -> None:
+    """Seven nodes: only node 3 helps, so its parents are kept for it, and nothing else is."""
+    beta = np.zeros((7, 1))
+    beta[[0, 1]] = 1.0
+    tree = ClassifierTree(beta, np.zeros(7), np.zeros(7), np.zeros((7, 1)), np.array([0, 0, 0, 9.0, 0, 0, 0]), np.ones(7, bool))
+    phi = np.array([[1.0], [-1.0]])
+    judged = pruned(tree, phi, lambda v: float(np.abs(v - [9, 0]).sum()))
+    np.testing.assert_array_equal(judged.kept, [True, True, False, True, False, False, False])
+
+
+def test_what_is_below_a_node_goes_with_it() -> None:
+    """Node 3 is better than its parent, but the root is better than both: both go."""
+    beta = np.zeros((7, 1))
+    beta[[0, 1]] = 1.0
+    tree = ClassifierTree(beta, np.zeros(7), np.zeros(7), np.zeros((7, 1)), np.array([0, 5, 0, 1.0, 0, 0, 0]), np.ones(7, bool))
+    judged = pruned(tree, np.array([[1.0], [-1.0]]), lambda v: float(np.abs(v).sum()))
+    np.testing.assert_array_equal(judged.kept, [True] + 6 * [False])

@@ -1,0 +1,136 @@
+"""The loss of CSTC13, its relaxation, its bound and its gradients."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import approx_fprime
+
+from prunemodels.rivals.cstc.classifier_tree import path_to
+from prunemodels.rivals.cstc.global_loss import EPS, GlobalLoss
+from prunemodels.rivals.cstc.purchases import Purchases
+from prunemodels.rivals.cstc.soft_tree import Weights, reach, risk_below, terminals_below, upper_chance
+from tests.prunemodels.rivals.cstc.instances import random_loss, random_weights
+
+
+def value_at(loss: GlobalLoss, k: int, weights: Weights, point: NDArray[np.float64]) -> float:
+    """(5) with node k's beta, b and theta replaced."""
+    return loss.value(weights.with_node(k, point[:-2], float(point[-2]), float(point[-1])))
+
+
+def point_of(weights: Weights, k: int) -> NDArray[np.float64]:
+    """Node k's beta, b and theta."""
+    return np.concatenate([weights.beta[k], [weights.intercept[k], weights.threshold[k]]])
+
+
+def test_the_path_of_a_node() -> None:
+    """Heap order: 5 is the upper child of 2, which is the lower child of the root."""
+    assert path_to(0) == [0]
+    assert path_to(5) == [0, 2, 5]
+    assert path_to(10) == [0, 1, 4, 10]
+
+
+def test_chances_of_three_nodes_by_hand() -> None:
+    """At a score of theta an example goes up with chance 1/2; at theta + ln(3) / s with 3/4; then it is in node 1 or node 2."""
+    up = np.column_stack([upper_chance(np.array([0.0, math.log(3) / 2]), 0.0, 2.0)] * 3)
+    np.testing.assert_allclose(up[:, 0], [0.5, 0.75])
+    np.testing.assert_allclose(reach(up), [[1, 0.5, 0.5], [1, 0.75, 0.25]])
+
+
+def test_the_loss_is_that_of_a_walk_over_all_paths() -> None:
+    """(5), summed path by path and example by example as the text of CSTC13 says, is what `value` gives."""
+    loss, w = random_loss(0), random_weights(1)
+    p = loss.purchases
+    total = loss.rho * np.abs(w.beta).sum()
+    for i, share in enumerate(loss.share):
+        scores = loss.phi[i] @ w.beta.T + w.intercept
+        for turns in itertools.product((1, 2), repeat=2):
+            node, nodes, chance = 0, [0], 1.0
+            for turn in turns:
+                sigma = 1 / (1 + math.exp(-loss.sharpness * (scores[node] - w.threshold[node])))
+                chance *= sigma if turn == 1 else 1 - sigma
+                node = 2 * node + turn
+                nodes.append(node)
+            # an inner node's risk counts once, not once a path: all paths through it together have its chance
+            total += share * chance * sum((loss.y[i] - scores[k]) ** 2 for k in nodes)
+            squares = (w.beta[nodes] ** 2).sum(axis=0)
+            total += loss.lam * share * chance * float(p.evaluation @ np.sqrt(squares))
+            total += loss.lam * share * chance * sum(c * math.sqrt(squares[p.needs[:, m]].sum()) for m, c in enumerate(p.price))
+    assert loss.value(w) == pytest.approx(total, abs=1e-4)
+
+
+def test_one_weak_learner_costs_its_weight() -> None:
+    """For a single element the relaxation (3) is the l1 norm: price 3, weight -2, evaluation 1 give 2 (3 + 1)."""
+    loss = GlobalLoss(
+        np.zeros((1, 1)), np.zeros(1), np.ones(1), Purchases(np.ones((1, 1), bool), np.array([3.0]), np.ones(1)), 1, 0, 1
+    )
+    assert loss.path_cost(np.array([[-2.0]])) == pytest.approx(8)
+    # used again by a second node of the path: sqrt(2^2 + 2^2) instead of 2 + 2
+    assert loss.path_cost(np.array([[-2.0], [2.0]])) == pytest.approx(4 * math.sqrt(8))
+
+
+@pytest.mark.parametrize("k", range(7))
+def test_the_bound_touches_the_loss_with_its_slope(k: int) -> None:
+    """At the weights that it was made at, a node's majoriser has the derivatives of (5) by beta, b and theta."""
+    loss, w = random_loss(2), random_weights(3)
+    w.beta[k] += 0.1  # away from the kinks
+    _, by_beta, by_intercept, by_threshold = loss.majoriser(k, w)(w.beta[k], w.intercept[k], w.threshold[k])
+
+    def value(x: NDArray[np.float64]) -> float:
+        return value_at(loss, k, w, x)
+
+    slope = approx_fprime(point_of(w, k), value, 1e-7)
+    np.testing.assert_allclose([*by_beta, by_intercept, by_threshold], slope, atol=2e-5)
+
+
+@pytest.mark.parametrize("k", [0, 1, 4])
+def test_gradients_are_those_of_finite_differences(k: int) -> None:
+    """The majoriser's own derivatives hold away from where it was made, too."""
+    loss, w = random_loss(4), random_weights(5)
+    w.beta[w.beta == 0] = 0.3  # a quadratic at 0 is so steep that differences are all round-off
+    bound, x = loss.majoriser(k, w), point_of(w, k) + np.random.default_rng(6).normal(size=7)
+    _, by_beta, by_intercept, by_threshold = bound(x[:-2], x[-2], x[-1])
+
+    def value(v: NDArray[np.float64]) -> float:
+        return bound(v[:-2], v[-2], v[-1])[0]
+
+    slope = approx_fprime(x, value, 1e-7)
+    np.testing.assert_allclose([*by_beta, by_intercept, by_threshold], slope, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("k", range(7))
+def test_the_bound_is_never_below_the_loss(k: int) -> None:
+    """Lemma 1: whatever a node changes to, the loss rises by no more than the bound does."""
+    loss, w = random_loss(7, lam=1.0), random_weights(8)
+    bound, start = loss.majoriser(k, w), point_of(w, k)
+    rng = np.random.default_rng(k)
+    for size in (0.01, 0.3, 3.0):
+        x = start + size * rng.normal(size=7)
+        rise = value_at(loss, k, w, x) - loss.value(w)
+        assert bound(x[:-2], x[-2], x[-1])[0] - bound(start[:-2], start[-2], start[-1])[0] >= rise - 1e-9
+
+
+def test_what_is_below_a_node() -> None:
+    """From the root: the risk below is the tree's, and the chances to end somewhere are those of the last nodes."""
+    loss, w = random_loss(9), random_weights(10)
+    scores = loss.scores(w)
+    up = upper_chance(scores, w.threshold, loss.sharpness)
+    risk, p = (loss.y[:, None] - scores) ** 2, reach(up)
+    np.testing.assert_allclose(risk_below(0, up, risk), (p * risk).sum(axis=1))
+    leaves, chance = terminals_below(0, up)
+    assert leaves == [3, 4, 5, 6]
+    np.testing.assert_allclose(chance, p[:, 3:])
+    leaves, chance = terminals_below(2, up)
+    assert leaves == [5, 6]
+    np.testing.assert_allclose(chance * p[:, [2]], p[:, 5:])
+
+
+def test_vanished_weights_cost_next_to_nothing() -> None:
+    """With all weights 0, what the smoothing leaves of the cost is EPS a root."""
+    loss = random_loss(11)
+    zero = loss.path_cost(np.zeros((3, 5)))
+    assert zero == pytest.approx(EPS * (loss.purchases.evaluation.sum() + loss.purchases.price.sum()))

@@ -1,0 +1,121 @@
+"""Initialisation and cyclic optimisation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prunemodels.rivals.cstc.soft_tree import upper_chance
+from prunemodels.rivals.cstc.training import NormalEquations, halving_threshold, improved, initial, train
+from tests.prunemodels.rivals.cstc.instances import random_loss, random_weights
+
+
+@pytest.mark.parametrize(("seed", "lam"), [(0, 0.0), (1, 0.01), (2, 0.1), (3, 1.0)])
+def test_the_loss_never_rises(seed: int, lam: float) -> None:
+    """Neither from node to node, from whatever weights, nor from cycle to cycle; and it falls at first."""
+    loss, weights = random_loss(seed, lam=lam), random_weights(seed + 20)
+    values = [loss.value(weights)]
+    for k in [0, 1, 2, 3, 4, 5, 6] * 2:
+        weights = improved(loss, k, weights)
+        values.append(loss.value(weights))
+    assert (np.diff(values) <= 1e-9).all()
+    assert values[7] < values[0]
+    losses = train(loss, 3, 5, 0.0, lambda _: None).losses
+    assert (np.diff(losses) <= 1e-9).all()
+
+
+def test_every_kind_of_node_is_improved() -> None:
+    """A step of the root, of an inner node and of a last one each lower the loss, and change that node alone."""
+    loss, weights = random_loss(4), random_weights(5)
+    for k in (0, 2, 6):
+        better = improved(loss, k, weights)
+        assert loss.value(better) < loss.value(weights)
+        others = [j for j in range(7) if j != k]
+        np.testing.assert_array_equal(better.beta[others], weights.beta[others])
+        np.testing.assert_array_equal(better.threshold[others], weights.threshold[others])
+
+
+@pytest.mark.parametrize("lam", [0.05, 0.5])
+def test_a_leaf_is_fitted_to_its_minimum(lam: float) -> None:
+    """A last classifier's problem is convex: its optimum is where the slope is 0, for all weights that have not vanished."""
+    loss, weights = random_loss(6, lam=lam), random_weights(7)
+    best = improved(loss, 4, weights)
+    _, by_beta, by_intercept, _ = loss.majoriser(4, best)(best.beta[4], best.intercept[4], best.threshold[4])
+    smooth = np.abs(best.beta[4]) > 1e-4
+    assert smooth.any()
+    np.testing.assert_allclose([*by_beta[smooth], by_intercept], 0, atol=1e-4)
+
+
+def test_without_penalty_the_root_is_least_squares() -> None:
+    """With lambda = rho = 0 the first classifier is the weighted least-squares fit with an intercept."""
+    loss = replace(random_loss(8, lam=0.0), rho=0.0)
+    weights = initial(loss, 1)
+    columns = np.column_stack([loss.phi, np.ones(len(loss.y))])
+    root = np.sqrt(loss.share)
+    expected = np.linalg.lstsq(columns * root[:, None], loss.y * root)[0]
+    np.testing.assert_allclose(np.append(weights.beta[0], weights.intercept[0]), expected, atol=1e-6)
+
+
+def test_children_are_fitted_to_what_comes_to_them() -> None:
+    """With lambda = rho = 0 node 1 is the least-squares fit weighted by the chance to go up, node 2 to go down."""
+    loss = replace(random_loss(13, lam=0.0), rho=0.0)
+    weights = initial(loss, 3)
+    up = upper_chance(loss.scores(weights)[:, 0], weights.threshold[0], loss.sharpness)
+    columns = np.column_stack([loss.phi, np.ones(len(loss.y))])
+    for k, chance in ((1, up), (2, 1 - up)):
+        root = np.sqrt(loss.share * chance)
+        expected = np.linalg.lstsq(columns * root[:, None], loss.y * root)[0]
+        np.testing.assert_allclose(np.append(weights.beta[k], weights.intercept[k]), expected, atol=1e-5)
+
+
+def test_the_l1_term_shrinks_one_weight_by_soft_thresholding() -> None:
+    """One column of variance 1, lambda = 0: minimise (y - x b)^2 + rho |b| takes rho / 2 off, and nothing is left below that."""
+    loss = random_loss(9, lam=0.0, n=200, n_weak=1)
+    phi = loss.phi - loss.share @ loss.phi
+    phi = phi / np.sqrt(loss.share @ phi**2)
+    covariance = abs(float((loss.share * loss.y) @ phi[:, 0]))
+    for rho, expected in ((covariance, covariance / 2), (3 * covariance, 0.0)):
+        weights = initial(replace(loss, phi=phi, rho=rho), 1)
+        assert abs(weights.beta[0, 0]) == pytest.approx(expected, abs=1e-4)
+
+
+def test_prices_drive_weights_out() -> None:
+    """The dearer a purchase, the less is bought; at a great lambda nothing is, and the loss is the mean's at every level."""
+    sizes = [np.abs(initial(random_loss(10, lam=lam), 7).beta).sum() for lam in (0.0, 0.1, 1.0, 10.0)]
+    assert sizes[0] > sizes[1] > sizes[2] > sizes[3]
+    loss = random_loss(10, lam=10.0)
+    mean = loss.share @ loss.y
+    assert loss.value(initial(loss, 7)) == pytest.approx(3 * (loss.share @ (loss.y - mean) ** 2), rel=1e-3)
+
+
+def test_thresholds_halve_the_weight_between_two_scores() -> None:
+    """By hand: 2 of 4 equal weights are below 2.5; one heavy example outweighs the rest; a single score is its own threshold."""
+    assert halving_threshold(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4)) == 2.5
+    assert halving_threshold(np.array([4.0, 1.0, 2.0, 3.0]), np.array([9.0, 1.0, 1.0, 1.0])) == 3.5
+    assert halving_threshold(np.array([0.0, 0.0, 0.0, 1.0]), np.ones(4)) == 0.5
+    assert halving_threshold(np.full(3, 7.0), np.ones(3)) == 7.0
+    # equal up to round-off is equal: the cut is between -1 and 1, not among the ones
+    assert abs(halving_threshold(np.array([-1.0, 1.0, 1 + 1e-15, 1 + 2e-15]), np.ones(4))) < 1e-12
+
+
+def test_normal_equations_bear_constant_and_repeated_columns() -> None:
+    """A constant column and two equal ones: the fit is finite and as good as without them."""
+    loss = random_loss(11)
+    phi = np.column_stack([loss.phi, loss.phi[:, 0], np.ones(len(loss.y))])
+    solution = NormalEquations.of(replace(loss, phi=phi), loss.share).solve(np.zeros(7))
+    plain = NormalEquations.of(loss, loss.share).solve(np.zeros(5))
+    np.testing.assert_allclose(phi @ solution[:-1] + solution[-1], loss.phi @ plain[:-1] + plain[-1], atol=1e-4)
+
+
+def test_cycles_stop_where_told() -> None:
+    """No cycle at 0, none for one node, at most the number asked for, and each is reported."""
+    loss = random_loss(12)
+    seen: list[float] = []
+    assert len(train(loss, 3, 0, 0.0, seen.append).losses) == 1
+    assert len(train(loss, 1, 5, 0.0, seen.append).losses) == 1
+    losses = train(loss, 2, 3, 0.0, seen.append).losses
+    assert len(losses) == 4
+    assert seen[2:] == losses
+    assert len(train(loss, 2, 50, 0.5, seen.append).losses) == 2

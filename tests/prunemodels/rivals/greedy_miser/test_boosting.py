@@ -1,0 +1,238 @@
+"""Stages: against plain gradient boosting, against themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
+from sklearn.tree import DecisionTreeRegressor
+
+from formulations.instance.cost_items import CostItems
+from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 4)).astype(np.float32)
+Y = X[:, 0] + X[:, 1] * X[:, 2] + 0.1 * RNG.normal(size=90)
+LABELS = np.digitize(Y, [-0.6, 0.6])  # three classes
+NEW = RNG.normal(size=(40, 4)).astype(np.float32)
+
+
+def small(**settings: Any) -> GreedyMiserRegressor:
+    return GreedyMiserRegressor(**{"n_estimators": 12, "max_depth": 3, "learning_rate": 0.3} | settings)
+
+
+@pytest.mark.parametrize("weight", [None, RNG.integers(1, 5, 90).astype(float)])
+def test_without_prices_it_is_gradient_boosting(weight: Any) -> None:
+    """At lambda 0 it predicts what scikit-learn's exact gradient boosting predicts, rounding apart, with weights or without."""
+    theirs = GradientBoostingRegressor(n_estimators=12, max_depth=3, learning_rate=0.3, random_state=0)
+    theirs.fit(X, Y, sample_weight=weight)
+    np.testing.assert_allclose(small().fit(X, Y, sample_weight=weight).predict(X), theirs.predict(X), atol=1e-9)
+
+
+def test_without_prices_it_is_histogram_boosting_of_new_rows_too() -> None:
+    """Where each value has its bin thresholds are scikit-learn's too; it sums float32 gradients, hence the tolerance."""
+    theirs = HistGradientBoostingRegressor(
+        max_iter=12, max_depth=3, learning_rate=0.3, min_samples_leaf=1, max_leaf_nodes=None, early_stopping=False
+    )
+    np.testing.assert_allclose(small().fit(X, Y).predict(NEW), theirs.fit(X, Y).predict(NEW), atol=1e-5)
+
+
+def test_missing_values_go_where_scikit_learn_sends_them() -> None:
+    """With holes in half the columns, at lambda 0, the training rows are predicted as by histogram boosting."""
+    holes = X.copy()
+    holes[RNG.random(90) < 0.3, 0] = np.nan
+    holes[RNG.random(90) < 0.1, 1] = np.nan
+    theirs = HistGradientBoostingRegressor(
+        max_iter=12, max_depth=3, learning_rate=0.3, min_samples_leaf=1, max_leaf_nodes=None, early_stopping=False
+    )
+    np.testing.assert_allclose(small().fit(holes, Y).predict(holes), theirs.fit(holes, Y).predict(holes), atol=1e-5)
+
+
+def test_three_classes_are_boosted_by_the_softmax() -> None:
+    """A tree a class and stage, all fitted to the gradient of the stage's start: as written out with scikit-learn's trees."""
+    targets, weight = np.eye(3)[LABELS], RNG.uniform(1, 2, 90)  # weights, so that no two splits are equally good
+    F = np.tile(np.log(np.average(targets, axis=0, weights=weight)), (90, 1))
+    for _ in range(4):
+        residual = targets - softmax(F, axis=1)
+        trees = [DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, residual[:, k], weight) for k in range(3)]
+        F = F + 0.5 * np.column_stack([tree.predict(X) for tree in trees])
+    model = GreedyMiserClassifier(lam=0, n_estimators=4, max_depth=2, learning_rate=0.5).fit(X, LABELS, weight)
+    np.testing.assert_allclose(model.decision_function(X), F, atol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(X), softmax(F, axis=1), atol=1e-9)
+    assert model.output_of_tree_.tolist() == [0, 1, 2] * 4
+    assert model.stage_of_tree_.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
+def test_squares_of_two_classes_are_a_regression_on_0_and_1() -> None:
+    """The margins less a half, and the probability of the second class, are the regressor's."""
+    two = LABELS > 0
+    model = GreedyMiserClassifier(loss="squared_error", lam=0.01, n_estimators=8).fit(X, two)
+    numbers = GreedyMiserRegressor(lam=0.01, n_estimators=8).fit(X, two.astype(float))
+    np.testing.assert_allclose(model.decision_function(NEW), numbers.predict(NEW) - 0.5)
+    np.testing.assert_allclose(model.predict_proba(NEW)[:, 1], np.clip(numbers.predict(NEW), 0, 1))
+    np.testing.assert_array_equal(model.predict(NEW), numbers.predict(NEW) > 0.5)
+
+
+def test_squares_of_three_classes_are_each_against_the_rest() -> None:
+    """Without prices the margin of a class is that of a regression on being of it."""
+    model = GreedyMiserClassifier(loss="squared_error", lam=0, n_estimators=8).fit(X, LABELS)
+    for k in range(3):
+        numbers = GreedyMiserRegressor(n_estimators=8).fit(X, np.eye(3)[LABELS][:, k])
+        np.testing.assert_allclose(model.decision_function(NEW)[:, k], numbers.predict(NEW), atol=1e-9)
+
+
+def test_what_an_earlier_tree_needs_is_free() -> None:
+    """Two features that a first tree pays for at lambda 1 are used by the second, where one gains less than its price.
+
+    Rows and prices are those of `test_growth`: nets 16 - 3 and 2 - 1. At rate 0.5 the residuals halve, so the second tree's gains
+    are 4 and 0.5; at its full price of 1 the last split would not be made.
+    """
+    rows, y = np.array([[0, 0], [0, 0], [1, 0], [1, 1]]), np.array([0.0, 0, 6, 10])
+    model = GreedyMiserRegressor([3, 1], lam=1.0, n_estimators=2, learning_rate=0.5, max_depth=2).fit(rows, y)
+    assert model.ensemble_.feature.tolist() == [0, -1, 1, -1, -1] * 2
+    np.testing.assert_allclose(model.ensemble_.value[:, 0], [0, -2, 2, 1, 3, 0, -1, 1, 0.5, 1.5])
+    np.testing.assert_allclose(model.predict(rows), [1, 1, 5.5, 8.5])  # 4, and 0.75 of each residual
+    np.testing.assert_array_equal(model.model_cost_, [4, 4])
+    np.testing.assert_array_equal(model.prediction_cost(rows), [3, 3, 4, 4])
+    np.testing.assert_array_equal(model.staged_cost(rows), [3.5, 3.5])
+
+
+def test_with_rate_one_a_tree_lowers_error_plus_lambda_cost_by_its_nets() -> None:
+    """Of the same rows: from 18 to 0 + 1 * 4, by 13 + 1. So lambda is squared error per unit of cost, as in (OBJ)."""
+    rows, y = np.array([[0, 0], [0, 0], [1, 0], [1, 1]]), np.array([0.0, 0, 6, 10])
+    model = GreedyMiserRegressor([3, 1], lam=1.0, n_estimators=1, learning_rate=1.0, max_depth=2).fit(rows, y)
+    before = np.mean((y - y.mean()) ** 2)
+    after = np.mean((y - model.predict(rows)) ** 2) + 1.0 * model.model_cost_[-1]
+    assert (before, after) == pytest.approx((18, 18 - 13 - 1))
+
+
+def test_a_huge_lambda_buys_nothing() -> None:
+    """Then the constant is all: the mean, or the share of each class, at cost 0."""
+    model = small(lam=1e6).fit(X, Y)
+    np.testing.assert_allclose(model.predict(NEW), Y.mean())
+    assert model.model_cost_.max() == model.staged_cost(NEW).max() == 0
+    shares = GreedyMiserClassifier(lam=1e6, n_estimators=3).fit(X, LABELS).predict_proba(NEW)
+    np.testing.assert_allclose(shares, np.tile(np.bincount(LABELS) / 90, (40, 1)))
+
+
+def test_more_lambda_means_a_cheaper_first_tree() -> None:
+    """The first tree's purchases never grow with lambda, and the whole range from all features to none is passed."""
+    costs = [small(lam=lam, n_estimators=1).fit(X, Y).model_cost_[0] for lam in (0, 0.01, 0.03, 0.1, 0.3, 1, 3)]
+    assert costs == sorted(costs, reverse=True)
+    assert (costs[0], costs[-1]) == (3, 0)  # at depth 3 the fourth feature, which is noise, is not needed
+
+
+def test_prices_and_lambda_scale_against_each_other() -> None:
+    """Prices times 8 at lambda / 8: the same trees, at 8 times the cost; with prices of splits too."""
+    one = small(costs=[1, 2, 3, 4], lam=0.04, evaluation_cost=[0.5, 0, 0, 1]).fit(X, Y)
+    two = small(costs=[8, 16, 24, 32], lam=0.005, evaluation_cost=[4, 0, 0, 8]).fit(X, Y)
+    np.testing.assert_array_equal(one.ensemble_.feature, two.ensemble_.feature)
+    np.testing.assert_array_equal(one.predict(NEW), two.predict(NEW))
+    np.testing.assert_allclose(8 * one.staged_cost(NEW), two.staged_cost(NEW))
+    np.testing.assert_allclose(8 * one.model_cost_, two.model_cost_)
+    assert 0 < one.model_cost_[-1] < 10  # prices counted
+
+
+@pytest.mark.parametrize("settings", [{}, {"subsample": 0.5, "random_state": 3}])
+def test_the_first_stages_are_the_shorter_model(settings: dict[str, Any]) -> None:
+    """Stage s of a long run, the run cut off there, and a run of s stages predict and cost the same."""
+    make = {"lam": 0.003, "max_depth": 2, "learning_rate": 0.5} | settings
+    long = GreedyMiserClassifier(n_estimators=9, **make).fit(X, LABELS)
+    for s, (labels, probabilities) in enumerate(zip(long.staged_predict(NEW), long.staged_predict_proba(NEW), strict=True), 1):
+        if s not in (1, 4, 9):
+            continue
+        short, cut = GreedyMiserClassifier(n_estimators=s, **make).fit(X, LABELS), long.first_stages(s)
+        for model in (short, cut):
+            np.testing.assert_array_equal(model.predict(NEW), labels)
+            np.testing.assert_array_equal(model.predict_proba(NEW), probabilities)
+            assert model.staged_cost(NEW)[-1] == pytest.approx(long.staged_cost(NEW)[s - 1])
+            np.testing.assert_array_equal(model.model_cost_, long.model_cost_[:s])
+            assert model.n_estimators_ == s
+    assert long.n_estimators_ == 9  # cutting off left it alone
+
+
+def test_margins_are_the_constant_and_the_leaves() -> None:
+    """`ensemble_` holds all of the model: read by hand, row by row, its leaves and `baseline_` sum to what is predicted."""
+    holes = X.copy()
+    holes[::3, 1] = np.nan
+    model, e = small().fit(holes, Y), small().fit(holes, Y).ensemble_
+    for i in (0, 1, 2, 3, 50):
+        total = model.baseline_[0]
+        for h in e.roots.tolist():
+            while e.left[h] >= 0:
+                x = holes[i, e.feature[h]]
+                h = (e.left if (e.missing_left[h] if np.isnan(x) else x <= e.threshold[h]) else e.right)[h]
+            total += e.value[h, 0]
+        assert model.predict(holes[i : i + 1])[0] == pytest.approx(total)
+
+
+def test_a_row_on_a_threshold_goes_left() -> None:
+    """As `Ensemble` has it: between 1 and 3 the threshold is 2, and 2 is predicted, and charged, as 1 is."""
+    model = GreedyMiserRegressor(n_estimators=1, learning_rate=1.0).fit([[1.0], [3.0]], [5.0, 9.0])
+    assert model.predict([[1.0], [2.0], [2.1]]).tolist() == [5, 5, 9]
+
+
+def test_few_bins_still_route_in_training_as_in_predicting() -> None:
+    """With three bins a feature the training residuals of the next stage are those of `predict`."""
+    model = small(max_bins=3, learning_rate=1.0, max_depth=2).fit(X, Y)
+    for s, F in enumerate(model.staged_predict(X)):
+        if s + 1 < model.n_estimators_:
+            nodes = model.ensemble_.nodes_of(s + 1)
+            root = model.ensemble_.value[nodes.start, 0]
+            assert root == pytest.approx(np.mean(Y - F), abs=1e-9)  # the value of a root is the mean residual
+    assert all(len(np.unique(t)) <= 2 for t in thresholds(model))
+
+
+def thresholds(model: Any) -> list[np.ndarray]:
+    """Those of each feature."""
+    e = model.ensemble_
+    return [e.threshold[e.feature == f] for f in range(e.n_features)]
+
+
+def test_costs_of_examples_stay_below_those_of_the_model() -> None:
+    """An example pays for what its ways need, at most for all that the model needs; what each stage adds is never given back."""
+    items = CostItems.from_items({"s": 1, "t": 2, "u": 4}, [["s"], ["s", "t"], ["u"], ["t"]])
+    model = small(costs=items, lam=0.01).fit(X, Y)
+    assert (model.staged_cost(NEW) <= model.model_cost_ + 1e-12).all()
+    assert (np.diff(model.staged_cost(NEW)) >= -1e-12).all()
+    assert (np.diff(model.model_cost_) >= 0).all()
+    assert model.prediction_cost(NEW).mean() == pytest.approx(model.staged_cost(NEW)[-1])
+    used = np.unique(model.ensemble_.feature[model.ensemble_.is_split])
+    assert model.model_cost_[-1] == sum(items.price[sorted({m for f in used for m in items.needs[f]})])
+
+
+def test_stopping_early() -> None:
+    """On noise the validation loss soon rises: it stops after as many stages without a fall as asked, and tells the losses."""
+    noise = np.random.default_rng(5).normal(size=90)
+    model = small(n_estimators=200, n_iter_no_change=4, validation_fraction=0.3, random_state=0).fit(X, noise)
+    losses = model.validation_loss_
+    assert 4 <= len(losses) == model.n_estimators_ < 200
+    assert losses[:-4].min(initial=np.inf) <= losses[-4:].min() or len(losses) == 4
+    again = small(n_estimators=200, n_iter_no_change=4, validation_fraction=0.3, random_state=0).fit(X, noise)
+    np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
+    assert small().fit(X, noise).validation_loss_.size == 0
+
+
+def test_it_stops_after_just_so_many_stages_without_a_fall() -> None:
+    """The last four losses, and no four in a row before them, are all no less than the least before."""
+    model = small(n_estimators=300, n_iter_no_change=4, validation_fraction=0.3, random_state=0, learning_rate=0.9).fit(X, Y)
+    losses, since = model.validation_loss_, 0
+    for s in range(1, len(losses)):
+        assert since < 4
+        since = 0 if losses[s] < losses[:s].min() - 1e-7 else since + 1
+    assert since == 4
+    assert model.n_estimators_ < 300
+
+
+def test_validation_losses_are_those_of_the_rows_set_aside() -> None:
+    """They are not in the training sample: with half the rows heavy and equal, losses follow from staged predictions."""
+    seen = []
+    for seed in (0, 1):
+        model = GreedyMiserClassifier(lam=0, n_estimators=6, n_iter_no_change=6, validation_fraction=0.4, random_state=seed)
+        model.fit(X, LABELS, sample_weight=RNG.integers(1, 3, 90))
+        seen.append(model.validation_loss_)
+        assert model.n_estimators_ == 6
+    assert (seen[0] != seen[1]).any()

@@ -1,0 +1,168 @@
+"""The minimum cut for one lambda, and the engines' common promises."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import solvers.closures.cut
+import solvers.closures.scaling
+from formulations import (
+    CapacityOverflowError,
+    CostItems,
+    InterruptedSolveError,
+    InvalidInputError,
+    PruningProblem,
+    Status,
+    StopReason,
+)
+from formulations.instance.papers import two_trees
+from proofs_checks import check_solution
+from solvers import brute_force, min_cut
+from solvers.closures.cut import ClosureProblem, best_closure
+from solvers.closures.scaling import largest_below
+from tests.instances import Node, ensemble_of, plain_errors, random_problem
+
+LAMBDAS = [0, 0.003, 0.02, 0.1, 1 / 3, math.pi, 1234.5, 1e300]
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 3))
+def test_the_optimum_is_found_and_proven_in_integers(seed: int) -> None:
+    """The cut's value is that of brute force, its bound no larger and equal to floating-point precision."""
+    problem = random_problem(seed)
+    for lam in LAMBDAS:
+        best, found = brute_force(problem, lam), min_cut(problem, lam)
+        assert found.status is Status.OPTIMAL
+        assert found.stopped is StopReason.CONVERGED
+        assert found.pruning is not None
+        assert found.pruning.value(lam) == found.value
+        assert found.value == pytest.approx(best.value, rel=1e-12, abs=1e-12)
+        assert found.bound <= found.value
+        assert found.relative_gap <= 1e-12
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_rounded_instances_are_solved_to_float_precision(seed: int) -> None:
+    """With real errors the cut runs on a grid, and its bound is still below every pruning and within 1e-9 of the best."""
+    problem = random_problem(seed, rounded=True)
+    for lam in LAMBDAS:
+        found = min_cut(problem, lam)
+        assert found.bound <= brute_force(problem, lam).value + 1e-12
+        assert found.status is Status.OPTIMAL
+        assert check_solution(problem, found).holds
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10**9), lam=st.fractions(0, 2), ties=st.sampled_from(["smallest", "largest"]))
+def test_cut_on_arbitrary_forests(seed: int, lam: Fraction, ties: str) -> None:
+    """For any forest and any fraction, the cut finds the optimum, and a checker that shares no code accepts its proof."""
+    problem = random_problem(seed)
+    found = min_cut(problem, lam, ties=ties)  # type: ignore[arg-type]
+    assert found.value == pytest.approx(brute_force(problem, lam).value, abs=1e-12)  # type: ignore[arg-type]
+    verdict = check_solution(problem, found)
+    assert verdict.holds, verdict
+
+
+@pytest.mark.parametrize("bits", [4, 9])
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("seed", range(25))
+def test_bounds_stay_true_on_a_coarse_grid(seed: int, rounded: bool, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a few bits instead of 61, lambda and prices are badly rounded; the bound is then loose, and still a bound."""
+    monkeypatch.setattr(solvers.closures.scaling, "TOTAL_BITS", bits)
+    problem = random_problem(seed, rounded=rounded)
+    for lam in (0, 0.0123456, 1 / 7, math.pi / 10):  # at 0 no price is rounded down, so gains rounded down show
+        found, best = min_cut(problem, lam), brute_force(problem, lam)
+        assert found.bound <= best.value + 1e-12
+        assert found.value >= best.value - 1e-12
+        assert check_solution(problem, found).holds
+
+
+def test_golden_instance_by_hand() -> None:
+    """At lambda = 1/4 feature 3 is given up: error 2/8 + 1/4 * 2 features = 3/4; see test_path for the gains."""
+    found = min_cut(two_trees(), 0.25)
+    assert found.value == found.bound == 0.75
+    assert found.gap == 0
+    assert found.pruning is not None
+    assert found.pruning.kept.nonzero()[0].tolist() == [0, 2, 5, 6]
+
+
+def test_gap_is_zero_in_integers_for_decimals() -> None:
+    """Decimal prices and a decimal lambda are exact: the gap is 0, not merely small."""
+    for seed in range(50):
+        found = min_cut(random_problem(seed), 0.0123)
+        assert found.gap == 0
+        assert found.tolerance == 0
+
+
+def test_prices_make_the_sign() -> None:
+    """One split of gain 1/2 at price 2 is kept below lambda = 1/4 and given up from there on: a wrong sign turns it round."""
+    ensemble, error = ensemble_of([Node(2, 0, 0.5, Node(0), Node(1))], 1)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 2.0), np.ones((1, 1)), CostItems.plain([2]))
+    assert [min_cut(problem, lam).pruning.n_splits for lam in (0, 0.24, 0.25, 0.26)] == [1, 1, 0, 0]  # type: ignore[union-attr]
+
+
+def test_no_time_gives_a_pruning_and_an_honest_bound() -> None:
+    """Past the time limit the answer is feasible, with a true bound and the reason."""
+    found = min_cut(two_trees(), 0.01, time_limit=0.0)
+    assert found.stopped is StopReason.TIME_LIMIT
+    assert found.status is Status.FEASIBLE
+    assert found.bound < brute_force(two_trees(), 0.01).value <= found.value
+    assert 0 < found.relative_gap <= 1
+
+
+def test_interrupt_in_the_cut_is_clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while OR-Tools works raises our exception, which is a KeyboardInterrupt."""
+
+    class Stopped(solvers.closures.cut.max_flow.SimpleMaxFlow):  # type: ignore[misc]
+        def solve(self, *_: int) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(solvers.closures.cut.max_flow, "SimpleMaxFlow", Stopped)
+    with pytest.raises(InterruptedSolveError):
+        min_cut(two_trees(), 0.1)
+
+
+def test_capacities_beyond_62_bits_are_refused() -> None:
+    """A network whose capacities add up to more than 62 bits is refused before it is built."""
+    big = np.array([2**61, 2**61], dtype=np.int64)
+    none = np.zeros(0, dtype=np.int32)
+    with pytest.raises(CapacityOverflowError, match="62 bits"):
+        best_closure(ClosureProblem(big, np.array([-1, -1], dtype=np.int32), none, none, np.zeros(0, dtype=np.int64)))
+
+
+def test_brute_force_refuses_large_forests() -> None:
+    """Brute force says how many prunings there are and what to use instead."""
+    trees = [Node(1, 0, 0.5, Node(0), Node(0)) for _ in range(21)]
+    ensemble, error = ensemble_of(trees, 1)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1.0), np.ones((1, 1)), CostItems.plain([1]))
+    with pytest.raises(InvalidInputError, match=r"2\.10e\+6 prunings.*use min_cut"):
+        brute_force(problem, 0.1)
+
+
+@given(st.fractions(0, 1000), st.integers(1, 10_000))
+def test_largest_fraction_below(number: Fraction, limit: int) -> None:
+    """largest_below is the largest fraction up to the number with a small denominator: nothing fits in between."""
+    below = largest_below(number, limit)
+    assert below <= number
+    assert below.denominator <= limit
+    if limit <= 200:
+        assert below == max(Fraction(math.floor(number * q), q) for q in range(1, limit + 1))
+
+
+@pytest.mark.parametrize("lam", [0.5, 10, 1e6])
+def test_a_price_above_all_gains_is_never_paid_on_the_grid(lam: float) -> None:
+    """One split earns all there is, one purchase costs more: capped and rounded down, its price stays above the gain."""
+    ensemble, error = ensemble_of([Node(np.pi / 3, 0, 0.5, Node(0.1234567890123), Node(0.0))], 1)
+    problem = PruningProblem.build(
+        ensemble, plain_errors(ensemble, error, 3.0), np.array([[0.0]]), CostItems.plain([1]), sample_weight=[0.3141592653589793]
+    )
+    assert not problem.integers.exact
+    solution = min_cut(problem, lam)
+    assert solution.pruning is not None
+    assert solution.pruning.n_splits == 0
+    assert solution.status is Status.OPTIMAL

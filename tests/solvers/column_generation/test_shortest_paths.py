@@ -1,0 +1,258 @@
+"""Pricing by shortest paths and by the pass over the trees: the same optima, within the rounding that each states."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations import CapacityOverflowError, CostItems, InvalidInputError, Pruning, PruningProblem
+from formulations.instance.papers import two_trees
+from formulations.programs.shortest_path import stop_costs, tree_network, tree_networks
+from solvers.brute_force import all_prunings
+from solvers.column_generation.shortest_paths import (
+    Priced,
+    cheapest_path,
+    price_by_shortest_paths,
+    price_by_tree_pass,
+    price_trees,
+)
+from tests.instances import Node, ensemble_of, plain_errors, random_problem
+
+ENGINES = [price_by_shortest_paths, price_by_tree_pass]
+
+
+def exact_cost(problem: PruningProblem, kept: NDArray[np.bool_], stop: Any, charge: Any) -> list[Fraction]:
+    """(1) of each tree, in fractions."""
+    ends = Pruning(problem, kept).is_leaf
+    costs = [Fraction(0)] * problem.ensemble.n_trees
+    for h, t in enumerate(problem.ensemble.tree_of):
+        if ends[h] or kept[h]:
+            costs[t] += Fraction(stop[h].item()) if ends[h] else Fraction(charge[h].item())
+    return costs
+
+
+def least_costs(problem: PruningProblem, stop: Any, charge: Any) -> list[Fraction]:
+    """The least (1) of each tree over all prunings, in fractions."""
+    costs = [exact_cost(problem, kept, stop, charge) for kept in all_prunings(problem).kept]
+    return [min(column) for column in zip(*costs, strict=True)]
+
+
+def check(problem: PruningProblem, priced: Priced, stop: Any, charge: Any, least: list[Fraction]) -> None:
+    """What `Priced` promises, in fractions."""
+    own = exact_cost(problem, priced.kept, stop, charge)
+    for value, rounding, least_t, own_t in zip(priced.value, priced.rounding, least, own, strict=True):
+        assert abs(Fraction(value.item()) - least_t) <= Fraction(rounding.item())
+        assert abs(Fraction(value.item()) - own_t) <= Fraction(rounding.item())
+
+
+@pytest.fixture(scope="module")
+def real() -> PruningProblem:
+    """A small real forest: 8 trees."""
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(8, random_state=0).fit(X[:300], y[:300])
+    return pm.problem_from_forest(forest, X[300:], costs=1)
+
+
+def random_loads(problem: PruningProblem, lam: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """All prices shared out at random among the usage arcs that need them."""
+    head = problem.usage_arcs().head
+    weight = rng.random(head.size)
+    return lam * problem.real_purchase_price()[head] * weight / np.bincount(head, weights=weight)[head]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_papers_trees_by_hand(engine: Any) -> None:
+    """Errors in eighths; keeping each split costs one: tree 1 keeps its root alone, tree 2 its root and node 7."""
+    # tree 1: stop at 1: 4;  keep 1: 1 + e_2 + min(e_3 = 2, 1 + 0 + 0) = 1 + 0 + 1 = 2: both splits are kept
+    # tree 2: stop at 6: 4;  keep 6: 1 + min(e_7 = 1, 1 + 0) + min(e_10 = 2, 1 + 0 + 1) = 1 + 1 + 2 = 4: ties
+    stop = np.array([4, 0, 2, 0, 0, 4, 1, 0, 0, 2, 0, 1])
+    priced = engine(two_trees(), stop, np.full(12, 1))
+    assert priced.value.tolist() == [2, 4]
+    assert priced.value.dtype == np.int64
+    assert priced.rounding.tolist() == [0, 0]
+    assert priced.kept[:5].tolist() == [True, False, True, False, False]
+    # one cheaper split of tree 2 breaks the tie: 1 + 1 + (0 + 0 + 1) = 3, or with node 7 kept as well, equal
+    charge = np.full(12, 1)
+    charge[9] = 0
+    priced = engine(two_trees(), stop, charge)
+    assert priced.value.tolist() == [2, 3]
+    assert priced.kept[[5, 9]].tolist() == [True, True]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(seed=st.integers(0, 10_000), whole=st.booleans(), scale=st.integers(-300, 300))
+@settings(max_examples=60, deadline=None)
+def test_no_pruning_is_cheaper(engine: Any, seed: int, whole: bool, scale: int) -> None:
+    """Against all prunings, in fractions: value, optimum and the kept splits' cost differ by at most the rounding."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    if whole:
+        stop, charge = rng.integers(-1000, 1000, (2, problem.ensemble.n_nodes))
+    else:
+        stop, charge = np.ldexp(rng.normal(size=(2, problem.ensemble.n_nodes)), scale)
+    priced = engine(problem, stop, charge)
+    assert (priced.rounding == 0).all() or not whole
+    least = least_costs(problem, stop, charge)
+    check(problem, priced, stop, charge, least)
+    # the rounding says something: far below the costs
+    assert (priced.rounding <= 1e-9 * (np.abs(stop).sum() + np.abs(charge).sum())).all()
+
+
+def test_both_are_equal_on_thousands_of_duals() -> None:
+    """2,000 random forests and costs: equal in integers, and within the roundings in floating point."""
+    for seed in range(500):
+        problem = random_problem(seed)
+        rng = np.random.default_rng(seed)
+        networks = tree_networks(problem, expanded=bool(seed % 2))
+        for _ in range(2):
+            stop, charge = rng.integers(-20, 20, (2, problem.ensemble.n_nodes))
+            one, other = price_by_shortest_paths(problem, stop, charge, networks), price_by_tree_pass(problem, stop, charge)
+            np.testing.assert_array_equal(one.value, other.value)
+            real = stop_costs(problem, 0.3)
+            load = random_loads(problem, 0.3, rng)
+            charge_of = np.bincount(problem.usage_arcs().tail, weights=load, minlength=real.size)
+            one, other = price_by_shortest_paths(problem, real, charge_of, networks), price_by_tree_pass(problem, real, charge_of)
+            assert (np.abs(one.value - other.value) <= one.rounding + other.rounding).all()
+
+
+@pytest.mark.parametrize("expanded", [False, True])
+def test_a_real_forest(real: PruningProblem, expanded: bool) -> None:
+    """Random duals of a forest of 8 trees: equal in integers, within the roundings in floating point, for every lambda."""
+    networks = tree_networks(real, expanded=expanded)
+    rng = np.random.default_rng(0)
+    for lam in (0, 1e-4, 1e-3, 1e-2, 0.1):
+        load = random_loads(real, lam, rng)
+        stop = stop_costs(real, lam)
+        charge = np.bincount(real.usage_arcs().tail, weights=load, minlength=stop.size)
+        one, other = price_by_shortest_paths(real, stop, charge, networks), price_by_tree_pass(real, stop, charge)
+        assert (np.abs(one.value - other.value) <= one.rounding + other.rounding).all()
+        assert one.rounding.max() < 1e-10
+        assert other.rounding.max() < 1e-15
+        # the graph's own costs, arc by arc, lead to the same values
+        answers = price_trees(networks, [n.arc_costs(stop, load) for n in networks])
+        np.testing.assert_allclose([a.value for a in answers], other.value, rtol=0, atol=1e-10)
+        ints = [np.rint(1e6 * c).astype(np.int64) for c in (stop, charge)]
+        exact = price_by_shortest_paths(real, *ints, networks)
+        np.testing.assert_array_equal(exact.value, price_by_tree_pass(real, *ints).value)
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None)
+def test_the_shortest_path(seed: int) -> None:
+    """Networkx' Bellman-Ford finds the same length, for costs of any sign; the arcs add up to it and are a pruning's path."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    for network in tree_networks(problem, expanded=bool(seed % 2)):
+        cost = rng.integers(-9, 9, network.n_arcs)
+        graph = nx.DiGraph()
+        graph.add_weighted_edges_from(zip(network.tail.tolist(), network.head.tolist(), cost.tolist(), strict=True))
+        answer = cheapest_path(network, cost)
+        assert answer.value == nx.bellman_ford_path_length(graph, 0, network.n_boundaries - 1)
+        assert answer.value == cost[answer.arcs].sum()
+        assert answer.rounding == 0
+        np.testing.assert_array_equal(network.path_of(network.pruning_of(answer.arcs)), answer.arcs)
+        # halves, quarters and eighths fit the grid: nothing is rounded
+        assert cheapest_path(network, cost / 8).value == answer.value / 8
+        assert cheapest_path(network, cost / 8).rounding == 0
+
+
+def test_many_rows_at_a_split_take_no_time() -> None:
+    """An arc for each of 30,000 rows, in a row: one arc to OR-Tools, which would need minutes for a path that long."""
+    ensemble, error = ensemble_of([Node(30_000, 0, 0.5, Node(0), Node(5_000))], 1)
+    rows = np.linspace(0, 1, 30_000)[:, None]
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 30_000.0), rows, CostItems.plain([1]))
+    network = tree_network(problem, 0, expanded=True)
+    assert (network.n_boundaries, network.runs.n_boundaries) == (30_003, 4)
+    cost = network.arc_costs(stop_costs(problem, 0.5), np.full(30_000, 0.5 / 30_000))
+    answer = cheapest_path(network, cost)
+    assert abs(answer.value - (1 / 6 + 0.5)) <= answer.rounding + 1e-12
+    assert answer.arcs.tolist() == list(range(1, 30_003))
+    # at 1.0 a row the root's error of 1 is cheaper: the grid is chosen for the sum of the rows, and integers are summed safely
+    assert cheapest_path(network, network.arc_costs(stop_costs(problem, 0), np.ones(30_000))).arcs.tolist() == [0]
+    with pytest.raises(CapacityOverflowError, match=r"integer costs up to .* are too large"):
+        cheapest_path(network, np.where(np.arange(cost.size) < 3, 0, 2**60))  # 30,000 of them wrap around to 0
+
+
+def test_what_the_grid_cannot_hold_is_stated() -> None:
+    """One huge cost beside a tiny one: the tiny one vanishes, and the rounding says so."""
+    network = tree_network(two_trees(), 0)
+    cost = np.array([2.0**80, 1.0, 1.0, 9.0, 9.0, 1.0, 9.0])  # z1 is dear; the path z2, z3, w11 costs 3
+    answer = cheapest_path(network, cost)
+    assert abs(answer.value - 3.0) <= answer.rounding
+    assert answer.rounding > 1
+    moderate = cheapest_path(network, np.append(2.0**20, cost[1:]))
+    assert (moderate.value, moderate.rounding) == (3.0, 0.0)
+
+
+def test_large_integers() -> None:
+    """A sum beyond 2^53 is exact as an int64; as a float its rounding is stated. Beyond 62 bits costs are refused."""
+    problem = two_trees()
+    stop = np.full(12, 2**56 + 1)
+    stop[[0, 5]] = 2**58
+    charge = np.full(12, -1)
+    networks = tree_networks(problem)
+    for engine in ENGINES:  # each tree keeps its root, at -1, and stops at both children
+        assert engine(problem, stop, charge).value.tolist() == [2**57 + 1, 2**57 + 1]
+    path = cheapest_path(networks[0], np.array([2**58 + 1, 2**58, 2**58, 0, 0, 1, 2**58]))
+    assert (path.value, path.rounding) == (2.0**58, 1.0)
+    for engine in ENGINES:
+        with pytest.raises(CapacityOverflowError, match=r"2\^62 is too much; scale them down"):
+            engine(problem, np.full(12, 2**61), charge)
+    with pytest.raises(CapacityOverflowError, match=r"tree 0: integer costs up to 2\.31e\+18 are too large"):
+        cheapest_path(networks[0], np.full(7, 2**61))
+    with pytest.raises(CapacityOverflowError, match=r"tree 0: costs up to 1\.7e\+308 add up to more than a float64 holds"):
+        cheapest_path(networks[0], np.full(7, 1.7e308))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_pass_over_one_leaf_and_free_trees(engine: Any) -> None:
+    """A tree of one leaf costs its stop; costs of 0 everywhere cost 0; charges of leaves do not count."""
+    ensemble, error = ensemble_of([Node(2), Node(1, 0, 0.5, Node(0), Node(0))], 1)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1.0), np.zeros((1, 1)), CostItems.plain([0]))
+    charge = np.array([1e300, -3.0, 1e300, 1e300])
+    priced = engine(problem, np.array([2.5, 0, 1, 1]), charge)
+    assert priced.value.tolist() == [2.5, -1.0]
+    assert priced.rounding.max() < 1e-12
+    assert priced.kept.tolist() == [False, True, False, False]
+    assert engine(problem, np.zeros(4), np.zeros(4)).value.tolist() == [0.0, 0.0]
+
+
+def test_among_equals_the_pass_keeps_the_fewest_splits() -> None:
+    """With nothing to gain nothing is kept."""
+    assert not price_by_tree_pass(two_trees(), np.zeros(12), np.zeros(12)).kept.any()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bad_costs_are_refused(engine: Any) -> None:
+    """Shapes, types and non-finite numbers, by name."""
+    problem = two_trees()
+    with pytest.raises(
+        InvalidInputError, match=r"node_cost is float64 of shape \(11,\); give one number for each node, 12 in all"
+    ):
+        engine(problem, np.zeros(11), np.zeros(12))
+    with pytest.raises(InvalidInputError, match="split_charge is <U1 of shape"):
+        engine(problem, np.zeros(12), np.full(12, "a"))
+    with pytest.raises(InvalidInputError, match=r"split_charge\[3\] is nan; costs must be finite"):
+        engine(problem, np.zeros(12), np.where(np.arange(12) == 3, np.nan, 0))
+
+
+def test_graphs_of_something_else_are_refused() -> None:
+    """All trees, in their order, of this problem; as many costs as graphs."""
+    problem = two_trees()
+    networks = tree_networks(problem)
+    zeros = np.zeros(12)
+    for wrong in (networks[:1], networks[::-1], tree_networks(two_trees())):
+        with pytest.raises(InvalidInputError, match="give the graphs of all trees of this problem, in their order"):
+            price_by_shortest_paths(problem, zeros, zeros, wrong)
+    with pytest.raises(InvalidInputError, match="costs has 1 arrays, there are 2 graphs"):
+        price_trees(networks, [zeros])

@@ -1,0 +1,265 @@
+"""The path against every pruning, one by one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import solvers.path.decomposition as decomposition
+import solvers.path.pruning_path
+from formulations import CostItems, InterruptedSolveError, InvalidInputError, PruningPath, PruningProblem
+from formulations.answers.pruning import Pruning
+from formulations.instance.papers import two_trees
+from proofs_checks import check_path
+from solvers import pruning_path
+from solvers.brute_force import AllPrunings, all_prunings, lower_hull
+from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
+
+SEEDS = range(400)
+
+
+def between(ratios: list[Fraction]) -> list[Fraction]:
+    """The ratios themselves, a point between any two, and one beyond the last."""
+    middles = [(a + b) / 2 for a, b in pairwise(ratios)]
+    return sorted([*ratios, *middles, ratios[-1] + 1])
+
+
+def optimal_rows(every: AllPrunings, ratio: Fraction) -> NDArray[np.bool_]:
+    """Which of all prunings are optimal at a lambda, given as integer gains for one integer price."""
+    worth = every.gain.astype(object) * ratio.denominator - every.cost.astype(object) * ratio.numerator
+    return np.asarray(worth == max(worth), dtype=bool)
+
+
+def check_against_all(problem: PruningProblem, path: PruningPath) -> None:
+    """At every breakpoint and between them the path holds the smallest (or largest) of all optimal prunings."""
+    every, unit = all_prunings(problem), problem.integers.lam_unit
+    for lam in between(list(path.breakpoints)):
+        best = every.kept[optimal_rows(every, lam / unit)]
+        extreme = best.all(axis=0) if path.ties == "smallest" else best.any(axis=0)
+        assert np.array_equal(path.at_lam(lam).kept, extreme), f"lambda = {lam}"
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+@pytest.mark.parametrize("block", range(8))
+def test_path_holds_the_extreme_optimum_everywhere(ties: str, block: int) -> None:
+    """On hundreds of random forests, at every breakpoint and between, the path is the smallest (largest) closure of all."""
+    for seed in SEEDS[block * 50 : block * 50 + 50]:
+        problem = random_problem(seed)
+        check_against_all(problem, pruning_path(problem, ties=ties))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", SEEDS[::4])
+def test_breakpoints_are_the_lower_hull_of_all_prunings(seed: int) -> None:
+    """The breakpoints, found by cuts, are the slopes of the lower hull found by comparing all prunings."""
+    problem = random_problem(seed)
+    path, every = pruning_path(problem), all_prunings(problem)
+    hull = lower_hull(every)
+    assert path.breakpoints == tuple(ratio * problem.integers.lam_unit for ratio, _ in hull)
+    assert path.integer_cost == tuple(every.cost[k] for _, k in hull)
+    assert path.integer_gain == tuple(every.gain[k] for _, k in hull)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(1000, 10**9), ties=st.sampled_from(["smallest", "largest"]))
+def test_path_on_arbitrary_forests(seed: int, ties: str) -> None:
+    """Whatever forest hypothesis picks: extreme optimum everywhere, and levels that never rise from parent to child."""
+    problem = random_problem(seed)
+    path = pruning_path(problem, ties=ties)  # type: ignore[arg-type]
+    check_against_all(problem, path)
+    child = np.flatnonzero((problem.ensemble.parent >= 0) & problem.ensemble.is_split)
+    assert (path.level[child] <= path.level[problem.ensemble.parent[child]]).all()
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+@pytest.mark.parametrize("seed", SEEDS[1::20])
+def test_prunings_are_nested_and_rows_recomputed(seed: int, ties: str) -> None:
+    """Along the path prunings shrink, costs fall, errors rise, and each row equals what its pruning recomputes."""
+    path = pruning_path(random_problem(seed), ties=ties)  # type: ignore[arg-type]
+    frame = path.to_frame()
+    for k, pruning in enumerate(path):
+        assert k == 0 or (path[k - 1].kept | ~pruning.kept).all()
+        assert frame["cost"][k] == pytest.approx(pruning.cost, abs=1e-12)
+        assert frame["error"][k] == pytest.approx(pruning.error, abs=1e-12)
+        assert frame["splits"][k] == pruning.n_splits
+        assert path.integer_cost[k] == pruning.integer_cost
+        assert path.integer_gain[k] == pruning.integer_gain
+    assert frame["cost"].is_monotonic_decreasing
+    assert frame["error"].is_monotonic_increasing
+    assert frame["lambda"].is_monotonic_increasing
+
+
+def test_golden_instance() -> None:
+    """The papers' two trees: every breakpoint by hand.
+
+    Gains in errors (T W = 8): node 1: 2, node 3: 2; node 6: 1, node 7: 1, node 10: 1. The example goes 1-3-4 and
+    6-10-11, so node 1 and 10 charge it features 1 and 3, nodes 3 and 6 feature 2, node 7 nothing (nobody comes).
+    Everything: gain 7 for price 3. Feature 3 alone is worth 1 (node 10): it goes first, at lambda = 1/8. Features 1
+    and 2 then pay 6 for 2, but feature 2 with node 6 and 7 alone earns 2, with node 3 as well 4, which needs feature
+    1, alone worth 2: pairs {1, 2} 6/2 = 3, against {2} 2/1 and {1} 2/1. Both go at 3/8.
+    """
+    path = pruning_path(two_trees())
+    assert path.breakpoints == (0, Fraction(1, 8), Fraction(3, 8))
+    assert path.cost.tolist() == [3, 2, 0]
+    assert path.error.tolist() == [1 / 8, 2 / 8, 1]
+    assert path.level[path.problem.splits].tolist() == [2, 2, 2, 2, 1]
+
+
+@pytest.mark.parametrize("seed", range(0, 100, 5))
+def test_merging_changes_nothing_but_the_work(seed: int) -> None:
+    """Without merging purchases the path is the same, level by level, and its certificate holds as well."""
+    problem = random_problem(seed)
+    merged, plain = pruning_path(problem), pruning_path(problem, merge=False)
+    assert merged.breakpoints == plain.breakpoints
+    assert np.array_equal(merged.level, plain.level)
+    assert merged.stats["arcs_cut"] <= plain.stats["arcs_cut"]
+    assert check_path(plain)
+
+
+def test_free_splits_stay_for_ever() -> None:
+    """A split on a free item with positive gain has level infinity; one with negative gain is never kept."""
+    good = Node(5, 0, 0.5, Node(1), Node(1))
+    bad = Node(5, 0, 0.5, Node(4), Node(4))
+    ensemble, error = ensemble_of([good, bad], 2)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 5.0), np.zeros((3, 2)), CostItems.plain([0, 1]))
+    path = pruning_path(problem)
+    assert path.breakpoints == (0,)
+    assert path.level[[0, 3]].tolist() == [1, 0]
+    assert path.at_lam(1e300).kept.nonzero()[0].tolist() == [0]
+
+
+def test_splits_that_no_row_reaches_are_free() -> None:
+    """A split without cost rows costs nothing, so its gain is kept at every price once its parents are."""
+    tree = Node(9, 0, 0.5, Node(1), Node(6, 1, 0.5, Node(1), Node(1)))  # all rows go left
+    ensemble, error = ensemble_of([tree], 2)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 9.0), np.zeros((2, 2)), CostItems.plain([1, 1]))
+    path = pruning_path(problem)
+    assert path.breakpoints == (0, Fraction(6, 9))  # 9 - 1 - 1 - 1 = 6 errors in 9 for feature 0 alone
+    assert (path.level[problem.splits] == 1).all()
+
+
+def test_ties_differ_where_a_split_gains_nothing() -> None:
+    """A split without gain whose item is paid anyway belongs to the largest closures only."""
+    tree = Node(4, 0, 0.5, Node(0), Node(2, 0, 1.5, Node(1), Node(1)))
+    ensemble, error = ensemble_of([tree], 1)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 4.0), np.ones((1, 1)), CostItems.plain([1]))
+    small, large = pruning_path(problem), pruning_path(problem, ties="largest")
+    assert small.at_lam(0.1).n_splits == 1
+    assert large.at_lam(0.1).n_splits == 2
+    assert small.at_lam(Fraction(1, 2)).n_splits == 0  # at the breakpoint itself
+    assert large.at_lam(Fraction(1, 2)).n_splits == 2
+    assert large.at_lam(0.6).n_splits == 0
+
+
+def test_at_cost_takes_the_best_row_within_the_budget() -> None:
+    """at_cost compares exact fractions: a budget equal to a row's cost gets that row, a hair less the next."""
+    path = pruning_path(two_trees())
+    assert [path.row_at_cost(b) for b in (4, 3, 2.999, 2, 1.5, 0)] == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("budget", [-1, float("nan"), float("inf"), "many"])
+def test_bad_budgets_are_refused(budget: float) -> None:
+    """A budget that is negative or no number is refused with its value."""
+    with pytest.raises(InvalidInputError, match="budget is"):
+        pruning_path(two_trees()).at_cost(budget)
+
+
+@pytest.mark.parametrize("lam", [-0.5, float("nan"), Fraction(-1, 2)])
+def test_bad_lambdas_are_refused(lam: float) -> None:
+    """A negative lambda or NaN is refused."""
+    with pytest.raises(InvalidInputError, match="lam is"):
+        pruning_path(two_trees()).at_lam(lam)
+
+
+def test_at_error_is_the_cheapest_within_the_error() -> None:
+    """at_error takes the last row whose error is allowed, and refuses what no pruning reaches."""
+    path = pruning_path(two_trees())
+    assert path.at_error(0.25).cost == 2
+    assert path.at_error(1).cost == 0
+    with pytest.raises(InvalidInputError, match=r"max_error is 0\.1, the least error"):
+        path.at_error(0.1)
+
+
+def test_every_lambda_of_the_frame_finds_its_row() -> None:
+    """A lambda read as a float from the table leads back to its row, although floats round."""
+    for seed in range(40):
+        path = pruning_path(random_problem(seed))
+        assert [path.row_at_lam(float(x)) for x in path.lam] == list(range(len(path)))
+
+
+def test_rounded_instances_stay_within_their_rounding() -> None:
+    """With real errors the path is exact on the grid: no pruning beats it by more than the stated rounding."""
+    for seed in range(60):
+        problem = random_problem(seed, rounded=True)
+        path, every = pruning_path(problem), all_prunings(problem)
+        prunings = [Pruning(problem, kept) for kept in every.kept]
+        slack = problem.integers.error_rounding
+        assert 0 < slack < 1e-6 or problem.ensemble.n_splits == 0
+        for lam in path.lam:
+            best = min(p.value(lam) for p in prunings)
+            assert path.at_lam(float(lam)).value(lam) <= best + 2 * (slack + lam * problem.integers.cost_rounding) + 1e-12
+
+
+@pytest.mark.parametrize(("cut", "warm"), [("preflow_closure", True), ("best_closure", False)])
+@pytest.mark.parametrize("small", [-1, 20_000])
+def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch, cut: str, warm: bool, small: int) -> None:
+    """Ctrl-C in the middle, in threads or not, raises one clear exception that is still a KeyboardInterrupt."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(decomposition, cut, stop)
+    monkeypatch.setattr(decomposition, "SMALL", small)
+    with pytest.raises(InterruptedSolveError, match="nothing was changed"):
+        pruning_path(two_trees(), warm=warm)
+
+
+def test_progress_bar_counts_all_splits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bar reaches its total: every split is decided once."""
+    seen: list[int] = []
+    monkeypatch.setattr(solvers.path.pruning_path.Progress, "advance", lambda self, count: seen.append(count))
+    path = pruning_path(two_trees(), progress=True)
+    assert sum(seen) == path.problem.ensemble.n_splits
+
+
+def test_errors_of_exact_instances_are_exact() -> None:
+    """A path's errors come from fractions: where every example is right the error is 0, not -6e-17 as floats make of 14/44."""
+    ensemble, error = ensemble_of([Node(e, 0, 0.5, Node(0), Node(0)) for e in (6, 3, 4, 1)], 1)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 11.0), np.ones((1, 1)), CostItems.plain([1]))
+    assert pruning_path(problem).error.tolist() == [0.0, 14 / 44]
+
+
+def test_items_paid_once_are_not_free_where_no_row_comes() -> None:
+    """An item paid once for all is charged even by a split that no row of the cost sample reaches."""
+    tree = Node(9, 0, 0.5, Node(1), Node(6, 1, 0.5, Node(1), Node(1)))  # all rows go left
+    ensemble, error = ensemble_of([tree], 2)
+    costs = CostItems.from_items({"a": 0, "b": 2}, [["a"], ["b"]], once=["b"])
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 8.0), np.zeros((2, 2)), costs)
+    path = pruning_path(problem)
+    assert path.breakpoints == (0, Fraction(4, 8) / 2)  # the lower split earns 6 - 2 of 8 for a price of 2
+    assert path.level[[0, 2]].tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_budgets_hold_for_real_prices_although_the_cut_rounds_them(seed: int) -> None:
+    """With real weights and errors the cuts run on rounded prices; the path's costs are the real ones, and budgets hold."""
+    rng = np.random.default_rng(seed)
+    trees = [random_tree(rng, 3, 4, 20) for _ in range(2)]
+    ensemble, error = ensemble_of(trees, 3)
+    errors = plain_errors(ensemble, error + rng.random(len(error)), 30.0)
+    x = rng.integers(0, 5, (40, 3)).astype(float)
+    costs = CostItems.plain(list(rng.random(3)))
+    problem = PruningProblem.build(ensemble, errors, x, costs, sample_weight=rng.random(40), evaluation_cost=rng.random(3))
+    assert 0 < problem.integers.cost_rounding < 1e-2
+    path = pruning_path(problem)
+    for k, pruning in enumerate(path):
+        assert path.cost[k] == pytest.approx(pruning.cost, rel=1e-12, abs=1e-15)
+        assert float(path.exact_cost[k]) == pytest.approx(pruning.cost, abs=problem.integers.cost_rounding)
+        found = path.at_cost(float(path.cost[k]))
+        assert found.cost <= path.cost[k] * (1 + 1e-12)
+        assert np.array_equal(found.kept, pruning.kept)

@@ -1,0 +1,241 @@
+"""Where the parts come from, what they refuse, and Dantzig-Wolfe's trees in parts."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import sys
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from formulations import BrokenFileError, CapacityOverflowError, CostItems, InvalidInputError, PruningProblem
+from solvers.column_generation import decompose
+from solvers.column_generation.coupling import Coupling
+from solvers.column_generation.pricing import TreePricing
+from solvers.price_sharing.cluster import (
+    LocalWorkers,
+    ShardedPricing,
+    ShardedProblem,
+    array_parts,
+    parquet_parts,
+    ray_workers,
+    shard_recipes,
+    sharded_price_sharing,
+    tree_recipes,
+)
+from solvers.price_sharing.cluster.ray_workers import connect
+from tests.solvers.cases import instance, lambdas
+from tests.solvers.price_sharing.cluster.parted import parted, parts_of
+
+
+def with_parts(problem: PruningProblem, sources: list[Any], costs: CostItems | None = None) -> ShardedProblem:
+    costs = problem.costs if costs is None else costs
+    return ShardedProblem.build(
+        problem.ensemble, problem.errors, LocalWorkers(shard_recipes(problem.ensemble, costs, sources)), costs
+    )
+
+
+def test_array_parts_are_all_rows_in_order() -> None:
+    """Parts differ by one row at most, with their weights, and too many of them are refused."""
+    X, weights = np.arange(20).reshape(10, 2), np.arange(10.0)
+    parts = array_parts(X, 3, weights)
+    assert sorted(len(p.X) for p in parts) == [3, 3, 4]
+    np.testing.assert_array_equal(np.vstack([p.X for p in parts]), X)
+    np.testing.assert_array_equal(np.concatenate([p.weights for p in parts]), weights)
+    for n_parts in (0, 11):
+        with pytest.raises(InvalidInputError, match=f"n_parts is {n_parts}; 10 rows"):
+            array_parts(X, n_parts)
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 3, 7])
+def test_a_parquet_file_is_read_in_parts(n_parts: int, tmp_path: Path) -> None:
+    """Row groups go to the parts in order and about evenly; the answer is that of the array, weights included."""
+    problem, lam = instance("iris, weights"), 0.02
+    X = pd.DataFrame(np.asarray(problem.X), columns=["a", "b", "c", "d"])
+    file = tmp_path / "rows.parquet"
+    table = X.assign(omega=problem.weights)[["omega", "d", "c", "b", "a"]]
+    table.to_parquet(file, row_group_size=5)
+    parts = parquet_parts(file, n_parts, ["a", "b", "c", "d"], "omega")
+    assert [g for p in parts for g in p.groups] == list(range(8))
+    assert max(len(p.groups) for p in parts) - min(len(p.groups) for p in parts) <= 1
+    assert pickle.loads(pickle.dumps(parts)) == parts
+    found = sharded_price_sharing(with_parts(problem, parts), lam)
+    np.testing.assert_array_equal(found.kept, sharded_price_sharing(parted(problem, 2), lam).kept)
+    rows, weights = parts[0]()
+    np.testing.assert_array_equal(rows, X.to_numpy(np.float32)[: len(rows)])
+    np.testing.assert_array_equal(weights, problem.weights[: len(rows)])
+    assert parquet_parts(file, n_parts, ["a"])[0]()[1] is None
+
+
+def test_uneven_row_groups_leave_no_part_empty(tmp_path: Path) -> None:
+    """One huge row group among small ones: every part has at least one."""
+    file = tmp_path / "uneven.parquet"
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    for sizes in ([100, 1, 1, 1], [1, 1, 1, 100], [1, 100, 1, 1]):
+        with parquet.ParquetWriter(file, pa.schema([("a", pa.float32())])) as writer:
+            for size in sizes:
+                writer.write_table(pa.table({"a": pa.array(np.ones(size), pa.float32())}))
+        parts = parquet_parts(file, 3, ["a"])
+        assert [g for p in parts for g in p.groups] == [0, 1, 2, 3]
+        assert all(p.groups for p in parts)
+
+
+def test_bad_files_are_named(tmp_path: Path) -> None:
+    """A file that is none, a missing column, more parts than row groups, a file that is gone when its worker reads it."""
+    file = tmp_path / "rows.parquet"
+    pd.DataFrame({"a": [1.0, 2.0], "text": ["x", "y"]}).to_parquet(file)
+    with pytest.raises(InvalidInputError, match=r"rows\.parquet has no column 'b'"):
+        parquet_parts(file, 1, ["a", "b"])
+    with pytest.raises(InvalidInputError, match=r"n_parts is 2; .* has 1 row groups"):
+        parquet_parts(file, 2, ["a"])
+    with pytest.raises(BrokenFileError, match="cannot be read"):
+        parquet_parts(file, 1, ["text"])[0]()
+    part = parquet_parts(file, 1, ["a"])[0]
+    file.write_bytes(b"nothing")
+    with pytest.raises(BrokenFileError, match=r"rows\.parquet cannot be read as Parquet"):
+        parquet_parts(file, 1, ["a"])
+    with pytest.raises(BrokenFileError, match=r"rows\.parquet: row groups \(0,\) cannot be read"):
+        part()
+
+
+def test_any_function_is_a_source() -> None:
+    """Rows alone, or a pair of rows and weights; anything else is refused, and errors name the part."""
+    problem = instance("iris")
+    X = np.asarray(problem.X)
+    found = sharded_price_sharing(with_parts(problem, [lambda: X[:20], lambda: (X[20:], None)]), 0.02)
+    np.testing.assert_array_equal(found.kept, sharded_price_sharing(parted(problem, 3), 0.02).kept)
+    with pytest.raises(InvalidInputError, match="part 1: its source returned 3 things"):
+        with_parts(problem, [lambda: X[:20], lambda: (X, None, None)])
+    with pytest.raises(InvalidInputError, match="part 0 has 3 columns"):
+        with_parts(problem, [lambda: X[:, :3]])
+    with pytest.raises(InvalidInputError, match=r"part 0: the weights\[1\] is -1"):
+        with_parts(problem, [lambda: (X[:2], [1.0, -1.0])])
+    with pytest.raises(InvalidInputError, match="no parts to work on"):
+        with_parts(problem, [])
+    with pytest.raises(InvalidInputError, match="costs has prices for 2 features"):
+        with_parts(problem, [lambda: X], CostItems.plain([1, 1]))
+
+
+def test_what_does_not_fit_integers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights that are no short decimals, prices with too many digits, and parts with too many purchases."""
+    problem = instance("iris")
+    X = np.asarray(problem.X)
+    weights = 1 + np.arange(40) / 64
+    monkeypatch.setattr(sys.modules["solvers.price_sharing.cluster.sharded_problem"], "MOST_WEIGHTS", 39)
+    with pytest.raises(InvalidInputError, match="more than 39 different weights"):
+        with_parts(problem, [lambda: (X[:20], weights[:20]), lambda: (X[20:], weights[20:])])
+    with pytest.raises(CapacityOverflowError, match="do not fit 64-bit integers exactly"):
+        with_parts(problem, [lambda: X], CostItems.plain([1, 1, 1, 1 + Fraction(1, 10**15)]))
+    with pytest.raises(CapacityOverflowError, match="prices and weights do not fit"):
+        with_parts(problem, [lambda: (X[:3], [1e-9, 1e8, 12345678.123456789])])
+    monkeypatch.setattr(sys.modules["solvers.price_sharing.cluster.row_shard"], "MOST_PURCHASES", 100)
+    with pytest.raises(CapacityOverflowError, match="part 0 has 40 rows and costs 4 items: a part can number 100 pairs"):
+        with_parts(problem, [lambda: X])
+
+
+@pytest.mark.parametrize("name", ["papers", "iris", "wine, groups", "random 3", "random 8"])
+def test_trees_in_parts_price_the_same_columns(name: str) -> None:
+    """Every column, the bound, and so the whole run of Dantzig-Wolfe are the local one's to the last bit."""
+    problem = instance(name)
+    lam = lambdas(name)[1]
+    local = decompose(problem, lam)
+    for n_parts in range(1, problem.ensemble.n_trees + 1):
+        pricing = ShardedPricing(LocalWorkers(tree_recipes(problem, n_parts)))
+        coupling = Coupling.build(problem, lam)
+        charge = np.random.default_rng(0).random(coupling.n_rows) * lam
+        here, there = TreePricing(coupling).price(charge), TreePricing(coupling, pricing).price(charge)
+        assert [c.key for c in here.columns] == [c.key for c in there.columns]
+        assert here.bound == there.bound
+        found = decompose(problem, lam, pricing=pricing)
+        assert (found.solution.value, found.solution.bound) == (local.solution.value, local.solution.bound)
+        same = ["value", "upper", "bound", "round_bound"]
+        pd.testing.assert_frame_equal(found.history[same], local.history[same], check_exact=True)
+
+
+def test_trees_are_parted_evenly() -> None:
+    """Consecutive trees with about as many nodes each; none is left out, and more parts than trees are refused."""
+    problem = instance("iris")
+    sizes = np.diff(problem.ensemble.tree_start)
+    for n_parts in range(1, 6):
+        blocks = [recipe() for recipe in tree_recipes(problem, n_parts)]
+        nodes = [b.stop.size for b in blocks]
+        assert sum(nodes) == problem.ensemble.n_nodes
+        assert [b.first for b in blocks] == np.concatenate([[0], np.cumsum(nodes)[:-1]]).tolist()
+        assert max(nodes) <= problem.ensemble.n_nodes / n_parts + sizes.max()
+    for n_parts in (0, 6):
+        with pytest.raises(InvalidInputError, match=f"n_parts is {n_parts}; 5 trees can be parted among 1 to 5"):
+            tree_recipes(problem, n_parts)
+    workers = LocalWorkers(tree_recipes(problem, 2))
+    other, bears = instance("papers"), np.zeros(problem.ensemble.n_nodes)
+    with pytest.raises(InvalidInputError, match=r"the workers hold .* nodes, the problem has"):
+        ShardedPricing(workers)(other, bears, bears)
+    with pytest.raises(InvalidInputError, match="pricing is 'magic'"):
+        decompose(problem, 0.1, pricing="magic")  # type: ignore[arg-type]
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Ray is not installed the error says how to install it."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r"prunemodels\[ray\]"):
+        ray_workers(tree_recipes(instance("iris"), 1))
+
+
+class _NoRay:
+    """Ray, as far as it is needed to connect."""
+
+    def __init__(self, connected: str | None = None, error: Exception | None = None) -> None:
+        self.connected, self.error, self.asked = connected, error, ""
+
+    def is_initialized(self) -> bool:
+        return self.connected is not None
+
+    def get_runtime_context(self) -> Any:
+        return SimpleNamespace(gcs_address=self.connected)
+
+    def init(self, *, address: str, **_: Any) -> None:
+        self.asked = address
+        if self.error is not None:
+            raise self.error
+
+
+def test_which_cluster_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connected one, the one named, that of RAY_ADDRESS, one of its own, in this order; none that Ray would find itself."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    own = _NoRay()
+    assert connect(own, None)
+    assert own.asked == "local"
+    assert connect(own, "auto")
+    assert own.asked == "auto"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        here = f"127.0.0.1:{server.getsockname()[1]}"
+        monkeypatch.setenv("RAY_ADDRESS", here)
+        for address in (None, here):
+            assert connect(own, address)
+            assert own.asked == here
+    for address in (None, here, "ray://127.0.0.1:none", "nonsense"):
+        with pytest.raises(
+            InvalidInputError, match=rf"address is '{address or here}', where no cluster answers .*ray start --head"
+        ):
+            connect(own, address)
+    for address in (None, "auto", "a:1"):
+        assert not connect(_NoRay("a:1"), address)
+    with pytest.raises(InvalidInputError, match="address is 'b:1', but Ray is connected to a:1"):
+        connect(_NoRay("a:1"), "b:1")
+    with pytest.raises(InvalidInputError, match=r"address is 'auto', where no cluster is to be had \(none runs\)"):
+        connect(_NoRay(error=ConnectionError("none runs")), "auto")
+
+
+def test_parts_travel() -> None:
+    """What a worker is built from can be pickled, and the shard built from it works."""
+    problem = instance("iris")
+    recipes = shard_recipes(problem.ensemble, problem.costs, parts_of(problem, 2))
+    shard = pickle.loads(pickle.dumps(recipes[1]))()
+    assert shard.facts().n_rows == 20

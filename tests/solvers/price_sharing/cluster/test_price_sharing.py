@@ -1,0 +1,289 @@
+"""Price sharing with parted rows: the answers of the whole, bit for bit, whoever is lost."""
+
+from __future__ import annotations
+
+import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formulations import BrokenFileError, InterruptedSolveError, InvalidInputError, Pruning, PruningProblem, Status, StopReason
+from proofs_checks import check_solution
+from solvers import price_sharing
+from solvers.price_sharing import Scores, final_scores
+from solvers.price_sharing.cluster import LocalWorkers, ShardedSolution, sharded_price_sharing
+from solvers.price_sharing.cluster.driver_run import sharded_whole
+from solvers.price_sharing.cluster.gathered_core import gather
+from solvers.price_sharing.remaining import all_open
+from solvers.price_sharing.shares import Sharing
+from solvers.price_sharing.whole import whole
+from tests.instances import random_problem
+from tests.solvers.cases import instance, lambdas
+from tests.solvers.price_sharing.cluster.parted import Unreliable, joined, parted, recipes_of
+
+LAMBDAS = (0, 0.003, 0.02, 0.1, 1e300)
+REAL = ["sonar", "iris", "digits", "breast cancer, licence", "breast cancer, discounts", "iris, weights", "wine, evaluation"]
+
+
+def assert_as_whole(problem: PruningProblem, found: ShardedSolution, lam: float, **options: Any) -> None:
+    """The same pruning, value and bound as of the engine that has all rows, and a proof that a stranger accepts."""
+    alone = price_sharing(problem, lam, **options)
+    answer = found.on(problem)
+    assert alone.pruning is not None
+    assert answer.pruning is not None
+    np.testing.assert_array_equal(answer.pruning.kept, alone.pruning.kept)
+    assert answer.value == alone.value
+    verdict = check_solution(problem, answer)
+    assert verdict.holds, verdict
+    pruning = alone.pruning
+    assert found.cost == pruning.exact_cost
+    assert found.error == pruning.exact_error
+    if problem.integers.exact:
+        assert answer.bound == alone.bound
+        assert float(found.bound) == pytest.approx(alone.bound, rel=1e-12, abs=1e-12)
+        assert found.bound <= found.value
+        assert found.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_parted_rows_have_the_optimum_of_the_whole(seed: int) -> None:
+    """Pruning, value and bound are the whole's, for both extreme optima, with all that an instance can have, rounded ones too."""
+    problem = random_problem(seed, rounded=seed % 4 == 0)
+    sharded = parted(problem, 1 + seed % 3)
+    for lam in LAMBDAS:
+        for ties in ("smallest", "largest"):
+            found = sharded_price_sharing(sharded, lam, ties=ties, small_core=0)  # type: ignore[arg-type]
+            assert_as_whole(problem, found, lam, ties=ties, small_core=0)
+
+
+@pytest.mark.parametrize("name", [*REAL, "diabetes"])
+def test_real_forests_in_four_parts(name: str) -> None:
+    """On real forests splits are fixed in stages, cores are gathered and cut, and all is as of the whole."""
+    problem = instance(name)
+    sharded = parted(problem, 4)
+    stages, cores = 0, 0.0
+    for lam in lambdas(name)[1:]:
+        for small_core in (0, 50_000):
+            found = sharded_price_sharing(sharded, lam, small_core=small_core)
+            assert_as_whole(problem, found, lam, small_core=small_core)
+            stages += len(found.certificate.stages)
+            cores += found.stats["arcs"]
+    assert stages
+    assert cores
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_integers_are_those_of_the_whole(seed: int) -> None:
+    """From weights and their counts alone the driver finds the integers that the whole instance has."""
+    problem = random_problem(seed, rounded=seed % 4 == 0)
+    sharded = parted(problem, 3)
+    ours, theirs = sharded.driver.integers, problem.integers
+    for name in ("gain", "price", "evaluation"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+    assert (ours.gain_unit, ours.price_unit) == (theirs.gain_unit, theirs.price_unit)
+    assert ours.weight.sum() == theirs.weight.sum()
+    np.testing.assert_array_equal(sharded.start, problem.routing.start)
+    np.testing.assert_array_equal(sharded.reach, problem.routing.counts())
+    at = sharded_whole(sharded, Fraction(1, 50))
+    if theirs.exact:
+        assert (at.unit, at.lam, at.q, at.p, at.bits) == tuple(
+            getattr(whole(problem, Fraction(1, 50)), name) for name in ("unit", "lam", "q", "p", "bits")
+        )
+
+
+@pytest.mark.parametrize("name", ["papers", "breast cancer, discounts", "breast cancer, licence", "iris, weights"])
+def test_a_core_is_gathered_in_canonical_order(name: str) -> None:
+    """The gathered usage arcs are the whole's, one by one in its order, at the same prices."""
+    problem = instance(name)
+    sharded = parted(problem, 3)
+    at = sharded_whole(sharded, Fraction(1, 50))
+    is_open = np.array(problem.ensemble.is_split)
+    sharded.workers.tell("price", at.item_price, is_open, after=1)
+    left = all_open(at, is_open)
+    arcs, theirs = gather(sharded, left), problem.usage_arcs(left.nodes)
+    np.testing.assert_array_equal(arcs.tail, theirs.tail)
+    n, items = problem.n_rows, problem.costs.n_items
+    purchase = np.where(theirs.head < items * n, theirs.head, (theirs.head - items * n) * n)
+    np.testing.assert_array_equal(arcs.purchase, purchase)
+    np.testing.assert_array_equal(arcs.price, whole(problem, Fraction(1, 50)).of(theirs.head))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", ["breast cancer, discounts", "breast cancer, licence", "iris, weights"])
+def test_shards_charge_their_parts(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charges of driver and shards add up to those of the whole; in whole numbers they are never more, and hardly less."""
+    monkeypatch.setattr(sys.modules["solvers.price_sharing.shares"], "SMALL", 0)
+    problem = instance(name)
+    sharded = joined(problem, LocalWorkers(recipes_of(problem, 3, threads)))
+    at, is_open = sharded_whole(sharded, Fraction(1, 50)), np.array(problem.ensemble.is_split)
+    sharded.workers.tell("price", at.item_price, is_open, after=1)
+    left = all_open(at, is_open)
+    score = np.random.default_rng(0).standard_normal(left.nodes.size).astype(np.float32)
+    with ThreadPoolExecutor(1) as pool:
+        own, theirs = Sharing(left, pool), Sharing(all_open(whole(problem, Fraction(1, 50)), is_open), pool)
+        summed = own.charges(score) + sum(sharded.workers.ask("charges", score))
+        np.testing.assert_allclose(summed, theirs.charges(score), rtol=1e-11)
+        whole_sum = own.whole_charges(score) + sum(sharded.workers.ask("whole_charges", score))
+    assert (whole_sum <= summed).all()
+    assert (whole_sum >= summed * (1 - 2.0**-40) - 4).all()
+    assert (summed > 0).any()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whole_charges_of_shards_never_exceed_the_prices(seed: int) -> None:
+    """Each shard rounds down by itself, so the sums are at most the exact shares, recomputed in fractions."""
+    problem = random_problem(seed)
+    sharded = parted(problem, 3)
+    at, is_open = sharded_whole(sharded, Fraction(1, 7)), np.array(problem.ensemble.is_split)
+    sharded.workers.tell("price", at.item_price, is_open, after=1)
+    left = all_open(at, is_open)
+    arcs = problem.usage_arcs()
+    price = whole(problem, Fraction(1, 7)).of(np.arange(problem.n_purchases, dtype=np.int32))
+    rng = np.random.default_rng(seed)
+    for spread in (0.0, 1.0, 30.0, 800.0):
+        score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
+        with ThreadPoolExecutor(1) as pool:
+            charged = Sharing(left, pool).whole_charges(score) + sum(sharded.workers.ask("whole_charges", score))
+        top = max(0.0, float(score.max(initial=0.0)))
+        weight = {int(h): Fraction(math.exp(float(s) - top)) for h, s in zip(left.nodes, score, strict=True)}
+        total = np.zeros(problem.n_purchases, dtype=object)
+        for h, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True):
+            total[j] += weight[h]
+        for k, h in enumerate(left.nodes.tolist()):
+            mine = arcs.head[arcs.tail == h].tolist()
+            assert 0 <= charged[k] <= sum((int(price[j]) * weight[h] / total[j] for j in mine if total[j]), Fraction(0))
+
+
+def test_a_worker_may_be_lost_at_any_call() -> None:
+    """Whichever worker is lost, at whatever call: it is rebuilt, the call repeated, and the answer the same."""
+    problem, lam = instance("iris"), lambdas("iris")[2]
+    reliable = Unreliable(recipes_of(problem, 2), set())
+    expected = sharded_price_sharing(joined(problem, reliable), lam, small_core=0)
+    assert expected.certificate.stages
+    tells = {"join", "price", "fix"}
+    for call in range(1, reliable.calls[0] + 1):
+        for i in range(2):
+            workers = Unreliable(recipes_of(problem, 2), {(call, i)})
+            found = sharded_price_sharing(joined(problem, workers), lam, small_core=0)
+            np.testing.assert_array_equal(found.kept, expected.kept)
+            assert (found.value, found.bound) == (expected.value, expected.bound)
+            assert workers.lost == 1
+            # asked again: what had changed the shard until then, and the call that was lost
+            before = [m for j, m in reliable.asked if j == i][: call - 1]
+            assert workers.calls[i] == reliable.calls[i] + 1 + sum(m in tells for m in before)
+            assert workers.calls[1 - i] == reliable.calls[1 - i]
+
+
+def test_a_worker_lost_again_and_again_is_an_error() -> None:
+    """After the last restart in a row the worker is named, with what to look at; restarts that are apart do not add up."""
+    problem, lam = instance("iris"), lambdas("iris")[2]
+    whole_life = {(c, 1) for c in range(6, 100)}
+    with pytest.raises(Exception, match=r"worker 1 was lost 3 times in a row .*told to die.*memory") as error:
+        sharded_price_sharing(joined(problem, Unreliable(recipes_of(problem, 2), whole_life, restarts=2)), lam, small_core=0)
+    assert type(error.value).__name__ == "SolverFailedError"
+    apart = Unreliable(recipes_of(problem, 2), {(5, 0), (9, 0), (14, 1), (15, 0)}, restarts=1)
+    found = sharded_price_sharing(joined(problem, apart), lam, small_core=0)
+    assert apart.lost == found.stats["workers_lost"] == 4
+    assert_as_whole(problem, found, lam, small_core=0)
+
+
+def test_an_interrupted_run_leaves_the_workers_usable(tmp_path: Path) -> None:
+    """Ctrl-C while shards are being told what is fixed: some know, some do not, and the next run is right all the same."""
+    problem, lam = instance("digits"), lambdas("digits")[2]
+    sharded = parted(problem, 3)
+    shard = sharded.workers.objects[1]  # type: ignore[attr-defined]
+
+    def interrupt(kept: Any, out: Any) -> None:
+        raise KeyboardInterrupt
+
+    shard.fix = interrupt
+    file = tmp_path / "run.scores"
+    with pytest.raises(InterruptedSolveError, match=r"interrupted while sharing prices; .*run\.scores holds"):
+        sharded_price_sharing(sharded, lam, small_core=0, checkpoint=file)
+    del shard.fix
+    assert_as_whole(problem, sharded_price_sharing(sharded, lam, small_core=0), lam, small_core=0)
+    with sharded.workers:
+        pass
+    assert sharded.workers.objects == [None] * 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("gap", [1e-1, 1e-3])
+def test_a_gap_is_enough_if_it_is_asked_for(gap: float) -> None:
+    """With a gap the run stops at it, and the scores alone prove the bound."""
+    problem, lam = instance("digits"), lambdas("digits")[2]
+    found = sharded_price_sharing(parted(problem, 3), lam, gap=gap)
+    assert found.relative_gap <= gap
+    assert found.status is Status.OPTIMAL
+    assert found.certificate.load is None
+    answer = found.on(problem)
+    assert check_solution(problem, answer).holds
+    assert answer.bound <= price_sharing(problem, lam).value + 1e-12 <= answer.value + 2e-12
+
+
+def test_a_run_cut_short_gives_a_true_bound() -> None:
+    """After few rounds, or none, value and bound are true, and it says why it stopped."""
+    problem, lam = instance("digits"), lambdas("digits")[2]
+    sharded, best = parted(problem, 3), price_sharing(problem, lam).value
+    for options, stopped in (
+        ({"rounds": 0}, StopReason.ITERATION_LIMIT),
+        ({"rounds": 9}, StopReason.ITERATION_LIMIT),
+        ({"time_limit": 0.0}, StopReason.TIME_LIMIT),
+    ):
+        found = sharded_price_sharing(sharded, lam, small_core=0, **options)  # type: ignore[arg-type]
+        assert found.stopped is stopped
+        assert found.bound <= Fraction(best) + Fraction(1, 10**12)
+        assert found.value >= Fraction(best) - Fraction(1, 10**12)
+        assert check_solution(problem, found.on(problem)).holds
+    assert found.status is Status.FEASIBLE
+    assert "feasible" in repr(found)
+
+
+def test_scores_go_on(tmp_path: Path) -> None:
+    """A checkpoint is gone on from, another instance's is refused, and scores of the whole start a parted run."""
+    problem, lam = instance("digits"), lambdas("digits")[2]
+    sharded, file = parted(problem, 2), tmp_path / "run.scores"
+    first = sharded_price_sharing(sharded, lam, rounds=10, small_core=0, checkpoint=file)
+    assert first.stats["iterations"] == 10
+    again = sharded_price_sharing(sharded, lam, small_core=0, checkpoint=file)
+    assert again.stats["iterations"] > 10
+    assert again.certificate.iteration == again.stats["iterations"]
+    assert_as_whole(problem, again, lam, small_core=0)
+    with pytest.raises(InvalidInputError, match="belongs to another instance"):
+        sharded_price_sharing(parted(instance("iris"), 2), 0.01, checkpoint=file)
+    with pytest.raises(BrokenFileError, match="cannot write"):
+        sharded_price_sharing(sharded, lam, small_core=0, checkpoint=tmp_path / "no such folder" / "x")
+    start: Scores = final_scores(price_sharing(problem, lam, small_core=0))
+    warm = sharded_price_sharing(sharded, lam, small_core=0, start=start)
+    assert_as_whole(problem, warm, lam, small_core=0)
+
+
+def test_the_bill_is_what_all_rows_pay() -> None:
+    """Shards add up what any pruning costs them."""
+    problem = instance("breast cancer, discounts")
+    sharded = parted(problem, 3)
+    for kept in (Pruning.unpruned(problem).kept, Pruning.all_roots(problem).kept):
+        bills = sharded.workers.ask("bill", kept, problem.integers.price)
+        assert sum(bills) == Pruning(problem, kept).integer_cost
+
+
+def test_bad_questions_are_refused() -> None:
+    """A gap below 0, a negative lambda, and an instance that is not the parts' are named."""
+    problem = instance("iris")
+    sharded = parted(problem, 2)
+    with pytest.raises(InvalidInputError, match="gap is -1"):
+        sharded_price_sharing(sharded, 0.1, gap=-1)
+    with pytest.raises(InvalidInputError, match="lam is -1"):
+        sharded_price_sharing(sharded, -1)
+    found = sharded_price_sharing(sharded, 0.02)
+    with pytest.raises(InvalidInputError, match="give the instance of all parts, in their order"):
+        found.on(instance("digits"))
+    other = replace(problem.integers, price_unit=problem.integers.price_unit / 2)
+    with pytest.raises(InvalidInputError, match="give the instance of all parts"):
+        found.on(replace(problem, integers=other))
+    assert repr(sharded).endswith("40 cost rows on 2 workers)")

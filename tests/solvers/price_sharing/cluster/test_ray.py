@@ -1,0 +1,202 @@
+"""The same on a real Ray cluster of two workers on this machine, one of which is killed.
+
+Skipped, with the reason shown, where Ray is not installed (``pip install "prunemodels[ray]"``). One test is quick; the others run
+with ``make test-slow``. Seconds go into processes: 3 for a cluster to start, 2 for a new actor to import the package and to load
+its compiled code, 1 for a cluster to end; a round takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from formulations import InvalidInputError, SolverFailedError
+from solvers import price_sharing
+from solvers.column_generation import decompose
+from solvers.column_generation.scheme import PLAIN
+from solvers.price_sharing.cluster import ShardedPricing, ShardedSolution, ray_workers, sharded_price_sharing, tree_recipes
+from solvers.price_sharing.cluster.ray_workers import _Host
+from tests.solvers.cases import instance, lambdas
+from tests.solvers.price_sharing.cluster.on_ray import Killing, asked_again, assert_gone, descendants
+from tests.solvers.price_sharing.cluster.parted import joined, parted, recipes_of
+from tests.solvers.price_sharing.cluster.test_price_sharing import assert_as_whole
+
+ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "prunemodels[ray]"')
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """Two cores for two workers; none of its processes stays."""
+    before = descendants(os.getpid())
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
+    yield
+    started = descendants(os.getpid()) - before
+    assert len(started) > 2
+    ray.shutdown()
+    assert_gone(started)
+
+
+def assert_same(found: ShardedSolution, other: ShardedSolution) -> None:
+    """The same run to the last bit: answer, rounds, scores, and the flow on the core."""
+    assert (found.value, found.bound) == (other.value, other.bound)
+    np.testing.assert_array_equal(found.kept, other.kept)
+    ours, theirs = found.certificate, other.certificate
+    assert ours.iteration == theirs.iteration
+    assert len(ours.stages) == len(theirs.stages)
+    for a, b in zip(ours.stages, theirs.stages, strict=True):
+        for name in ("nodes", "score", "fixed_in", "fixed_out"):
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    np.testing.assert_array_equal(ours.score, theirs.score)
+    assert (ours.load is None) is (theirs.load is None)
+    if ours.load is not None:
+        np.testing.assert_array_equal(ours.load, theirs.load)
+
+
+def assert_at_most_a_round_lost(workers: Killing, undisturbed: list[list[str]]) -> None:
+    """The killed worker was asked the lost call once more, after what rebuilds its shard; the other nothing more than ever."""
+    expected = [asked_again(undisturbed[i], workers.method, 0) if i == workers.victim else undisturbed[i] for i in range(2)]
+    assert workers.asked == expected
+
+
+def test_a_killed_worker_costs_a_round(cluster: None) -> None:
+    """Two actors give the run of one process to the last bit; one that is killed in a round costs that round alone."""
+    problem, lam = instance("digits"), lambdas("digits")[2]
+    local = sharded_price_sharing(parted(problem, 2), lam, small_core=0)
+    assert_as_whole(problem, local, lam, small_core=0)
+    with Killing(recipes_of(problem, 2)) as workers:
+        sharded = joined(problem, workers)
+        workers.watch()
+        assert_same(sharded_price_sharing(sharded, lam, small_core=0), local)
+        undisturbed, before = workers.asked, list(workers.processes)
+        assert workers.lost == 0
+        workers.watch(1, "charges")
+        found = sharded_price_sharing(sharded, lam, small_core=0)
+        assert_same(found, local)
+        assert_at_most_a_round_lost(workers, undisturbed)
+        assert found.stats["workers_lost"] == workers.lost == 1
+        assert workers.processes[0] == before[0]
+        assert workers.processes[1] != before[1]
+        processes = {*before, *workers.processes}
+    assert_gone(processes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["breast cancer, licence", "diabetes"])
+def test_a_worker_may_be_killed_at_any_call(name: str, cluster: None) -> None:
+    """Killed at whatever it does, it is started again, and the run is the same; with rounded errors (diabetes) likewise."""
+    problem, lam = instance(name), lambdas(name)[2]
+    local = sharded_price_sharing(parted(problem, 2), lam, small_core=0)
+    assert_as_whole(problem, local, lam, small_core=0)
+    with Killing(recipes_of(problem, 2)) as workers:
+        sharded = joined(problem, workers)
+        workers.watch()
+        assert_same(sharded_price_sharing(sharded, lam, small_core=0), local)
+        undisturbed = workers.asked
+        for k, method in enumerate(["price", "charges", "levels", "whole_charges", "fix", "arcs", "bill"]):
+            workers.watch(k % 2, method)
+            assert_same(sharded_price_sharing(sharded, lam, small_core=0), local)
+            assert workers.lost == k + 1
+            assert_at_most_a_round_lost(workers, undisturbed)
+
+
+@pytest.mark.slow
+def test_trees_on_ray_price_the_same_columns(cluster: None) -> None:
+    """Dantzig-Wolfe with its trees on two actors makes the same run; one killed in a round costs that round's call."""
+    problem, lam = instance("breast cancer, licence"), lambdas("breast cancer, licence")[2]
+    local = decompose(problem, lam, scheme=PLAIN)
+    rounds = len(local.history)
+    assert rounds >= 4  # without smoothing, so that there are some
+    with Killing(tree_recipes(problem, 2)) as workers:
+        for victim, at, calls in ((0, -1, [rounds, rounds]), (1, 2, [rounds, rounds + 1])):
+            workers.watch(victim, "price", at)
+            found = decompose(problem, lam, scheme=PLAIN, pricing=ShardedPricing(workers))
+            assert (found.solution.value, found.solution.bound) == (local.solution.value, local.solution.bound)
+            assert found.solution.pruning is not None
+            np.testing.assert_array_equal(found.solution.pruning.kept, local.solution.pruning.kept)  # type: ignore[union-attr]
+            same = ["value", "upper", "bound", "round_bound"]
+            pd.testing.assert_frame_equal(found.history[same], local.history[same], check_exact=True)
+            assert [len(asked) for asked in workers.asked or []] == calls
+        assert workers.lost == 1
+
+
+@pytest.mark.slow
+def test_what_goes_wrong_at_a_worker_is_said_here(cluster: None) -> None:
+    """A source that fails raises its own error; one that kills its process ends in an error, not in a loop; cores are counted."""
+    problem = instance("iris")
+    bad = recipes_of(problem, 2)
+    bad[1].args[0].X[3, 2] = np.inf  # type: ignore[attr-defined]
+    with pytest.raises(InvalidInputError, match=r"part 1\[3, 2\] is infinite") as error:
+        ray_workers(bad)
+    assert type(error.value) is InvalidInputError  # not Ray's, which has the worker's stack in its message
+    with pytest.raises(SolverFailedError, match=r"worker 0 was lost 2 times in a row .*see whether its part"):
+        ray_workers([_suicide], restarts=1)
+    with pytest.raises(InvalidInputError, match="3 parts claim 1 cores each, the cluster has 2"):
+        ray_workers(recipes_of(problem, 3))
+    with ray_workers(recipes_of(problem, 3), cpus=0.5) as workers:
+        found = sharded_price_sharing(joined(problem, workers), 0.02)
+    assert found.on(problem).value == price_sharing(problem, 0.02).value
+
+
+def _suicide() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_cores_that_others_hold_are_waited_for_in_vain(cluster: None) -> None:
+    """Workers whose cores are taken give up after `start_limit` and say how many are free; those that have them go on."""
+    problem = instance("iris")
+    with ray_workers(recipes_of(problem, 2)) as first:
+        with pytest.raises(
+            SolverFailedError, match=r"worker 0 has waited 2 s for its cores: the cluster has 2, of which 0 are free"
+        ):
+            ray_workers(recipes_of(problem, 1), start_limit=2.0)
+        assert sharded_price_sharing(joined(problem, first), 0.02).status == "optimal"
+
+
+class _Homeless(_Host):
+    def __init__(self) -> None:
+        raise ImportError("No module named 'solvers'")
+
+
+@pytest.mark.slow
+def test_a_worker_that_cannot_start_is_not_tried_again(cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a machine lacks the package, the error is about that, at the first try."""
+    monkeypatch.setattr(sys.modules["solvers.price_sharing.cluster.ray_workers"], "_Host", _Homeless)
+    with pytest.raises(SolverFailedError, match=r"a worker cannot start \(.*No module named 'solvers'\); every machine needs"):
+        ray_workers(recipes_of(instance("iris"), 2))
+
+
+class _Busy:
+    def sleep(self) -> None:
+        time.sleep(600)
+
+
+@pytest.mark.slow
+def test_leaving_ends_what_is_under_way(cluster: None) -> None:
+    """A worker in the middle of a long call is ended with the others."""
+    with ray_workers([_Busy]) as workers:
+        workers.submit(0, "sleep", ())
+    assert_gone(set(workers.processes))
+
+
+@pytest.mark.slow
+def test_another_cluster_is_not_connected_to(cluster: None) -> None:
+    """Ray knows one cluster at a time; the one that it is connected to may be named."""
+    recipes = recipes_of(instance("iris"), 2)
+    here = ray.get_runtime_context().gcs_address
+    with pytest.raises(InvalidInputError, match=rf"address is 'elsewhere:6379', but Ray is connected to {here}"):
+        ray_workers(recipes, address="elsewhere:6379")
+    for address in (here, "auto"):
+        ray_workers(recipes, address=address).close()
+        assert ray.is_initialized()

@@ -1,0 +1,205 @@
+"""The compiled passes against sums over the list of usage arcs: few arcs or many, paid or not, one block of rows or several."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations import PruningProblem
+from formulations.answers.solution import StopReason
+from formulations.instance.row_blocks import RowBlocks, row_blocks
+from formulations.instance.row_order import row_order
+from solvers.price_sharing import price_sharing
+from solvers.price_sharing import solve as engine
+from solvers.price_sharing.levels import best_level, closure_value
+from solvers.price_sharing.remaining import Remaining, all_open
+from solvers.price_sharing.run import Run
+from solvers.price_sharing.shares import SPARSE, Sharing
+from solvers.price_sharing.solve import CELL, CORE_BYTES, SPLIT, _fits, in_vain, patience
+from solvers.price_sharing.whole import whole
+from tests.instances import random_problem
+from tests.solvers.cases import instance
+
+
+def blocked(problem: PruningProblem, size: int) -> RowBlocks:
+    """Blocks of so many rows, put in order."""
+    return row_blocks(problem.routing, problem.ensemble.tree_of, size, row_order(problem.routing, problem.ensemble))
+
+
+NAMES = ("digits", "breast cancer, licence", "breast cancer, discounts", "wine, groups", "wine, evaluation", "iris, weights")
+
+
+@pytest.mark.parametrize("weights", ["equal", "whole", "real"])
+@pytest.mark.parametrize("size", [40, 100, 600])
+def test_what_is_paid_in_one_block_is_not_taken_for_another(size: int, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many rows, a block's few arcs that others have paid charge nothing, and those of other blocks do.
+
+    Each row at its own weight, whether prices are kept by row or purchase by purchase.
+    """
+    X, y = load_digits(return_X_y=True)
+    forest = RandomForestClassifier(6, random_state=0).fit(X[:900], y[:900])
+    random = np.random.default_rng(3)
+    omega = {"equal": None, "whole": random.integers(1, 9, 600).astype(float), "real": random.random(600)}[weights]
+    problem = pm.problem_from_forest(forest, X[900:1500], costs=1.0, sample_weight=omega)
+    assert (whole(problem, Fraction(1, 150)).grid is None) == (weights != "real")
+    monkeypatch.setitem(problem.__dict__, "row_blocks", blocked(problem, size))
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        left = partly_fixed(problem, rng)
+        score = rng.standard_normal(left.nodes.size).astype(np.float32)
+        with ThreadPoolExecutor(1) as pool:
+            charged = Sharing(left, pool).charges(score)
+        assert left.paid is not None
+        np.testing.assert_allclose(charged, charges_of_arcs(left, score), rtol=1e-11)
+
+
+def partly_fixed(problem: PruningProblem, rng: np.random.Generator) -> Remaining:
+    """The instance with some splits at the tops of trees fixed in, and everything deep fixed out."""
+    left = all_open(whole(problem, Fraction(1, 150)), problem.ensemble.is_split)
+    depth = problem.ensemble.depth[left.nodes]
+    kept = (rng.random(left.nodes.size) < 0.7) & (depth < 6)
+    for h in range(kept.size):
+        kept[h] &= left.parent[h] < 0 or kept[left.parent[h]]
+    return left.fixed(kept, ~kept & (depth > 6))
+
+
+def charges_of_arcs(left: Remaining, score: NDArray[np.float32]) -> NDArray[np.float64]:
+    """(1) of `solvers.price_sharing.shares`, arc by arc."""
+    problem = left.whole.problem
+    arcs = problem.usage_arcs(left.nodes)
+    place = np.full(problem.ensemble.n_nodes, -1)
+    place[left.nodes] = np.arange(left.nodes.size)
+    weight = np.exp(score.astype(float) - max(float(score.max(initial=-np.inf)), -1e300))[place[arcs.tail]]
+    total = np.bincount(arcs.head, weight, problem.n_purchases)
+    price = left.whole.of(np.arange(problem.n_purchases, dtype=np.int32)).astype(float)
+    if left.paid is not None:
+        price[left.paid] = 0.0
+    return np.bincount(place[arcs.tail], price[arcs.head] * weight / total[arcs.head], left.nodes.size)
+
+
+@pytest.mark.parametrize("size", [None, 3, 50])
+@pytest.mark.parametrize("name", NAMES)
+def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before and after splits are fixed, where an item has few arcs in a block and where many, charges are the arcs' sums."""
+    problem = instance(name)
+    if size is not None:
+        monkeypatch.setitem(problem.__dict__, "row_blocks", blocked(problem, size))
+    rng = np.random.default_rng(0)
+    few = many = 0
+    with ThreadPoolExecutor(1) as pool:
+        for left in (all_open(whole(problem, Fraction(1, 150)), problem.ensemble.is_split), partly_fixed(problem, rng)):
+            score = (3 * rng.standard_normal(left.nodes.size)).astype(np.float32)
+            charged = Sharing(left, pool).charges(score)
+            np.testing.assert_allclose(charged, charges_of_arcs(left, score), rtol=1e-11)
+            rows = (problem.row_blocks.stop - problem.row_blocks.start)[:, left.nodes]
+            for m in np.unique(left.slices.item):
+                arcs = rows[:, left.slices.split[left.slices.item == m]].sum(axis=1)
+                sparse = arcs * SPARSE < np.minimum(problem.row_blocks.size, problem.n_rows)
+                few, many = few + int((sparse & (arcs > 0)).sum()), many + int((~sparse).sum())
+    assert many > 0
+    assert few > 0 or name != "digits" or size == 3
+
+
+@pytest.mark.parametrize("size", [None, 3, 50])
+@pytest.mark.parametrize("name", NAMES)
+def test_values_are_those_of_prunings(name: str, size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fixed splits earn, and what a closure of the rest adds, make the value of the pruning; the best level's too."""
+    problem = instance(name)
+    if size is not None:
+        monkeypatch.setitem(problem.__dict__, "row_blocks", blocked(problem, size))
+    rng = np.random.default_rng(1)
+    everything = all_open(whole(problem, Fraction(1, 150)), problem.ensemble.is_split)
+    for left in (everything, partly_fixed(problem, rng)):
+        fixed_in = problem.ensemble.is_split & (problem.ensemble.depth < 6)
+        fixed_in[left.nodes] = False
+        assert (left.base == 0) == (left is everything)
+        ybar = rng.random(left.nodes.size).astype(np.float32)
+        for h in range(ybar.size):
+            if left.parent[h] >= 0:
+                ybar[h] = min(ybar[h], ybar[left.parent[h]])
+        for keep in (ybar >= 0.7, ybar >= 0.3, ybar >= 0.0, ybar > 2.0):
+            assert left.base + closure_value(left, keep) == value_of(left, fixed_in, keep)
+        best, worth = best_level(left, ybar)
+        assert left.base + worth == value_of(left, fixed_in, best)
+
+
+def value_of(left: Remaining, fixed_in: NDArray[np.bool_], keep: NDArray[np.bool_]) -> Fraction:
+    """Gain less cost of the pruning that keeps what is fixed in and some open splits, in units of the integers."""
+    problem, kept = left.whole.problem, fixed_in.copy()
+    kept[left.nodes[keep]] = True
+    pruning = pm.Pruning(problem, kept)
+    return (pruning.integer_gain * problem.integers.gain_unit - left.whole.lam * pruning.exact_cost) / left.whole.unit
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_fixing_in_two_steps_is_fixing_in_one(seed: int) -> None:
+    """Purchases that one step has paid are not paid again by the next: the base is the value of all that is fixed in."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    left = all_open(whole(problem, Fraction(1, 7)), problem.ensemble.is_split)
+    nobody = np.zeros(left.nodes.size, dtype=bool)
+    depth = problem.ensemble.depth[left.nodes]
+    lucky = rng.random(left.nodes.size) < 0.7
+    first = (depth == 0) & lucky
+    second = first | ((depth == 1) & lucky & (left.parent >= 0) & first[left.parent])
+    once = left.fixed(second, nobody)
+    step = left.fixed(first, nobody)
+    twice = step.fixed(second[~first], np.zeros(step.nodes.size, dtype=bool))
+    assert twice.base == once.base
+    np.testing.assert_array_equal(twice.nodes, once.nodes)
+    if once.paid is not None and twice.paid is not None:
+        np.testing.assert_array_equal(twice.paid, once.paid)
+
+
+def test_a_core_of_few_arcs_among_many_rows_is_cut_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patience is 400 rounds where arcs outweigh rows times items and splits, less where they do not, never below two checks."""
+    problem = instance("digits")
+    with ThreadPoolExecutor(1) as pool:
+        run = Run(whole(problem, Fraction(1, 150)), "smallest", None, pool)
+        cells = np.unique(run.left.slices.item).size * problem.n_rows
+        others = CELL * cells + SPLIT * run.left.nodes.size
+        assert patience(run) == pytest.approx(400 / (1 + others / run.n_arcs))
+        assert patience(run) > 20
+        monkeypatch.setattr(engine, "LARGE_CORE", run.n_arcs / 3)
+        assert patience(run) == pytest.approx(1200 / (1 + others / run.n_arcs))
+        none = np.zeros(run.left.nodes.size, dtype=bool)
+        rows = problem.routing.counts()[run.left.nodes]
+        smallest = np.arange(rows.size) == np.where(run.left.parent < 0, 10**9, rows).argmin()
+        run.left = run.left.fixed(none, ~smallest)
+        assert run.n_arcs * 9 < CELL * problem.n_rows
+        assert patience(run) == 20
+
+
+@pytest.mark.parametrize(
+    ("rounds", "before", "after", "vain"),
+    [(0, 1000, 1000, 10), (90, 1000, 1000, 100), (100, 1000, 900, 70), (50, 1000, 600, 0), (30, 0, 0, 40), (0, 1000, 950, 0)],
+)
+def test_rounds_in_vain_by_hand(rounds: int, before: int, after: int, vain: int) -> None:
+    """Ten more rounds in vain, less what they left less to cut: a tenth of the core is worth 40 of 400 rounds."""
+    assert in_vain(rounds, before, after) == vain
+
+
+def test_a_core_is_cut_only_where_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cut takes 75 bytes a usage arc of the core; without them rounds go on, to their limit if the core stays as it is."""
+    problem = instance("digits")
+    lam = pm.pruning_path(problem).breakpoints[-2]  # a tie: what goes there is never fixed
+    with ThreadPoolExecutor(1) as pool:
+        run = Run(whole(problem, lam), "smallest", None, pool)
+    for free, fits in ((None, True), (CORE_BYTES * run.n_arcs, True), (CORE_BYTES * run.n_arcs - 1, False)):
+        monkeypatch.setattr(engine, "memory_free", lambda free=free: free)
+        assert _fits(run) is fits
+    monkeypatch.setattr(engine, "memory_free", lambda: None)
+    expected = price_sharing(problem, lam, small_core=0, rounds=600)
+    assert expected.stopped is StopReason.CONVERGED
+    assert expected.stats["core_usage_arcs"] > 0
+    monkeypatch.setattr(engine, "memory_free", lambda: 0)
+    found = price_sharing(problem, lam, small_core=0, rounds=600)
+    assert (found.stopped, found.stats["iterations"]) == (StopReason.ITERATION_LIMIT, 600)
+    assert found.bound <= expected.value <= found.value

@@ -1,0 +1,414 @@
+"""Price sharing: exact, with a proof that a stranger accepts, whatever floating point does, and resumable."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations import (
+    BrokenFileError,
+    InterruptedSolveError,
+    InvalidInputError,
+    PruningProblem,
+    Solution,
+    Status,
+    StopReason,
+)
+from formulations.answers.solution import SharedPrices
+from formulations.instance.row_blocks import row_blocks
+from proofs_checks import check_solution
+from solvers import brute_force, min_cut
+from solvers.price_sharing import Scores, final_scores, price_sharing
+from solvers.price_sharing import shares as shares_module
+from solvers.price_sharing import solve as solve_module
+from solvers.price_sharing.checkpoint import fingerprint, load, save
+from solvers.price_sharing.levels import best_level
+from solvers.price_sharing.remaining import all_open
+from solvers.price_sharing.run import Run
+from solvers.price_sharing.shares import Sharing
+from solvers.price_sharing.trees import best_closures, forced
+from solvers.price_sharing.whole import whole
+from tests.instances import random_problem
+from tests.solvers.cases import instance, lambdas, leaves_only
+
+ROOT = Path(__file__).resolve().parents[3]
+LAMBDAS = (0, 0.003, 0.02, 0.1, 1e300)
+
+
+def proof(solution: Solution) -> SharedPrices:
+    """The certificate, of the kind that this engine gives."""
+    assert isinstance(solution.certificate, SharedPrices)
+    return solution.certificate
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_rounds_and_fixing_find_the_optimum(seed: int) -> None:
+    """Without a cut of everything at once, both extreme optima are those of the cut, and the checker accepts each stage."""
+    problem = random_problem(seed, rounded=seed % 3 == 0)
+    for lam in LAMBDAS:
+        for ties in ("smallest", "largest"):
+            found = price_sharing(problem, lam, ties=ties, small_core=0)  # type: ignore[arg-type]
+            best = min_cut(problem, lam, ties=ties)  # type: ignore[arg-type]
+            assert found.status is Status.OPTIMAL
+            assert found.value == pytest.approx(brute_force(problem, lam).value, rel=1e-12, abs=1e-12)
+            if problem.integers.exact:
+                np.testing.assert_array_equal(found.pruning.kept, best.pruning.kept)  # type: ignore[union-attr]
+            assert check_solution(problem, found).holds, check_solution(problem, found)
+
+
+@pytest.mark.parametrize("name", ["sonar", "iris", "digits", "breast cancer, licence", "iris, weights", "wine, evaluation"])
+def test_real_forests_are_decided_in_stages(name: str) -> None:
+    """On real forests most splits are fixed, in stages that are proven, and little or nothing is left for the cut."""
+    problem = instance(name)
+    for lam in lambdas(name)[1:]:
+        found = price_sharing(problem, lam, small_core=0)
+        assert found.value == min_cut(problem, lam).value
+        assert proof(found).stages
+        assert found.stats["core_splits"] < problem.ensemble.n_splits / 2
+        assert check_solution(problem, found).holds
+
+
+@pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-6])
+def test_a_gap_is_enough_if_it_is_asked_for(gap: float) -> None:
+    """With a gap the run stops at it, the bound is proven by the scores alone, and OPTIMAL means within that gap."""
+    problem, lam = instance("digits"), lambdas("digits")[2]
+    found = price_sharing(problem, lam, gap=gap)
+    assert found.relative_gap <= gap
+    assert found.status is Status.OPTIMAL
+    assert proof(found).load is None
+    assert check_solution(problem, found).holds
+    assert found.bound <= min_cut(problem, lam).value + 1e-12 <= found.value + 2e-12
+
+
+@pytest.mark.parametrize("gap", [0.1, 1e-9])
+def test_a_gap_is_reached_where_nothing_can_be_gained(gap: float) -> None:
+    """At the last breakpoint the bound on the gain falls to 0 and never reaches it; the run ends all the same."""
+    problem = digits_problem()
+    last = pm.pruning_path(problem).breakpoints[-1]
+    found = price_sharing(problem, last, gap=gap, rounds=1000)  # type: ignore[arg-type]
+    assert found.stopped is StopReason.CONVERGED
+    assert found.status is Status.OPTIMAL
+    assert check_solution(problem, found).holds
+
+
+def test_next_to_nothing_is_a_gap_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any cut a run at the last breakpoint ends when what is open is a thousandth of the all-roots forest's error."""
+    problem = digits_problem()
+    monkeypatch.setattr(solve_module, "SMALL_CORE", -1)
+    last = pm.pruning_path(problem).breakpoints[-1]
+    found = price_sharing(problem, last, gap=0.1, rounds=1000)  # type: ignore[arg-type]
+    assert (found.stopped, found.status) == (StopReason.CONVERGED, Status.OPTIMAL)
+    assert found.relative_gap > 0.1
+    assert found.gap <= 0.001 * pm.Pruning.all_roots(problem).error
+
+
+def test_a_core_without_usage_is_cut_after_two_checks() -> None:
+    """Where nothing that is open needs anything, two checks without progress are enough."""
+    with ThreadPoolExecutor(1) as pool:
+        run = Run(whole(leaves_only(), Fraction(1, 7)), "smallest", None, pool)
+    assert run.n_arcs == 0
+    assert solve_module.patience(run) == 20
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 9])
+def test_a_run_cut_short_gives_a_true_bound(rounds: int) -> None:
+    """After few rounds, or none, value and bound are true, and say why it stopped."""
+    problem, lam = instance("digits"), lambdas("digits")[2]
+    found = price_sharing(problem, lam, rounds=rounds, small_core=0)
+    best = min_cut(problem, lam).value
+    assert found.stopped is StopReason.ITERATION_LIMIT
+    assert found.bound <= best + 1e-12 <= found.value + 2e-12
+    assert check_solution(problem, found).holds
+    late = price_sharing(problem, lam, time_limit=0.0, small_core=0)
+    assert late.stopped is StopReason.TIME_LIMIT
+    assert late.bound <= best + 1e-12 <= late.value + 2e-12
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whole_charges_never_exceed_the_prices(seed: int) -> None:
+    """The integers charged are at most the exact shares of the scores, recomputed in fractions, for wild scores too."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    prices = whole(problem, Fraction(1, 7))
+    left = all_open(prices, problem.ensemble.is_split)
+    arcs = problem.usage_arcs()
+    price = prices.of(np.arange(problem.n_purchases, dtype=np.int32))
+    with ThreadPoolExecutor(1) as pool:
+        for spread in (0.0, 1.0, 30.0, 800.0):
+            score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
+            charged = Sharing(left, pool).whole_charges(score)
+            weight = {
+                int(h): Fraction(math.exp(float(s) - max(0.0, float(score.max()))))
+                for h, s in zip(left.nodes, score, strict=True)
+            }
+            total = np.zeros(problem.n_purchases, dtype=object)
+            for h, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True):
+                total[j] += weight[h]
+            for k, h in enumerate(left.nodes.tolist()):
+                mine = arcs.head[arcs.tail == h].tolist()
+                share = sum((int(price[j]) * weight[h] / total[j] for j in mine if total[j]), Fraction(0))
+                assert 0 <= charged[k] <= share
+                assert spread > 100 or charged[k] >= share * (1 - Fraction(1, 2**40)) - 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_forcing_is_what_it_says(seed: int) -> None:
+    """The best with a split forced in, or out, is the best of all closures of the trees with it, or without it."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    gain = rng.integers(-9, 10, problem.ensemble.n_nodes)
+    any_profits = replace(whole(problem, Fraction(1, 7)), gain=gain, q=1, p=0, bits=0)
+    left = all_open(any_profits, problem.ensemble.is_split)
+    ends = forced(left, np.zeros(left.nodes.size, dtype=np.int64))
+    k = left.nodes.size
+    closures = [np.zeros(k, dtype=bool)]
+    for h in range(k):  # every closure, by adding splits parents first
+        fits = [c for c in closures if left.parent[h] < 0 or c[left.parent[h]]]
+        closures += [np.append(c[:h], [True] + [False] * (k - h - 1)) for c in fits]
+    worth = [(c, int(left.profit[c].sum())) for c in closures]
+    assert ends.best == max(w for _, w in worth)
+    for h in range(k):
+        assert ends.kept[h] == max(w for c, w in worth if c[h])
+        assert ends.pruned[h] == max(w for c, w in worth if not c[h])
+    keep = np.zeros(k, dtype=bool)
+    assert best_closures(left, left.profit.astype(np.float64), keep) == ends.best
+    assert int(left.profit[keep].sum()) == ends.best
+
+
+@pytest.mark.parametrize("name", ["iris", "breast cancer, discounts", "breast cancer, licence", "wine, groups"])
+def test_two_threads_charge_what_one_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parted among two threads, and with splits that need several items, the charges are those of one pass."""
+    problem = instance(name)
+    left = all_open(whole(problem, Fraction(1, 50)), problem.ensemble.is_split)
+    assert len(left.slices.parts) == 3
+    assert left.slices.n_arcs == problem.n_usage_arcs
+    score = np.random.default_rng(0).standard_normal(left.nodes.size).astype(np.float32)
+    with ThreadPoolExecutor(1) as pool:
+        alone = Sharing(left, pool).charges(score)
+        monkeypatch.setattr(shares_module, "SMALL", 0)
+        together = Sharing(left, pool).charges(score)
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+    assert (alone > 0).any()
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+@pytest.mark.parametrize("name", ["breast cancer, licence", "wine, groups"])
+def test_blocks_of_rows_charge_what_one_block_does(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that do not fit the cache are taken in blocks, by one thread or two: charges and values of level sets stay."""
+    problem = instance(name)
+    score = np.random.default_rng(0).standard_normal(problem.splits.size).astype(np.float32)
+    ybar = np.random.default_rng(1).random(score.size).astype(np.float32)
+    prices = whole(problem, Fraction(1, 50))
+    with ThreadPoolExecutor(1) as pool:
+        left = all_open(prices, problem.ensemble.is_split)
+        alone, level = Sharing(left, pool).charges(score), best_level(left, ybar)
+        blocks = row_blocks(problem.routing, problem.ensemble.tree_of, size)
+        monkeypatch.setitem(problem.__dict__, "row_blocks", blocks)
+        assert problem.row_blocks.n_blocks == -(-problem.n_rows // size)
+        blocked, same_level = Sharing(left, pool).charges(score), best_level(left, ybar)
+        monkeypatch.setattr(shares_module, "SMALL", 0)
+        together = Sharing(left, pool).charges(score)
+    np.testing.assert_allclose(blocked, alone, rtol=1e-12)
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+    assert np.array_equal(level[0], same_level[0])
+    assert level[1] == same_level[1]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_best_level_is_the_smallest_of_the_best(seed: int) -> None:
+    """Of the level sets of any numbers, made to fall along the paths, the best is found, and the smallest of equals."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    prices = whole(problem, Fraction(1, 90))
+    left = all_open(prices, problem.ensemble.is_split)
+    ybar = rng.choice([0.0, 0.1, 0.3, 0.45, 0.55, 0.7, 0.9], left.nodes.size).astype(np.float32)
+    keep, value = best_level(left, ybar)
+    falling = ybar.copy()
+    for h in range(falling.size):
+        if left.parent[h] >= 0:
+            falling[h] = min(falling[h], falling[left.parent[h]])
+    found = {0: np.zeros(left.nodes.size, dtype=bool)}
+    for theta in (0.2, 0.4, 0.5, 0.6, 0.8):
+        kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
+        kept[left.nodes[falling >= theta]] = True
+        pruning = pm.Pruning(problem, kept)
+        gained = pruning.integer_gain * problem.integers.gain_unit - prices.lam * pruning.exact_cost
+        worth = int(gained / prices.unit)
+        found[worth] = min(found.get(worth, falling >= theta), falling >= theta, key=np.sum)
+    assert value == max(found)
+    np.testing.assert_array_equal(keep, found[max(found)])
+
+
+def digits_problem() -> PruningProblem:
+    """Ten trees, some 60,000 usage arcs."""
+    X, y = load_digits(return_X_y=True)
+    forest = RandomForestClassifier(10, random_state=0).fit(X[:900], y[:900])
+    return pm.problem_from_forest(forest, X[900:1500], costs=1.0)
+
+
+def test_a_bound_in_single_precision_would_cheat() -> None:
+    """There are lambdas where the same bound in float32 lies above the optimum; the integers' never does."""
+    problem = digits_problem()
+    cheats = 0
+    path = pm.pruning_path(problem)
+    with ThreadPoolExecutor(1) as pool:
+        for lam in (float(lam) for lam in path.lam[5 : len(path) : max(1, len(path) // 12)]):
+            best = min_cut(problem, lam)
+            prices = whole(problem, Fraction(repr(lam)))
+            run = Run(prices, "smallest", None, pool)
+            left = run.left
+            for _ in range(60):
+                run.round()
+            gained = Fraction(best.pruning.integer_gain) * problem.integers.gain_unit  # type: ignore[union-attr]
+            worth = (gained - prices.lam * best.pruning.exact_cost) / prices.unit  # type: ignore[union-attr]
+            charge = run.sharing.charges(run.at_lowest).astype(np.float32)
+            value = (left.profit.astype(np.float32) - charge).astype(np.float32)
+            for h in range(value.size - 1, -1, -1):
+                if value[h] > 0 and left.parent[h] >= 0:
+                    value[left.parent[h]] += value[h]
+            single = np.float32(0)
+            for v in value[(left.parent < 0) & (value > 0)]:
+                single += v
+            cheats += Fraction(float(single)) < worth
+            ends = forced(left, run.sharing.whole_charges(run.at_lowest))
+            assert ends.best >= worth
+    assert cheats > 0
+
+
+def test_a_tampered_proof_is_refuted() -> None:
+    """Splits fixed the wrong way, loads above a price, scores for decided splits: each is named."""
+    problem, lam = instance("iris"), lambdas("iris")[2]
+    found = price_sharing(problem, lam, small_core=0)
+    shares = proof(found)
+    assert check_solution(problem, found).holds
+    stage = shares.stages[0]
+
+    def refuted(tampered: SharedPrices) -> str:
+        verdict = check_solution(problem, replace(found, certificate=tampered))
+        assert verdict.holds is False
+        return str(verdict.certificate)
+
+    parent = problem.ensemble.parent
+    kept = stage.fixed_in[~np.isin(stage.fixed_in, parent[stage.fixed_in])][:1]  # a split with nothing fixed in below
+    other = replace(stage, fixed_in=np.setdiff1d(stage.fixed_in, kept), fixed_out=np.append(stage.fixed_out, kept))
+    assert f"split {kept[0]} is fixed out, but with it" in refuted(replace(shares, stages=(other, *shares.stages[1:])))
+    out = np.concatenate([s.fixed_out for s in shares.stages])
+    top = out[found.pruning.kept[parent[out]]][:1]  # type: ignore[union-attr]
+    other = replace(stage, fixed_in=np.append(stage.fixed_in, top), fixed_out=np.setdiff1d(stage.fixed_out, top))
+    assert f"split {top[0]} is fixed in, but without it" in refuted(replace(shares, stages=(other, *shares.stages[1:])))
+    root = stage.fixed_in[np.isin(stage.fixed_in, parent[stage.fixed_in])][:1]
+    other = replace(stage, fixed_in=np.setdiff1d(stage.fixed_in, root))
+    assert f"split {root[0]} above it is not" in refuted(replace(shares, stages=(other, *shares.stages[1:])))
+    assert "has a score" in refuted(replace(shares, stages=(*shares.stages, stage)))
+    assert "made for lambda" in refuted(replace(shares, lam=shares.lam * 2))
+    cut = price_sharing(problem, lam)
+    dearer = replace(proof(cut), load=proof(cut).load + 2**60)  # type: ignore[operator]
+    assert "more than its price" in refuted(dearer)
+    assert "is negative" in refuted(replace(proof(cut), load=proof(cut).load - 2**60))  # type: ignore[operator]
+    assert "loads for" in refuted(replace(proof(cut), load=np.zeros(3, dtype=np.int64)))
+
+
+def test_a_warm_start_finds_the_same_optimum() -> None:
+    """Started from a neighbouring lambda's scores the answer is the same, proven, after no more rounds."""
+    problem = digits_problem()
+    path = pm.pruning_path(problem)
+    chosen = [float(lam) for lam in path.lam[10 : len(path) : max(1, len(path) // 5)]]
+    start, cold_rounds, warm_rounds = None, 0.0, 0.0
+    for lam in chosen:
+        cold, warm = price_sharing(problem, lam, small_core=0), price_sharing(problem, lam, start=start, small_core=0)
+        np.testing.assert_array_equal(cold.pruning.kept, warm.pruning.kept)  # type: ignore[union-attr]
+        cold_rounds += cold.stats["iterations"]
+        warm_rounds += warm.stats["iterations"] - (0 if start is None else start.iteration)
+        start = final_scores(warm)
+    assert warm_rounds <= 1.25 * cold_rounds
+    with pytest.raises(InvalidInputError, match="carries no scores"):
+        final_scores(min_cut(problem, 0.1))
+
+
+def test_a_checkpoint_is_read_back(tmp_path: Path) -> None:
+    """Scores come back as they were written; another instance's are refused, and a broken file is named."""
+    problem, file = instance("iris"), tmp_path / "run.scores"
+    scores = Scores(np.random.default_rng(0).standard_normal(problem.ensemble.n_nodes), 17)
+    save(scores, file, fingerprint(problem))
+    back = load(file, fingerprint(problem))
+    assert back is not None
+    assert back.iteration == 17
+    np.testing.assert_array_equal(back.score, scores.score)
+    assert [p.name for p in tmp_path.iterdir()] == ["run.scores"]
+    with pytest.raises(InvalidInputError, match="belongs to another instance"):
+        price_sharing(instance("digits"), 0.01, checkpoint=file)
+    file.write_bytes(b"half a file")
+    with pytest.raises(BrokenFileError, match=r"run\.scores holds no scores"):
+        price_sharing(problem, 0.01, checkpoint=file)
+    with pytest.raises(BrokenFileError, match="cannot write"):
+        save(scores, tmp_path / "no such folder" / "x", "")
+
+
+KILLED = """
+import sys, numpy as np
+from tests.solvers.price_sharing.test_price_sharing import digits_problem
+from solvers.price_sharing import solve as engine
+problem = digits_problem()
+engine._ready = lambda *_: False  # never done
+engine.PAUSE = 0.0
+print("ready", flush=True)
+engine.price_sharing(problem, 0.002, checkpoint=sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_goes_on(tmp_path: Path, how: signal.Signals) -> None:
+    """Killed at any moment the checkpoint is whole, nothing else stays, and the next run starts from it and finds the optimum."""
+    file = tmp_path / "run.scores"
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(file)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        for _ in range(600):
+            time.sleep(0.05)
+            if file.exists():
+                break
+        process.send_signal(how)
+        _, err = process.communicate(timeout=60)
+    if how is signal.SIGINT:
+        assert "holds the scores to go on from" in err
+    stays = {p for p in os.listdir(tmp_path) if not p.endswith(".partial")}
+    assert stays == {"run.scores"}
+    problem = digits_problem()
+    before = load(file, fingerprint(problem))
+    assert before is not None
+    assert before.iteration >= 10
+    found = price_sharing(problem, 0.002, checkpoint=file, small_core=0)
+    assert found.stats["iterations"] > before.iteration
+    np.testing.assert_array_equal(found.pruning.kept, min_cut(problem, 0.002).pruning.kept)  # type: ignore[union-attr]
+
+
+def test_ctrl_c_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in a round ends the run with the package's own exception."""
+
+    def stop(run: Run) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "round", stop)
+    with pytest.raises(InterruptedSolveError, match="interrupted while sharing prices"):
+        price_sharing(instance("iris"), 0.05, small_core=0)
+
+
+def test_a_negative_gap_is_refused() -> None:
+    """A gap below 0, or none, is named."""
+    for gap in (-0.1, math.nan):
+        with pytest.raises(InvalidInputError, match=f"gap is {gap}"):
+            price_sharing(instance("iris"), 0.05, gap=gap)

@@ -1,0 +1,227 @@
+"""BudgetPrune by hand, and its values and bounds on either side of the optimum in every iteration."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import count
+from types import SimpleNamespace
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from formulations import InterruptedSolveError, InvalidInputError, Pruning, Status, StopReason
+from formulations.programs.columns import usage_columns
+from proofs_checks import check_solution
+from solvers import brute_force, min_cut
+from solvers.primal_dual import primal_dual, run_primal_dual
+from solvers.primal_dual.duals import Duals, Start
+from solvers.primal_dual.steps import DEFAULT_SIZE, PATIENCE, Rule, Step
+from tests.instances import random_problem
+from tests.solvers.cases import CASES, instance, lambdas, twin_stumps
+
+algorithm = sys.modules["solvers.primal_dual.algorithm"]
+PAPER: dict[str, Any] = {"start": "zeros", "averaging": 1.0, "step": "constant"}
+SMALL = [name for name in CASES if not name.startswith(("sonar", "heart", "digits", "diabetes", "wine", "breast"))]
+
+
+def test_iterates_by_hand() -> None:
+    """The paper's iterates on two equal stumps that gain .1 each and share a purchase of .1, gamma = .04.
+
+    beta = (0, 0): both trees keep, bound .4 - .2, value .2 + .1; mu = .1 > 0, so w = 0 and the subgradient is (+1, +1).
+    beta = (.04, .04): each tree still gains .06, mu = .02: bound .4 - .12. beta = (.08, .08): mu = -.06, w = 1, the subgradient
+    is 0: bound .4 - .04 - .06, the value.
+    """
+    found, history = run_primal_dual(twin_stumps(), 0.1, gap=0, step_size=0.4, **PAPER)
+    np.testing.assert_allclose(history["iterate_bound"], [0.2, 0.28, 0.3])
+    np.testing.assert_allclose(history["iterate_value"], [0.3, 0.3, 0.3])
+    np.testing.assert_allclose(history["step"], [0.04, 0.04, 0.0])
+    assert history.index.tolist() == [1, 2, 3]
+    assert found.stopped is StopReason.CONVERGED
+    assert found.bound == pytest.approx(0.3)
+
+
+def test_the_subgradient_turns_back_by_hand() -> None:
+    """Where the trees prune what is bought, w = 1 and y = 0, charges fall again: subgradient (-1, -1), price .2, gamma = .12.
+
+    beta = (0, 0): bound .4 - .2. beta = (.12, .12): both gains of .1 are charged too much, mu = -.04: bound .4 - .04, all
+    pruned. beta = (0, 0) again; had it gone on to (.24, .24), the bound would be .4 - .28.
+    """
+    _, history = run_primal_dual(twin_stumps(), 0.2, gap=0, step_size=0.6, iterations=3, **PAPER)
+    np.testing.assert_allclose(history["iterate_bound"], [0.2, 0.36, 0.2])
+    np.testing.assert_allclose(history["bound"], [0.2, 0.36, 0.36])
+    np.testing.assert_allclose(history["iterate_value"], [0.4, 0.4, 0.4])
+
+
+def test_polyak_steps_by_hand() -> None:
+    """By gamma = theta (value - L) / |d|^2: from beta = 0 with value .3, L = .2 and d = (1, 1), theta = 1, it is .05."""
+    _, history = run_primal_dual(twin_stumps(), 0.1, gap=0, step_size=1.0, start="zeros")
+    assert history["step"].iloc[0] == pytest.approx(0.05)
+    assert history["iterate_bound"].tolist() == pytest.approx([0.2, 0.3])
+
+
+def test_dual_values_that_cannot_fall_do_not_count() -> None:
+    """|d|^2 leaves out components of d < 0 where beta = 0; w averages with the weight of the newest."""
+    duals = Duals(usage_columns(twin_stumps(), merge=True), np.array([-1.0]), 6, "zeros")  # mu = -1: w = 1
+    keep = np.zeros(6, dtype=np.bool_)
+    assert duals.look(keep, keep.astype(float), 1.0).norm == 0.0
+    duals.beta[:] = 0.1
+    assert duals.look(keep, keep.astype(float), 1.0).norm == 2.0
+    duals.price[:] = 1.0  # w = 0
+    duals.look(keep, keep.astype(float), 0.25)
+    assert duals.w_mean.tolist() == [0.75]
+    duals.close()
+
+
+def test_step_rules() -> None:
+    """Constant, falling like 1 / sqrt(k), or by the gap; theta is halved after PATIENCE iterations without a better bound."""
+    assert [Step("constant", 2.0, 0.5).length(k, 1.0, 1.0) for k in (1, 4)] == [1.0, 1.0]
+    assert [Step("sqrt", 2.0, 0.5).length(k, 1.0, 1.0) for k in (1, 4)] == [1.0, 0.5]
+    polyak = Step("polyak", None, 0.5)
+    assert polyak.length(4, 3.0, 2.0) == DEFAULT_SIZE["polyak"] * 1.5
+    assert polyak.length(4, 3.0, 0.0) == 0.0
+    for _ in range(PATIENCE - 1):
+        polyak.saw(0.0, 1.0)
+    polyak.saw(1e-3, 1.0)
+    for _ in range(PATIENCE):
+        assert polyak.size == DEFAULT_SIZE["polyak"]
+        polyak.saw(1e-5, 1.0)
+    assert polyak.size == DEFAULT_SIZE["polyak"] / 2
+    for _ in range(100 * PATIENCE):
+        polyak.saw(0.0, 1.0)
+    assert polyak.size == DEFAULT_SIZE["polyak"] / 64
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_iteration_brackets_the_optimum(seed: int) -> None:
+    """Values are at least and bounds at most the optimum in every iteration, whatever the rule, start and averaging."""
+    problem, lam = random_problem(seed, rounded=seed % 4 == 3), (0.02, 0.1)[seed % 2]
+    best = brute_force(problem, lam).value
+    starts: list[tuple[Start, float]] = [("zeros", 1.0), ("shares", 0.3), ("shares", 1.0)]
+    for step in get_args(Rule):
+        for start, averaging in starts:
+            found, history = run_primal_dual(problem, lam, gap=0, iterations=30, step=step, start=start, averaging=averaging)
+            small = 1e-12 * max(1.0, best)
+            assert (history[["value", "iterate_value"]].to_numpy() >= best - small).all()
+            assert (history[["bound", "iterate_bound"]].to_numpy() <= best + small).all()
+            assert history["value"].is_monotonic_decreasing
+            assert history["bound"].is_monotonic_increasing
+            assert found.bound >= history["bound"].iloc[-1] - 1e-9
+            assert found.stats["iterations"] == len(history)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_polyak_reaches_a_thousandth_everywhere(name: str) -> None:
+    """With the defaults every case ends at a relative gap of at most 1e-3, its value and bound on either side of the optimum."""
+    problem = instance(name)
+    for lam in lambdas(name):
+        found, best = primal_dual(problem, lam), min_cut(problem, lam).value
+        assert found.relative_gap <= 1e-3, (lam, found)
+        assert found.status is Status.OPTIMAL
+        assert found.stopped is StopReason.CONVERGED
+        small = 1e-12 * max(1.0, best)
+        assert found.bound <= best + small
+        assert best - small <= found.value
+        assert found.pruning is not None
+        assert found.value == found.pruning.value(lam)
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("merge", [True, False])
+def test_certificates_are_accepted(name: str, merge: bool) -> None:
+    """The loads prove the bound to a checker that shares no code, merged or not, converged or stopped after two iterations."""
+    problem = instance(name)
+    for lam in lambdas(name):
+        for iterations in (2, 1000):
+            found = primal_dual(problem, lam, merge=merge, iterations=iterations)
+            verdict = check_solution(problem, found)
+            assert verdict.holds, (lam, verdict)
+
+
+@pytest.mark.parametrize("name", ["iris", "digits", "breast cancer, licence", "wine, groups"])
+def test_merging_changes_nothing_but_the_size(name: str) -> None:
+    """With and without merging the two agree within their gaps, and on no more arcs with it."""
+    problem, lam = instance(name), lambdas(name)[2]
+    merged, plain = (primal_dual(problem, lam, merge=merge, gap=1e-5) for merge in (True, False))
+    assert max(merged.bound, plain.bound) <= min(merged.value, plain.value) + 1e-12
+    assert merged.value == pytest.approx(plain.value, rel=1e-4)
+    assert merged.stats["arcs"] < plain.stats["arcs"] == problem.n_usage_arcs
+
+
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In four parts every iteration is the same, up to the order of sums."""
+    problem, lam = instance("digits"), lambdas("digits")[2]
+    _, alone = run_primal_dual(problem, lam, gap=0, iterations=4)
+    monkeypatch.setattr(sys.modules["solvers.primal_dual.duals"], "SMALL", 0)
+    _, parts = run_primal_dual(problem, lam, gap=0, iterations=4)
+    np.testing.assert_allclose(parts.drop(columns="seconds"), alone.drop(columns="seconds"), rtol=1e-9, atol=1e-15)
+
+
+def test_the_time_limit_is_looked_at_every_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock that ticks once a look, ten seconds are at most ten iterations; none at all give a true bound."""
+    problem, lam = instance("digits"), 0.02
+    ticks = count()
+    monkeypatch.setattr(algorithm, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+    found, history = run_primal_dual(problem, lam, gap=0, averaging=1.0, start="zeros", time_limit=10.0)
+    assert found.stopped is StopReason.TIME_LIMIT
+    assert 2 <= len(history) <= 10
+    nothing, none = run_primal_dual(problem, lam, time_limit=0.0)
+    assert none.empty
+    assert nothing.stopped is StopReason.TIME_LIMIT
+    assert nothing.bound <= min_cut(problem, lam).value <= nothing.value
+    assert check_solution(problem, nothing).holds
+
+
+def test_the_iteration_limit_is_told() -> None:
+    """Stopped by the number of iterations, what is left open is FEASIBLE."""
+    found = primal_dual(twin_stumps(), 0.1, gap=0, iterations=1, start="zeros")
+    assert found.stopped is StopReason.ITERATION_LIMIT
+    assert found.status is Status.FEASIBLE
+    assert found.value == pytest.approx(0.3)
+    assert found.bound == pytest.approx(0.2)
+
+
+def test_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C raises InterruptedSolveError, which says where."""
+    monkeypatch.setattr(algorithm, "best_tree_closures", _raise_interrupt)
+    with pytest.raises(InterruptedSolveError, match="interrupted in iteration 1; nothing was changed"):
+        primal_dual(twin_stumps(), 0.1)
+
+
+def _raise_interrupt(*_: object) -> Iterator[float]:
+    raise KeyboardInterrupt
+
+
+def test_progress_disturbs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Asking for progress does not disturb the answer, and nothing goes to stdout."""
+    found = primal_dual(twin_stumps(), 0.1, progress=True)
+    assert found.status is Status.OPTIMAL
+    primal_dual(twin_stumps(), 0.1)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"step": "newton"}, "step is 'newton'; there are polyak, constant, sqrt"),
+        ({"step_size": 2.5}, "step_size is 2.5; give a number > 0, for polyak at most 2"),
+        ({"step_size": 0.0, "step": "sqrt"}, "step_size is 0.0; give a number > 0"),
+        ({"start": "ones"}, "start is 'ones'; there are shares, zeros"),
+        ({"averaging": 0.0}, "averaging is 0.0; give the newest"),
+        ({"gap": -1.0}, "gap is -1.0; give a relative gap >= 0"),
+        ({"iterations": -1}, "iterations is -1; give a number >= 0"),
+    ],
+)
+def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:
+    """Each refusal names the option, its value and the remedy."""
+    with pytest.raises(InvalidInputError, match=message):
+        primal_dual(twin_stumps(), 0.1, **options)
+
+
+def test_nothing_is_bought_beyond_every_price() -> None:
+    """At a huge lambda the answer is the best pruning that is free, even where an iterate bought something."""
+    found = primal_dual(twin_stumps(), 1e300, iterations=1, start="zeros")
+    assert found.pruning is not None
+    assert not found.pruning.kept.any()
+    assert found.value == Pruning.all_roots(twin_stumps()).error

@@ -1,0 +1,181 @@
+"""Relaxations with their dual values by name, and LP1 against the path."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+import prunemodels as pm
+from formulations import InvalidInputError, Pruning, SolverFailedError
+from formulations.instance.papers import two_trees
+from formulations.models import FORMULATIONS, read
+from formulations.programs.matrix import MATRICES
+from solvers import solve_model, solve_relaxation
+from solvers.brute_force import all_prunings
+from solvers.programs.engines import LINEAR_ENGINES
+from solvers.programs.relaxation import program_of
+from solvers.programs.rounding import relaxation_bound
+from tests.instances import random_problem
+from tests.solvers.cases import CASES, instance, stump
+
+VERTEX = ("highs", "glop")
+SMALL = [name for name in CASES if not name.startswith(("random", "rounded", "sonar", "heart"))]
+
+
+def test_dual_values_by_hand() -> None:
+    """Dual values of IP3 on a stump with two rows, worked out by hand, signs included.
+
+    The root errs on 4 of 10, the leaves on 1 each; one example goes each way, lambda = .1. The optimum keeps the split: .2 + .1.
+    Each example's w costs lambda / 2 = .05, all of it borne by the split. Of rows equal to 1, d optimum / d right-hand side: a
+    leaf row that asks for more makes its own leaf err more, .1 each; a usage row buys more, .05.
+    """
+    for engine in VERTEX:
+        found = solve_relaxation(stump((4, 1, 1), [1], [[0], [1]]), 0.1, formulation="IP3", engine=engine)
+        assert found.objective == pytest.approx(0.3)
+        assert found.integral
+        assert {name: found.point[name] for name in ("z[0]", "z[1]", "z[2]", "w[0,0]", "w[0,1]")} == pytest.approx(
+            {"z[0]": 0, "z[1]": 1, "z[2]": 1, "w[0,0]": 1, "w[0,1]": 1}
+        )
+        for i in (0, 1):
+            borne = found.dual[f"coupling[0,0,{i}]"]
+            assert borne == pytest.approx(-found.dual[f"usage[0,0,{i}]"])
+            assert borne <= -0.05 + 1e-9  # <= 0 at a row <=, at least the whole price; more if w <= 1 is what holds it
+        assert found.dual["leaf[1]"] == pytest.approx(0.1)
+        assert found.reduced_cost["z[0]"] >= -1e-9
+
+
+@pytest.mark.parametrize("engine", LINEAR_ENGINES)
+@pytest.mark.parametrize("name", SMALL)
+def test_reduced_costs_are_what_the_duals_leave(name: str, engine: str) -> None:
+    """Reduced costs are cost - dual A, of the right sign at either bound, and the duals prove the objective."""
+    problem = instance(name)
+    lam = 0.05
+    found = solve_relaxation(problem, lam, formulation="IP3", engine=engine, merge=True)
+    program, x = found.program, found.point.amounts
+    np.testing.assert_allclose(
+        found.reduced_cost.amounts, program.cost - program.matrix.T @ found.dual.amounts, atol=1e-9 * max(1, program.cost.max())
+    )
+    coarse = 1e-5 * max(1.0, float(program.cost.max()))
+    assert (found.reduced_cost.amounts[x < 1e-6] >= -coarse).all()
+    assert (found.reduced_cost.amounts[x > 1 - 1e-6] <= coarse).all()
+    assert (found.dual.amounts[program.rows.of("coupling")] <= coarse).all()
+    bound = relaxation_bound(program, found.dual.amounts)
+    assert bound <= found.objective + coarse
+    assert bound == pytest.approx(found.objective, abs=1e-5 * max(1.0, abs(found.objective)))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_any_duals_give_a_lower_bound(seed: int) -> None:
+    """Weak duality from dual values drawn at random stays below every pruning's value."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    lowest = min(Pruning(problem, kept).value(0.2) for kept in all_prunings(problem).kept)
+    for name in ("IP1", "IP3", "closure"):
+        program = MATRICES[name](problem, lam=0.2, relax=True)
+        for size in (1e-3, 1.0, 1e3):
+            duals = rng.standard_normal(program.shape[0]) * size
+            bound = relaxation_bound(program, duals)
+            assert -np.inf < bound <= lowest  # finite: a dual value against the absent side of a row counts as 0
+
+
+@pytest.mark.parametrize("name", [*(n for n in CASES if n.startswith("random")), "iris", "wine, groups", "wine, evaluation"])
+def test_lp1_is_the_hull_of_the_path(name: str) -> None:
+    """LP1's relaxation at a breakpoint's cost is that breakpoint's error, and between two their mixture; its dual is -lambda."""
+    problem = instance(name)
+    path = pm.pruning_path(problem)
+    cost, error = path.cost, path.error
+    dearest = float(cost[0])
+    for k in range(0, len(path) - 1, max(1, len(path) // 4)):
+        for mix in (0.0, 0.3, 1.0):
+            budget = float(mix * cost[k + 1] + (1 - mix) * cost[k])
+            hull = float(mix * error[k + 1] + (1 - mix) * error[k])
+            for merge in (False, True):
+                found = solve_relaxation(problem, budget=budget, formulation="LP1", merge=merge)
+                assert found.objective == pytest.approx(hull, rel=1e-9, abs=1e-9)
+            if mix == 0.3 and cost[k + 1] < cost[k]:
+                assert found.dual["budget"] == pytest.approx(-float(path.lam[k + 1]), rel=1e-6, abs=1e-9)
+    slack = solve_relaxation(problem, budget=dearest + 1, formulation="LP1")
+    assert slack.objective == pytest.approx(float(error[0]), rel=1e-9, abs=1e-9)
+    assert slack.dual["budget"] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_lp1_in_integers_is_the_best_pruning_within_the_budget(seed: int) -> None:
+    """LP1 with 0-1 variables, through Pyomo, finds the least error of all prunings that cost at most B."""
+    problem = random_problem(seed)
+    every = [Pruning(problem, kept) for kept in all_prunings(problem).kept]
+    dearest = max(p.cost for p in every)
+    for share in (0.0, 0.4, 0.8):
+        budget = share * dearest
+        best = min(p.error for p in every if p.cost <= budget + 1e-9)
+        model = FORMULATIONS["LP1"](problem, budget=budget)
+        solve_model(model)
+        found = read(model)
+        assert found.cost <= budget + 1e-6
+        assert found.error == pytest.approx(best, abs=1e-9)
+
+
+def test_pyomo_duals_come_back_by_component() -> None:
+    """A solved model carries dual values by constraint and reduced costs by variable, the same as the arrays give."""
+    problem = two_trees()
+    model: Any = FORMULATIONS["IP3"](problem, lam=0.1, relax=True)
+    program, answer = solve_model(model)
+    assert answer.row_dual is not None
+    assert {c.name: value for c, value in model.dual.items()} == dict(zip(program.rows, answer.row_dual.tolist(), strict=True))
+    assert len(model.rc) == program.shape[1]
+    assert pyo.value(model.objective) == pytest.approx(0.425)
+    assert model.objective.active
+    assert read(model).value(0.1) == pytest.approx(0.425)
+    again, other = solve_model(model)  # a model can be solved again, at another lambda
+    assert other.objective == pytest.approx(answer.objective)
+    assert again.shape == program.shape
+    model.lam = 5.0
+    assert solve_model(model)[1].objective == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["IP1", "IP3", "closure"])
+def test_branch_and_bound_reports_its_bound_in_the_objectives_unit(name: str) -> None:
+    """The bound of a Pyomo integer program is that of the model as written, not of the scaled one: it meets the optimum."""
+    problem = instance("iris")
+    _, answer = solve_model(FORMULATIONS[name](problem, lam=0.05))
+    assert answer.bound <= answer.objective
+    assert answer.bound == pytest.approx(answer.objective, rel=1e-6)
+
+
+def test_an_infeasible_model_is_reported() -> None:
+    """A model made infeasible by hand raises, naming the model and HiGHS' verdict; it keeps its own objective."""
+    model: Any = FORMULATIONS["IP3"](two_trees(), lam=0.1)
+    model.z[0].fix(1)
+    model.contradiction = pyo.Constraint(expr=model.z[1] >= 1)
+    with pytest.raises(SolverFailedError, match="ended the model IP3 with"):
+        solve_model(model)
+    assert model.objective.active
+    assert not hasattr(model, "scaled_objective")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"formulation": "IP7", "lam": 0.1}, "no formulation 'IP7'; there are IP0, IP1"),
+        ({"formulation": "IP3"}, "IP3 takes lam; neither was given"),
+        ({"formulation": "IP3", "lam": 0.1, "budget": 2}, "IP3 takes lam; lam and budget was given"),
+        ({"formulation": "LP1", "lam": 0.1}, "LP1 takes budget; lam was given"),
+        ({"formulation": "IP0", "lam": 0.1}, "IP0 takes neither lam nor budget; lam was given"),
+        ({"formulation": "IP3", "lam": 0.1, "engine": "cplex"}, "no engine 'cplex' for linear programs; there are highs"),
+        ({"formulation": "LP1", "budget": -1}, "budget is -1, negative"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    """Each refusal names what was given and what there is."""
+    with pytest.raises(InvalidInputError, match=message):
+        solve_relaxation(two_trees(), **arguments)
+
+
+def test_fractions_are_taken_exactly() -> None:
+    """A lambda given as a fraction reaches the program as its nearest float."""
+    program = program_of(two_trees(), "IP3", lam=Fraction(1, 3))
+    assert program.cost[program.columns.of("w")].tolist() == [1 / 3] * 3
