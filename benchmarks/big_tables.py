@@ -34,8 +34,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.hepmass_like import N_FEATURES, events
-from prunemodels.big_tables import GivenTable, evaluate_on_table, evaluate_path_on_table, problem_from_table
 from prunemodels.comparison.memory import STATUS, PeakMemory
+from prunemodels.tables import GivenTable, evaluate_on_table, evaluate_path_on_table, problem_from_table
 from solvers.price_sharing import price_sharing
 
 NAMES = [f"x{j}" for j in range(N_FEATURES)]

@@ -18,8 +18,8 @@ from matplotlib.axes import Axes
 
 from prunemodels.comparison.growth import INSTANCE, Growth
 from prunemodels.comparison.slopes import slope
-from prunemodels.pictures.growth import plot_growth
-from prunemodels.pictures.tradeoff import save_picture
+from prunemodels.plots.growth import plot_growth
+from prunemodels.plots.tradeoff import save_picture
 
 LEAST = {"seconds": 0.02, "peak_memory_mb": 2.0}
 """Smaller figures are the call's, not the instance's; they do not count for slopes."""

@@ -41,7 +41,7 @@ from benchmarks.medical_runs import (
 )
 from benchmarks.path import machine
 from prunemodels.files.outputs import check_output
-from prunemodels.pictures.tradeoff import PICTURE_ENDINGS, save_picture
+from prunemodels.plots.tradeoff import PICTURE_ENDINGS, save_picture
 
 SAMPLES: tuple[Sample, ...] = ("in-bag", "out-of-bag", "blend", "validation")
 

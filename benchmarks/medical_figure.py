@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from prunemodels.pictures.tradeoff import BLACK, BLUE, VERMILION
+from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
 
 if TYPE_CHECKING:
     from benchmarks.medical import Summary

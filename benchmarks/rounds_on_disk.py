@@ -24,7 +24,7 @@ import prunemodels as pm
 from benchmarks.big_tables import LAM, grow, write_table
 from formulations.instance.cost_items import exact
 from formulations.instance.row_blocks import RowBlocks
-from prunemodels.big_tables import problem_from_table
+from prunemodels.tables import problem_from_table
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.whole import whole
 

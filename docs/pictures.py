@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 import prunemodels as pm
 from formulations.answers.pruning_path import PruningPath
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
-from prunemodels.pictures.tradeoff import BLUE, VERMILION, save_picture
+from prunemodels.plots.tradeoff import BLUE, VERMILION, save_picture
 
 STATIC = Path(__file__).resolve().parent / "_static"
 BUDGET = 20.0

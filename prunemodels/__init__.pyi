@@ -28,7 +28,7 @@ from prunemodels.rivals.baselines import (
     individual_path as individual_path,
     sub_forest_path as sub_forest_path,
 )
-from prunemodels.big_tables import (
+from prunemodels.tables import (
     ChunkedTable as ChunkedTable,
     GivenTable as GivenTable,
     evaluate_on_table as evaluate_on_table,
@@ -112,18 +112,18 @@ from prunemodels.other_libraries import (
     prune_model as prune_model,
     read_model as read_model,
 )
-from prunemodels.pictures.budget import plot_budget as plot_budget
-from prunemodels.pictures.choice import plot_choice as plot_choice
-from prunemodels.pictures.curves import plot_curves as plot_curves
-from prunemodels.pictures.cut import plot_cut as plot_cut
-from prunemodels.pictures.exits import plot_exits as plot_exits
-from prunemodels.pictures.gap import plot_gaps as plot_gaps
-from prunemodels.pictures.growth import plot_growth as plot_growth
-from prunemodels.pictures.history import plot_history as plot_history
-from prunemodels.pictures.levels import plot_levels as plot_levels
-from prunemodels.pictures.matrices import plot_certificate as plot_certificate, plot_matrix as plot_matrix
-from prunemodels.pictures.tradeoff import plot_tradeoff as plot_tradeoff
-from prunemodels.pictures.trees import plot_point as plot_point, plot_trees as plot_trees
+from prunemodels.plots.budget import plot_budget as plot_budget
+from prunemodels.plots.choice import plot_choice as plot_choice
+from prunemodels.plots.curves import plot_curves as plot_curves
+from prunemodels.plots.cut import plot_cut as plot_cut
+from prunemodels.plots.exits import plot_exits as plot_exits
+from prunemodels.plots.gap import plot_gaps as plot_gaps
+from prunemodels.plots.growth import plot_growth as plot_growth
+from prunemodels.plots.history import plot_history as plot_history
+from prunemodels.plots.levels import plot_levels as plot_levels
+from prunemodels.plots.matrices import plot_certificate as plot_certificate, plot_matrix as plot_matrix
+from prunemodels.plots.tradeoff import plot_tradeoff as plot_tradeoff
+from prunemodels.plots.trees import plot_point as plot_point, plot_trees as plot_trees
 from prunemodels.forests.problems import problem_from_forest as problem_from_forest
 from benchmarks.data import (
     load_cifar10 as load_cifar10,

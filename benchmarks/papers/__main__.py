@@ -24,7 +24,7 @@ from benchmarks.papers.store import Store
 from benchmarks.papers.tables import markdown
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.pictures.tradeoff import save_picture
+from prunemodels.plots.tradeoff import save_picture
 
 OUT = Path("papers-output")
 """Where results go unless ``--out`` names another folder."""

@@ -25,7 +25,7 @@ from benchmarks.papers.published import BP16_TABLE_1, BP16_VOTES, NAMES, SUBSETS
 from benchmarks.papers.tables import mean_of, plus_minus, spread_of
 from prunemodels.evaluation.curve import TradeoffCurve
 from prunemodels.evaluation.path import Vote, evaluate_path
-from prunemodels.pictures.curves import plot_curves
+from prunemodels.plots.curves import plot_curves
 from prunemodels.report_page.usage_counts import usage_counts
 
 USAGE, VOTES = "usage", "votes"

@@ -23,7 +23,7 @@ from benchmarks.papers.tables import mean_of, spread_of
 from formulations.answers.nested_prunings import NestedPrunings
 from prunemodels.evaluation.curve import Loss, TradeoffCurve, tradeoff_curve
 from prunemodels.evaluation.path import Vote
-from prunemodels.pictures.curves import plot_curves
+from prunemodels.plots.curves import plot_curves
 from prunemodels.rivals.learner import Learner
 
 POINT = ("parameter", "valid_cost", "valid_error", "test_cost", "test_error")

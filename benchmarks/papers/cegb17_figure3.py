@@ -26,7 +26,7 @@ from benchmarks.papers.experiment import Comparison, Experiment, Presentation, R
 from benchmarks.papers.published import NAMES, SUBSETS
 from benchmarks.papers.tables import mean_of, spread_of
 from prunemodels.evaluation.curve import TradeoffCurve
-from prunemodels.pictures.curves import plot_curves
+from prunemodels.plots.curves import plot_curves
 
 LAMS = (0.0, 1e-4, 1e-3, 1e-2)
 FULL_LAMS = (0.0, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)

@@ -35,7 +35,7 @@ from benchmarks.papers.published import NAMES, NWS15_TABLE_1, SAME_DATA, SUBSETS
 from benchmarks.papers.tables import mean_of, plus_minus, spread_of
 from prunemodels.evaluation.curve import TradeoffCurve
 from prunemodels.evaluation.path import evaluate_path
-from prunemodels.pictures.curves import plot_curves
+from prunemodels.plots.curves import plot_curves
 
 FOREST: Kind = "budget_rf_pairs"
 

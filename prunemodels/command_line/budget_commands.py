@@ -17,8 +17,8 @@ from prunemodels.command_line.budget_report import BudgetFigures
 from prunemodels.command_line.refusals import named
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.held_out import HeldOut
-from prunemodels.pictures.budget import plot_budget
-from prunemodels.pictures.tradeoff import plot_tradeoff
+from prunemodels.plots.budget import plot_budget
+from prunemodels.plots.tradeoff import plot_tradeoff
 from solvers.budgets import solve_budget
 
 SEED = 0

@@ -34,7 +34,7 @@ from prunemodels.forests.error_samples import Blend, ErrorSample, Given, InBag, 
 from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.surgery import apply_pruning
-from prunemodels.pictures.tradeoff import draw, picture_files, plot_tradeoff
+from prunemodels.plots.tradeoff import draw, picture_files, plot_tradeoff
 from solvers import pruning_path
 
 

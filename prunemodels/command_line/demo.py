@@ -29,7 +29,7 @@ from prunemodels.files.forests import dump_forest
 from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.surgery import apply_pruning
-from prunemodels.pictures.tradeoff import draw, plot_tradeoff
+from prunemodels.plots.tradeoff import draw, plot_tradeoff
 from solvers import pruning_path
 
 FILES = ("tradeoff.png", "tradeoff.svg", "path.csv", "table.csv", "pruned.skops")

@@ -27,8 +27,8 @@ from prunemodels.exits.stops import stops_of
 from prunemodels.files.cascades import load_cascade
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.files.outputs import OutputFiles, check_output
-from prunemodels.pictures.exits import plot_exits
-from prunemodels.pictures.tradeoff import draw
+from prunemodels.plots.exits import plot_exits
+from prunemodels.plots.tradeoff import draw
 
 SEED = 0
 """The same command gives the same cascade."""

@@ -20,7 +20,7 @@ from benchmarks.papers.registry import experiments
 from benchmarks.papers.store import Store
 from benchmarks.papers.tables import markdown, plus_minus
 from formulations.errors import BrokenFileError, InvalidInputError
-from prunemodels.pictures.picture import Picture
+from prunemodels.plots.picture import Picture
 
 
 class Counter:

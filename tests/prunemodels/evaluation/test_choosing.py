@@ -14,7 +14,7 @@ import prunemodels as pm
 from prunemodels.datasets import FOLDER_VARIABLE, data_folder, load_dataset
 from prunemodels.evaluation.choosing import at_most, choose_row, falling_hull, furthest_corner, knee, one_se
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
-from prunemodels.pictures.choice import plot_choice
+from prunemodels.plots.choice import plot_choice
 from tests.prunemodels.forest_kinds import fitted, labels, rows, targets
 
 

@@ -1,0 +1,152 @@
+"""A cascade as a picture: who stops where, for every policy of its path, and what was bought by then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from formulations.instance.cost_items import Price
+from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.exit_path import ExitPath
+from prunemodels.exits.stops import Stops, shown_cascade, stops_of
+from prunemodels.plots.picture import Picture
+from prunemodels.plots.tradeoff import BLACK
+
+MOST_ITEMS = 30
+"""Columns of the part that shows what was bought."""
+
+LONGEST_NAME = 22
+"""Letters of an item's name."""
+
+FEWEST_ROWS = 8
+"""Bars are as thin as if there were so many of them at least."""
+
+
+def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Price | None = None) -> Figure:
+    """Draw where rows stop: for all policies, for one of them by stage, and what the rows that stop there have bought.
+
+    Parameters
+    ----------
+    source
+        a fitted cascade, or an exit path.
+    X
+        examples, best ones that nothing was learned from.
+    y
+        their labels: then the error of the rows that stop at each stage stands beside the bars.
+    budget
+        the policy to show; default: the cascade's own, of a path the one that the rule ``"one_se"`` chooses.
+
+    Returns
+    -------
+    Figure
+        save it with `prunemodels.plots.tradeoff.save_picture`.
+
+    Raises
+    ------
+    InvalidInputError
+        for what is neither, and for labels or columns that do not fit.
+    """
+    stops = stops_of(shown_cascade(source, budget), X, y)
+    n_items = min(int(stops.bought.any(axis=1).sum()), MOST_ITEMS)
+    height = 2.6 + 0.27 * max(stops.used.size, FEWEST_ROWS)
+    width = 0.22 * max(n_items, 4)
+    figure = Picture(figsize=(8.8 + width, height), layout="constrained")
+    policies, bars, items = figure.subplots(1, 3, width_ratios=[4.2, 2.4, width])
+    share = stops.by_policy()
+    colour = _colours(share)
+    _draw_policies(policies, stops, share, colour)
+    _draw_bars(bars, stops, colour)
+    _draw_items(items, stops)
+    return figure
+
+
+def _colours(share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """From light (cheap) to dark (dear) over the stages where rows stop, told apart in grey and with every colour blindness."""
+    rank = np.cumsum(share.any(axis=0))
+    return np.asarray(mpl.colormaps["cividis_r"](np.clip(rank / max(int(rank[-1]), 1), 0.05, 1.0)))
+
+
+def _draw_policies(ax: Axes, stops: Stops, share: NDArray[np.float64], colour: NDArray[np.float64]) -> None:
+    """Stacked shares of the rows by stage, against the mean cost of each policy."""
+    cost, once = stops.evaluation.cost, stops.evaluation.table.once
+    order = np.argsort(cost, kind="stable")
+    if len(order) > 1:
+        ax.stackplot(cost[order], share[order].T, colors=colour, lw=0.4, edgecolor="white")
+    own = float(stops.cost.mean() + once[int(stops.stage.max())])
+    ax.axvline(own, color=BLACK, lw=1.2, ls="--")
+    left = own < 0.5 * (cost.min() + cost.max())
+    ax.annotate(
+        f"shown on the right:\nmean cost {own:.3g}",
+        (own, 1.0),
+        xycoords=ax.get_xaxis_transform(),
+        xytext=(0, 3),
+        textcoords="offset points",
+        ha="left" if left else "right",
+        va="bottom",
+        fontsize=9,
+        annotation_clip=False,
+    )
+    ax.set_xlim(min(float(cost.min()), own), max(float(cost.max()), own) or 1.0)
+    ax.set_ylim(0, 1)
+    ax.yaxis.set_major_formatter(_per_cent)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
+    ax.set_xlabel("mean cost of a policy (unit of the prices)")
+    ax.set_ylabel("share of the rows that stop at each stage")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:
+    """One bar a stage where rows stop: their share; stage and mean cost beside the axis, the error at the bar's end."""
+    place, share, error = np.arange(stops.used.size), stops.share(), stops.error()
+    ax.barh(place, share, height=0.8, color=colour[stops.used], edgecolor="0.3", lw=0.6)
+    numbers = stops.evaluation.table.value.shape[2] == 1
+    for k, part in enumerate(share):
+        told = f" {100 * part:.3g} %"
+        if error is not None:
+            told += f", error {error[k]:.3g}" if numbers else f", {100 * error[k]:.3g} % wrong"
+        ax.text(part, k, told, va="center", fontsize=8)
+    ax.set_yticks(place, [f"{s}:  {c:.3g}" for s, c in zip(stops.used, stops.mean_cost(), strict=True)], fontsize=8)
+    ax.set_ylim(max(stops.used.size, FEWEST_ROWS) - 0.5, -0.5)
+    ax.set_xlim(0, float(share.max()) * (1.5 if error is None else 2.4))
+    ax.set_xticks([])
+    ax.set_ylabel("stage:  mean cost of its rows")
+    ax.set_title("who stops where", fontsize=10, loc="left")
+    ax.tick_params(length=0)
+    ax.spines[["top", "right", "bottom"]].set_visible(False)
+
+
+def _draw_items(ax: Axes, stops: Stops) -> None:
+    """A cell for every such stage and item: how many of its rows have bought it."""
+    by_then, order = stops.bought_by_then(), stops.staircase(MOST_ITEMS)
+    columns = int(by_then.any(axis=0).sum())
+    some = f" ({order.size} of {columns} items)" if order.size < columns else ""
+    ax.set_title(f"bought by then{some}", fontsize=10, loc="left")
+    ax.set_yticks([])
+    ax.spines[:].set_visible(False)
+    if not order.size:
+        ax.text(0.5, 0.5, "nothing", ha="center", va="center", transform=ax.transAxes, color="0.4")
+        ax.set_xticks([])
+        return
+    cells = ax.imshow(by_then[:, order], cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    ax.set_ylim(max(stops.used.size, FEWEST_ROWS) - 0.5, -0.5)
+    ax.vlines(np.arange(order.size + 1) - 0.5, -0.5, stops.used.size - 0.5, color="white", lw=1)
+    ax.hlines(np.arange(stops.used.size + 1) - 0.5, -0.5, order.size - 0.5, color="white", lw=2)
+    names = [n if len(n) <= LONGEST_NAME else n[: LONGEST_NAME - 1] + "…" for n in (stops.items.names[m] for m in order)]
+    ax.set_xticks(np.arange(order.size), names, rotation=90, fontsize=8)
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    bar = ax.figure.colorbar(
+        cells, ax=ax, aspect=10, shrink=0.6, pad=0.02, fraction=min(0.15, 0.6 / order.size), format=_per_cent, ticks=[0, 0.5, 1]
+    )
+    bar.set_label("of these rows", fontsize=8)
+    bar.ax.tick_params(labelsize=8)
+
+
+def _per_cent(share: float, _: float | None = None) -> str:
+    return f"{100 * share:g} %"

@@ -1,0 +1,121 @@
+"""All optimal prunings in one picture: every split in the colour of its level.
+
+A split is kept for lambda below its level, and levels never rise from parent to child: the trees at some lambda are what is
+darker than it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Colormap, ListedColormap, LogNorm
+from matplotlib.figure import Figure
+
+from formulations.answers.pruning_path import NEVER, PruningPath
+from prunemodels.plots.tradeoff import BLACK
+from prunemodels.plots.trees import CUT, FAINT, Drawing, Look, draw_on
+
+NEVER_KEPT = "0.75"
+
+
+def plot_levels(
+    path: PruningPath,
+    *,
+    trees: Sequence[int] | None = None,
+    first: int = 0,
+    named: bool | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw trees with every split in the colour of its level, the darker the longer it is kept.
+
+    Parameters
+    ----------
+    path
+        of `pruning_path`.
+    trees
+        which ones; default: all.
+    first
+        number of the first node.
+    named
+        boxes with names and the levels as fractions; default: where there are few nodes.
+    ax
+        axes to draw on; default: a picture of its own.
+
+    Returns
+    -------
+    Figure
+        save it with `prunemodels.plots.tradeoff.save_picture`. Grey splits are kept at no lambda above 0, black ones, which
+        are free of charge, at any.
+
+    Raises
+    ------
+    InvalidInputError
+        for a tree that there is not, and more nodes than can be read.
+    """
+    ensemble = path.problem.ensemble
+    drawing = draw_on(ensemble, trees, named=named, ax=ax)
+    nodes = drawing.layout.node.tolist()
+    splits = [h for h in nodes if ensemble.is_split[h]]
+    levels = {h: _level(path, h) for h in splits}
+    finite = [x for x in levels.values() if 0 < x < math.inf]
+    norm = LogNorm(min(finite), max(finite)) if finite and min(finite) < max(finite) else None
+    colours = _colours()
+    shade = {h: _colour(x, norm, colours) for h, x in levels.items()}
+    parent = ensemble.parent
+    # a line leads on from a split, so it is there as long as the split above it is
+    line = {h: shade.get(int(parent[h]), BLACK) for h in nodes}
+    drawing.edges(line, {h: 1.6 if levels.get(int(parent[h]), 1) > 0 else 0.7 for h in nodes})
+    if drawing.named:
+        _boxes(drawing, path, shade, first)
+        return drawing.figure
+    drawing.dots(splits, size=14, color=[shade[h] for h in splits])
+    if norm is not None:
+        bar = drawing.figure.colorbar(
+            ScalarMappable(norm, colours), ax=drawing.ax, orientation="horizontal", shrink=0.5, aspect=40, pad=0.02
+        )
+        bar.set_label("level: the split is kept for lambda below it", fontsize=9)
+        bar.ax.tick_params(labelsize=8)
+    return drawing.figure
+
+
+def _boxes(drawing: Drawing, path: PruningPath, shade: Mapping[int, Any], first: int) -> None:
+    """Splits with their levels as fractions, leaves small."""
+    sign = "<" if path.ties == "smallest" else "≤"
+    look = {}
+    for h in drawing.layout.node.tolist():
+        if h not in shade:
+            look[h] = Look(FAINT, "white", CUT)
+            continue
+        level = int(path.level[h])
+        kept = "never kept" if level <= 0 else "always kept" if level >= len(path.breakpoints) else ""
+        light = np.dot(mpl.colors.to_rgb(shade[h]), (0.299, 0.587, 0.114)) > 0.55
+        look[h] = Look(BLACK, shade[h], BLACK if light else "white", (kept or f"λ {sign} {path.breakpoints[level]}",))
+    drawing.boxes(look, first)
+
+
+def _level(path: PruningPath, h: int) -> float:
+    """The lambda up to which a split is kept; 0 where none above 0 keeps it, infinity for one that is free."""
+    level = int(path.level[h])
+    if level == NEVER:
+        return 0.0
+    return math.inf if level >= len(path.breakpoints) else float(path.breakpoints[level])
+
+
+def _colour(level: float, norm: LogNorm | None, colours: Colormap) -> Any:
+    """Grey, black, or the scale's colour."""
+    if level <= 0:
+        return NEVER_KEPT
+    if math.isinf(level):
+        return BLACK
+    return colours(float(norm(level)) if norm is not None else 1.0)
+
+
+def _colours() -> Colormap:
+    """Viridis without its ends: told apart with every common colour blindness, no line too light for white paper, none black."""
+    return ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.08, 0.95, 256)), name="levels")

@@ -1,0 +1,106 @@
+"""From a fitted forest and a table larger than memory to the instance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+from formulations.instance.chunked_routing import ChunkedRouting
+from formulations.instance.cost_items import Price
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import PruningProblem, check_size, evaluation_prices
+from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.error_samples import ErrorSample, InBag
+from prunemodels.forests.reading import read_forest
+from prunemodels.tables.reading import Column, Part, Reader, weights_of
+from prunemodels.tables.rows_in_turn import RowsInTurn
+from prunemodels.tables.table import Table, as_chunked
+
+
+def problem_from_table(
+    forest: Any,
+    table: Table,
+    *,
+    costs: Costs,
+    errors: ErrorSample | Literal["in-bag"] = "in-bag",
+    sample_weight: Column = None,
+    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+    scratch: str | Path | None = None,
+    progress: bool = False,
+) -> PruningProblem:
+    """`problem_from_forest` for a cost sample that need not fit into memory: the same instance, bit for bit.
+
+    The table is read once, in chunks. What stays is what engines need: 4 bytes for each row and tree, and 24 a row. With a
+    scratch folder the former stand in files, and so does what `price_sharing` makes of them.
+
+    Parameters
+    ----------
+    forest, costs, errors, evaluation_cost
+        as in `problem_from_forest`; errors also `GivenTable`.
+    table
+        the cost sample: a file (Parquet, Arrow, CSV), a pyarrow Dataset, an array or memmap, an iterable of chunks; or a
+        `ChunkedTable`, which says besides which columns are the features and how many rows to read at a time. By default
+        columns are found by the forest's names, in whatever order they stand; others are not read.
+    sample_weight
+        the name of the column of weights, or an array with one entry a row, >= 0. Default: 1 each.
+    scratch
+        a folder on a disk (not one that is itself memory, as ``/tmp`` is on some systems) for the 4 bytes for each row and tree,
+        and 2 more when `price_sharing` asks for its blocks; None (default): memory. Files have no names where the system
+        allows that, and disappear with the problem, or the process.
+    progress
+        a bar on stderr.
+
+    Returns
+    -------
+    PruningProblem
+        its ``X`` refers to the table and reads it again where an engine asks for rows, which few do.
+
+    Raises
+    ------
+    InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
+        as `problem_from_forest`; names the file, the column and the row, counted from 1.
+    BrokenFileError
+        for a file that is absent, damaged, or changes while it is read, and a scratch folder without room.
+    InterruptedSolveError
+        on Ctrl-C.
+    """
+    ensemble = read_forest(forest)
+    items = cost_items(costs, ensemble)
+    evaluation = evaluation_prices(evaluation_cost, ensemble)
+    if isinstance(errors, str):
+        if errors != "in-bag":
+            raise InvalidInputError(f"errors is {errors!r}; give 'in-bag', or InBag, OutOfBag, Given, GivenTable, Blend")
+        errors = InBag()
+    reader = Reader(as_chunked(table), ensemble, weight=sample_weight, progress=progress)
+    check_size(items, reader.n_rows or 0, reader.table.source.name)
+    node_errors = errors.measure(forest, ensemble)
+    routed = _Routed(ensemble, reader, scratch)
+    routing = routed.routing.finish()
+    rows = np.flatnonzero(routed.weights > 0)
+    weights = routed.weights if rows.size == routed.weights.size else routed.weights[rows]
+    check_size(items, rows.size, reader.table.source.name)
+    X = RowsInTurn(reader.without_labels(), len(routed.weights))
+    return PruningProblem.routed(ensemble, node_errors, items, X, rows, weights, evaluation, routing)
+
+
+class _Routed:
+    """Rows of positive weight, routed; and the weights of all."""
+
+    def __init__(self, ensemble: Ensemble, reader: Reader, scratch: str | Path | None) -> None:
+        self.routing = ChunkedRouting(ensemble, reader.n_rows, scratch=scratch)
+        self._parts: list[NDArray[np.float64]] = []
+        n_rows = reader.each("routing", self._take)
+        self.weights = np.ones(n_rows) if not self._parts else weights_of(self._parts, reader.table.source.name)
+
+    def _take(self, part: Part) -> None:
+        if part.weight is None:
+            self.routing.add(part.rows)
+            return
+        self._parts.append(part.weight)
+        positive = part.weight > 0
+        self.routing.add(part.rows if positive.all() else part.rows[positive])

@@ -1,0 +1,282 @@
+"""Chunks as a forest takes them: features as float32 in its order, labels, weights."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from tqdm import tqdm
+
+from formulations.errors import BrokenFileError, InterruptedSolveError, InvalidInputError, PruneModelsError
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import as_rows
+from prunemodels.tables.cells import Chunk, check_present, column_names
+from prunemodels.tables.table import ChunkedTable
+
+Column = str | ArrayLike | None
+"""Labels or weights: a column of the table, or one value a row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows, one after the other.
+
+    Parameters
+    ----------
+    rows
+        float32, shape (n, n_features); features that no tree splits on are 0 where they have names.
+    y
+        shape (n,): labels as they are in the table; None: none were asked for.
+    weight
+        float64, shape (n,), >= 0; None: 1 each.
+    first
+        rows of the table before these.
+    """
+
+    rows: NDArray[np.float32]
+    y: NDArray[Any] | None
+    weight: NDArray[np.float64] | None
+    first: int
+
+
+class Reader:
+    """Goes through a table for a forest, as often as the table allows.
+
+    Parameters
+    ----------
+    table, ensemble
+        what to read, and for which trees.
+    y, weight
+        labels and weights: the name of a column, or an array with one entry a row.
+    progress
+        a bar on stderr.
+
+    Raises
+    ------
+    InvalidInputError
+        for columns that are not there, or too many or few of them, as far as that is known before reading.
+    """
+
+    def __init__(
+        self, table: ChunkedTable, ensemble: Ensemble, *, y: Column = None, weight: Column = None, progress: bool = False
+    ) -> None:
+        self.table, self.ensemble = table, ensemble
+        self._columns = {what: given for what, given in (("y", y), ("sample_weight", weight)) if isinstance(given, str)}
+        self._arrays = {
+            what: np.asarray(given)
+            for what, given in (("y", y), ("sample_weight", weight))
+            if given is not None and not isinstance(given, str)
+        }
+        self._apart = tuple(self._columns.values())
+        self._with_features = True
+        self._used = np.unique(ensemble.feature[ensemble.is_split]).astype(np.int64)
+        self._progress = progress
+        names = table.source.columns
+        self._names = None if names is None else self._feature_columns(list(names))
+        for what, values in self._arrays.items():
+            if table.n_rows is not None:
+                self._check_length(what, values, table.n_rows)
+
+    def without_features(self) -> Reader:
+        """Reads labels and weights only."""
+        other = copy(self)
+        other._with_features = False
+        return other
+
+    def without_labels(self, *, progress: bool = False) -> Reader:
+        """Reads features only."""
+        other = copy(self)
+        other._columns, other._arrays, other._progress = {}, {}, progress
+        return other
+
+    @property
+    def n_rows(self) -> int | None:
+        """Rows of the table, if known."""
+        return self.table.n_rows
+
+    def each(self, what: str, do: Callable[[Part], None]) -> int:
+        """One pass: `do` something with each part; the number of rows.
+
+        Raises
+        ------
+        InvalidInputError, BrokenFileError
+            as `parts`.
+        InterruptedSolveError
+            on Ctrl-C.
+        """
+        read = 0
+        try:
+            for part in self.parts(what):
+                do(part)
+                read = part.first + len(part.rows)
+        except KeyboardInterrupt as stop:
+            raise InterruptedSolveError(f"interrupted while {what}, after {read:,} rows; nothing was kept") from stop
+        return read
+
+    def parts(self, what: str) -> Iterator[Part]:
+        """One pass; `what` is being done, for the progress bar.
+
+        Raises
+        ------
+        InvalidInputError
+            for cells that are no numbers, infinite features, absent labels, negative weights, no rows: names file, column, row.
+        BrokenFileError
+            if a file changes or ends meanwhile.
+        """
+        read = 0
+        with tqdm(
+            total=self.n_rows, desc=what, unit=" rows", file=sys.stderr, leave=False, disable=not self._progress, delay=1
+        ) as bar:
+            for chunk in self._raw():
+                if chunk.shape[0]:
+                    yield self._part(chunk, read)
+                    read += chunk.shape[0]
+                    bar.update(chunk.shape[0])
+        self._check_end(read)
+
+    def _raw(self) -> Iterator[Any]:
+        """Chunks as the source gives them, while its files stay what they were."""
+        table = self.table
+        needed = None
+        if self._names is not None:
+            features = [self._names[j] for j in self._used] if self._with_features else []
+            needed = [*features, *self._columns.values()] or [self._names[0]]
+        chunks = table.source.chunks(needed, table.chunk_rows)
+        while True:
+            table.unchanged.check()
+            try:
+                chunk = next(chunks, None)
+            except Exception as error:
+                if table.source.own_code or isinstance(error, PruneModelsError):
+                    raise
+                table.unchanged.check()
+                raise BrokenFileError(
+                    f"{table.source.name} cannot be read to its end ({type(error).__name__}: {str(error).strip()})"
+                ) from error
+            if chunk is None:
+                return
+            chunk = chunk if hasattr(chunk, "shape") else _named_or_array(chunk)
+            if len(chunk.shape) != 2:
+                raise InvalidInputError(
+                    f"{table.source.name} holds a chunk of shape {tuple(chunk.shape)}; give chunks of shape (rows, features)"
+                )
+            yield chunk
+
+    def _part(self, raw: Any, first: int) -> Part:
+        """One chunk as float32, with its labels and weights."""
+        last = first + raw.shape[0]
+        source = self.table.source.name
+        table = _with_names(raw)
+        if table is None and self._columns:
+            what, column = next(iter(self._columns.items()))
+            raise InvalidInputError(f"{what} is the column {column!r}, {source} has no names; give an array, one entry a row")
+        chunk = None if table is None else Chunk(table, source, first)
+        rows = self._features(raw, chunk, first) if self._with_features else np.empty((raw.shape[0], 0), dtype=np.float32)
+        y = self._one("y", chunk, first, last)
+        weight = self._one("sample_weight", chunk, first, last)
+        return Part(rows, y, None if weight is None else self._checked(weight, first), first)
+
+    def _features(self, raw: Any, chunk: Chunk | None, first: int) -> NDArray[np.float32]:
+        """The rows as the trees take them."""
+        if chunk is None:
+            return as_rows(raw, self.ensemble.n_features, self.table.source.name, first)
+        names = self._names or self._feature_columns(column_names(chunk.rows))
+        return chunk.features(names, self._used)
+
+    def _one(self, what: str, chunk: Chunk | None, first: int, last: int) -> NDArray[Any] | None:
+        """Labels or weights of one chunk."""
+        if chunk is not None and what in self._columns:
+            name = self._columns[what]
+            return chunk.values(name) if what == "y" else chunk.numbers(name, np.float64)
+        if what not in self._arrays:
+            return None
+        values = self._arrays[what][first:last]
+        if len(values) < last - first:
+            self._check_length(what, self._arrays[what], last)
+        return values
+
+    def _checked(self, weight: NDArray[Any], first: int) -> NDArray[np.float64]:
+        """Weights must be finite and >= 0."""
+        try:
+            w = weight.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"sample_weight is not numeric ({error}); give one number >= 0 an example") from error
+        bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
+        if bad.size:
+            where = f"the column {self._columns['sample_weight']!r}" if "sample_weight" in self._columns else "sample_weight"
+            raise InvalidInputError(
+                f"{self.table.source.name}, row {first + bad[0] + 1:,}: {where} is {w[bad[0]]}; weights must be finite and >= 0"
+            )
+        return w
+
+    def _check_length(self, what: str, values: NDArray[Any], n_rows: int) -> None:
+        if values.ndim != 1 or len(values) != n_rows:
+            raise InvalidInputError(
+                f"{what} has shape {values.shape}, {self.table.source.name} has {n_rows:,} rows or more: give one entry each"
+            )
+
+    def _check_end(self, read: int) -> None:
+        """What must hold when the last chunk was read."""
+        self.table.unchanged.check()
+        source = self.table.source.name
+        if not read:
+            raise InvalidInputError(f"{source} holds no examples; give at least one row")
+        if self.n_rows is not None and read != self.n_rows:
+            raise BrokenFileError(f"{source} gave {read:,} rows, it announced {self.n_rows:,}; write it again")
+        for what, values in self._arrays.items():
+            self._check_length(what, values, read)
+
+    def _feature_columns(self, there: list[str]) -> tuple[str, ...]:
+        """Which columns are the forest's features."""
+        source, n_features = self.table.source.name, self.ensemble.n_features
+        apart = self._apart
+        chosen = self.table.columns if self.table.columns is not None else self.ensemble.feature_names
+        names = tuple(str(c) for c in (chosen if chosen is not None else [c for c in there if c not in apart]))
+        if len(names) != n_features:
+            raise InvalidInputError(
+                f"{source} has {len(names)} columns for features, the forest was trained on {n_features}, without names; "
+                "name its columns, in the order of training: ChunkedTable(..., columns=[...])"
+                if chosen is None
+                else f"columns has {len(names)} names, the forest was trained on {n_features} features"
+            )
+        check_present([*names, *apart], there, source)
+        return names
+
+
+def _named_or_array(chunk: Any) -> Any:
+    """A chunk that is a list of rows, as an array."""
+    return pa.table(chunk) if hasattr(chunk, "__arrow_c_stream__") else np.asarray(chunk)
+
+
+def _with_names(chunk: Any) -> Any:
+    """The chunk as a pandas or Arrow table; None: an array."""
+    if hasattr(chunk, "iloc") or isinstance(chunk, (pa.Table, pa.RecordBatch)):
+        return chunk
+    return pa.table(chunk) if hasattr(chunk, "__arrow_c_stream__") else None
+
+
+def labels_of(part: Part) -> NDArray[Any]:
+    """The part's labels.
+
+    Raises
+    ------
+    InvalidInputError
+        if none were asked for.
+    """
+    if part.y is None:
+        raise InvalidInputError("y is None; give the name of the column of labels, or an array with one label a row")
+    return part.y
+
+
+def weights_of(parts: Sequence[NDArray[np.float64]], source: str) -> NDArray[np.float64]:
+    """All parts' weights, which may not all be 0."""
+    weights = np.concatenate(parts)
+    if not weights.any():
+        raise InvalidInputError(f"{source}: sample_weight is 0 everywhere: no example would count")
+    return weights

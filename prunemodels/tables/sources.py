@@ -1,0 +1,169 @@
+"""Where chunks come from: Parquet and Arrow files, CSV, what is in memory or mapped, and whatever the user's own code yields.
+
+A source knows its columns and its number of rows as far as that costs nothing, and gives its chunks again for every pass,
+if it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyarrow import parquet
+
+from formulations.errors import BrokenFileError, InvalidInputError
+from prunemodels.tables.cells import check_present
+
+ARROW_FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather"}
+
+ENDINGS = (*ARROW_FORMATS, ".csv", ".csv.gz")
+
+STREAM_BYTES = 2**18
+"""Parquet columns are read in pieces of that size, not a row group at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Rows, some at a time.
+
+    Parameters
+    ----------
+    name
+        for messages.
+    chunks
+        called with the columns that are wanted (None: all) and a number of rows, gives Arrow or pandas tables with at least those
+        columns, or arrays, of about so many rows where that can be chosen.
+    columns
+        names of the columns; None: there are none, or they are not known before the first chunk.
+    n_rows
+        None: not known before the end.
+    files
+        what must not change meanwhile.
+    again
+        whether a second pass is possible.
+    own_code
+        whether chunks are made by the user's own code, whose exceptions are not ours to explain.
+    """
+
+    name: str
+    chunks: Callable[[Sequence[str] | None, int], Iterator[Any]]
+    columns: tuple[str, ...] | None = None
+    n_rows: int | None = None
+    files: tuple[Path, ...] = ()
+    again: bool = True
+    own_code: bool = False
+
+
+def open_source(given: Any) -> Source:
+    """The source of whatever the user gave, see `prunemodels.tables.table.ChunkedTable`.
+
+    Raises
+    ------
+    InvalidInputError
+        for something that is no table, and a file of another kind.
+    BrokenFileError
+        for a file that is absent or damaged.
+    """
+    if isinstance(given, str) and "://" in given:
+        raise InvalidInputError(f"{given} is not a local file; give pyarrow.dataset.dataset({given!r})")
+    if isinstance(given, (str, Path)):
+        return _of_file(Path(given))
+    if isinstance(given, (pa.Table, pa.RecordBatch)):
+        given = ds.dataset(given)
+    if isinstance(given, ds.Dataset):
+        return _of_dataset(given, "the Arrow dataset")
+    if hasattr(given, "toarray") or (hasattr(given, "shape") and len(given.shape) == 2):
+        return _in_memory(given)
+    if (isinstance(given, Iterable) and not isinstance(given, (Mapping, np.ndarray))) or callable(given):
+        once = isinstance(given, Iterator) or hasattr(given, "read_next_batch")
+        return Source("the stream of chunks", partial(_own_chunks, given), again=not once, own_code=True)
+    what = f"an array of shape {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+    raise InvalidInputError(
+        f"{what} is no table; give a file ({', '.join(ENDINGS)}), a folder of Parquet files, a pyarrow Dataset, "
+        "an array of shape (rows, features), or an iterable of chunks"
+    )
+
+
+def _of_file(place: Path) -> Source:
+    ending = ".parquet" if place.is_dir() else next((e for e in ENDINGS if place.name.lower().endswith(e)), None)
+    if ending is None:
+        raise InvalidInputError(f"{place} is no table that can be read; give a file ending in {', '.join(ENDINGS)}")
+    if not place.exists():
+        raise BrokenFileError(f"there is no file {place}")
+    if place.is_dir() and not any(place.rglob("*")):
+        raise BrokenFileError(f"there is no Parquet file in the folder {place}")
+    try:
+        if ending in ARROW_FORMATS:
+            found = _of_dataset(ds.dataset(place, format=ARROW_FORMATS[ending]), str(place))
+            return found if ending != ".parquet" else replace(found, chunks=partial(_parquet_chunks, found.files))
+        header = [str(c) for c in pd.read_csv(place, nrows=0).columns]
+    except (OSError, ValueError, EOFError) as error:  # pandas, pyarrow and gzip each raise their own
+        raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error
+    if header and pd.to_numeric(pd.Series(header), errors="coerce").notna().all():
+        raise InvalidInputError(f"{place} has no header row (its first row is {header[:3]}, ...); name the columns there")
+    return Source(str(place), partial(_csv_chunks, place), tuple(header), files=(place,))
+
+
+def _of_dataset(dataset: Any, name: str) -> Source:
+    """Files in a folder, or elsewhere, or a table in memory; rows are counted where the files say how many they hold."""
+    kind = getattr(getattr(dataset, "format", None), "default_extname", "")
+    files = (Path(file) for file in getattr(dataset, "files", ()))
+    here = tuple(file for file in files if file.exists())  # others are on other file systems
+    n_rows = None if kind in ("csv", "json") else int(dataset.count_rows())
+    return Source(name, partial(_arrow_chunks, dataset), tuple(dataset.schema.names), n_rows, here)
+
+
+def _in_memory(rows: Any) -> Source:
+    """An array, mapped from a file or not, a pandas, polars or sparse table."""
+    names = getattr(rows, "columns", None)
+    files = (Path(rows.filename),) if isinstance(rows, np.memmap) and rows.filename is not None else ()
+    rows = rows.tocsr() if hasattr(rows, "tocsr") else rows
+    columns = None if names is None else tuple(str(c) for c in names)
+    return Source("the table", partial(_slices, rows), columns, int(rows.shape[0]), files)
+
+
+def _parquet_chunks(files: Sequence[Path], columns: Sequence[str] | None, size: int) -> Iterator[Any]:
+    """Batches in the order of the files, decoded as they are asked for: a dataset decodes whole row groups, and more ahead."""
+    wanted = None if columns is None else list(dict.fromkeys(columns))
+    for place in files:
+        with parquet.ParquetFile(place, buffer_size=STREAM_BYTES, pre_buffer=False) as file:
+            if wanted is not None:
+                check_present(wanted, file.schema_arrow.names, str(place))
+            yield from file.iter_batches(batch_size=size, columns=wanted, use_threads=False)
+
+
+def _arrow_chunks(dataset: Any, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
+    """Batches in the order of the files; some row groups ahead may be in memory."""
+    wanted = None if columns is None else list(dict.fromkeys(columns))
+    yield from dataset.to_batches(columns=wanted, batch_size=size, batch_readahead=1, fragment_readahead=0)
+
+
+def _csv_chunks(file: Path, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
+    """All columns: of some only, pandas reads rows of too many fields without a word, and may take the first for an index."""
+    del columns
+    with pd.read_csv(file, chunksize=size, low_memory=False) as reader:
+        for chunk in reader:
+            if not isinstance(chunk.index, pd.RangeIndex):
+                raise BrokenFileError(f"{file} has more fields in its rows than names in its header; write it again")
+            yield chunk
+
+
+def _slices(table: Any, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
+    """All columns: they are there anyway."""
+    del columns
+    rows = getattr(table, "iloc", table)
+    for first in range(0, table.shape[0], size):
+        yield rows[first : first + size]
+
+
+def _own_chunks(given: Any, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
+    """Chunks of the user's own making, as large as they come: of an iterable, or of a function that returns one."""
+    del columns, size
+    yield from given if isinstance(given, Iterable) else given()

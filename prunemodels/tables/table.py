@@ -1,0 +1,93 @@
+"""A table that is read in chunks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formulations.errors import InvalidInputError
+from prunemodels.tables.sources import Source, open_source
+from prunemodels.tables.unchanged import Unchanged
+
+CHUNK_ROWS = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkedTable:
+    """A table of examples that may be larger than memory: where it is, and how it is read.
+
+    Parameters
+    ----------
+    given
+        - a file ``.parquet``, ``.feather``, ``.arrow``, ``.csv``, ``.csv.gz``, or a folder of Parquet files;
+        - a pyarrow Dataset or Table;
+        - an array (a NumPy memmap, say), a sparse matrix, a pandas or polars table;
+        - an iterable of chunks, each an array or a pandas, polars or Arrow table, or a function that returns one. Functions and
+          lists can be gone through again, which paths need; iterators once.
+    columns
+        names of the columns that are the forest's features, in its order. Default: the names that it was trained with, wherever
+        they stand; where it has none, all columns but labels and weights.
+    chunk_rows
+        rows to read at a time; chunks of an iterable are taken as they come.
+
+    Raises
+    ------
+    InvalidInputError
+        for something that is no table, and less than one row a chunk.
+    BrokenFileError
+        for a file that is absent or damaged.
+
+    Notes
+    -----
+    A file that changes while it is open here is an error, not another answer. Features that no tree splits on are not read,
+    other than from CSV.
+
+    Examples
+    --------
+    >>> ChunkedTable([[[1, 2], [3, 4]], [[5, 6]]])
+    ChunkedTable(the stream of chunks)
+    """
+
+    given: Any
+    columns: Sequence[str] | None = None
+    chunk_rows: int = CHUNK_ROWS
+    source: Source = field(init=False, repr=False)
+    unchanged: Unchanged = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        size: Any = self.chunk_rows
+        if not isinstance(size, (int, np.integer)) or size < 1:
+            raise InvalidInputError(f"chunk_rows is {self.chunk_rows!r}; give a whole number >= 1, such as {CHUNK_ROWS:,}")
+        if isinstance(self.columns, str):
+            raise InvalidInputError(f"columns is {self.columns!r}; give a list of names, one for each feature")
+        names = [] if self.columns is None else list(self.columns)
+        twice = [name for k, name in enumerate(names) if name in names[:k]]
+        if twice:
+            raise InvalidInputError(f"columns has {twice[0]!r} more than once; give one column for each feature")
+        if isinstance(self.given, ChunkedTable):
+            raise InvalidInputError("given is a ChunkedTable already; use it as it is")
+        source = open_source(self.given)
+        object.__setattr__(self, "source", source)
+        object.__setattr__(self, "unchanged", Unchanged.of(source.files))
+
+    @property
+    def n_rows(self) -> int | None:
+        """Rows of the table; None: known only after a pass (CSV, iterables)."""
+        return self.source.n_rows
+
+    def __repr__(self) -> str:
+        rows = "" if self.n_rows is None else f", {self.n_rows:,} rows"
+        return f"ChunkedTable({self.source.name}{rows})"
+
+
+Table = ChunkedTable | str | Path | Any
+"""What functions take: a `ChunkedTable`, or what one is made of."""
+
+
+def as_chunked(table: Table) -> ChunkedTable:
+    """The table, opened if it is not yet."""
+    return table if isinstance(table, ChunkedTable) else ChunkedTable(table)

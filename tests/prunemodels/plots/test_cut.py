@@ -1,0 +1,177 @@
+"""The network of the minimum cut, for networkx and as a picture."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
+
+import prunemodels as pm
+from formulations import CostItems, PruningProblem
+from formulations.instance.papers import ERRORS, two_trees
+from prunemodels.plots.cut import closure_graph, plot_cut, purchase_name, source_side
+from prunemodels.plots.picture import Picture
+from prunemodels.plots.tradeoff import BLUE, VERMILION
+from solvers.brute_force import all_prunings
+from tests.instances import random_problem
+
+LAMBDAS = (Fraction(0), Fraction(1, 16), Fraction(1, 8), Fraction(1, 4), Fraction(3, 8), Fraction(2))
+
+
+def capacity_of(graph: nx.DiGraph, side: set[object]) -> int:
+    """Of the cut; unlimited arcs may not be in it."""
+    return sum(arc["capacity"] for a, b, arc in graph.edges(data=True) if a in side and b not in side)
+
+
+def arrows(ax: Axes) -> list[FancyArrowPatch]:
+    return [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]
+
+
+def test_the_papers_network() -> None:
+    """At lambda = 1/4, in eighths: gains 2, 2, 1, 1, 1, three prices of 2, and what leads from split to parent and purchase."""
+    graph = closure_graph(two_trees(), Fraction(1, 4))
+    limited = {(a, b): arc["capacity"] for a, b, arc in graph.edges(data=True) if "capacity" in arc}
+    assert limited == {
+        **{("source", h): gain for h, gain in {0: 2, 2: 2, 5: 1, 6: 1, 9: 1}.items()},
+        **{((m, 0), "sink"): 2 for m in range(3)},
+    }
+    assert set(graph.edges) - set(limited) == {(2, 0), (6, 5), (9, 5), (0, (0, 0)), (2, (1, 0)), (5, (1, 0)), (9, (2, 0))}
+    assert graph.graph["unit"] == Fraction(1, 8)
+
+
+def test_a_split_that_loses_pays_the_sink() -> None:
+    """A negative gain is a capacity to the sink, evaluation is deducted from a gain, and a gain of 0 has no arc."""
+    graph = closure_graph(two_trees(errors={**ERRORS, 8: 2, 12: 2}), 1)
+    assert graph.edges[6, "sink"]["capacity"] * graph.graph["unit"] == Fraction(1, 8)
+    assert ("source", 6) not in graph.edges
+    assert ("source", 9) not in graph.edges
+    assert (9, "sink") not in graph.edges
+    problem = two_trees()
+    dear = PruningProblem.build(problem.ensemble, problem.errors, problem.X, problem.costs, evaluation_cost=1)
+    graph = closure_graph(dear, Fraction(1, 4))
+    profit = {h: graph.edges["source", h]["capacity"] * graph.graph["unit"] for h in graph.successors("source")}
+    assert profit == {6: Fraction(1, 8)}  # the example does not pass node 7; the others pay 1/4 for gains of 1/4 and 1/8
+    assert graph.edges[5, "sink"]["capacity"] * graph.graph["unit"] == Fraction(1, 8)
+
+
+def test_purchases_have_names() -> None:
+    """(m, i) for example i, (m, "all") for an item that is paid once, at its full price."""
+    problem = two_trees()
+    costs = CostItems.from_items({"lab": 2, "licence": 9}, [["lab"], ["lab", "licence"], []], once=["licence"])
+    several = PruningProblem.build(problem.ensemble, problem.errors, np.eye(3)[:2], costs)
+    graph = closure_graph(several, 1)
+    price = {a: graph.edges[a, "sink"]["capacity"] * graph.graph["unit"] for a in graph.predecessors("sink")}
+    assert price == {(0, 0): 1, (0, 1): 1, (1, "all"): 9}
+    assert [purchase_name(several, j) for j in range(6)] == [(0, 0), (0, 1), (1, 0), (1, 1), (0, "all"), (1, "all")]
+
+
+def test_every_pruning_is_a_cut() -> None:
+    """(OBJ) is the capacity of a pruning's cut, less the positive profits, plus the error of the all-roots forest: all 15."""
+    problem = two_trees()
+    roots = pm.Pruning.all_roots(problem).exact_error
+    for lam in LAMBDAS:
+        graph = closure_graph(problem, lam)
+        gains = sum(arc["capacity"] for _, _, arc in graph.out_edges("source", data=True))
+        for kept in all_prunings(problem).kept:
+            pruning = pm.Pruning(problem, kept)
+            cut = capacity_of(graph, source_side(pruning))
+            assert pruning.exact_error + lam * pruning.exact_cost == roots + (cut - gains) * graph.graph["unit"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_minimum_cut_is_the_optimum(seed: int) -> None:
+    """With negative gains, shared and free items, weights and evaluation: networkx' cut is the least of all prunings."""
+    problem = random_problem(seed)
+    every = all_prunings(problem)
+    units = problem.integers.gain_unit, problem.integers.price_unit
+    roots = pm.Pruning.all_roots(problem).exact_error
+    for lam in (Fraction(0), Fraction(1, 20), Fraction(1, 3)):
+        worth = [int(g) * units[0] - lam * int(c) * units[1] for g, c in zip(every.gain, every.cost, strict=True)]
+        graph = closure_graph(problem, lam)
+        gains = sum(arc["capacity"] for _, _, arc in graph.out_edges("source", data=True))
+        least = nx.minimum_cut_value(graph, "source", "sink")
+        assert (gains - least) * graph.graph["unit"] == max(worth)
+        best = pm.Pruning(problem, every.kept[int(np.argmax([float(x) for x in worth]))])
+        assert capacity_of(graph, source_side(best)) == least
+        assert roots - max(worth) == best.exact_error + lam * best.exact_cost
+
+
+def test_the_picture_of_an_optimum() -> None:
+    """The source side is blue, the cut vermilion, flows stand by their capacities, and the line below adds up."""
+    problem = two_trees()
+    pruning = pm.min_cut(problem, 0.25).pruning
+    assert pruning is not None
+    ax = plot_cut(pruning, Fraction(1, 4), first=1).axes[0]
+    texts = [text.get_text() for text in ax.texts]
+    assert texts[-1] == "cut 1 + 2 + 2 = 5 = flow 5, in units of 1/8"
+    assert {"source", "sink", "1  feature 1", "10  feature 3", "pay feature 2"} <= set(texts)
+    blue = {t.get_text() for t in ax.texts if (box := t.get_bbox_patch()) and to_hex(box.get_facecolor()) == BLUE.lower()}
+    assert blue == {"source", "1  feature 1", "3  feature 2", "6  feature 2", "7  feature 1", "pay feature 1", "pay feature 2"}
+    bold = [arrow for arrow in arrows(ax) if to_hex(arrow.get_edgecolor()) == VERMILION.lower()]
+    assert len(bold) == 3
+    assert {arrow.get_linewidth() for arrow in bold} == {2.2}
+    limited = [tuple(map(int, text.split(" / "))) for text in texts if " / " in text]
+    assert sorted(capacity for _, capacity in limited) == [1, 1, 1, 2, 2, 2, 2, 2]
+    assert sum(flow for flow, _ in limited) == 2 * 5  # out of the source and into the sink
+    assert (1, 2) in limited  # of feature 3's price
+    assert sum(arrow.get_linestyle() in (":", "dotted") for arrow in arrows(ax)) == 7
+
+
+def test_the_picture_of_what_is_not_optimal() -> None:
+    """The cut of another pruning is above the flow; kept splits that lose are in the cut."""
+    problem = two_trees()
+    ax = plot_cut(pm.Pruning.unpruned(problem), Fraction(1, 4)).axes[0]
+    assert ax.texts[-1].get_text() == "cut 2 + 2 + 2 = 6 > flow 5, in units of 1/8"
+    losing = two_trees(errors={**ERRORS, 8: 2})
+    ax = plot_cut(pm.Pruning.unpruned(losing), 0).axes[0]
+    assert ax.texts[-1].get_text().startswith("cut 1 + 0 + 0 + 0 = 1 > flow ")
+
+
+def test_numbers_that_are_no_round_fractions() -> None:
+    """Capacities with a large common denominator are written in (OBJ) itself; the unit 1 is not mentioned."""
+    problem = two_trees()
+    ax = plot_cut(pm.Pruning.unpruned(problem), 0.1234567).axes[0]
+    assert ax.texts[-1].get_text() == "cut 0.123 + 0.123 + 0.123 = 0.37 = flow 0.37"
+    whole = plot_cut(pm.Pruning.all_roots(two_trees(weight=0.5)), 1).axes[0]
+    assert whole.texts[-1].get_text() == "cut 2 + 2 + 1 + 1 + 1 = 7 > flow 3"
+    single = two_trees(errors={**ERRORS, 3: 0}).only_tree(0)
+    assert plot_cut(pm.Pruning.all_roots(single), 2).axes[0].texts[-1].get_text() == "cut 1 = flow 1"
+
+
+def test_several_examples() -> None:
+    """A purchase says whose it is."""
+    problem = two_trees()
+    costs = CostItems.from_items({"lab": 2, "licence": 9}, [["lab"], ["lab", "licence"], []], once=["licence"])
+    several = PruningProblem.build(problem.ensemble, problem.errors, np.eye(3)[:2], costs)
+    ax = plot_cut(pm.Pruning.all_roots(several), 0.25).axes[0]
+    paid = {text.get_text() for text in ax.texts if text.get_text().startswith("pay")}
+    assert paid == {"pay lab\nexample 0", "pay lab\nexample 1", "pay licence\nall"}
+
+
+def test_axes_and_limits() -> None:
+    """The caller's axes are used, else a picture that shows itself; what cannot be read is refused."""
+    pruning = pm.Pruning.unpruned(two_trees())
+    figure = Figure()
+    assert plot_cut(pruning, 1, ax=figure.add_subplot()) is figure
+    assert isinstance(plot_cut(pruning, 1), Picture)
+    many = PruningProblem.build(pruning.problem.ensemble, pruning.problem.errors, np.ones((30, 3)), pruning.problem.costs)
+    with pytest.raises(pm.InvalidInputError, match=r"the picture would have \d+ splits and purchases, at most 40 can be read"):
+        plot_cut(pm.Pruning.unpruned(many), 1)
+    with pytest.raises(pm.InvalidInputError, match="lam is -1, negative"):
+        closure_graph(pruning.problem, -1)
+
+
+def test_single_leaves() -> None:
+    """Trees of a single leaf leave an empty network, cut by nothing."""
+    problem = random_problem(0)
+    leaf = next(p for p in map(random_problem, range(400)) if p.ensemble.n_splits == 0)
+    graph = closure_graph(leaf, 1)
+    assert set(graph.nodes) == {"source", "sink"}
+    assert nx.minimum_cut_value(graph, "source", "sink") == 0
+    assert problem is not leaf

@@ -1,0 +1,81 @@
+"""The picture of several runs shows their gaps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from formulations import InvalidInputError
+from formulations.instance.papers import two_trees
+from prunemodels.plots.gap import LOOKS, MOST_MARKERS, plot_gaps
+from prunemodels.plots.history import SMALLEST
+from solvers.column_generation import PLAIN, decompose
+from solvers.primal_dual import run_primal_dual
+
+RUN = pd.DataFrame({"gap": [math.inf, 0.5, 0.01, 0.0], "seconds": [0.1, 0.2, 0.4, 0.8]}, index=[7, 8, 9, 10])
+
+
+def points(figure: Figure, k: int = 0) -> tuple[list[float], list[float]]:
+    line = figure.axes[0].get_lines()[k]
+    return np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist()
+
+
+def test_gaps_over_rounds_and_over_seconds() -> None:
+    """Rounds count from 1 whatever the index; no bound yet is no point, and a gap of 0 stands at the bottom."""
+    x, y = points(plot_gaps({"a": RUN}))
+    assert x == [1, 2, 3, 4]
+    np.testing.assert_array_equal(y, [math.nan, 0.5, 0.01, SMALLEST])
+    figure = plot_gaps({"a": RUN}, against="seconds")
+    assert points(figure)[0] == [0.1, 0.2, 0.4, 0.8]
+    axes = figure.axes[0]
+    assert (axes.get_xscale(), axes.get_yscale(), axes.get_xlabel()) == ("log", "log", "seconds")
+    assert plt.get_fignums() == []
+
+
+def test_both_decompositions_have_such_histories() -> None:
+    """What `run_primal_dual` and `decompose` tell can be drawn together, named, each in a look of its own."""
+    runs = {"subgradient": run_primal_dual(two_trees(), 0.25)[1], "columns": decompose(two_trees(), 0.25, scheme=PLAIN).history}
+    figure = plot_gaps(runs)
+    drawn = figure.axes[0].get_lines()
+    assert [line.get_label() for line in drawn] == list(runs)
+    assert [line.get_color() for line in drawn] == [colour for colour, _ in LOOKS[:2]]
+    assert [len(points(figure, k)[0]) for k in (0, 1)] == [len(h) for h in runs.values()]
+
+
+def test_long_runs_have_no_markers() -> None:
+    """Up to 25 rounds each is marked."""
+    short, long = (pd.DataFrame({"gap": np.ones(n), "seconds": np.arange(1, n + 1)}) for n in (MOST_MARKERS, MOST_MARKERS + 1))
+    assert [line.get_marker() for line in plot_gaps({"a": short, "b": long}).axes[0].get_lines()] == [".", ""]
+
+
+def test_more_runs_than_looks_begin_again() -> None:
+    """The seventh run has the first one's look, and its own name."""
+    figure = plot_gaps({str(k): RUN for k in range(7)})
+    assert figure.axes[0].get_lines()[6].get_color() == LOOKS[0][0]
+
+
+@pytest.mark.parametrize(
+    ("histories", "against", "message"),
+    [
+        ({}, "round", "histories is empty"),
+        ({"a": RUN[:0]}, "round", r"histories\['a'\] has 0 rounds"),
+        ({"a": RUN[["gap"]]}, "round", r"4 rounds with \['gap'\]; gap and seconds are needed"),
+        ({"a": RUN}, "minutes", "against is 'minutes'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(histories: Any, against: Any, message: str) -> None:
+    """No runs, no rounds, no gaps, an axis that there is not."""
+    with pytest.raises(InvalidInputError, match=message):
+        plot_gaps(histories, against=against)
+
+
+def test_axes_may_be_given() -> None:
+    """What is drawn on is what comes back."""
+    figure = Figure()
+    assert plot_gaps({"a": RUN}, ax=figure.add_subplot()) is figure

@@ -1,0 +1,151 @@
+"""The picture of growing instances shows the table's own figures, and where engines stop."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from formulations import InvalidInputError
+from prunemodels.comparison.growth import Growth
+from prunemodels.plots.budget import GREEN
+from prunemodels.plots.growth import GREY, PURPLE, plot_growth
+from prunemodels.plots.history import SMALLEST
+from prunemodels.plots.tradeoff import BLACK, BLUE
+
+
+def growth(time_limit: float = 10.0) -> Growth:
+    """Four engines: quick, slow, one that stops at 100, one that refuses at once."""
+    rows = []
+    for name, seconds in {"min_cut": [0.1, 1.0, 10.0], "my.module:mine": [0.2, 2.0, 2.0], "highs_ip1": [0.5, 12.0]}.items():
+        for size, s in zip((10, 100, 1000), seconds, strict=False):
+            gap = 0.0 if name == "min_cut" else 0.01
+            rows.append(
+                {"solver": name, "size": size, "usage_arcs": size**2, "seconds": s, "relative_gap": gap, "usable": s <= 10}
+            )
+    rows.append(
+        {"solver": "brute_force", "size": 10, "usage_arcs": 100, "seconds": math.nan, "relative_gap": math.nan, "usable": False}
+    )
+    return Growth(pd.DataFrame(rows), "cost rows", 0.5, time_limit, True, "a machine")
+
+
+def lines(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:
+    """Points of the lines in the legend, by the engine's name."""
+    return {
+        str(line.get_label()).split()[0]: (np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist())
+        for line in figure.axes[0].get_lines()
+        if not str(line.get_label()).startswith("_")
+    }
+
+
+def test_lines_are_the_table() -> None:
+    """Seconds over size, on logarithmic axes; the picture opens no window."""
+    figure = plot_growth(growth())
+    drawn = lines(figure)
+    assert drawn["min_cut"] == ([10, 100, 1000], [0.1, 1.0, 10.0])
+    assert drawn["highs_ip1"] == ([10, 100], [0.5, 12.0])
+    axes = figure.axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("cost rows", "seconds")
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["10", "100", "1,000"]
+    assert plt.get_fignums() == []
+
+
+def test_the_legend_follows_the_ends_of_the_lines_and_has_the_slopes() -> None:
+    """Who stopped first stands first, then from the slowest down; slopes where there are three points that count."""
+    legend = plot_growth(growth()).axes[0].get_legend()
+    assert legend is not None
+    assert [t.get_text() for t in legend.get_texts()] == ["brute_force", "highs_ip1", "min_cut   1.00", "mine   0.50"]
+    assert legend.get_title().get_text() == "engine   slope"
+    least = plot_growth(growth(), least=0.5).axes[0].get_legend()
+    assert least is not None
+    assert "min_cut" in [t.get_text() for t in least.get_texts()]  # two points are left: no slope
+
+
+def test_slopes_are_against_what_the_axis_shows() -> None:
+    """Usage arcs that grow with the square of the size halve the slope."""
+    legend = plot_growth(growth(), against="usage_arcs").axes[0].get_legend()
+    assert legend is not None
+    assert "min_cut   0.50" in [t.get_text() for t in legend.get_texts()]
+
+
+def test_who_has_no_value_stands_below_who_ends_at_the_same_size() -> None:
+    """An engine that was killed for memory, say, without seconds."""
+    table = growth().table
+    lost = pd.DataFrame([{"solver": "aaa", "size": 100, "usage_arcs": 10_000, "seconds": math.nan, "usable": False}])
+    both = replace(growth(), table=pd.concat([lost, table], ignore_index=True))
+    assert list(lines(plot_growth(both)))[:3] == ["brute_force", "highs_ip1", "aaa"]
+
+
+def test_families_share_a_colour_and_differ_in_markers() -> None:
+    """The longest beginning counts: Pyomo's naive formulation is with the naive ones; modules do not matter."""
+    names = ["min_cut", "price_sharing", "pyomo_ip1", "pyomo_ip3", "my.module:highs_ipm_ip3"]
+    table = pd.DataFrame([{"solver": name, "size": 1, "usage_arcs": 1, "seconds": 1.0, "usable": True} for name in names])
+    whole = replace(growth(), table=table)
+    every, one = plot_growth(whole), plot_growth(whole, engines=["price_sharing"])
+    look = {str(line.get_label()): (line.get_color(), line.get_marker()) for line in every.axes[0].get_lines()}
+    colours = {name: look[name][0] for name in ("min_cut", "price_sharing", "pyomo_ip1", "pyomo_ip3", "highs_ipm_ip3")}
+    assert list(colours.values()) == [BLUE, BLUE, BLACK, PURPLE, GREEN]
+    assert look["min_cut"][1] != look["price_sharing"][1]
+    assert one.axes[0].get_lines()[0].get_marker() == look["price_sharing"][1]
+
+
+def crosses(figure: Figure) -> list[tuple[list[float], list[float]]]:
+    found = [line for line in figure.axes[0].get_lines() if line.get_marker() == "x"]
+    points = [(np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist()) for line in found]
+    return [p for p in points if p[0]]
+
+
+def test_crosses_stand_where_engines_stop() -> None:
+    """One for the engine that was too slow; none for one that has no seconds."""
+    assert crosses(plot_growth(growth())) == [([100], [12.0])]
+
+
+def test_the_time_limit_is_drawn_for_seconds_only() -> None:
+    """A dashed line at 10 s; none for other quantities, and none where there is no limit."""
+
+    def dashed(figure: Figure) -> list[float]:
+        return [float(np.asarray(line.get_ydata())[0]) for line in figure.axes[0].get_lines() if line.get_linestyle() == "--"]
+
+    assert dashed(plot_growth(growth())) == [10.0]
+    assert dashed(plot_growth(growth(), "usage_arcs")) == []
+    assert dashed(plot_growth(growth(math.inf))) == []
+
+
+def test_gaps_of_zero_stand_at_the_bottom() -> None:
+    """A logarithmic axis has no 0; gaps have no slopes."""
+    figure = plot_growth(growth(), "relative_gap", against="usage_arcs")
+    assert lines(figure)["min_cut"] == ([100, 10_000, 1_000_000], [SMALLEST] * 3)
+    assert figure.axes[0].get_xlabel() == "usage arcs"
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert [t.get_text() for t in legend.get_texts()] == ["brute_force", "highs_ip1", "mine", "min_cut"]
+
+
+def test_an_engine_looks_the_same_in_every_picture() -> None:
+    """Colours tell families, whoever else is drawn; engines that are not ours are grey."""
+    every, some = plot_growth(growth()), plot_growth(growth(), engines=["my.module:mine", "highs_ip1"])
+    looks = [
+        {str(line.get_label()).split()[0]: (line.get_color(), line.get_marker()) for line in figure.axes[0].get_lines()}
+        for figure in (every, some)
+    ]
+    assert looks[0]["highs_ip1"] == looks[1]["highs_ip1"]
+    assert [looks[0][name][0] for name in ("min_cut", "highs_ip1", "mine")] == [BLUE, BLACK, GREY]
+    assert set(lines(some)) == {"mine", "highs_ip1"}
+
+
+def test_axes_may_be_given_and_unknown_engines_are_refused() -> None:
+    """What is drawn on is what comes back; an engine that was not measured is named."""
+    figure = Figure()
+    assert plot_growth(growth(), ax=figure.add_subplot()) is figure
+    with pytest.raises(InvalidInputError, match=r"engines has \['simplex'\]; there are min_cut"):
+        plot_growth(growth(), engines=["min_cut", "simplex"])
+    with pytest.raises(InvalidInputError, match="engines has no names"):
+        plot_growth(growth(), engines=[])
+    with pytest.raises(InvalidInputError, match="no numbers 'hours'"):
+        plot_growth(growth(), "hours")

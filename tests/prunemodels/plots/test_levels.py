@@ -1,0 +1,130 @@
+"""A path in one picture: every split in the colour of its level."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_hex
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations import CostItems, PruningProblem
+from formulations.instance.papers import ERRORS, two_trees
+from prunemodels.plots.levels import NEVER_KEPT, plot_levels
+
+
+@pytest.fixture(scope="module")
+def path() -> pm.PruningPath:
+    """A real path with forty levels."""
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(6, random_state=0).fit(X[:200], y[:200])
+    return pm.pruning_path(pm.problem_from_forest(forest, X[200:240], costs=1))
+
+
+def texts(ax: Axes) -> dict[str, str]:
+    """The last line of each box, by the first."""
+    lines = [text.get_text().split("\n") for text in ax.texts]
+    return {line[0]: line[-1] for line in lines}
+
+
+def inside(ax: Axes, name: str) -> str:
+    """Colour of the box with that first line."""
+    (text,) = [t for t in ax.texts if t.get_text().split("\n")[0] == name]
+    box = text.get_bbox_patch()
+    assert box is not None
+    return to_hex(box.get_facecolor())
+
+
+def light(colour: object) -> float:
+    """How light a colour is, 0 to 1."""
+    return float(np.dot(mpl.colors.to_rgb(colour), (0.299, 0.587, 0.114)))  # type: ignore[arg-type]
+
+
+def test_the_papers_levels() -> None:
+    """Chapter 1's levels: node 10 goes at 1/8, all others at 3/8; the longer kept the darker, leaves pale."""
+    ax = plot_levels(pm.pruning_path(two_trees()), first=1).axes[0]
+    found = texts(ax)
+    assert {name: found[name] for name in ("1", "3", "6", "7", "10")} == {
+        **dict.fromkeys(("1", "3", "6", "7"), "λ < 3/8"),
+        "10": "λ < 1/8",
+    }
+    assert found["12"] == "12"
+    assert inside(ax, "1") == inside(ax, "7")
+    assert light(inside(ax, "1")) < 0.3 < light(inside(ax, "10"))
+    by_name = {t.get_text().split("\n")[0]: to_hex(t.get_color()) for t in ax.texts}
+    assert (by_name["1"], by_name["10"]) == ("#ffffff", "#000000")
+    largest = texts(plot_levels(pm.pruning_path(two_trees(), ties="largest"), first=1).axes[0])
+    assert (largest["1"], largest["10"]) == ("λ ≤ 3/8", "λ ≤ 1/8")
+
+
+def test_lines_are_as_dark_as_the_split_above() -> None:
+    """What leads on from a split goes when the split goes."""
+    ax = plot_levels(pm.pruning_path(two_trees()), first=1).axes[0]
+    (drawn,) = [c for c in ax.collections if isinstance(c, LineCollection)]
+    colour = {tuple(part[1]): to_hex(c) for part, c in zip(drawn.get_segments(), drawn.get_colors(), strict=True)}
+    assert colour[6.0, -2.0] == colour[7.0, -2.0] == inside(ax, "10")
+    assert colour[6.5, -1.0] == inside(ax, "6")
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+def test_splits_without_gain_and_splits_for_free(ties: str) -> None:
+    """A split that gains nothing, or less, is grey and never kept; one that costs nothing is black and always kept."""
+    errors = {**ERRORS, 7: 0, 10: 0, 8: 1}  # 7 -> 8, 9 loses one, 10 -> 11, 12 loses one, so node 6 saves 4
+    problem = two_trees(errors=errors, prices=(1, 0, 1))
+    ax = plot_levels(pm.pruning_path(problem, ties=ties), first=1).axes[0]  # type: ignore[arg-type]
+    found = texts(ax)
+    assert (found["6"], found["7"], found["10"]) == ("always kept", "never kept", "never kept")
+    assert inside(ax, "6") == "#000000"
+    assert inside(ax, "7") == to_hex(NEVER_KEPT)
+    sign = "<" if ties == "smallest" else "≤"
+    assert found["1"] == f"λ {sign} 1/2"  # 2 of 8 at node 1, and 2 of 8 at node 3 for nothing more: the dearest level
+    assert light(inside(ax, "1")) < 0.3
+
+
+def test_what_is_kept_at_no_lambda_above_0_is_never_kept() -> None:
+    """A tie at lambda = 0 keeps a split of gain 0 there alone: with the largest optima too it is grey."""
+    problem = two_trees(errors={**ERRORS, 12: 2})
+    for ties in ("smallest", "largest"):
+        ax = plot_levels(pm.pruning_path(problem, ties=ties), first=1).axes[0]  # type: ignore[arg-type]
+        assert texts(ax)["10"] == "never kept"
+        assert inside(ax, "10") == to_hex(NEVER_KEPT)
+
+
+def test_a_real_path_has_a_scale(path: pm.PruningPath) -> None:
+    """Dots in the colours of a logarithmic scale, darker for higher levels, and a bar that says what they mean."""
+    figure = plot_levels(path, trees=range(4))
+    assert not figure.axes[0].texts
+    bar = figure.axes[1]
+    assert bar.get_xlabel() == "level: the split is kept for lambda below it"
+    shown = path.problem.splits[path.problem.ensemble.tree_of[path.problem.splits] < 4]
+    table = np.array([float(b) for b in path.breakpoints])
+    level = table[path.level[shown]]
+    assert bar.get_xlim() == pytest.approx((level[level > 0].min(), level.max()))
+    (drawn,) = [c for c in figure.axes[0].collections if isinstance(c, PathCollection)]
+    lightness = np.array([light(c) for c in drawn.get_facecolor()])
+    order = np.argsort(level[level > 0], kind="stable")
+    assert (np.diff(lightness[level > 0][order]) <= 1e-9).all()
+    ends = [to_hex(drawn.get_facecolor()[k]) for k in (np.flatnonzero(level > 0)[order[0]], np.argmax(level))]
+    assert ends == [to_hex(mpl.colormaps["viridis_r"](x)) for x in (0.08, 0.95)]  # no yellow on white paper, no black
+
+
+def test_one_level_needs_no_scale(path: pm.PruningPath) -> None:
+    """Where all splits share a level there is no bar, and they are dark."""
+    problem = two_trees()
+    one = pm.pruning_path(problem.only_tree(0))
+    figure = plot_levels(one, named=False)
+    assert len(figure.axes) == 1
+    (drawn,) = [c for c in figure.axes[0].collections if isinstance(c, PathCollection)]
+    assert {to_hex(c) for c in drawn.get_facecolor()} == {to_hex(mpl.colormaps["viridis_r"](0.95))}
+
+
+def test_items_paid_once_and_free_forests() -> None:
+    """A forest that asks for nothing that has a price is black all over."""
+    problem = two_trees()
+    free = PruningProblem.build(problem.ensemble, problem.errors, np.ones((2, 3)), CostItems.plain([0, 0, 0]))
+    found = texts(plot_levels(pm.pruning_path(free)).axes[0])
+    assert {found[str(h)] for h in free.splits} == {"always kept"}

@@ -1,0 +1,139 @@
+"""The pictures of a tree and its graph show the arcs' own names and the given path, and can be read."""
+
+from __future__ import annotations
+
+import io
+import itertools
+
+import matplotlib.pyplot as plt
+import networkx as nx
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations.instance.papers import two_trees
+from formulations.programs.shortest_path import TreeNetwork, stop_costs, tree_network
+from prunemodels.plots.networks import draw_network, draw_tree, network_graph
+from prunemodels.plots.picture import Picture
+from prunemodels.plots.tradeoff import BLUE, VERMILION
+from solvers.column_generation.shortest_paths import cheapest_path
+
+
+@pytest.fixture(scope="module")
+def small() -> pm.PruningProblem:
+    """A real tree of depth 3, its features with long names."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    forest = RandomForestClassifier(2, max_depth=3, random_state=0).fit(X[:300], y[:300])
+    return pm.problem_from_forest(forest, X[300:], costs=1)
+
+
+def overlaps(figure: Figure) -> list[tuple[str, str]]:
+    """Pairs of texts whose boxes, as drawn, overlap."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    boxes = []
+    for text in figure.axes[0].texts:
+        patch = text.get_bbox_patch()
+        boxes.append((text.get_text(), (patch or text).get_window_extent(renderer)))
+    return [(a, b) for (a, one), (b, other) in itertools.combinations(boxes, 2) if one.overlaps(other)]
+
+
+def arrows(figure: Figure) -> list[FancyArrowPatch]:
+    return [patch for patch in figure.axes[0].patches if isinstance(patch, FancyArrowPatch)]
+
+
+def network() -> TreeNetwork:
+    return tree_network(two_trees(), 0)
+
+
+def test_the_graph_for_networkx() -> None:
+    """Networkx sees the arcs of Figure 3, and its shortest path is ours."""
+    ours = network()
+    cost = ours.arc_costs(stop_costs(two_trees(), 0.1), np.full(3, 0.1))
+    graph = network_graph(ours, cost)
+    assert {(a, b): arc["name"] for a, b, arc in graph.edges(data=True)} == {
+        (0, 5): "z[0]",
+        (0, 1): "z[1]",
+        (1, 4): "z[2]",
+        (1, 2): "z[3]",
+        (2, 3): "z[4]",
+        (4, 5): "w_t[0,0,0]",
+        (3, 4): "w_t[2,1,0]",
+    }
+    steps = itertools.pairwise(nx.bellman_ford_path(graph, 0, 5))
+    assert [graph.edges[step]["arc"] for step in steps] == cheapest_path(ours, cost).arcs.tolist()
+    assert "weight" not in network_graph(ours).edges[0, 5]
+
+
+def test_arcs_by_name_and_colour() -> None:
+    """Every arc is drawn under its name: z in blue, w in vermilion; boundaries by their numbers."""
+    axes = draw_network(network()).axes[0]
+    arcs = {text.get_text(): to_hex(text.get_color()) for text in axes.texts if "$" in text.get_text()}
+    names = {f"$z_{{{k}}}$": BLUE.lower() for k in range(5)}
+    assert arcs == names | {"$w^t_{0{,}0{,}0}$": VERMILION.lower(), "$w^t_{2{,}1{,}0}$": VERMILION.lower()}
+    assert {text.get_text() for text in axes.texts} - set(arcs) == set("012345")
+
+
+def test_a_path_is_bold() -> None:
+    """The arcs of the path are drawn thick and last, the others thin and faint; without a path none is faint."""
+    widths = [patch.get_linewidth() for patch in arrows(draw_network(network(), path=[1, 2, 5]))]
+    assert widths == [1.0] * 4 + [1.8] * 3
+    assert {patch.get_alpha() for patch in arrows(draw_network(network()))} == {None}
+
+
+def test_a_pruning_in_the_tree() -> None:
+    """Kept splits are black, the pruning's leaves blue, what is cut off grey; by tree or by forest."""
+    problem = two_trees()
+    kept = network().pruning_of([1, 2, 5])
+    for given in (kept, np.append(kept, np.zeros(7, dtype=bool))):
+        texts = draw_tree(problem, 0, kept=given).axes[0].texts
+        look = {text.get_text(): to_hex(text.get_bbox_patch().get_edgecolor()) for text in texts}
+        cut = to_hex("0.8")
+        assert look == {"0\nfeature 1": "#000000", "1": BLUE.lower(), "2\nfeature 2": BLUE.lower(), "3": cut, "4": cut}
+    whole = [text.get_text() for text in draw_tree(problem, 1).axes[0].texts]
+    assert whole == ["5\nfeature 2", "6\nfeature 1", "7", "8", "9\nfeature 3", "10", "11"]
+
+
+def test_no_text_covers_another(small: pm.PruningProblem) -> None:
+    """The papers' trees and a real one, with long names, can be read."""
+    figures = [draw_tree(small, 0), draw_network(tree_network(small, 0))]
+    figures += [draw(two_trees(), t) for t in (0, 1) for draw in (draw_tree, lambda p, t: draw_network(tree_network(p, t)))]
+    for figure in figures:
+        assert overlaps(figure) == []
+
+
+def test_jupyter_shows_them() -> None:
+    """Figures of their own draw themselves in a notebook."""
+    assert isinstance(draw_tree(two_trees(), 0), Picture)
+    assert isinstance(draw_network(network()), Picture)
+
+
+def test_nothing_is_left_behind() -> None:
+    """Given axes are drawn on, no figure of pyplot's is opened, and drawing again gives the same picture."""
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert draw_tree(two_trees(), 0, ax=left) is figure
+    assert draw_network(network(), ax=right) is figure
+    assert left.texts
+    assert right.patches
+    assert plt.get_fignums() == []
+    pictures = []
+    for _ in range(2):
+        place = io.BytesIO()
+        draw_network(network(), path=[0]).savefig(place, format="png")
+        pictures.append(place.getvalue())
+    assert pictures[0] == pictures[1]
+
+
+def test_what_cannot_be_read_is_refused(small: pm.PruningProblem) -> None:
+    """Hundreds of arcs, and a pruning of another tree."""
+    with pytest.raises(pm.InvalidInputError, match=r"the picture would have .* arcs, at most 400 can be read"):
+        draw_network(tree_network(small, 0, expanded=True))
+    with pytest.raises(pm.InvalidInputError, match=r"kept has shape \(3,\); give one bool for each of the tree's 5 nodes"):
+        draw_tree(two_trees(), 0, kept=[True, False, False])

@@ -1,0 +1,306 @@
+"""Pictures of trees: where nodes stand, what a pruning, a way and a fractional point look like."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from fractions import Fraction
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations import CostItems, PruningProblem
+from formulations.instance.papers import two_trees
+from prunemodels.plots.picture import Picture
+from prunemodels.plots.tradeoff import BLUE, VERMILION
+from prunemodels.plots.tree_layout import lay_out
+from prunemodels.plots.trees import feature_name, plot_point, plot_trees
+from tests.instances import Node, ensemble_of
+
+GREY = "#cccccc"
+
+
+@pytest.fixture(scope="module")
+def real() -> PruningProblem:
+    """Six real trees whose features have long names."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    forest = RandomForestClassifier(6, random_state=0).fit(X[:200], y[:200])
+    return pm.problem_from_forest(forest, X[200:240], costs=1)
+
+
+def boxes(ax: Axes) -> dict[str, tuple[str, str, str]]:
+    """Edge, inside and text colour of each box, by its text."""
+    found = {}
+    for text in ax.texts:
+        box = text.get_bbox_patch()
+        assert box is not None
+        found[text.get_text()] = (to_hex(box.get_edgecolor()), to_hex(box.get_facecolor()), to_hex(text.get_color()))
+    return found
+
+
+def lines(ax: Axes) -> dict[tuple[tuple[float, float], tuple[float, float]], tuple[str, float]]:
+    """Colour and width of each line, by its ends."""
+    (drawn,) = [c for c in ax.collections if isinstance(c, LineCollection)]
+    ends = [tuple(map(tuple, part.tolist())) for part in drawn.get_segments()]
+    return dict(zip(ends, zip(map(to_hex, drawn.get_colors()), drawn.get_linewidths(), strict=True), strict=True))  # type: ignore[arg-type]
+
+
+def dots(ax: Axes, colour: str) -> set[tuple[float, float]]:
+    """Where the dots of a colour stand."""
+    found = [c for c in ax.collections if isinstance(c, PathCollection) and to_hex(c.get_facecolor()[0]) == colour.lower()]
+    return {tuple(place) for c in found for place in np.asarray(c.get_offsets()).tolist()}
+
+
+def overlaps(figure: Figure) -> list[tuple[str, str]]:
+    """Pairs of boxes that cover each other as drawn."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    extents = [(t.get_text(), (t.get_bbox_patch() or t).get_window_extent(renderer)) for t in figure.axes[0].texts]
+    return [(a, b) for (a, one), (b, other) in itertools.combinations(extents, 2) if one.overlaps(other)]
+
+
+def test_leaves_side_by_side() -> None:
+    """The papers' trees: leaves at distance 1, splits above the middle of their children, a free place between the trees."""
+    layout = lay_out(two_trees().ensemble)
+    assert layout.x.tolist() == [0.75, 0, 1.5, 1, 2, 5.5, 4.5, 4, 5, 6.5, 6, 7]
+    assert layout.y.tolist() == [0, -1, -1, -2, -2, 0, -1, -2, -2, -1, -2, -2]
+    assert (layout.width, layout.height) == (7, 2)
+    assert layout.node.tolist() == list(range(12))
+
+
+def test_a_full_line_is_followed_by_another() -> None:
+    """A tree that does not fit stands below the deepest of the line above; the width counts to the last leaf."""
+    ensemble = two_trees().ensemble
+    assert lay_out(ensemble, widest=7).y[5] == 0
+    narrow = lay_out(ensemble, widest=6.9)
+    assert (narrow.x[5], narrow.y[5]) == (1.5, -4)
+    assert (narrow.width, narrow.height) == (3, 6)
+    assert lay_out(ensemble, widest=0).y[[0, 5]].tolist() == [0, -4]  # a line never stays empty
+
+
+def test_the_next_line_is_below_the_deepest_tree() -> None:
+    """The deepest tree of a line counts, wherever it stands; single leaves have a place too."""
+    deep = Node(0, 0, left=Node(0, 0, left=Node(0), right=Node(0)), right=Node(0))
+    ensemble, _ = ensemble_of([deep, Node(0), Node(0), Node(0)], 1)
+    layout = lay_out(ensemble, widest=5)
+    assert layout.x[ensemble.roots].tolist() == [1.25, 4, 0, 2]
+    assert layout.y[ensemble.roots].tolist() == [0, 0, -4, -4]
+
+
+def test_chosen_trees_in_their_order() -> None:
+    """Trees stand in the order given; nodes of others have no place."""
+    layout = lay_out(two_trees().ensemble, [1])
+    assert layout.node.tolist() == list(range(5, 12))
+    assert np.isnan(layout.x[:5]).all()
+    assert layout.x[7] == 0
+    turned = lay_out(two_trees().ensemble, [1, 0])
+    assert turned.node.tolist() == [*range(5, 12), *range(5)]
+    assert (turned.x[7], turned.x[1]) == (0, 5)
+
+
+def test_real_trees_have_room(real: PruningProblem) -> None:
+    """No two nodes share a place, every split is above the middle of its children, one line below the other."""
+    layout, ensemble = lay_out(real.ensemble), real.ensemble
+    assert len(set(zip(layout.x.tolist(), layout.y.tolist(), strict=True))) == ensemble.n_nodes
+    split = np.flatnonzero(ensemble.is_split)
+    left, right = ensemble.left[split], ensemble.right[split]
+    assert (layout.x[split] == (layout.x[left] + layout.x[right]) / 2).all()
+    assert (layout.x[left] < layout.x[right]).all()
+    assert (layout.y[left] == layout.y[split] - 1).all()
+    assert len(set(layout.y[ensemble.roots].tolist())) > 1
+    assert layout.width <= 40
+
+
+@pytest.mark.parametrize("trees", [[], [2], [-1], [0, 0]])
+def test_trees_that_there_are_not(trees: list[int]) -> None:
+    """Unknown trees, the same one twice, and none at all are refused with the numbers that there are."""
+    with pytest.raises(pm.InvalidInputError, match=r"trees is \[.*\]; give different numbers between 0 and 1, at least one"):
+        lay_out(two_trees().ensemble, trees)
+
+
+def test_the_papers_figure() -> None:
+    """The figure of both papers: their numbers, features at splits, a note in the box, the example's way in vermilion."""
+    ax = plot_trees(two_trees(), row=0, notes={0: "e = 4", 11: Fraction(1, 3)}, first=1).axes[0]
+    assert set(boxes(ax)) == {
+        *("1\nfeature 1\ne = 4", "2", "3\nfeature 2", "4", "5"),
+        *("6\nfeature 2", "7\nfeature 1", "8", "9", "10\nfeature 3", "11", "12\n1/3"),
+    }
+    on = {name.split("\n")[0] for name, (edge, _, _) in boxes(ax).items() if edge == VERMILION.lower()}
+    assert on == {"1", "3", "4", "6", "10", "11"}
+    bold = {ends for ends, (colour, width) in lines(ax).items() if colour == VERMILION.lower() and width > 2}
+    widths = [width for _, width in lines(ax).values()]
+    assert widths == sorted(widths)  # the way lies above the other lines
+    assert bold == {
+        *(((0.75, 0.0), (1.5, -1.0)), ((1.5, -1.0), (1.0, -2.0))),
+        *(((5.5, 0.0), (6.5, -1.0)), ((6.5, -1.0), (6.0, -2.0))),
+    }
+
+
+def test_a_pruning_in_boxes() -> None:
+    """Kept splits are black on white, the pruned trees' leaves blue, what is cut off grey, and the way ends at the cut."""
+    problem = two_trees()
+    kept = problem.ensemble.is_split.copy()
+    kept[9] = False
+    ax = plot_trees(problem, kept=kept, row=0).axes[0]
+    look = boxes(ax)
+    assert look["6\nfeature 1"] == ("#000000", "#ffffff", "#000000")
+    assert look["7"] == (BLUE.lower(), BLUE.lower(), "#ffffff")
+    assert look["9\nfeature 3"] == (VERMILION.lower(), BLUE.lower(), "#ffffff")
+    assert look["10"] == (GREY, "#ffffff", "#999999")
+    faint = {ends for ends, (colour, width) in lines(ax).items() if colour == GREY and width < 1}
+    assert faint == {((6.5, -1.0), (6.0, -2.0)), ((6.5, -1.0), (7.0, -2.0))}
+    whole = boxes(plot_trees(problem).axes[0])
+    assert VERMILION.lower() not in {edge for edge, _, _ in whole.values()}
+
+
+def test_a_pruning_in_dots() -> None:
+    """Without names: black dots at kept splits, blue squares at the pruned trees' leaves, nothing at what is cut off."""
+    problem = two_trees()
+    kept = np.zeros(12, dtype=bool)
+    kept[[0, 5, 6]] = True
+    ax = plot_trees(problem, kept=kept, row=0, named=False).axes[0]
+    assert not ax.texts
+    assert dots(ax, "#000000") == {(0.75, 0.0), (5.5, 0.0), (4.5, -1.0)}
+    assert dots(ax, BLUE) == {(0.0, -1.0), (1.5, -1.0), (4.0, -2.0), (5.0, -2.0), (6.5, -1.0)}
+    assert lines(ax)[(5.5, 0.0), (6.5, -1.0)] == (VERMILION.lower(), 2.2)
+    assert lines(ax)[(5.5, 0.0), (4.5, -1.0)] == ("#000000", 1.4)
+    roots = plot_trees(problem, kept=np.zeros(12, dtype=bool), named=False).axes[0]
+    assert dots(roots, BLUE) == {(0.75, 0.0), (5.5, 0.0)}
+    assert dots(roots, "#000000") == set()
+
+
+def test_many_nodes_are_dots(real: PruningProblem) -> None:
+    """Beyond 40 nodes trees are dots unless names are asked for; all ways of a row start at the roots."""
+    assert not plot_trees(real).axes[0].texts
+    one = plot_trees(real, trees=[0], named=True).axes[0]
+    assert len(one.texts) == real.ensemble.nodes_of(0).stop
+    ax = plot_trees(real, row=39).axes[0]
+    bold = [ends for ends, (colour, _) in lines(ax).items() if colour == VERMILION.lower()]
+    leaf_depths = [
+        int(real.ensemble.depth[h])
+        for h in np.flatnonzero(~real.ensemble.is_split)
+        if 39 in real.routing.order[real.ensemble.tree_of[h]][real.routing.start[h] : real.routing.stop[h]]
+    ]
+    assert len(bold) == sum(leaf_depths)
+
+
+@pytest.mark.parametrize(("most", "texts"), [(12, 12), (11, 0)])
+def test_the_largest_trees_with_names(most: int, texts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many nodes as can have names have them; one more, and none has."""
+    monkeypatch.setattr("prunemodels.plots.trees.MOST_NAMED", most)
+    assert len(plot_trees(two_trees()).axes[0].texts) == texts
+
+
+def test_no_box_covers_another(real: PruningProblem) -> None:
+    """Boxes stay apart, with notes, values, purchases, and with long names."""
+    problem = two_trees()
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    stumps = RandomForestClassifier(2, max_depth=2, random_state=0).fit(X, y)
+    named = pm.problem_from_forest(stumps, X[:3], costs=1)
+    point = {f"z[{h}]": 0.125 for h in range(12)} | {f"w[{m},0]": Fraction(1, 2) for m in range(3)}
+    for figure in (
+        plot_trees(problem, notes=dict.fromkeys(range(12), "e = 12")),
+        plot_point(problem, point),
+        plot_trees(named, first=1),
+        plot_trees(real, trees=[3], named=True),
+    ):
+        assert overlaps(figure) == []
+
+
+def test_a_fractional_point() -> None:
+    """The papers' vertex: z and w beside their names, white at 0, blue at 1, and halfway in between."""
+    tree = two_trees().only_tree(0)
+    half = Fraction(1, 2)
+    point: dict[str, Any] = {"z[0]": 0, "z[1]": 1, "z[2]": half, "z[3]": half, "z[4]": 0.25, "w[0,0]": half, "w[1,0]": 0.75}
+    look = boxes(plot_point(tree, point, first=1).axes[0])
+    assert set(look) == {
+        *("1\nfeature 1\nz = 0", "2\nz = 1", "3\nfeature 2\nz = 1/2", "4\nz = 1/2", "5\nz = 0.25"),
+        *("feature 1\nw = 1/2", "feature 2\nw = 0.75"),
+    }
+    assert look["1\nfeature 1\nz = 0"][1:] == ("#ffffff", "#000000")
+    assert look["2\nz = 1"][1:] == (BLUE.lower(), "#ffffff")
+    assert look["4\nz = 1/2"][1:] == look["feature 1\nw = 1/2"][1:] == ("#80b8d8", "#000000")
+    assert look["feature 2\nw = 0.75"] == (VERMILION.lower(), "#4095c5", "#ffffff")
+
+
+def test_purchases_name_who_pays() -> None:
+    """With several examples a purchase says whose it is, and an item that is paid once says so."""
+    problem = two_trees()
+    costs = CostItems.from_items({"lab": 2, "licence": 9}, [["lab"], ["lab", "licence"], ["lab"]], once=["licence"])
+    several = PruningProblem.build(problem.ensemble, problem.errors, np.eye(3)[:2], costs)
+    relaxation = pm.solve_relaxation(several, 0.01, formulation="IP1")
+    texts = [t.get_text() for t in plot_point(several, relaxation.point).axes[0].texts]
+    paid = {text.split("\n")[0] for text in texts if "w = " in text}
+    assert paid == {"example 0: lab", "example 1: lab", "all: licence"}
+
+
+def test_a_solved_model_can_be_drawn() -> None:
+    """What `read_point` gives of a Pyomo model is drawn as it is; of a relaxation the usages w^t are left out."""
+    model = pm.FORMULATIONS["IP3"](two_trees(), lam=0.25, relax=True)
+    pm.solve_model(model)
+    assert len(plot_point(two_trees(), pm.read_point(model)).axes[0].texts) == 12 + 3
+    relaxation = pm.solve_relaxation(two_trees(), 0.25)
+    assert len(plot_point(two_trees(), relaxation.point).axes[0].texts) == 12 + 3
+
+
+def test_names_of_features() -> None:
+    """A number alone would look like a node's; without names features are numbered; long names are broken."""
+    ensemble = two_trees().ensemble
+    assert feature_name(ensemble, 0) == "feature 1"
+    object.__setattr__(ensemble, "feature_names", None)
+    assert feature_name(ensemble, 5) == "x1"
+    object.__setattr__(ensemble, "feature_names", ("mean concave points", "b", "c"))
+    assert feature_name(ensemble, 0) == "mean concave\npoints"
+
+
+def test_given_axes_are_drawn_on() -> None:
+    """The caller's axes are used, no figure of pyplot's is opened, and the instance stays as it was."""
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    problem = two_trees()
+    assert plot_trees(problem, ax=left) is figure
+    assert plot_point(problem.only_tree(0), {f"z[{h}]": 0 for h in range(5)}, ax=right) is figure
+    assert left.texts
+    assert right.texts
+    assert not left.axison
+    assert plt.get_fignums() == []
+
+
+def test_a_picture_shows_itself() -> None:
+    """Jupyter asks for a PNG and gets one of 100 dots an inch; a plain figure has none to give."""
+    picture = plot_trees(two_trees())
+    assert isinstance(picture, Picture)
+    png = picture._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    size = struct.unpack(">II", png[16:24])
+    assert size == tuple(int(100 * side) for side in picture.get_size_inches())
+    assert not hasattr(Figure(), "_repr_png_")
+
+
+def test_what_cannot_be_drawn_is_refused(real: PruningProblem) -> None:
+    """Rows and prunings that are not there, points of other programs, and more than can be read."""
+    problem = two_trees()
+    with pytest.raises(pm.InvalidInputError, match=r"row is 1; the cost sample has the rows 0 to 0"):
+        plot_trees(problem, row=1)
+    with pytest.raises(pm.InvalidInputError, match=r"row is -1"):
+        plot_trees(problem, row=-1)
+    with pytest.raises(pm.InvalidInputError, match=r"kept has shape \(5,\); give one bool for each of the forest's 12 nodes"):
+        plot_trees(problem, kept=np.zeros(5, dtype=bool))
+    with pytest.raises(pm.InvalidInputError, match=r"point has no z\[0\]; give one of a formulation in z"):
+        plot_point(problem, {"y[0]": 1})
+    X, y = load_breast_cancer(return_X_y=True)
+    many = pm.problem_from_forest(RandomForestClassifier(150, random_state=0).fit(X, y), X[:2], costs=1)
+    with pytest.raises(pm.InvalidInputError, match=r"the picture would have [\d,]+ nodes, at most 4,000 can be read; draw fewer"):
+        plot_trees(many)
+    with pytest.raises(pm.InvalidInputError, match=r"at most 400 can be read"):
+        plot_trees(many, trees=range(20), named=True)

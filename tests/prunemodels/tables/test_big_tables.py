@@ -1,0 +1,636 @@
+"""Tables that are read in chunks: the same answers as in memory, in bounded memory, and clear refusals."""
+
+from __future__ import annotations
+
+import decimal
+import pickle
+import tracemalloc
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+import scipy.sparse
+from pyarrow import csv, feather, parquet
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import prunemodels as pm
+from formulations import BrokenFileError, CapacityOverflowError, InterruptedSolveError, InvalidInputError
+from prunemodels.tables import problem as problem_module
+from prunemodels.tables import reading
+from prunemodels.tables.error_sample import GivenTable
+from prunemodels.tables.evaluation import evaluate_on_table, evaluate_path_on_table, hold_out_on_table
+from prunemodels.tables.problem import problem_from_table
+from prunemodels.tables.table import ChunkedTable
+
+N = 500
+NAMES = ["a", "b", "c", "d", "e"]
+SIZE = 70
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A forest, the examples as they are in memory, and the table with everything in another order."""
+
+    forest: Any
+    X: pd.DataFrame
+    y: np.ndarray
+    w: np.ndarray
+    table: pd.DataFrame
+
+
+def made(*, regression: bool = False, names: bool = True) -> Data:
+    """Half of the weights are 0, a tenth of the cells are missing, one column is text, one feature is constant."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(N + 200, 5)).round(1), columns=NAMES)
+    X = X.mask(rng.random(X.shape) < 0.1).assign(e=1.0)
+    score = X["a"].fillna(0) - X["b"].fillna(0) + rng.normal(scale=0.5, size=len(X))
+    y = score.to_numpy() if regression else np.where(score > 0, "yes", "no")
+    kind = RandomForestRegressor if regression else RandomForestClassifier
+    forest = kind(6, max_depth=5, random_state=0)
+    forest.fit(X[N:] if names else X[N:].to_numpy(), y[N:])
+    X, y, w = X[:N], y[:N], rng.choice([0.0, 1.0, 2.5], N)
+    table = X.assign(y=y, w=w, note="text")[["note", "y", "c", "b", "a", "w", "e", "d"]]
+    return Data(forest, X, y, w, table)
+
+
+@pytest.fixture(scope="module")
+def data() -> Data:
+    return made()
+
+
+def pieces(table, size=SIZE):
+    """Slices of a table."""
+    return (table[k : k + size] for k in range(0, len(table), size))
+
+
+def write_folder(table, folder):
+    for k, piece in enumerate(pieces(table, 130)):
+        piece.to_parquet(folder / f"part{k}.parquet", row_group_size=60)
+    return folder
+
+
+def write_csv(table, file):
+    table.to_csv(file, index=False)
+    return file
+
+
+def write_parquet(table, file):
+    table.to_parquet(file, row_group_size=200)
+    return file
+
+
+def write_feather(table, file):
+    feather.write_feather(pa.table(table), file)
+    return file
+
+
+def csv_dataset(table, folder):
+    csv.write_csv(pa.table(table), folder / "t.csv")
+    return ds.dataset(folder / "t.csv", format="csv")
+
+
+SOURCES = {
+    "parquet": lambda t, folder: write_parquet(t, folder / "t.parquet"),
+    "name": lambda t, folder: str(write_parquet(t, folder / "t.parquet")),
+    "folder": write_folder,
+    "feather": lambda t, folder: write_feather(t, folder / "t.feather"),
+    "csv": lambda t, folder: write_csv(t, folder / "t.csv"),
+    "csv.gz": lambda t, folder: write_csv(t, folder / "t.csv.gz"),
+    "dataset": lambda t, folder: ds.dataset(write_folder(t, folder), format="parquet"),
+    "csv dataset": csv_dataset,
+    "filtered dataset": lambda t, folder: ds.dataset(pa.table(pd.concat([t, t.assign(w=-1)]))).filter(ds.field("w") >= 0),
+    "arrow table": lambda t, _: pa.table(t),
+    "pandas": lambda t, _: t,
+    "polars": lambda t, _: pl.from_pandas(t),
+    "list of pandas": lambda t, _: list(pieces(t)),
+    "function of polars": lambda t, _: lambda: pieces(pl.from_pandas(t)),
+    "iterator of batches": lambda t, _: iter(pa.table(t).to_batches(max_chunksize=90)),
+    "reader": lambda t, _: pa.table(t).to_reader(max_chunksize=90),
+    "with empty chunks": lambda t, _: [t[:0], t[:9], t[9:9], t[9:]],
+}
+
+
+def assert_same(one, other):
+    """Two instances are equal bit for bit, to their usage arcs."""
+    for part in ("order", "start", "stop"):
+        assert np.array_equal(getattr(one.routing, part), getattr(other.routing, part))
+    for part in ("rows", "weights", "node_error", "purchase_price"):
+        a, b = (getattr(p, part) for p in (one, other))
+        a, b = (a(), b()) if callable(a) else (a, b)
+        assert a.dtype == b.dtype
+        assert np.array_equal(a, b)
+    arcs = one.usage_arcs(), other.usage_arcs()
+    assert np.array_equal(arcs[0].tail, arcs[1].tail)
+    assert np.array_equal(arcs[0].head, arcs[1].head)
+    for part in ("gain", "price", "weight", "evaluation", "gain_unit", "price_unit"):
+        assert np.array_equal(getattr(one.integers, part), getattr(other.integers, part))
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("scratch", [False, True])
+def test_every_source_gives_the_instance_of_the_whole_table(data, kind, scratch, tmp_path):
+    """Whatever the table is kept in, in whatever order and with whatever else: routing, arcs, prices are those in memory."""
+    (tmp_path / "table").mkdir()
+    source = SOURCES[kind](data.table, tmp_path / "table")
+    found = problem_from_table(
+        data.forest,
+        ChunkedTable(source, chunk_rows=SIZE),
+        costs=[1, 2, 0.5, 1, 1],
+        sample_weight="w",
+        evaluation_cost=0.1,
+        scratch=tmp_path if scratch else None,
+    )
+    whole = pm.problem_from_forest(data.forest, data.X, costs=[1, 2, 0.5, 1, 1], sample_weight=data.w, evaluation_cost=0.1)
+    assert_same(found, whole)
+    if kind == "parquet":
+        assert np.array_equal(pm.pruning_path(found).level, pm.pruning_path(whole).level)
+
+
+@pytest.mark.parametrize("kind", ["array", "memmap", "sparse", "arrays", "lists", "dataframe"])
+def test_tables_without_names_are_taken_as_they_stand(kind, tmp_path):
+    """A forest trained on arrays takes arrays of any kind, and weights as an array."""
+    data = made(names=False)
+    X = data.X.fillna(0.0).to_numpy()
+    np.save(tmp_path / "x.npy", X)
+    source = {
+        "array": X,
+        "memmap": np.load(tmp_path / "x.npy", mmap_mode="r"),
+        "sparse": scipy.sparse.coo_matrix(X),
+        "arrays": list(pieces(X)),
+        "lists": [piece.tolist() for piece in pieces(X)],
+        "dataframe": pd.DataFrame(X),
+    }[kind]
+    found = problem_from_table(data.forest, ChunkedTable(source, chunk_rows=SIZE), costs=1, sample_weight=data.w)
+    assert_same(found, pm.problem_from_forest(data.forest, X, costs=1, sample_weight=data.w))
+
+
+def test_columns_of_a_forest_without_names_are_all_others_or_those_named(tmp_path):
+    """All but weights and labels, where that is the right number; else the user names them, in the order of training."""
+    data = made(names=False)
+    file = write_parquet(data.table, tmp_path / "t.parquet")
+    whole = pm.problem_from_forest(data.forest, data.X.to_numpy(), costs=1)
+    with pytest.raises(InvalidInputError, match=r"t.parquet has 8 columns for features, .* on 5, without names; .*columns="):
+        problem_from_table(data.forest, file, costs=1)
+    assert_same(problem_from_table(data.forest, ChunkedTable(file, columns=NAMES), costs=1), whole)
+    only_weights = write_parquet(data.X.assign(w=1.0), tmp_path / "w.parquet")
+    assert_same(problem_from_table(data.forest, only_weights, costs=1, sample_weight="w"), whole)
+
+
+def test_cells_of_every_kind_are_what_pandas_makes_of_them(tmp_path):
+    """Integers, booleans, decimals, categories, half floats, nullable columns, all-empty ones: routed as from memory."""
+    rng = np.random.default_rng(1)
+    n = 300
+    whole = rng.integers(0, 9, n)
+    X = pd.DataFrame({"a": whole, "b": rng.random(n) < 0.5, "c": rng.random(n), "d": rng.integers(0, 3, n), "e": rng.random(n)})
+    forest = RandomForestClassifier(5, max_depth=4, random_state=0).fit(X, rng.integers(0, 2, n))
+    X["e"] = np.nan
+    X.loc[X.index[:250], "e"] = 0.25
+    empty = rng.random(n) < 0.2
+    table = pa.table(
+        {
+            "a": pa.array(whole, mask=empty, type=pa.int16()),
+            "b": pa.array(X["b"].to_numpy()),
+            "c": pa.array([decimal.Decimal(f"{c:.3f}") for c in X["c"]]),
+            "d": pa.array(X["d"].astype(str).tolist()).cast(pa.string()).cast(pa.int64()).dictionary_encode(),
+            "e": pa.array(X["e"].to_numpy(), from_pandas=True, type=pa.float16()),
+        }
+    )
+    as_in_memory = X.assign(a=np.where(empty, np.nan, whole), c=X["c"].map("{:.3f}".format).astype(float))
+    problem = pm.problem_from_forest(forest, as_in_memory, costs=1)
+    parquet.write_table(table, tmp_path / "t.parquet")
+    for source in (table, tmp_path / "t.parquet"):
+        assert_same(problem_from_table(forest, ChunkedTable(source, chunk_rows=100), costs=1), problem)
+    nullable = as_in_memory.convert_dtypes()
+    assert_same(problem_from_table(forest, ChunkedTable(nullable, chunk_rows=100), costs=1), problem)
+    all_null = pa.table({**{n: table[n] for n in "abcd"}, "e": pa.nulls(n)})
+    nan = pm.problem_from_forest(forest, as_in_memory.assign(e=np.nan), costs=1)
+    assert_same(problem_from_table(forest, all_null, costs=1), nan)
+
+
+def test_only_columns_that_trees_split_on_are_read(data, tmp_path, monkeypatch):
+    """Neither text columns nor features that no tree asks for are read; a pruned forest reads fewer."""
+    seen = []
+    iter_batches = parquet.ParquetFile.iter_batches
+
+    def watched(self, **options):
+        seen.append(options["columns"])
+        return iter_batches(self, **options)
+
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", watched)
+    table = ChunkedTable(write_parquet(data.table, tmp_path / "t.parquet"))
+    problem = problem_from_table(data.forest, table, costs=1, sample_weight="w")
+    assert seen == [["a", "b", "c", "d", "w"]]
+    path = pm.pruning_path(problem)
+    small = pm.apply_pruning(path[len(path) - 2], data.forest)
+    evaluate_on_table(small, table, "y", costs=1)
+    used = sorted({NAMES[f] for tree in small.estimators_ for f in tree.tree_.feature if f >= 0})
+    assert seen[1] == [*used, "y"]
+    assert len(used) < 4
+
+
+@pytest.mark.parametrize("kind", ["parquet", "pandas", "function of polars", "csv"])
+def test_evaluations_are_those_in_memory(data, kind, tmp_path):
+    """`evaluate` and `evaluate_path` bit for bit; `hold_out` too at these prices; with weights, and evaluation prices."""
+    table = ChunkedTable(SOURCES[kind](data.table, tmp_path), chunk_rows=SIZE)
+    prices = dict(zip(NAMES, [1, 2, 0.5, 1, 7], strict=True))
+    whole = pm.evaluate(data.forest, data.X, data.y, costs=prices, evaluation_cost=0.25)
+    found = evaluate_on_table(data.forest, table, "y", costs=prices, evaluation_cost=0.25)
+    for part in ("cost", "features", "error", "splits", "n"):
+        assert getattr(found, part) == getattr(whole, part)
+    problem = pm.problem_from_forest(data.forest, data.X[:50], costs=prices, evaluation_cost=0.25)
+    path = pm.pruning_path(problem)
+    for vote in ("mean", "majority"):
+        one = pm.evaluate_path(path, data.X, data.y, sample_weight=data.w, vote=vote)
+        other = evaluate_path_on_table(path, table, "y", sample_weight="w", vote=vote)
+        for part in ("n", "cost", "cost_se", "error", "error_se", "increase_se", "best", "above_best", "above_best_se"):
+            assert np.array_equal(getattr(one, part), getattr(other, part))
+    for weights, column in ((None, None), (data.w, "w")):
+        one = pm.hold_out(path[len(path) // 2], data.forest, data.X, data.y, sample_weight=weights)
+        other = hold_out_on_table(path[len(path) // 2], data.forest, table, "y", sample_weight=column)
+        assert (one.cost, one.error) == (other.cost, other.error)
+    assert hold_out_on_table(path[0], data.forest, table).error is None
+
+
+def test_items_paid_once_and_labels_as_arrays(data):
+    """An item that is paid once for all counts once, not once a chunk; labels may stand beside the table."""
+    items = pm.CostItems.from_items(
+        {"lab": 90, **dict.fromkeys(NAMES, 1)}, [["a", "lab"], *([n] for n in NAMES[1:])], once=["lab"]
+    )
+    table = ChunkedTable(data.table, chunk_rows=SIZE)
+    whole = pm.evaluate(data.forest, data.X, data.y, costs=items)
+    assert evaluate_on_table(data.forest, table, data.y, costs=items).cost == whole.cost
+    pruning = pm.Pruning.unpruned(pm.problem_from_forest(data.forest, data.X, costs=items))
+    held = hold_out_on_table(pruning, data.forest, table, data.y)
+    assert held.cost == pm.held_out_cost(pruning, data.X)
+    assert held.cost.paid_once == 90
+
+
+def test_regression_agrees_up_to_rounding(tmp_path):
+    """Squared errors: `evaluate` bit for bit, errors of the nodes up to rounding."""
+    data = made(regression=True)
+    file = write_parquet(data.table, tmp_path / "t.parquet")
+    table = ChunkedTable(file, chunk_rows=SIZE)
+    assert evaluate_on_table(data.forest, table, "y", costs=1).error == pm.evaluate(data.forest, data.X, data.y, costs=1).error
+    found = problem_from_table(data.forest, table, costs=1, errors=GivenTable(table, "y", "w"))
+    whole = pm.problem_from_forest(data.forest, data.X, costs=1, errors=pm.Given(data.X, data.y, data.w))
+    assert np.allclose(found.node_error, whole.node_error, rtol=1e-12, atol=1e-12)
+    assert found.errors.source == whole.errors.source
+
+
+def test_errors_of_the_nodes_are_counted_over_chunks(data, tmp_path):
+    """`GivenTable` is `Given` bit for bit, alone and in a blend, of labels in a file and beside it."""
+    table = ChunkedTable(write_parquet(data.table, tmp_path / "t.parquet"), chunk_rows=SIZE)
+    half = pm.Blend([(0.5, pm.InBag()), (0.5, pm.Given(data.X, data.y, data.w))])
+    blend = pm.Blend([(0.5, pm.InBag()), (0.5, GivenTable(table, "y", "w"))])
+    pairs = [
+        (GivenTable(table, "y"), pm.Given(data.X, data.y)),
+        (GivenTable(data.X, data.y), pm.Given(data.X, data.y)),
+        (blend, half),
+    ]
+    for found, whole in pairs:
+        one = problem_from_table(data.forest, table, costs=1, errors=found)
+        assert_same(one, pm.problem_from_forest(data.forest, data.X, costs=1, errors=whole))
+
+
+def test_the_problem_reads_rows_again_where_they_are_asked_for(data, tmp_path):
+    """Its X is a reference: single trees, other prices and pickles work as with a table in memory."""
+    file = write_parquet(data.table, tmp_path / "t.parquet")
+    problem = problem_from_table(data.forest, ChunkedTable(file, chunk_rows=SIZE), costs=1, sample_weight="w")
+    whole = pm.problem_from_forest(data.forest, data.X, costs=1, sample_weight=data.w)
+    assert_same(problem.only_tree(2), whole.only_tree(2))
+    X = pickle.loads(pickle.dumps(problem)).X
+    assert len(X) == N
+    assert np.array_equal(np.asarray(X), data.X.assign(e=0.0).to_numpy(np.float32), equal_nan=True)  # no tree splits on e
+    assert np.asarray(X, dtype=np.float64).dtype == np.float64
+    assert np.array_equal(X[np.array([3, 400])], np.asarray(X)[[3, 400]], equal_nan=True)
+    assert np.array_equal(X[2:5], np.asarray(X)[2:5], equal_nan=True)
+    assert X[np.array([], dtype=int)].shape == (0, 5)
+    with pytest.raises(InvalidInputError, match="in rising order only"):
+        X[np.array([3, 2])]
+    with pytest.raises(IndexError, match="has 500 rows"):
+        X[np.array([N])]
+    with pytest.raises(ValueError, match="without a copy"):
+        np.asarray(X, copy=False)
+
+
+def changed(table, **cells):
+    """The table with one cell of row 201 changed."""
+    table = table.copy()
+    for name, value in cells.items():
+        if not isinstance(value, float):
+            table[name] = table[name].astype(object)
+        table.loc[200, name] = value
+    return table
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ({"a": np.inf}, "t.csv, row 201: the column 'a' is infinite as a float32"),
+        ({"a": -1e300}, "t.csv, row 201: the column 'a' is infinite as a float32"),
+        ({"b": "much"}, "t.csv, row 201: the column 'b' holds 'much', not a number"),
+        ({"w": -2.0}, "t.csv, row 201: the column 'w' is -2.0; weights must be finite and >= 0"),
+        ({"w": np.nan}, "t.csv, row 201: the column 'w' is nan; weights must be finite and >= 0"),
+        ({"y": None}, "t.csv, row 201: no value of 'y'; fill it or drop the row"),
+        ({"y": "perhaps"}, "errors: .*t.csv, row 201: y is the label 'perhaps', the forest was trained on"),
+    ],
+)
+def test_bad_cells_are_named_by_file_column_and_row(data, cells, message, tmp_path):
+    """Rows are counted over all chunks, from 1."""
+    file = write_csv(changed(data.table, **cells), tmp_path / "t.csv")
+    table = ChunkedTable(file, chunk_rows=SIZE)
+    with pytest.raises(InvalidInputError, match=message):
+        problem_from_table(data.forest, table, costs=1, sample_weight="w", errors=GivenTable(table, "y"))
+
+
+def test_targets_must_be_finite_numbers():
+    """A regressor's targets, as in `Given`."""
+    data = made(regression=True)
+    for value, message in [(np.inf, "row 201: y is inf; targets must be finite"), ("high", "y of the table is not numeric")]:
+        with pytest.raises(InvalidInputError, match=message):
+            GivenTable(changed(data.table, y=value), "y").measure(
+                data.forest, pm.problem_from_forest(data.forest, data.X, costs=1).ensemble
+            )
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        (lambda t: t.drop(columns="b"), {}, r"has no column 'b'; it has 'note', 'y'"),
+        (lambda t: t.drop(columns=["b", "e"]), {}, r"has no column 'b' \(2 are missing\)"),
+        (lambda t: t.assign(b="x"), {}, r"the column 'b' holds .*string, not numbers"),
+        (lambda t: t, {"sample_weight": "weight"}, "has no column 'weight'"),
+        (lambda t: t, {"sample_weight": "note"}, "the column 'note' holds .*string, not numbers"),
+        (lambda t: t.assign(w=0.0), {"sample_weight": "w"}, "sample_weight is 0 everywhere"),
+        (lambda t: t[:0], {}, "holds no examples"),
+        (lambda t: t, {"sample_weight": np.ones(499)}, r"sample_weight has shape \(499,\), .* has 500 rows"),
+        (lambda t: t, {"sample_weight": np.ones(501)}, r"sample_weight has shape \(501,\), .* has 500 rows"),
+        (lambda t: t, {"sample_weight": np.ones((500, 1))}, r"sample_weight has shape \(500, 1\)"),
+        (lambda t: t, {"sample_weight": np.full(500, "x")}, "sample_weight is not numeric"),
+        (lambda t: t, {"errors": "oob"}, "errors is 'oob'; give 'in-bag'"),
+        (lambda t: t, {"costs": [1, 2]}, "costs has 2 prices, the forest was trained on 5 features"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(data, change, options, message, tmp_path):
+    """By name, with what there is; most before a row is read."""
+    file = write_parquet(change(data.table), tmp_path / "t.parquet")
+    with pytest.raises(InvalidInputError, match=message):
+        problem_from_table(data.forest, file, **{"costs": 1, **options})
+
+
+def test_chunks_that_do_not_fit_are_refused(data):
+    """What only shows when a chunk comes is refused then."""
+    t = data.table
+    twice = pd.concat([t, t[["a"]]], axis=1)
+    refusals = [
+        ([t[:9], t[9:].drop(columns="a")], {}, "the stream of chunks has no column 'a'"),
+        ([t[:9], twice[9:]], {}, "the stream of chunks has the column 'a' more than once"),
+        ([data.X.to_numpy()], {"sample_weight": "w"}, "sample_weight is the column 'w', the stream of chunks has no names"),
+        ([data.X.to_numpy()[:, :4]], {}, "the stream of chunks has 4 columns"),
+        ([np.ones((3, 5)), np.full((2, 5), np.inf)], {}, r"the stream of chunks\[3, 0\] is infinite"),
+        ([t], {"sample_weight": np.ones(499)}, r"sample_weight has shape \(499,\), the stream of chunks has 500 rows or more"),
+        ([t], {"sample_weight": np.ones(501)}, r"sample_weight has shape \(501,\)"),
+        ([t, t], {"sample_weight": np.r_[np.ones(700), -1, np.ones(299)]}, "stream of chunks, row 701: sample_weight is -1.0"),
+        (iter([]), {}, "the stream of chunks holds no examples"),
+    ]
+    for chunks, options, message in refusals:
+        with pytest.raises(InvalidInputError, match=message):
+            problem_from_table(data.forest, chunks, costs=1, **options)
+
+
+def test_what_is_no_table_is_refused(data, tmp_path):
+    """Other things, other files, absent and damaged ones; chunks of no rows; columns that are one string."""
+    (tmp_path / "t.txt").write_text("a,b\n1,2\n")
+    (tmp_path / "n.csv").write_text("1,2\n3,4\n")
+    (tmp_path / "t.parquet").write_bytes(b"PAR1 no more")
+    (tmp_path / "t.csv.gz").write_bytes(b"not zipped")
+    refusals = [
+        (InvalidInputError, 7, "int is no table; give a file"),
+        (InvalidInputError, tmp_path / "t.txt", "t.txt is no table that can be read; give a file ending in .parquet"),
+        (InvalidInputError, tmp_path / "n.csv", r"n.csv has no header row \(its first row is \['1', '2'\]"),
+        (BrokenFileError, tmp_path / "x.parquet", "there is no file .*x.parquet"),
+        (BrokenFileError, tmp_path / "t.parquet", "t.parquet cannot be read as a table"),
+        (BrokenFileError, tmp_path / "t.csv.gz", "t.csv.gz cannot be read as a table"),
+    ]
+    for kind, given, message in refusals:
+        with pytest.raises(kind, match=message):
+            ChunkedTable(given)
+    with pytest.raises(InvalidInputError, match="chunk_rows is 0; give a whole number >= 1"):
+        ChunkedTable(data.table, chunk_rows=0)
+    with pytest.raises(InvalidInputError, match="columns is 'abcde'; give a list of names"):
+        ChunkedTable(data.table, columns="abcde")
+    with pytest.raises(InvalidInputError, match="columns has 2 names, the forest was trained on 5"):
+        problem_from_table(data.forest, ChunkedTable(data.table, columns=["a", "b"]), costs=1)
+    assert repr(ChunkedTable(data.table)) == "ChunkedTable(the table, 500 rows)"
+
+
+def test_labels_must_be_given_where_errors_are_counted(data):
+    """Forgotten labels are an error, not a forest without errors."""
+    with pytest.raises(InvalidInputError, match="y is None; give the name of the column of labels"):
+        evaluate_on_table(data.forest, data.table, None, costs=1)
+
+
+def test_iterators_serve_one_pass_only(data):
+    """A path needs several: refused before the first chunk is taken; the problem's rows cannot be read again either."""
+    chunks = iter(list(pieces(data.table)))
+    problem = problem_from_table(data.forest, data.table, costs=1)
+    with pytest.raises(InvalidInputError, match="can be gone through once only, a path needs several passes"):
+        evaluate_path_on_table(pm.pruning_path(problem), chunks, "y")
+    again = problem_from_table(data.forest, chunks, costs=1)
+    assert_same(again, problem)
+    with pytest.raises(InvalidInputError, match=r"holds no examples"):
+        again.only_tree(0)
+
+
+def test_files_of_a_folder_must_have_the_same_columns(data, tmp_path):
+    """The file that lacks one is named, not only the folder."""
+    write_folder(data.table, tmp_path)
+    write_parquet(data.table.drop(columns="c"), tmp_path / "part2.parquet")
+    with pytest.raises(InvalidInputError, match=r"part2.parquet has no column 'c'"):
+        problem_from_table(data.forest, tmp_path, costs=1)
+
+
+def test_too_many_purchases_are_refused_before_reading(data, monkeypatch):
+    """Where the rows are known beforehand, nothing is read; else it is noticed at the end."""
+    monkeypatch.setattr("formulations.instance.problem.MOST_PURCHASES", 2000)
+
+    def never(*_):
+        raise AssertionError("was read")
+
+    table = ChunkedTable(data.table)
+    object.__setattr__(table.source, "chunks", never)
+    with pytest.raises(CapacityOverflowError, match="the table has 500 rows and costs 5 items: 2,500 possible purchases"):
+        problem_from_table(data.forest, table, costs=1)
+    with pytest.raises(CapacityOverflowError, match="the stream of chunks has 500 rows"):
+        problem_from_table(data.forest, [data.table], costs=1)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "folder"])
+def test_files_that_change_meanwhile_are_an_error(data, kind, tmp_path, monkeypatch):
+    """Truncated, appended to, replaced or removed between two chunks, or after the table was opened: never another answer."""
+    (tmp_path / "t").mkdir()
+    source = SOURCES[kind](data.table, tmp_path / "t")
+    file = sorted(Path(source).iterdir())[-1] if kind == "folder" else Path(source)
+    content = file.read_bytes()
+    add = problem_module.ChunkedRouting.add
+    disturbances: list[Any] = []
+
+    def disturbed(self, rows):
+        add(self, rows)
+        disturbances[-1]()
+
+    monkeypatch.setattr(problem_module.ChunkedRouting, "add", disturbed)
+    for disturb in (
+        lambda: file.write_bytes(content[: len(content) // 2]),
+        lambda: file.write_bytes(content + b"1"),
+        lambda: file.unlink(missing_ok=True),
+    ):
+        disturbances.append(disturb)
+        file.write_bytes(content)
+        table = ChunkedTable(source, chunk_rows=SIZE)
+        with pytest.raises(BrokenFileError, match=f"{file.name} changed, from|there is no file .*{file.name}"):
+            problem_from_table(data.forest, table, costs=1, scratch=tmp_path)
+        assert [p.name for p in tmp_path.iterdir()] == ["t"]
+    file.write_bytes(content)
+    table = ChunkedTable(source)
+    file.write_bytes(b"?" * len(content))
+    with pytest.raises(BrokenFileError, match="changed, though not its size, since it was opened"):
+        problem_from_table(data.forest, table, costs=1)
+
+
+def test_damage_behind_the_header_is_an_error(data, tmp_path):
+    """A Parquet file with broken pages and a CSV with a broken line cannot be read to their end; the file is named."""
+    file = write_parquet(data.table, tmp_path / "t.parquet")
+    content = bytearray(file.read_bytes())
+    content[4:3000] = bytes(2996)
+    file.write_bytes(content)
+    with pytest.raises(BrokenFileError, match=r"t.parquet cannot be read to its end"):
+        problem_from_table(data.forest, file, costs=1)
+    lines = write_csv(data.table, tmp_path / "t.csv")
+    lines.write_text(lines.read_text() + '"no end of the text\n')
+    with pytest.raises(BrokenFileError, match=r"t.csv cannot be read to its end \(ParserError"):
+        problem_from_table(data.forest, lines, costs=1)
+
+
+def test_a_table_that_holds_less_than_it_announced_is_an_error(data):
+    """A source that ends early is not taken for a smaller one."""
+    table = ChunkedTable(data.table, chunk_rows=SIZE)
+    chunks = table.source.chunks
+    object.__setattr__(table.source, "chunks", lambda *args: list(chunks(*args))[:-1].__iter__())
+    with pytest.raises(BrokenFileError, match="the table gave 490 rows, it announced 500"):
+        problem_from_table(data.forest, table, costs=1)
+
+
+def test_errors_of_the_users_own_chunks_pass_through(data):
+    """They are not ours to explain."""
+
+    def broken():
+        yield data.table[:9]
+        raise ZeroDivisionError("the user's")
+
+    with pytest.raises(ZeroDivisionError, match="the user's"):
+        problem_from_table(data.forest, broken, costs=1)
+
+
+def test_ctrl_c_ends_cleanly(data, tmp_path, monkeypatch):
+    """A word on how far it came; no file stays in the scratch folder."""
+
+    def interrupted():
+        yield data.table[:200]
+        raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedSolveError, match="interrupted while routing, after 200 rows; nothing was kept"):
+        problem_from_table(data.forest, interrupted, costs=1, scratch=tmp_path)
+    with pytest.raises(InterruptedSolveError, match="while counting errors, after 200 rows"):
+        GivenTable(interrupted, "y").measure(data.forest, pm.problem_from_forest(data.forest, data.X, costs=1).ensemble)
+    with pytest.raises(InterruptedSolveError, match="while evaluating, after 200 rows"):
+        evaluate_on_table(data.forest, interrupted, "y", costs=1)
+    path = pm.pruning_path(pm.problem_from_forest(data.forest, data.X, costs=1))
+    with pytest.raises(InterruptedSolveError, match="while reading labels, after 200 rows"):
+        evaluate_path_on_table(path, interrupted, "y")
+    monkeypatch.setattr("prunemodels.tables.rows_in_turn.RowsInTurn._next", lambda _: next(interrupted_at_once()))
+    with pytest.raises(InterruptedSolveError, match="while evaluating the path"):
+        evaluate_path_on_table(path, data.table, "y")
+    assert list(tmp_path.iterdir()) == []
+
+
+def interrupted_at_once():
+    raise KeyboardInterrupt
+    yield
+
+
+def test_progress_is_shown_where_asked_for(data, monkeypatch):
+    """One bar a pass, over the rows, on stderr; none by default."""
+    bars = []
+
+    class Bar:
+        def __init__(self, **options):
+            self.options, self.rows = options, 0
+            bars.append(self)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+        def update(self, n):
+            self.rows += n
+
+    monkeypatch.setattr(reading, "tqdm", Bar)
+    path = pm.pruning_path(problem_from_table(data.forest, data.table, costs=1))
+    assert [bar.options["disable"] for bar in bars] == [True]
+    bars.clear()
+    problem_from_table(data.forest, ChunkedTable(data.table, chunk_rows=SIZE), costs=1, progress=True)
+    evaluate_on_table(data.forest, data.table, "y", costs=1, progress=True)
+    evaluate_path_on_table(path, data.table, "y", progress=True)
+    assert [(bar.options["desc"], bar.options["total"], bar.options["disable"], bar.rows) for bar in bars] == [
+        (what, N, False, N) for what in ("routing", "evaluating", "reading labels", "reading", "reading")
+    ]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "memmap", "function"])
+def test_memory_does_not_grow_with_the_features(kind, tmp_path, monkeypatch):
+    """Of a table of 51 MB, never more than the instance's own and some chunks are in memory: NumPy's and Arrow's together."""
+    n_rows, n_features, n_trees, size = 160_000, 40, 6, 8192
+    rng = np.random.default_rng(0)
+    X = rng.random((1000, n_features))
+    forest = RandomForestClassifier(n_trees, max_depth=4, random_state=0).fit(X, X[:, 0] > 0.5)
+    table = tmp_path / "t.parquet"
+    with parquet.ParquetWriter(table, pa.schema([(f"x{j}", pa.float64()) for j in range(n_features)])) as writer:
+        for _ in range(n_rows // 20_000):
+            columns = rng.random((20_000, n_features)).T
+            writer.write_table(pa.table(list(columns), names=[f"x{j}" for j in range(n_features)]))
+    mapped = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float64, shape=(n_rows, n_features))
+    mapped[:] = 0.5
+    source = {
+        "parquet": table,
+        "memmap": mapped,
+        "function": lambda: (np.full((size, n_features), 0.3) for _ in range(n_rows // size)),
+    }
+    held: list[int] = []
+    add = problem_module.ChunkedRouting.add
+
+    def watched(self, rows):
+        held.append(tracemalloc.get_traced_memory()[1] + pa.total_allocated_bytes())
+        add(self, rows)
+
+    monkeypatch.setattr(problem_module.ChunkedRouting, "add", watched)
+    chunked = ChunkedTable(source[kind], chunk_rows=size)
+    problem_from_table(forest, rng.random((9, n_features)), costs=1)  # compiled before anything is measured
+    tracemalloc.start()
+    try:
+        problem = problem_from_table(forest, chunked, costs=1)
+        held.append(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+    rows = problem.n_rows
+    own = 4 * rows * n_trees + 24 * rows
+    assert rows == n_rows // size * size if kind == "function" else rows == n_rows
+    assert max(held) < own + 2 * n_rows * n_trees + 20_000_000 < 8 * n_rows * n_features
