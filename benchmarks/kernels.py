@@ -30,7 +30,7 @@ import prunemodels as pm
 from benchmarks.hepmass_like import events
 from benchmarks.path import best_of
 from prunemodels.comparison.machine import machine
-from solvers.closures.tree_closure import without_prices
+from solvers.closures.tree_pass import without_prices
 from solvers.price_sharing import shares
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.shares import Sharing

@@ -29,7 +29,7 @@ from solvers.budgets.by_class.cut import ClassCut
 from solvers.budgets.by_class.rounding import ClassRounding
 from solvers.budgets.by_class.solve import branch
 from solvers.budgets.by_path import error_of
-from solvers.closures.tree_closure import free_of_charge, without_prices
+from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.pruning_path import pruning_path
 
 MOST_ARCS = 100_000

@@ -22,7 +22,7 @@ from formulations.instance.merging import split_loads, starts_by_tail
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns
 from solvers.closures.scaling import Scaled
-from solvers.closures.tree_closure import best_tree_closures
+from solvers.closures.tree_pass import best_tree_closures
 
 
 class InIntegers(Protocol):

@@ -26,7 +26,7 @@ from solvers.closures.loads import proven_bound
 from solvers.closures.merged_cut import merged_cut
 from solvers.closures.numbering import compact, local_forest
 from solvers.closures.scaling import Scaled, scale
-from solvers.closures.tree_closure import free_of_charge, without_prices
+from solvers.closures.tree_pass import free_of_charge, without_prices
 
 
 def min_cut(problem: PruningProblem, lam: float, *, time_limit: float = math.inf, ties: Ties = "smallest") -> Solution:

@@ -22,7 +22,7 @@ from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from solvers.closures.loads import proven_bound
 from solvers.closures.scaling import scale, useful_rate
-from solvers.closures.tree_closure import free_of_charge
+from solvers.closures.tree_pass import free_of_charge
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.history import Round

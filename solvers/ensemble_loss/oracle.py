@@ -25,7 +25,7 @@ from formulations.instance.merging import merge_purchases
 from solvers.closures.cut import ClosureProblem, best_closure
 from solvers.closures.numbering import compact, local_forest
 from solvers.closures.scaling import TOTAL_BITS
-from solvers.closures.tree_closure import best_tree_closures
+from solvers.closures.tree_pass import best_tree_closures
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ from solvers.closures.numbering import compact
 from solvers.closures.preflow import Flow, preflow_closure
 from solvers.closures.preflow.adjacency import by_purchase
 from solvers.closures.preflow.flow import UNLIMITED
+from solvers.closures.tree_pass import choose
 
 WORTHWHILE = 60_000
 """Usage arcs below which a part is cut at once."""
@@ -118,7 +119,7 @@ def _shared(problem: ClosureProblem, score: NDArray[np.float64], k: int) -> NDAr
             waiting = pool.submit(_share, start, users, price, weight, charge[0], 0, half)
             _share(start, users, price, weight, charge[1], half, price.size)
             waiting.result()
-            _choose(problem.parent, profit - (charge[0] + charge[1]) * weight, keep)
+            choose(problem.parent, profit - (charge[0] + charge[1]) * weight, keep)
             score[keep] += 15.0 / (k + r + 5)
             ybar += 2.0 / (r + 1) * (keep - ybar)
     fall(problem.parent, ybar)
@@ -157,14 +158,12 @@ def _respond(a, b, parent, profit, arcs, head, price, users, keep):  # type: ign
             for k in range(arcs[h], arcs[h + 1]):
                 users[head[k]] -= 1
     worth = profit[a:b].copy()
-    for h in range(b - 1, a - 1, -1):
+    for h in range(a, b):
         for k in range(arcs[h], arcs[h + 1]):
             if users[head[k]] == 0:
                 worth[h - a] -= price[head[k]]
-        if worth[h - a] > 0 and parent[h] >= 0:
-            worth[parent[h] - a] += worth[h - a]
+    choose(parent[a:b] - a, worth, keep[a:b])
     for h in range(a, b):
-        keep[h] = worth[h - a] > 0 and (parent[h] < 0 or keep[parent[h]])
         if keep[h]:
             for k in range(arcs[h], arcs[h + 1]):
                 users[head[k]] += 1
@@ -199,16 +198,6 @@ def _share(start, users, price, weight, charge, first, last):  # type: ignore[no
             rate = price[j] / total
             for k in range(start[j], start[j + 1]):
                 charge[users[k]] += rate
-
-
-@njit(cache=True, nogil=True)
-def _choose(parent, worth, keep):  # type: ignore[no-untyped-def]
-    """(2); `worth` is used up."""
-    for h in range(worth.shape[0] - 1, -1, -1):
-        if worth[h] > 0.0 and parent[h] >= 0:
-            worth[parent[h]] += worth[h]
-    for h in range(worth.shape[0]):
-        keep[h] = worth[h] > 0.0 and (parent[h] < 0 or keep[parent[h]])
 
 
 @njit(cache=True, nogil=True)

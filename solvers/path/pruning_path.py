@@ -28,7 +28,7 @@ from formulations.answers.pruning_path import NEVER, PruningPath
 from formulations.errors import InterruptedSolveError
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
-from solvers.closures.tree_closure import free_of_charge, without_prices
+from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import Decomposition
 from solvers.path.evidence import path_certificate
 from solvers.path.parts import Parts

@@ -13,10 +13,10 @@ Both say something of A alone. A guess that obeys them is the right one of sever
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from solvers.closures.cut import ClosureProblem, Ties
+from solvers.closures.tree_pass import best_closure_of_forest
 
 
 def extreme(
@@ -32,35 +32,11 @@ def extreme(
         bool, shape (k,): splits whose evaluation costs nothing.
     """
     if ties == "smallest":
-        return np.asarray(_stripped(problem.parent, np.where(keep, gain, -1)))
+        return best_closure_of_forest(problem.parent, gain, keep, "smallest")
     paid = np.zeros(problem.price.size, dtype=bool)
     paid[problem.head[keep[problem.tail]]] = True
     allowed = free & ~keep
     allowed[problem.tail[~paid[problem.head]]] = False
-    return np.asarray(_filled(problem.parent, gain, keep, allowed))
-
-
-@njit(cache=True, nogil=True)
-def _stripped(parent, gain):  # type: ignore[no-untyped-def]
-    """Children before parents: what a subtree gains without its own worthless ones; splits not to be kept have gain -1."""
-    keep = np.empty(parent.shape[0], dtype=np.bool_)
-    for h in range(parent.shape[0] - 1, -1, -1):
-        keep[h] = gain[h] > 0
-        if keep[h] and parent[h] >= 0:
-            gain[parent[h]] += gain[h]
-    for h in range(parent.shape[0]):
-        keep[h] &= parent[h] < 0 or keep[parent[h]]
-    return keep
-
-
-@njit(cache=True, nogil=True)
-def _filled(parent, gain, keep, allowed):  # type: ignore[no-untyped-def]
-    """Children before parents: what is best added below; then, parents before children, all of it that is no loss."""
-    best = gain.copy()
-    for h in range(parent.shape[0] - 1, -1, -1):
-        if allowed[h] and best[h] > 0 and parent[h] >= 0:
-            best[parent[h]] += best[h]
-    full = keep.copy()
-    for h in range(parent.shape[0]):
-        full[h] |= allowed[h] and best[h] >= 0 and (parent[h] < 0 or full[parent[h]])
-    return full
+    # below a split that is kept already a subtree stands for itself
+    parent = np.where(keep[problem.parent], np.int32(-1), problem.parent)
+    return keep | best_closure_of_forest(parent, gain, allowed, "largest")

@@ -36,7 +36,7 @@ from formulations.programs.columns import usage_columns
 from solvers.closures.level_sets import best_level_set
 from solvers.closures.loads import loads_from_duals, proven_bound
 from solvers.closures.scaling import scale, useful_rate
-from solvers.closures.tree_closure import best_tree_closures, free_of_charge
+from solvers.closures.tree_pass import best_tree_closures, free_of_charge
 from solvers.primal_dual.duals import Duals, Start
 from solvers.primal_dual.steps import Rule, Step
 

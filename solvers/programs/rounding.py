@@ -25,7 +25,7 @@ from formulations.programs.linear_program import LinearProgram
 from solvers.closures.level_sets import best_level_set, splits_kept
 from solvers.closures.loads import loads_from_duals, no_loads, proven_bound
 from solvers.closures.scaling import Scaled, scale
-from solvers.closures.tree_closure import free_of_charge
+from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.engines.answer import LinearAnswer
 
 BINDING_ROWS = {"IP1": "naive_usage", "IP3": "coupling", "closure": "usage"}

@@ -25,7 +25,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.programs.budget_matrix import budget_rows_matrix
 from solvers.budgets.by_class.cut import ClassCut
 from solvers.closures.level_sets import splits_kept
-from solvers.closures.tree_closure import free_of_charge, without_prices
+from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.column_generation.loop import MasterAnswer, Priced, generate_columns
 from solvers.column_generation.simplex import GrowingProgram
 from solvers.programs.engines.highs import highs

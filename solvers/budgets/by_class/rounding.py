@@ -21,7 +21,7 @@ from scipy import sparse
 from formulations.answers.pruning import Pruning
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_class.cut import ClassCut
-from solvers.closures.tree_closure import best_tree_closures
+from solvers.closures.tree_pass import best_tree_closures
 
 FACTORS = (2.0, 0.5, 1.25, 0.8)
 """By which one group's dual value is changed."""

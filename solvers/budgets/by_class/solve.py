@@ -31,7 +31,7 @@ from solvers.budgets.by_class.relaxation import ClassRelaxation, level_sets, rel
 from solvers.budgets.by_class.rounding import ClassRounding
 from solvers.budgets.by_path import error_of
 from solvers.closures.level_sets import splits_kept
-from solvers.closures.tree_closure import free_of_charge
+from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.engines.highs import highs
 
 Engine = Literal["cuts", "highs"]

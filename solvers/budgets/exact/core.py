@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from formulations.instance.merging import merge_purchases
 from solvers.budgets.part import Part
 from solvers.closures.numbering import compact
+from solvers.closures.tree_pass import best_closure_of_forest
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +100,11 @@ class Core(Part):
 
     def _free(self) -> NDArray[np.bool_]:
         """(3)."""
-        return smallest_best(self.parent, self.gain, self.own_cost() == 0)
+        return best_closure_of_forest(self.parent, self.gain, self.own_cost() == 0)
 
     def _gainful(self) -> Core:
         """(4)."""
-        best = smallest_best(self.parent, self.gain, np.ones(self.nodes.size, dtype=np.bool_))
+        best = best_closure_of_forest(self.parent, self.gain, np.ones(self.nodes.size, dtype=np.bool_))
         return self if best.all() else self.within(best)
 
     def _merged(self) -> Core:
@@ -117,26 +118,6 @@ class Core(Part):
         part, _ = self._some(stays, arcs)
         taken = (*self.taken, new) if new.size else self.taken
         return Core(**part.arrays(), gained=gained, room=room, taken=taken, low=self.low, high=self.high)
-
-
-def smallest_best(parent: NDArray[np.int32], profit: NDArray[np.int64], allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The smallest best closure among the allowed splits where nothing couples the trees."""
-    keep: NDArray[np.bool_] = _smallest_best(parent, profit, allowed)
-    return keep
-
-
-@njit(cache=True)
-def _smallest_best(parent, profit, allowed):  # type: ignore[no-untyped-def]
-    value = profit.copy()
-    keep = np.zeros(parent.shape[0], dtype=np.bool_)
-    for h in range(parent.shape[0] - 1, -1, -1):
-        keep[h] = allowed[h] and value[h] > 0
-        if keep[h] and parent[h] >= 0:
-            value[parent[h]] += value[h]
-    for h in range(parent.shape[0]):
-        if parent[h] >= 0 and not keep[parent[h]]:
-            keep[h] = False
-    return keep
 
 
 @njit(cache=True)

@@ -16,11 +16,11 @@ import time
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from solvers.budgets.exact.core import Core
 from solvers.budgets.exact.edge import cut
+from solvers.closures.tree_pass import force
 
 ENOUGH = 0.1
 """Fixing is tried again where it has decided this part of the splits."""
@@ -51,22 +51,5 @@ def forced(core: Core, lam: Fraction) -> tuple[NDArray[np.int64], NDArray[np.int
     np.add.at(charge, core.tail, cut(core, lam).loads())
     worth = core.gain * lam.denominator - core.evaluation * lam.numerator - charge
     kept, pruned = np.empty_like(worth), np.empty_like(worth)
-    _force(core.parent, worth, kept, pruned)
+    force(core.parent, worth, kept, pruned)
     return kept, pruned
-
-
-@njit(cache=True)
-def _force(parent, worth, kept, pruned):  # type: ignore[no-untyped-def]
-    """Up: the best closure below and with each split; down: the forest's best with the split kept, and pruned."""
-    value, total = worth.copy(), 0
-    for h in range(parent.shape[0] - 1, -1, -1):
-        if value[h] > 0:
-            if parent[h] < 0:
-                total += value[h]
-            else:
-                value[parent[h]] += value[h]
-    for h in range(parent.shape[0]):
-        p = parent[h]
-        others = (total if p < 0 else kept[p]) - max(value[h], 0)
-        kept[h] = others + value[h]
-        pruned[h] = others if p < 0 else max(pruned[p], others)

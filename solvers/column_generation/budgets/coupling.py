@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from formulations.instance.problem import PruningProblem
 from solvers.closures.scaling import scale
-from solvers.closures.tree_closure import best_tree_closures
+from solvers.closures.tree_pass import best_tree_closures
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.loop import MasterAnswer, Priced

@@ -21,7 +21,7 @@ from formulations.answers.solution import StopReason
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from solvers.closures.tree_closure import free_of_charge
+from solvers.closures.tree_pass import free_of_charge
 from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPricing
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
 from solvers.column_generation.budgets.master import BudgetMaster

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from solvers.closures.tree_closure import without_prices
+from solvers.closures.tree_pass import without_prices
 from solvers.column_generation.budgets.coupling import BudgetCoupling
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
 from solvers.column_generation.incumbent import Incumbent

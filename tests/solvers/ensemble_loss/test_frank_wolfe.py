@@ -13,7 +13,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status, StopReason
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from solvers.brute_force import all_prunings
-from solvers.closures.tree_closure import free_of_charge
+from solvers.closures.tree_pass import free_of_charge
 from solvers.ensemble_loss import frank_wolfe, level_sets_of
 from solvers.ensemble_loss.frank_wolfe import _Run
 from solvers.ensemble_loss.mixing import best_mixture

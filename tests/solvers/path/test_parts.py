@@ -11,7 +11,7 @@ import pytest
 from formulations.instance.papers import two_trees
 from solvers.closures.cut import ClosureProblem
 from solvers.closures.preflow import Flow, preflow_closure
-from solvers.closures.tree_closure import free_of_charge, without_prices
+from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.guess import Guess
 from solvers.path.parts import Network, Part, Parts, _Scratch, _summed
 from solvers.path.pruning_path import pruning_path

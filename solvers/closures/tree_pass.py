@@ -1,0 +1,150 @@
+"""Best closures when nothing couples the trees: one pass up every tree and one pass down.
+
+    v_h = profit_h + max(0, v_left) + max(0, v_right)                     the best closure of a subtree that keeps h       (1)
+    h is kept where its parent is kept and v_h > 0 (smallest best closure) or v_h >= 0 (largest best closure)              (2)
+
+A top is a split without a parent. Forcing a split in or out costs
+
+    in_h  = v_h at a top;   else in_parent - max(0, v_h) + v_h             the tree's best value with h kept               (3)
+    out_h = 0 at a top;     else max(out_parent, in_parent - max(0, v_h))  the tree's best value with h pruned             (4)
+
+The kernels take forests as one array of parents, with every parent before its children, and numbers of any type. Two passes of
+the package are not expressed by them: `solvers.column_generation.shortest_paths` minimises over leaves too and bounds its
+rounding errors on the way, and `best_tree_closures` reads the children of a node.
+"""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import PruningProblem
+from solvers.closures.cut import Ties
+
+
+@overload
+def best_tree_closures(
+    ensemble: Ensemble, profit: NDArray[np.int64], allowed: NDArray[np.bool_], ties: Ties
+) -> tuple[NDArray[np.bool_], int]: ...
+
+
+@overload
+def best_tree_closures(
+    ensemble: Ensemble, profit: NDArray[np.float64], allowed: NDArray[np.bool_], ties: Ties
+) -> tuple[NDArray[np.bool_], float]: ...
+
+
+def best_tree_closures(
+    ensemble: Ensemble, profit: NDArray[np.int64] | NDArray[np.float64], allowed: NDArray[np.bool_], ties: Ties
+) -> tuple[NDArray[np.bool_], float]:
+    """Best closure of every tree among the allowed splits, and the sum of their values.
+
+    Parameters
+    ----------
+    profit
+        int64 or float64, shape (n,), and so is the value; sums of integers must stay below 2^63.
+    allowed
+        bool, shape (n,): a split that is not allowed is never kept, nor is any below it.
+    """
+    best, keep = np.zeros_like(profit), np.zeros(ensemble.n_nodes, dtype=np.bool_)
+    value = _climb_nodes(ensemble.left, ensemble.right, ensemble.parent, profit, allowed, ties == "largest", best, keep)
+    return keep, value
+
+
+def best_closure_of_forest(
+    parent: NDArray[np.int32], profit: NDArray[np.int64], allowed: NDArray[np.bool_], ties: Ties = "smallest"
+) -> NDArray[np.bool_]:
+    """Best closure among the allowed splits of a forest that is given by its parents.
+
+    Parameters
+    ----------
+    parent
+        int32, shape (k,): -1 at tops.
+    profit
+        int64, shape (k,).
+    allowed
+        bool, shape (k,), as in `best_tree_closures`.
+    """
+    keep = np.zeros(parent.shape[0], dtype=np.bool_)
+    choose(parent, profit.copy(), keep, allowed, ties == "largest")
+    return keep
+
+
+def without_prices(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
+    """The optimum at lambda = 0, where items are free."""
+    ensemble = problem.ensemble
+    return best_tree_closures(ensemble, problem.integers.gain, ensemble.is_split, ties)[0]
+
+
+def free_of_charge(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
+    """The best closure among splits whose price is 0: the optimum for lambda beyond every breakpoint."""
+    has_price = problem.integers.evaluation > 0
+    charged = np.repeat(np.arange(problem.ensemble.n_nodes), np.diff(problem.charges.start))
+    reached = problem.costs.paid_once[problem.charges.item] | (problem.routing.counts()[charged] > 0)
+    has_price[charged[reached]] = True
+    allowed = problem.ensemble.is_split & ~has_price
+    return best_tree_closures(problem.ensemble, problem.integers.gain, allowed, ties)[0]
+
+
+@njit(cache=True, nogil=True)
+def climb(parent, value, allowed=None):  # type: ignore[no-untyped-def]
+    """(1), children before parents: turns profits into v, in place; returns the sum of the best closures of all trees."""
+    total = value[:0].sum()
+    for h in range(value.shape[0] - 1, -1, -1):
+        if value[h] > 0:
+            if allowed is not None and not allowed[h]:
+                continue
+            if parent[h] < 0:
+                total += value[h]
+            else:
+                value[parent[h]] += value[h]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def choose(parent, value, keep, allowed=None, largest=False):  # type: ignore[no-untyped-def]
+    """(1) in place, then (2), parents before children, written to `keep`; returns the value of the closure."""
+    total = climb(parent, value, allowed)
+    for h in range(value.shape[0]):
+        keep[h] = (value[h] > 0 or (largest and value[h] == 0)) and (parent[h] < 0 or keep[parent[h]])
+        if allowed is not None:
+            keep[h] &= allowed[h]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def force(parent, value, kept, pruned):  # type: ignore[no-untyped-def]
+    """(1) in place, then (3) and (4), each with the best closures of the other trees; returns the value without forcing."""
+    total = climb(parent, value)
+    for h in range(value.shape[0]):
+        p = parent[h]
+        own = max(value[h], 0)
+        others = (total if p < 0 else kept[p]) - own  # with the rest of the forest
+        kept[h] = others + value[h]
+        pruned[h] = others if p < 0 else max(pruned[p], others)
+    return total
+
+
+@njit(cache=True)
+def _climb_nodes(left, right, parent, profit, allowed, largest, best, keep):  # type: ignore[no-untyped-def]
+    """(1) and (2) over nodes whose children are known.
+
+    Every sum adds the left child before the right one. `climb` adds the children as it meets them, the last one first, which
+    real profits would round differently.
+    """
+    total = 0
+    for h in range(left.shape[0] - 1, -1, -1):
+        if allowed[h]:
+            v = profit[h] + best[left[h]] + best[right[h]]
+            keep[h] = v > 0 or (largest and v == 0)
+            best[h] = v if v > 0 else 0
+            if parent[h] < 0:
+                total += best[h]
+    for h in range(left.shape[0]):
+        if parent[h] >= 0 and not keep[parent[h]]:
+            keep[h] = False
+    return total
