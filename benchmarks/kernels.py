@@ -30,11 +30,11 @@ import prunemodels as pm
 from benchmarks.hepmass_like import events
 from benchmarks.path import best_of
 from prunemodels.comparison.machine import machine
+from solvers.closures.integer_objective import integer_objective
 from solvers.closures.tree_pass import without_prices
 from solvers.price_sharing import shares
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.shares import Sharing
-from solvers.price_sharing.whole import whole
 
 ELEMENTS = 2**24
 FROM_MEMORY, IN_CACHE = 4, 24
@@ -84,7 +84,7 @@ def alone(problem: pm.PruningProblem, repeats: int = 5) -> tuple[float, float]:
 
 def rounds(problem: pm.PruningProblem, repeats: int = 3) -> dict[int, float]:
     """Seconds of the charges of one round, with one thread and with two; no arcs are paid."""
-    left = all_open(whole(problem, Fraction(1, 200)), without_prices(problem, "smallest"))
+    left = all_open(integer_objective(problem, Fraction(1, 200)).refined(), without_prices(problem, "smallest"))
     score = np.zeros(left.nodes.size, dtype=np.float32)
     found = {}
     with ThreadPoolExecutor(1) as pool:
@@ -108,7 +108,9 @@ def _charged(sharing: Sharing, score: np.ndarray, small: int) -> Callable[[], ob
 
 def table(problem: pm.PruningProblem) -> str:
     """All figures."""
-    left_arcs = all_open(whole(problem, Fraction(1, 200)), without_prices(problem, "smallest")).slices.n_arcs
+    left_arcs = all_open(
+        integer_objective(problem, Fraction(1, 200)).refined(), without_prices(problem, "smallest")
+    ).slices.n_arcs
     seconds, speed = rounds(problem), {n: triad(n) for n in (1, 2)}
     scatter, gather = alone(problem)
     lines = [f"{problem}", machine(), "", "| | one thread | two threads |", "| --- | ---: | ---: |"]

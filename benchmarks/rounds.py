@@ -18,9 +18,9 @@ from fractions import Fraction
 from typing import Any
 
 import prunemodels as pm
+from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.solve import CHECK, SMALL_CORE, Goal, drive
-from solvers.price_sharing.whole import whole
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def rounds_of(problem: pm.PruningProblem, lam: Fraction, repeats: int = 1) -> Ro
 def _once(problem: pm.PruningProblem, lam: Fraction) -> Rounds:
     started = time.perf_counter()
     with ThreadPoolExecutor(1) as pool:
-        run = Timed(whole(problem, lam), "smallest", None, pool)
+        run = Timed(integer_objective(problem, lam).refined(), "smallest", None, pool)
         problem.row_blocks  # noqa: B018 (cut when it is first asked for: part of the start, not of the first round)
         start, open_arcs = time.perf_counter() - started, run.n_arcs
         drive(run, Goal(math.inf, 0.0, 100_000, SMALL_CORE), None, None, progress=False)

@@ -25,8 +25,8 @@ from benchmarks.big_tables import LAM, grow, write_table
 from formulations.instance.cost_items import exact
 from formulations.instance.row_blocks import RowBlocks
 from prunemodels.tables import problem_from_table
+from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.whole import whole
 
 PAGE_OUT = 21
 """MADV_PAGEOUT of Linux, which Python does not name."""
@@ -49,7 +49,10 @@ def rounds(problems: dict[str, pm.PruningProblem], n: int) -> dict[str, list[flo
     """Seconds of n rounds in memory and on disk, in turn, and then of half as many with nothing in memory."""
     seconds: dict[str, list[float]] = {name: [] for name in [*problems, "on disk, nothing in memory"]}
     with ThreadPoolExecutor(1) as pool:
-        runs = {name: Run(whole(problem, exact(LAM, "lam")), "smallest", None, pool) for name, problem in problems.items()}
+        runs = {
+            name: Run(integer_objective(problem, exact(LAM, "lam")).refined(), "smallest", None, pool)
+            for name, problem in problems.items()
+        }
         for run in runs.values():
             run.round()
         for _ in range(n):

@@ -17,7 +17,7 @@ from ortools.graph.python import max_flow
 
 from formulations import PruningProblem, SolverFailedError
 from formulations.instance.cost_items import exact
-from solvers.closures.scaling import scale
+from solvers.closures.integer_objective import integer_objective
 
 
 def raw_cut(problem: PruningProblem, lam: float | Fraction) -> Callable[[], NDArray[np.bool_]]:
@@ -39,8 +39,8 @@ def raw_cut(problem: PruningProblem, lam: float | Fraction) -> Callable[[], NDAr
 
 def network(problem: PruningProblem, lam: Fraction) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], int, int]:
     """The arcs of (1) as tails, heads and capacities; source and sink. Nodes are numbered as the ensemble's, then purchases."""
-    scaled, arcs, splits = scale(problem, lam), problem.usage_arcs(), problem.splits
-    profit, parent = scaled.profit[splits], problem.ensemble.parent[splits]
+    objective, arcs, splits = integer_objective(problem, lam), problem.usage_arcs(), problem.splits
+    profit, parent = objective.profits(splits), problem.ensemble.parent[splits]
     bought, place = np.unique(arcs.head, return_inverse=True)
     purchase = (problem.ensemble.n_nodes + np.arange(bought.size)).astype(np.int32)
     source = problem.ensemble.n_nodes + bought.size
@@ -51,7 +51,7 @@ def network(problem: PruningProblem, lam: Fraction) -> tuple[NDArray[np.int32], 
         (source, splits[profit > 0], profit[profit > 0]),
         (splits[profit < 0], sink, -profit[profit < 0]),
         (splits[parent >= 0], parent[parent >= 0], unlimited),
-        (purchase, sink, scaled.price[bought]),
+        (purchase, sink, objective.prices()[bought]),
     ]
     together = [np.broadcast_arrays(*part) for part in parts]
     tail, head, capacity = (np.concatenate([part[k] for part in together]) for k in range(3))

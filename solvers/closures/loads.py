@@ -10,7 +10,6 @@ the prices.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,36 +20,19 @@ from formulations.errors import SolverFailedError
 from formulations.instance.merging import split_loads, starts_by_tail
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns
-from solvers.closures.scaling import Scaled
+from solvers.closures.integer_objective import IntegerObjective
 from solvers.closures.tree_pass import best_tree_closures
 
 
-class InIntegers(Protocol):
-    """(OBJ) at `lam` in integers worth `unit` each; `slack` is what rounding may hide."""
-
-    @property
-    def unit(self) -> Fraction:
-        """Of (OBJ)."""
-        ...
-
-    @property
-    def lam(self) -> Fraction:
-        """What the integers stand for."""
-        ...
-
-    @property
-    def slack(self) -> float:
-        """In (OBJ)."""
-        ...
-
-
-def loads_from_duals(problem: PruningProblem, scaled: Scaled, columns: PurchaseColumns, dual: NDArray[np.float64]) -> ItemLoads:
+def loads_from_duals(
+    problem: PruningProblem, objective: IntegerObjective, columns: PurchaseColumns, dual: NDArray[np.float64]
+) -> ItemLoads:
     """Whole loads, within the prices, from the dual values of the rows that bind nodes to purchases.
 
     Parameters
     ----------
-    scaled
-        (OBJ) in integers; `Scaled.refined` loses least.
+    objective
+        (OBJ) in integers; `IntegerObjective.refined` loses least.
     columns
         the purchase variables and arcs that the rows are about.
     dual
@@ -58,23 +40,25 @@ def loads_from_duals(problem: PruningProblem, scaled: Scaled, columns: PurchaseC
         charge nodes below the split that needs the item; their charges are gathered there, which makes (1) no weaker.
     """
     user, column, amount = _gathered(columns, np.maximum(dual, 0.0), problem.ensemble.n_nodes)
-    unit = float(scaled.unit)
-    most = float(scaled.price.sum()) * unit  # of one row; merged purchases add up
+    unit, price = float(objective.unit), objective.prices()
+    most = float(price.sum()) * unit  # of one row; merged purchases add up
     whole = np.floor(np.minimum(amount, most) / unit).astype(np.int64)
     arcs = problem.usage_arcs()
     load = np.zeros(arcs.tail.size, dtype=np.int64)
     if load.size:
         start = starts_by_tail(user, problem.ensemble.n_nodes)
-        split_loads(arcs.tail, load, columns.of_purchase, start, column, whole, scaled.price, arcs.head)
-    return ItemLoads(load, scaled.unit, scaled.lam)
+        split_loads(arcs.tail, load, columns.of_purchase, start, column, whole, price, arcs.head)
+    return ItemLoads(load, objective.unit, objective.lam)
 
 
-def no_loads(problem: PruningProblem, scaled: Scaled) -> ItemLoads:
+def no_loads(problem: PruningProblem, objective: IntegerObjective) -> ItemLoads:
     """Nothing is charged: (1) is the error at lambda = 0 with evaluation paid."""
-    return ItemLoads(np.zeros(problem.n_usage_arcs, dtype=np.int64), scaled.unit, scaled.lam)
+    return ItemLoads(np.zeros(problem.n_usage_arcs, dtype=np.int64), objective.unit, objective.lam)
 
 
-def proven_bound(problem: PruningProblem, scaled: Scaled, loads: ItemLoads, pruning: Pruning, lam: Fraction) -> float:
+def proven_bound(
+    problem: PruningProblem, objective: IntegerObjective, loads: ItemLoads, pruning: Pruning, lam: Fraction
+) -> float:
     """(1) at lambda, never above the value of `pruning`.
 
     Raises
@@ -82,13 +66,13 @@ def proven_bound(problem: PruningProblem, scaled: Scaled, loads: ItemLoads, prun
     SolverFailedError
         if the loads prove, in exact arithmetic, a bound above the pruning's value: a defect.
     """
-    charged = scaled.profit.copy()
+    charged = objective.profits()
     np.subtract.at(charged, problem.usage_arcs().tail, loads.load)
     _, best = best_tree_closures(problem.ensemble, charged, problem.ensemble.is_split, "smallest")
-    return bound_of_closure(problem, scaled, best, pruning, lam)
+    return bound_of_closure(problem, objective, best, pruning, lam)
 
 
-def bound_of_closure(problem: PruningProblem, scaled: InIntegers, best: int, pruning: Pruning, lam: Fraction) -> float:
+def bound_of_closure(problem: PruningProblem, objective: IntegerObjective, best: int, pruning: Pruning, lam: Fraction) -> float:
     """The bound of (OBJ) at lambda that follows where no closure is worth more than `best` in integers.
 
     Raises
@@ -97,15 +81,15 @@ def bound_of_closure(problem: PruningProblem, scaled: InIntegers, best: int, pru
         if `pruning` is worth more, in exact arithmetic: a defect.
     """
     value = pruning.value(float(lam))
-    if scaled.slack == 0.0:
-        gained = pruning.integer_gain * problem.integers.gain_unit - scaled.lam * pruning.exact_cost
-        gap = best * scaled.unit - gained
+    if objective.slack == 0.0:
+        gained = pruning.integer_gain * problem.integers.gain_unit - objective.lam * pruning.exact_cost
+        gap = best * objective.unit - gained
         if gap < 0:
             raise SolverFailedError(f"the loads prove a bound above a pruning's value, by {float(-gap):g}")
-        gap += (lam - scaled.lam) * pruning.exact_cost
+        gap += (lam - objective.lam) * pruning.exact_cost
         return value - float(gap)
     roots = Pruning.all_roots(problem).error
-    return min(value, roots - float(best * scaled.unit) - scaled.slack)
+    return min(value, roots - float(best * objective.unit) - objective.slack)
 
 
 def _gathered(

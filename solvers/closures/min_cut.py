@@ -22,10 +22,10 @@ from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import UsageArcs
 from solvers.closures.cut import ClosureProblem, Ties
+from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.closures.loads import proven_bound
 from solvers.closures.merged_cut import merged_cut
 from solvers.closures.numbering import compact, local_forest
-from solvers.closures.scaling import Scaled, scale
 from solvers.closures.tree_pass import free_of_charge, without_prices
 
 
@@ -58,24 +58,24 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: float = math.inf
     """
     start = time.perf_counter()
     rate = exact(lam, "lam")
-    scaled = scale(problem, rate)
+    objective = integer_objective(problem, rate)
     arcs = problem.usage_arcs()
     load = np.zeros(arcs.tail.size, dtype=np.int64)
     stopped, kept, n_arcs = StopReason.TIME_LIMIT, free_of_charge(problem, ties), 0
     if time.perf_counter() - start <= time_limit:
-        kept, n_arcs = _cut(problem, scaled, arcs, ties, load)
+        kept, n_arcs = _cut(problem, objective, arcs, ties, load)
         stopped = StopReason.CONVERGED
-    certificate = ItemLoads(load, scaled.unit, scaled.lam)
+    certificate = ItemLoads(load, objective.unit, objective.lam)
     pruning = Pruning(problem, kept)
     value = pruning.value(float(lam))
-    bound = proven_bound(problem, scaled, certificate, pruning, rate)
+    bound = proven_bound(problem, objective, certificate, pruning, rate)
     stats = {"seconds": time.perf_counter() - start, "arcs": float(n_arcs), "usage_arcs": float(load.size)}
-    tolerance = 0.0 if scaled.exact and scaled.lam == rate else 1e-9
+    tolerance = 0.0 if objective.exact and objective.lam == rate else 1e-9
     return Solution(problem, lam, pruning, value, bound, stopped, tolerance, certificate, stats)
 
 
 def _cut(
-    problem: PruningProblem, scaled: Scaled, arcs: UsageArcs, ties: Ties, load: NDArray[np.int64]
+    problem: PruningProblem, objective: IntegerObjective, arcs: UsageArcs, ties: Ties, load: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], int]:
     """Solve (1) on the splits that are optimal for free items; write the loads of all usage arcs in canonical order.
 
@@ -83,10 +83,11 @@ def _cut(
     """
     wanted, n_nodes = without_prices(problem, ties), problem.ensemble.n_nodes
     nodes = np.flatnonzero(wanted).astype(np.int32)
-    mine = np.flatnonzero(wanted[arcs.tail] & (scaled.price[arcs.head] > 0))
+    price = objective.prices()
+    mine = np.flatnonzero(wanted[arcs.tail] & (price[arcs.head] > 0))
     purchases, head = compact(arcs.head[mine], np.empty(problem.n_purchases, dtype=np.int32))
     parent, tail = local_forest(problem.ensemble.parent, nodes, arcs.tail[mine], np.full(n_nodes, -1, dtype=np.int32))
-    closure, load[mine] = merged_cut(ClosureProblem(scaled.profit[nodes], parent, tail, head, scaled.price[purchases]), ties)
+    closure, load[mine] = merged_cut(ClosureProblem(objective.profits(nodes), parent, tail, head, price[purchases]), ties)
     kept = np.zeros(n_nodes, dtype=bool)
     kept[nodes] = closure.keep
     return kept, closure.n_arcs

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from formulations.answers.solution import ItemLoads
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns, usage_columns
+from solvers.closures.integer_objective import IntegerObjective
 from solvers.closures.loads import loads_from_duals
-from solvers.closures.scaling import Scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,16 +102,18 @@ class Coupling:
         bears = self.own if charge is None else self.own + self.by_node(charge)
         return np.add.reduceat(np.where(leaf, self.stop, 0.0) + np.where(kept, bears, 0.0), self.problem.ensemble.roots)
 
-    def loads(self, charge: NDArray[np.float64], scaled: Scaled) -> ItemLoads:
+    def loads(self, charge: NDArray[np.float64], objective: IntegerObjective) -> ItemLoads:
         """Charges as a certificate; who needs a purchase alone bears all of it.
 
-        The integers of `scaled` may hold lower prices (beyond every gain, or at a lambda a little below): charges are cut in
+        The integers of `objective` may hold lower prices (beyond every gain, or at a lambda a little below): charges are cut in
         proportion.
         """
         of = self.columns.of_purchase
-        whole = np.bincount(of[of >= 0], scaled.price[of >= 0] * float(scaled.unit), minlength=self.price.size).astype(np.float64)
+        whole = np.bincount(of[of >= 0], objective.prices()[of >= 0] * float(objective.unit), minlength=self.price.size).astype(
+            np.float64
+        )
         total = self.by_purchase(charge)
         factor = np.divide(whole, total, out=np.ones_like(whole), where=total > whole)
         amount = self.price[self.columns.column].copy()
         amount[self.arc] = charge * factor[self.purchase]
-        return loads_from_duals(self.problem, scaled, self.columns, amount)
+        return loads_from_duals(self.problem, objective, self.columns, amount)

@@ -20,8 +20,8 @@ from formulations.answers.solution import Solution
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
+from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.loads import proven_bound
-from solvers.closures.scaling import scale, useful_rate
 from solvers.closures.tree_pass import free_of_charge
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
@@ -159,9 +159,9 @@ class _Run:
         if master.y is not None:
             self.incumbent.offer_levels(master.y)
         pruning, rate = self.incumbent.pruning, exact(lam, "lam")
-        scaled = scale(self.problem, rate).refined()
-        loads = self.coupling.loads(np.zeros(self.coupling.n_rows) if found.charge is None else found.charge, scaled)
-        bound = proven_bound(self.problem, scaled, loads, pruning, rate)
+        objective = integer_objective(self.problem, rate).refined()
+        loads = self.coupling.loads(np.zeros(self.coupling.n_rows) if found.charge is None else found.charge, objective)
+        bound = proven_bound(self.problem, objective, loads, pruning, rate)
         stats = {
             "seconds": self.seconds,
             "start_seconds": start_seconds,

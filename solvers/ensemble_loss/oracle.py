@@ -23,8 +23,8 @@ from formulations.errors import SolverFailedError
 from formulations.instance.ensemble_loss import EnsembleProblem
 from formulations.instance.merging import merge_purchases
 from solvers.closures.cut import ClosureProblem, best_closure
+from solvers.closures.integer_objective import TOTAL_BITS
 from solvers.closures.numbering import compact, local_forest
-from solvers.closures.scaling import TOTAL_BITS
 from solvers.closures.tree_pass import best_tree_closures
 
 

@@ -37,14 +37,14 @@ class Core:
 
 def solve_core(left: Remaining, ties: Ties) -> Core:
     """Cut the network of the open splits and the purchases that are not paid."""
-    problem = left.whole.problem
+    problem = left.objective.problem
     arcs = problem.usage_arcs(left.nodes)
     load = np.zeros(arcs.tail.size, dtype=np.int64)
     mine = np.arange(arcs.tail.size) if left.paid is None else np.flatnonzero(~left.paid[arcs.head])
     purchases, head = _numbered(arcs.head[mine], problem.n_purchases)
     scratch = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
     parent, tail = local_forest(problem.ensemble.parent, left.nodes, arcs.tail[mine], scratch)
-    closure, load[mine] = merged_cut(ClosureProblem(left.profit, parent, tail, head, left.whole.of(purchases)), ties)
+    closure, load[mine] = merged_cut(ClosureProblem(left.profit, parent, tail, head, left.objective.prices(purchases)), ties)
     return Core(closure.keep, closure.value, load, closure.n_arcs)
 
 

@@ -59,7 +59,7 @@ def paid_at(left: Remaining, level: NDArray[np.int32], top: int) -> list[int]:
     """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0."""
     total = np.zeros(top + 1, dtype=np.int64)
     paid = np.zeros(0, dtype=bool) if left.paid is None else left.paid
-    _add_up(*left.blocked_usage, paid, *left.whole.arrays, level, total)  # type: ignore[call-arg]
+    _add_up(*left.blocked_usage, paid, *left.objective.price_arrays, level, total)  # type: ignore[call-arg]
     return [int(t) for t in total]
 
 

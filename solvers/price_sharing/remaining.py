@@ -5,7 +5,7 @@ closure again,
 
     maximise  sum over open h of profit_h y_h - sum over unpaid j of price_j w_j,    y_h <= y_parent(h),  y_u <= w_j     (1)
 
-in the integers of `solvers.price_sharing.whole`, plus `base`: what the fixed splits earn.
+in the integers of `solvers.closures.integer_objective`, plus `base`: what the fixed splits earn.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from formulations.instance.scratch import array_beside
+from solvers.closures.integer_objective import IntegerObjective
 from solvers.price_sharing.slices import Slices, slices_of
-from solvers.price_sharing.whole import Whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Remaining:
         integer value of the splits that are fixed in.
     """
 
-    whole: Whole
+    objective: IntegerObjective
     nodes: NDArray[np.int32]
     parent: NDArray[np.int32]
     slices: Slices
@@ -48,14 +48,19 @@ class Remaining:
     base: int
 
     @property
+    def whole(self) -> IntegerObjective:
+        """The name that `run` and its neighbours still use."""
+        return self.objective
+
+    @property
     def profit(self) -> NDArray[np.int64]:
         """int64, shape (k,): made when asked for, so that it need not be held."""
-        return self.whole.profit(self.nodes)
+        return self.objective.profits(self.nodes)
 
     @property
     def blocked_usage(self) -> tuple[Any, ...]:
         """What the compiled passes over blocks of rows take first."""
-        problem, s = self.whole.problem, self.slices
+        problem, s = self.objective.problem, self.slices
         blocks = problem.row_blocks
         trees = problem.ensemble.tree_of
         where = (blocks.start, blocks.stop, blocks.order, blocks.rows, blocks.size)
@@ -66,24 +71,24 @@ class Remaining:
         paid, base = self.paid, self.base
         if kept.any():
             if paid is None:
-                paid = array_beside(self.whole.problem.routing, self.whole.problem.n_purchases, np.bool_)
+                paid = array_beside(self.objective.problem.routing, self.objective.problem.n_purchases, np.bool_)
                 paid[:] = False
-            base += int(self.profit[kept].sum()) - int(_pay(*self.blocked_usage, kept, paid, *self.whole.arrays))  # type: ignore[call-arg]
+            base += int(self.profit[kept].sum()) - int(_pay(*self.blocked_usage, kept, paid, *self.objective.price_arrays))  # type: ignore[call-arg]
         stays = ~(kept | out)
-        return _opened(self.whole, self.nodes[stays], paid, base)
+        return _opened(self.objective, self.nodes[stays], paid, base)
 
 
-def all_open(whole: Whole, is_open: NDArray[np.bool_]) -> Remaining:
+def all_open(objective: IntegerObjective, is_open: NDArray[np.bool_]) -> Remaining:
     """(1) before anything is fixed; open splits are closed under parents. Bool, shape (n,)."""
     nodes = np.flatnonzero(is_open).astype(np.int32)
-    return _opened(whole, nodes, None, 0)
+    return _opened(objective, nodes, None, 0)
 
 
-def _opened(whole: Whole, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None, base: int) -> Remaining:
-    ensemble = whole.problem.ensemble
+def _opened(objective: IntegerObjective, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None, base: int) -> Remaining:
+    ensemble = objective.problem.ensemble
     place = np.full(ensemble.n_nodes + 1, -1, dtype=np.int32)  # the last is for "no parent"
     place[nodes] = np.arange(nodes.size, dtype=np.int32)
-    return Remaining(whole, nodes, place[ensemble.parent[nodes]], slices_of(whole.problem, nodes), paid, base)
+    return Remaining(objective, nodes, place[ensemble.parent[nodes]], slices_of(objective.problem, nodes), paid, base)
 
 
 @njit(cache=True, nogil=True)

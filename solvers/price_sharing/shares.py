@@ -57,7 +57,7 @@ class Sharing:
 
     def _halves(self) -> list[tuple[int, int, int, int]]:
         """What each thread does: blocks from, to; slices from, to. By blocks where there are some, else by items."""
-        s, n_blocks = self.left.slices, self.left.whole.problem.row_blocks.n_blocks
+        s, n_blocks = self.left.slices, self.left.objective.problem.row_blocks.n_blocks
         if s.n_arcs < SMALL or (n_blocks == 1 and len(s.parts) < 3):
             return [(0, n_blocks, 0, s.parts[-1])]
         if n_blocks == 1:
@@ -71,7 +71,7 @@ class Sharing:
         Z_j and the sums over slices are sums of at most T, or N, positive numbers, and a handful of products: the relative error
         is below (N + T + 64) 2^-53. Less can always be charged.
         """
-        problem = self.left.whole.problem
+        problem = self.left.objective.problem
         margin = (problem.n_rows + problem.ensemble.n_splits.bit_length() + problem.ensemble.n_trees + 64) * 2.0**-52
         charge = self.charges(score)
         charge *= 1.0 - margin
@@ -83,7 +83,7 @@ class Sharing:
         """Add up what some slices bear for some blocks of rows, without their own weight."""
         left = self.left
         _share(  # type: ignore[call-arg]
-            *left.blocked_usage, self.paid, *left.whole.arrays, weight, charge, block, last_block, first, last
+            *left.blocked_usage, self.paid, *left.objective.price_arrays, weight, charge, block, last_block, first, last
         )
 
 

@@ -33,9 +33,9 @@ from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import usage_columns
+from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.level_sets import best_level_set
 from solvers.closures.loads import loads_from_duals, proven_bound
-from solvers.closures.scaling import scale, useful_rate
 from solvers.closures.tree_pass import best_tree_closures, free_of_charge
 from solvers.primal_dual.duals import Duals, Start
 from solvers.primal_dual.steps import Rule, Step
@@ -143,7 +143,7 @@ def run_primal_dual(
         the solution, and a row for every iteration k = 1, 2, ...: ``value`` and ``bound``, best so far; their relative ``gap``;
         ``iterate_value`` and ``iterate_bound``, of this iteration's y and beta alone; ``step``, gamma, 0 where no step was made;
         ``step_size``, theta or c; ``seconds`` since the call. Bounds are as computed in floating point. Where lambda is so large
-        that a smaller one has the same optima, all are for that one (`solvers.closures.scaling.useful_rate`).
+        that a smaller one has the same optima, all are for that one (`solvers.closures.integer_objective.useful_rate`).
     """
     options = Options(gap, iterations, step, step_size, start, averaging)
     return _run(problem, lam, options, time_limit, merge=merge, progress=progress)
@@ -241,9 +241,9 @@ def _run(
     # at the lambda that was asked for: with a very large one only what is free can be kept
     free = Pruning(problem, free_of_charge(problem, "smallest"))
     pruning = min(Pruning(problem, ascent.best), free, key=lambda p: p.value(float(lam)))
-    scaled = scale(problem, exact_rate).refined()
-    loads = loads_from_duals(problem, scaled, columns, duals.best_within_prices())
-    bound = proven_bound(problem, scaled, loads, pruning, exact_rate)
+    objective = integer_objective(problem, exact_rate).refined()
+    loads = loads_from_duals(problem, objective, columns, duals.best_within_prices())
+    bound = proven_bound(problem, objective, loads, pruning, exact_rate)
     stats = {
         "seconds": time.perf_counter() - started,
         "iterations": float(len(ascent.rows)),

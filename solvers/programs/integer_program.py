@@ -8,7 +8,7 @@ import time
 from formulations.answers.solution import Solution
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from solvers.closures.scaling import useful_rate
+from solvers.closures.integer_objective import useful_rate
 from solvers.programs.engines.highs import highs
 from solvers.programs.linear_program import Form
 from solvers.programs.relaxation import program_of

@@ -13,7 +13,7 @@ from typing import Literal
 from formulations.answers.solution import Solution
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from solvers.closures.scaling import useful_rate
+from solvers.closures.integer_objective import useful_rate
 from solvers.programs.relaxation import engine_named, program_of
 from solvers.programs.rounding import relaxation_solution
 

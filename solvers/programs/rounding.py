@@ -22,9 +22,9 @@ from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import naive_columns, usage_columns
 from formulations.programs.linear_program import LinearProgram
+from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.closures.level_sets import best_level_set, splits_kept
 from solvers.closures.loads import loads_from_duals, no_loads, proven_bound
-from solvers.closures.scaling import Scaled, scale
 from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.engines.answer import LinearAnswer
 
@@ -59,9 +59,9 @@ def relaxation_solution(
     """
     rate = exact(lam, "lam")
     pruning = _rounded(problem, program, answer, lam)
-    scaled = scale(problem, rate).refined()
-    loads = _loads(problem, scaled, program, answer, formulation, merge=merge)
-    bound = proven_bound(problem, scaled, loads, pruning, rate)
+    objective = integer_objective(problem, rate).refined()
+    loads = _loads(problem, objective, program, answer, formulation, merge=merge)
+    bound = proven_bound(problem, objective, loads, pruning, rate)
     if formulation == "IP1" and answer.row_dual is not None:
         bound = min(bound, relaxation_bound(program, answer.row_dual))
     stats = program_stats(program, answer, started)
@@ -80,8 +80,8 @@ def integer_solution(
     """What branch and bound says of the problem; it leaves no certificate. Parameters as in `relaxation_solution`."""
     rate = exact(lam, "lam")
     pruning = _rounded(problem, program, answer, lam)
-    value, scaled = pruning.value(float(lam)), scale(problem, rate)
-    trees_alone = proven_bound(problem, scaled, no_loads(problem, scaled), pruning, rate)
+    value, objective = pruning.value(float(lam)), integer_objective(problem, rate)
+    trees_alone = proven_bound(problem, objective, no_loads(problem, objective), pruning, rate)
     bound = min(value, max(answer.bound, trees_alone))
     stats = program_stats(program, answer, started)
     return Solution(problem, lam, pruning, value, bound, answer.stopped, tolerance, None, stats)
@@ -139,7 +139,7 @@ def _rounded(problem: PruningProblem, program: LinearProgram, answer: LinearAnsw
 
 def _loads(
     problem: PruningProblem,
-    scaled: Scaled,
+    objective: IntegerObjective,
     program: LinearProgram,
     answer: LinearAnswer,
     formulation: str,
@@ -148,8 +148,8 @@ def _loads(
 ) -> ItemLoads:
     """The certificate in the dual values of the relaxation."""
     if answer.row_dual is None:
-        return no_loads(problem, scaled)
+        return no_loads(problem, objective)
     columns = (naive_columns if formulation == "IP1" else usage_columns)(problem, merge=merge)
     if formulation == "IP2":
-        return loads_from_duals(problem, scaled, columns, np.full(columns.node.size, math.inf))
-    return loads_from_duals(problem, scaled, columns, -answer.row_dual[program.rows.of(BINDING_ROWS[formulation])])
+        return loads_from_duals(problem, objective, columns, np.full(columns.node.size, math.inf))
+    return loads_from_duals(problem, objective, columns, -answer.row_dual[program.rows.of(BINDING_ROWS[formulation])])

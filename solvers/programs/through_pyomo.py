@@ -18,7 +18,7 @@ from formulations.errors import InterruptedSolveError, InvalidInputError, Solver
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.linear_program import LinearProgram
-from solvers.closures.scaling import useful_rate
+from solvers.closures.integer_objective import useful_rate
 from solvers.programs.engines.answer import LinearAnswer, linear_answer
 from solvers.programs.engines.highs import TOLERANCE, integer_bound
 from solvers.programs.engines.scaling import exponent_of, unscaled

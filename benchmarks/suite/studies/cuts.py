@@ -20,8 +20,8 @@ from benchmarks.suite.alternating import alternate
 from benchmarks.suite.forests import instance
 from benchmarks.suite.raw_cut import raw_cut
 from benchmarks.suite.study import Figure, Found, Lam, Row, Setting
+from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.whole import whole
 
 ROUNDS = (100, 150, 300)
 CHECK = 25
@@ -124,7 +124,7 @@ def averaged(problem: pm.PruningProblem, lam: Lam, after: Sequence[int]) -> tupl
     """Least seconds of a round, and relative gaps after so many; value and bound are looked at every `CHECK` rounds."""
     seconds, gaps = [], []
     with ThreadPoolExecutor(1) as pool:
-        run = Unfixed(whole(problem, lam), "smallest", None, pool)
+        run = Unfixed(integer_objective(problem, lam).refined(), "smallest", None, pool)
         for k in range(1, max(after) + 1):
             start = time.perf_counter()
             run.round()

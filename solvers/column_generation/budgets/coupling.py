@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.problem import PruningProblem
-from solvers.closures.scaling import scale
+from solvers.closures.integer_objective import integer_objective
 from solvers.closures.tree_pass import best_tree_closures
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
 from solvers.column_generation.coupling import Coupling
@@ -73,14 +73,14 @@ class BudgetCoupling:
 
     def proven_bound(self, charge: NDArray[np.float64], lam: Fraction) -> float:
         """(4) in exact integers, from any charges q and any lambda >= 0, less what rounding of the instance may hide."""
-        scaled = scale(self.problem, lam).refined()
-        loads = self.at(float(lam)).loads(charge, scaled)
-        charged = scaled.profit.copy()
+        objective = integer_objective(self.problem, lam).refined()
+        loads = self.at(float(lam)).loads(charge, objective)
+        charged = objective.profits()
         np.subtract.at(charged, self.problem.usage_arcs().tail, loads.load)
         _, best = best_tree_closures(self.problem.ensemble, charged, self.problem.ensemble.is_split, "smallest")
         roots = self.problem.errors.of_all_roots(self.problem.ensemble)
-        # scaled.lam may be a little below lambda: a dual value as good as any
-        return float(roots - int(best) * scaled.unit - scaled.lam * self.budget) - scaled.slack
+        # objective.lam may be a little below lambda: a dual value as good as any
+        return float(roots - int(best) * objective.unit - objective.lam * self.budget) - objective.slack
 
 
 class BudgetPricing:

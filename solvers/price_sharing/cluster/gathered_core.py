@@ -80,9 +80,9 @@ def solve_gathered_core(problem: ShardedProblem, left: Remaining, ties: Ties) ->
 
 def _paid_once(left: Remaining) -> ShardArcs:
     """Arcs of items that are paid once for all rows: the driver's own; one row, 0, stands for all."""
-    problem = left.whole.problem
+    problem = left.objective.problem
     usage = problem.usage_arcs(left.nodes)
-    price = left.whole.of(usage.head)
+    price = left.objective.prices(usage.head)
     if left.paid is not None:
         price[left.paid[usage.head]] = 0
     item = (usage.head - problem.costs.n_items * problem.n_rows).astype(np.int32)

@@ -13,9 +13,9 @@ from pyarrow import parquet
 from sklearn.ensemble import RandomForestClassifier
 
 from prunemodels.tables import ChunkedTable, problem_from_table
+from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing import final_scores, price_sharing
 from solvers.price_sharing.remaining import all_open
-from solvers.price_sharing.whole import whole
 from tests.formulations.instance.test_scratch import mapped
 
 N_TREES = 6
@@ -80,7 +80,7 @@ def test_purchases_of_an_instance_on_disk_are_there_too(made, tmp_path):
     kept = here.ensemble.is_split & (here.ensemble.depth < 4)
     found = []
     for problem in (here, there):
-        left = all_open(whole(problem, Fraction(1, 250)), problem.ensemble.is_split)
+        left = all_open(integer_objective(problem, Fraction(1, 250)).refined(), problem.ensemble.is_split)
         found.append((problem.paid_by(kept), left.fixed(kept[left.nodes], ~kept[left.nodes]).paid))
     for one, other in zip(*found, strict=True):
         assert one.dtype == other.dtype == np.bool_

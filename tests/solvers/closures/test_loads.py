@@ -13,8 +13,8 @@ from formulations.programs.matrix import MATRICES
 from proofs_checks import check_solution
 from solvers import min_cut
 from solvers.brute_force import brute_force
+from solvers.closures.integer_objective import integer_objective
 from solvers.closures.loads import loads_from_duals, no_loads, proven_bound
-from solvers.closures.scaling import scale
 from solvers.programs.engines import highs
 from solvers.programs.rounding import relaxation_bound
 from tests.instances import random_problem
@@ -29,12 +29,12 @@ def test_any_numbers_become_a_true_bound(seed: int, merge: bool) -> None:
     """Dual values drawn at random, negative, huge, infinite: the loads are allowed, and what they prove is below the optimum."""
     problem = random_problem(seed, rounded=bool(seed % 2))
     rng = np.random.default_rng(seed)
-    best, scaled = brute_force(problem, LAM).value, scale(problem, LAM).refined()  # type: ignore[arg-type]
+    best, objective = brute_force(problem, LAM).value, integer_objective(problem, LAM).refined()  # type: ignore[arg-type]
     pruning = Pruning.unpruned(problem)
     for columns in (usage_columns(problem, merge=merge), naive_columns(problem, merge=merge)):
         duals = rng.choice([-1.0, 0.0, 1e-3, 0.02, 0.3, 1e300, np.inf], columns.node.size)
-        loads = loads_from_duals(problem, scaled, columns, duals)
-        bound = proven_bound(problem, scaled, loads, pruning, LAM)
+        loads = loads_from_duals(problem, objective, columns, duals)
+        bound = proven_bound(problem, objective, loads, pruning, LAM)
         assert bound <= best + 1e-12
         claimed = Solution(problem, LAM, pruning, pruning.value(float(LAM)), bound, certificate=loads)
         assert check_solution(problem, claimed).holds
@@ -43,9 +43,9 @@ def test_any_numbers_become_a_true_bound(seed: int, merge: bool) -> None:
 def test_negative_duals_charge_nothing() -> None:
     """Less than nothing is nothing: the loads of negative dual values are those of none."""
     problem = instance("papers")
-    scaled, columns = scale(problem, LAM).refined(), usage_columns(problem)
-    loads = loads_from_duals(problem, scaled, columns, np.full(columns.node.size, -0.03))
-    np.testing.assert_array_equal(loads.load, no_loads(problem, scaled).load)
+    objective, columns = integer_objective(problem, LAM).refined(), usage_columns(problem)
+    loads = loads_from_duals(problem, objective, columns, np.full(columns.node.size, -0.03))
+    np.testing.assert_array_equal(loads.load, no_loads(problem, objective).load)
 
 
 @pytest.mark.parametrize("name", ["iris", "wine, groups", "breast cancer, licence", "diabetes", "papers"])
@@ -58,9 +58,9 @@ def test_the_naive_duals_prove_their_bound_and_more(name: str) -> None:
         answer = highs(program)
         assert answer.row_dual is not None
         duals = -answer.row_dual[program.rows.of("naive_usage")]
-        scaled = scale(problem, Fraction(repr(lam))).refined()
-        loads = loads_from_duals(problem, scaled, naive_columns(problem, merge=merge), duals)
-        proven = proven_bound(problem, scaled, loads, Pruning.unpruned(problem), Fraction(repr(lam)))
+        objective = integer_objective(problem, Fraction(repr(lam))).refined()
+        loads = loads_from_duals(problem, objective, naive_columns(problem, merge=merge), duals)
+        proven = proven_bound(problem, objective, loads, Pruning.unpruned(problem), Fraction(repr(lam)))
         own = relaxation_bound(program, answer.row_dual)
         assert proven >= own - 1e-9 * max(1.0, abs(own))
         better.append(proven - own)

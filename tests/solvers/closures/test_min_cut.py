@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import solvers.closures.cut
-import solvers.closures.scaling
+import solvers.closures.integer_objective
 from formulations import (
     CapacityOverflowError,
     CostItems,
@@ -25,7 +25,7 @@ from formulations.instance.papers import two_trees
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
 from solvers.closures.cut import ClosureProblem, best_closure
-from solvers.closures.scaling import largest_below
+from solvers.closures.integer_objective import largest_below
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 
 LAMBDAS = [0, 0.003, 0.02, 0.1, 1 / 3, math.pi, 1234.5, 1e300]
@@ -73,7 +73,7 @@ def test_cut_on_arbitrary_forests(seed: int, lam: Fraction, ties: str) -> None:
 @pytest.mark.parametrize("seed", range(25))
 def test_bounds_stay_true_on_a_coarse_grid(seed: int, rounded: bool, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a few bits instead of 61, lambda and prices are badly rounded; the bound is then loose, and still a bound."""
-    monkeypatch.setattr(solvers.closures.scaling, "TOTAL_BITS", bits)
+    monkeypatch.setattr(solvers.closures.integer_objective, "TOTAL_BITS", bits)
     problem = random_problem(seed, rounded=rounded)
     for lam in (0, 0.0123456, 1 / 7, math.pi / 10):  # at 0 no price is rounded down, so gains rounded down show
         found, best = min_cut(problem, lam), brute_force(problem, lam)

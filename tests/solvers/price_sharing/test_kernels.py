@@ -16,6 +16,7 @@ from formulations import PruningProblem
 from formulations.answers.solution import StopReason
 from formulations.instance.row_blocks import RowBlocks, row_blocks
 from formulations.instance.row_order import row_order
+from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing import price_sharing
 from solvers.price_sharing import solve as engine
 from solvers.price_sharing.levels import best_level, closure_value
@@ -23,7 +24,6 @@ from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import SPARSE, Sharing
 from solvers.price_sharing.solve import CELL, CORE_BYTES, SPLIT, _fits, in_vain, patience
-from solvers.price_sharing.whole import whole
 from tests.instances import random_problem
 from tests.solvers.cases import instance
 
@@ -48,7 +48,7 @@ def test_what_is_paid_in_one_block_is_not_taken_for_another(size: int, weights: 
     random = np.random.default_rng(3)
     omega = {"equal": None, "whole": random.integers(1, 9, 600).astype(float), "real": random.random(600)}[weights]
     problem = pm.problem_from_forest(forest, X[900:1500], costs=1.0, sample_weight=omega)
-    assert (whole(problem, Fraction(1, 150)).grid is None) == (weights != "real")
+    assert (integer_objective(problem, Fraction(1, 150)).refined().grid is None) == (weights != "real")
     monkeypatch.setitem(problem.__dict__, "row_blocks", blocked(problem, size))
     rng = np.random.default_rng(2)
     for _ in range(3):
@@ -62,7 +62,7 @@ def test_what_is_paid_in_one_block_is_not_taken_for_another(size: int, weights: 
 
 def partly_fixed(problem: PruningProblem, rng: np.random.Generator) -> Remaining:
     """The instance with some splits at the tops of trees fixed in, and everything deep fixed out."""
-    left = all_open(whole(problem, Fraction(1, 150)), problem.ensemble.is_split)
+    left = all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split)
     depth = problem.ensemble.depth[left.nodes]
     kept = (rng.random(left.nodes.size) < 0.7) & (depth < 6)
     for h in range(kept.size):
@@ -72,13 +72,13 @@ def partly_fixed(problem: PruningProblem, rng: np.random.Generator) -> Remaining
 
 def charges_of_arcs(left: Remaining, score: NDArray[np.float32]) -> NDArray[np.float64]:
     """(1) of `solvers.price_sharing.shares`, arc by arc."""
-    problem = left.whole.problem
+    problem = left.objective.problem
     arcs = problem.usage_arcs(left.nodes)
     place = np.full(problem.ensemble.n_nodes, -1)
     place[left.nodes] = np.arange(left.nodes.size)
     weight = np.exp(score.astype(float) - max(float(score.max(initial=-np.inf)), -1e300))[place[arcs.tail]]
     total = np.bincount(arcs.head, weight, problem.n_purchases)
-    price = left.whole.of(np.arange(problem.n_purchases, dtype=np.int32)).astype(float)
+    price = left.objective.of(np.arange(problem.n_purchases, dtype=np.int32)).astype(float)
     if left.paid is not None:
         price[left.paid] = 0.0
     return np.bincount(place[arcs.tail], price[arcs.head] * weight / total[arcs.head], left.nodes.size)
@@ -94,7 +94,10 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
     rng = np.random.default_rng(0)
     few = many = 0
     with ThreadPoolExecutor(1) as pool:
-        for left in (all_open(whole(problem, Fraction(1, 150)), problem.ensemble.is_split), partly_fixed(problem, rng)):
+        for left in (
+            all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split),
+            partly_fixed(problem, rng),
+        ):
             score = (3 * rng.standard_normal(left.nodes.size)).astype(np.float32)
             charged = Sharing(left, pool).charges(score)
             np.testing.assert_allclose(charged, charges_of_arcs(left, score), rtol=1e-11)
@@ -115,7 +118,7 @@ def test_values_are_those_of_prunings(name: str, size: int | None, monkeypatch: 
     if size is not None:
         monkeypatch.setitem(problem.__dict__, "row_blocks", blocked(problem, size))
     rng = np.random.default_rng(1)
-    everything = all_open(whole(problem, Fraction(1, 150)), problem.ensemble.is_split)
+    everything = all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split)
     for left in (everything, partly_fixed(problem, rng)):
         fixed_in = problem.ensemble.is_split & (problem.ensemble.depth < 6)
         fixed_in[left.nodes] = False
@@ -132,10 +135,10 @@ def test_values_are_those_of_prunings(name: str, size: int | None, monkeypatch: 
 
 def value_of(left: Remaining, fixed_in: NDArray[np.bool_], keep: NDArray[np.bool_]) -> Fraction:
     """Gain less cost of the pruning that keeps what is fixed in and some open splits, in units of the integers."""
-    problem, kept = left.whole.problem, fixed_in.copy()
+    problem, kept = left.objective.problem, fixed_in.copy()
     kept[left.nodes[keep]] = True
     pruning = pm.Pruning(problem, kept)
-    return (pruning.integer_gain * problem.integers.gain_unit - left.whole.lam * pruning.exact_cost) / left.whole.unit
+    return (pruning.integer_gain * problem.integers.gain_unit - left.objective.lam * pruning.exact_cost) / left.objective.unit
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -143,7 +146,7 @@ def test_fixing_in_two_steps_is_fixing_in_one(seed: int) -> None:
     """Purchases that one step has paid are not paid again by the next: the base is the value of all that is fixed in."""
     problem = random_problem(seed)
     rng = np.random.default_rng(seed)
-    left = all_open(whole(problem, Fraction(1, 7)), problem.ensemble.is_split)
+    left = all_open(integer_objective(problem, Fraction(1, 7)).refined(), problem.ensemble.is_split)
     nobody = np.zeros(left.nodes.size, dtype=bool)
     depth = problem.ensemble.depth[left.nodes]
     lucky = rng.random(left.nodes.size) < 0.7
@@ -162,7 +165,7 @@ def test_a_core_of_few_arcs_among_many_rows_is_cut_sooner(monkeypatch: pytest.Mo
     """Patience is 400 rounds where arcs outweigh rows times items and splits, less where they do not, never below two checks."""
     problem = instance("digits")
     with ThreadPoolExecutor(1) as pool:
-        run = Run(whole(problem, Fraction(1, 150)), "smallest", None, pool)
+        run = Run(integer_objective(problem, Fraction(1, 150)).refined(), "smallest", None, pool)
         cells = np.unique(run.left.slices.item).size * problem.n_rows
         others = CELL * cells + SPLIT * run.left.nodes.size
         assert patience(run) == pytest.approx(400 / (1 + others / run.n_arcs))
@@ -191,7 +194,7 @@ def test_a_core_is_cut_only_where_there_is_memory(monkeypatch: pytest.MonkeyPatc
     problem = instance("digits")
     lam = pm.pruning_path(problem).breakpoints[-2]  # a tie: what goes there is never fixed
     with ThreadPoolExecutor(1) as pool:
-        run = Run(whole(problem, lam), "smallest", None, pool)
+        run = Run(integer_objective(problem, lam).refined(), "smallest", None, pool)
     for free, fits in ((None, True), (CORE_BYTES * run.n_arcs, True), (CORE_BYTES * run.n_arcs - 1, False)):
         monkeypatch.setattr(engine, "memory_free", lambda free=free: free)
         assert _fits(run) is fits

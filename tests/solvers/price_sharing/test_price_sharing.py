@@ -32,6 +32,7 @@ from formulations.answers.solution import SharedPrices
 from formulations.instance.row_blocks import row_blocks
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
+from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing import Scores, final_scores, price_sharing
 from solvers.price_sharing import shares as shares_module
 from solvers.price_sharing import solve as solve_module
@@ -41,7 +42,6 @@ from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import Sharing
 from solvers.price_sharing.trees import best_closures, forced
-from solvers.price_sharing.whole import whole
 from tests.instances import random_problem
 from tests.solvers.cases import instance, lambdas, leaves_only
 
@@ -119,7 +119,7 @@ def test_next_to_nothing_is_a_gap_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_core_without_usage_is_cut_after_two_checks() -> None:
     """Where nothing that is open needs anything, two checks without progress are enough."""
     with ThreadPoolExecutor(1) as pool:
-        run = Run(whole(leaves_only(), Fraction(1, 7)), "smallest", None, pool)
+        run = Run(integer_objective(leaves_only(), Fraction(1, 7)).refined(), "smallest", None, pool)
     assert run.n_arcs == 0
     assert solve_module.patience(run) == 20
 
@@ -143,10 +143,10 @@ def test_whole_charges_never_exceed_the_prices(seed: int) -> None:
     """The integers charged are at most the exact shares of the scores, recomputed in fractions, for wild scores too."""
     problem = random_problem(seed)
     rng = np.random.default_rng(seed)
-    prices = whole(problem, Fraction(1, 7))
-    left = all_open(prices, problem.ensemble.is_split)
+    objective = integer_objective(problem, Fraction(1, 7)).refined()
+    left = all_open(objective, problem.ensemble.is_split)
     arcs = problem.usage_arcs()
-    price = prices.of(np.arange(problem.n_purchases, dtype=np.int32))
+    price = objective.prices(np.arange(problem.n_purchases, dtype=np.int32))
     with ThreadPoolExecutor(1) as pool:
         for spread in (0.0, 1.0, 30.0, 800.0):
             score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
@@ -171,7 +171,7 @@ def test_forcing_is_what_it_says(seed: int) -> None:
     problem = random_problem(seed)
     rng = np.random.default_rng(seed)
     gain = rng.integers(-9, 10, problem.ensemble.n_nodes)
-    any_profits = replace(whole(problem, Fraction(1, 7)), gain=gain, q=1, p=0, bits=0)
+    any_profits = replace(integer_objective(problem, Fraction(1, 7)).refined(), gain=gain, q=1, p=0, bits=0)
     left = all_open(any_profits, problem.ensemble.is_split)
     ends = forced(left, np.zeros(left.nodes.size, dtype=np.int64))
     k = left.nodes.size
@@ -193,7 +193,7 @@ def test_forcing_is_what_it_says(seed: int) -> None:
 def test_two_threads_charge_what_one_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parted among two threads, and with splits that need several items, the charges are those of one pass."""
     problem = instance(name)
-    left = all_open(whole(problem, Fraction(1, 50)), problem.ensemble.is_split)
+    left = all_open(integer_objective(problem, Fraction(1, 50)).refined(), problem.ensemble.is_split)
     assert len(left.slices.parts) == 3
     assert left.slices.n_arcs == problem.n_usage_arcs
     score = np.random.default_rng(0).standard_normal(left.nodes.size).astype(np.float32)
@@ -212,9 +212,9 @@ def test_blocks_of_rows_charge_what_one_block_does(name: str, size: int, monkeyp
     problem = instance(name)
     score = np.random.default_rng(0).standard_normal(problem.splits.size).astype(np.float32)
     ybar = np.random.default_rng(1).random(score.size).astype(np.float32)
-    prices = whole(problem, Fraction(1, 50))
+    objective = integer_objective(problem, Fraction(1, 50)).refined()
     with ThreadPoolExecutor(1) as pool:
-        left = all_open(prices, problem.ensemble.is_split)
+        left = all_open(objective, problem.ensemble.is_split)
         alone, level = Sharing(left, pool).charges(score), best_level(left, ybar)
         blocks = row_blocks(problem.routing, problem.ensemble.tree_of, size)
         monkeypatch.setitem(problem.__dict__, "row_blocks", blocks)
@@ -233,8 +233,8 @@ def test_the_best_level_is_the_smallest_of_the_best(seed: int) -> None:
     """Of the level sets of any numbers, made to fall along the paths, the best is found, and the smallest of equals."""
     problem = random_problem(seed)
     rng = np.random.default_rng(seed)
-    prices = whole(problem, Fraction(1, 90))
-    left = all_open(prices, problem.ensemble.is_split)
+    objective = integer_objective(problem, Fraction(1, 90)).refined()
+    left = all_open(objective, problem.ensemble.is_split)
     ybar = rng.choice([0.0, 0.1, 0.3, 0.45, 0.55, 0.7, 0.9], left.nodes.size).astype(np.float32)
     keep, value = best_level(left, ybar)
     falling = ybar.copy()
@@ -246,8 +246,8 @@ def test_the_best_level_is_the_smallest_of_the_best(seed: int) -> None:
         kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
         kept[left.nodes[falling >= theta]] = True
         pruning = pm.Pruning(problem, kept)
-        gained = pruning.integer_gain * problem.integers.gain_unit - prices.lam * pruning.exact_cost
-        worth = int(gained / prices.unit)
+        gained = pruning.integer_gain * problem.integers.gain_unit - objective.lam * pruning.exact_cost
+        worth = int(gained / objective.unit)
         found[worth] = min(found.get(worth, falling >= theta), falling >= theta, key=np.sum)
     assert value == max(found)
     np.testing.assert_array_equal(keep, found[max(found)])
@@ -268,13 +268,13 @@ def test_a_bound_in_single_precision_would_cheat() -> None:
     with ThreadPoolExecutor(1) as pool:
         for lam in (float(lam) for lam in path.lam[5 : len(path) : max(1, len(path) // 12)]):
             best = min_cut(problem, lam)
-            prices = whole(problem, Fraction(repr(lam)))
-            run = Run(prices, "smallest", None, pool)
+            objective = integer_objective(problem, Fraction(repr(lam))).refined()
+            run = Run(objective, "smallest", None, pool)
             left = run.left
             for _ in range(60):
                 run.round()
             gained = Fraction(best.pruning.integer_gain) * problem.integers.gain_unit  # type: ignore[union-attr]
-            worth = (gained - prices.lam * best.pruning.exact_cost) / prices.unit  # type: ignore[union-attr]
+            worth = (gained - objective.lam * best.pruning.exact_cost) / objective.unit  # type: ignore[union-attr]
             charge = run.sharing.charges(run.at_lowest).astype(np.float32)
             value = (left.profit.astype(np.float32) - charge).astype(np.float32)
             for h in range(value.size - 1, -1, -1):

@@ -1,0 +1,201 @@
+"""(OBJ) at one lambda in integers that fit 62 bits.
+
+    profit of split h              =  (q gain_h - p evaluation_h) 2^bits                                                   (1)
+    price of item m for row i      =  item_price_m weight_i                                                                (2)
+    price of item m, paid once     =  item_price_m (sum of all weights)                                                    (3)
+
+The integers are exact where the instance is exact and lambda is a ratio p / q of moderate integers. Otherwise they stand for the
+next ratio below lambda, or they lie on a fine grid, and `slack` states what the grid can hide. By (2) nobody has to hold an array
+over all purchases: prices are made where they are asked for. Only an instance on a grid is rounded purchase by purchase and holds
+all of its prices.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.instance.problem import PruningProblem
+
+TOTAL_BITS = 61
+"""Bits of the sum of capacities at the source."""
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerObjective:
+    """Profits of splits and prices of purchases as integers, each worth `unit` of (OBJ).
+
+    Parameters
+    ----------
+    item_price
+        int64, shape (M,): the price of an item for a row of weight 1.
+    weight
+        int64, shape (N,).
+    grid
+        int64, shape (M (N + 1),): all prices, instead of the two above, where the instance was rounded.
+    gain, q, p, bits
+        the profits (1); `gain` is int64, shape (n,).
+    lam
+        what the integers stand for; it may be a little below what was asked for, where that does not fit 62 bits.
+    unit
+        of (OBJ).
+    slack
+        in (OBJ): how much better a pruning can really be than the integers say; 0 where they are exact.
+    """
+
+    problem: PruningProblem
+    item_price: NDArray[np.int64]
+    weight: NDArray[np.int64]
+    grid: NDArray[np.int64] | None
+    gain: NDArray[np.int64]
+    q: int
+    p: int
+    bits: int
+    lam: Fraction
+    unit: Fraction
+    slack: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing was rounded."""
+        return self.slack == 0.0
+
+    def profits(self, nodes: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
+        """Profits (1) of some nodes, 0 at leaves; default: of all, shape (n,). A new array."""
+        some = slice(None) if nodes is None else nodes
+        profit: NDArray[np.int64] = self.gain[some] * self.q
+        if self.p:
+            profit -= self.problem.integers.evaluation[some] * self.p
+        return np.left_shift(profit, self.bits, out=profit)
+
+    def prices(self, purchases: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
+        """Prices of some purchases, numbered as in `formulations.instance.usage`; default: of all, shape (M (N + 1),)."""
+        if purchases is None:
+            if self.grid is not None:
+                return self.grid
+            by_row = np.where(self.problem.costs.paid_once, 0, self.item_price)
+            return np.concatenate([np.outer(by_row, self.weight).ravel(), self.prices_paid_once()])
+        prices = np.empty(purchases.size, dtype=np.int64)
+        _prices(purchases, self.problem.n_rows, *self.price_arrays, prices)
+        return prices
+
+    def prices_paid_once(self) -> NDArray[np.int64]:
+        """Prices (3) of the items that are paid once for all rows, 0 for the others; shape (M,)."""
+        if self.grid is not None:
+            return self.grid[self.problem.costs.n_items * self.problem.n_rows :]
+        return np.where(self.problem.costs.paid_once, self.item_price * self.weight.sum(), 0)
+
+    @property
+    def price_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """What `price_of` takes."""
+        grid = np.zeros(0, dtype=np.int64) if self.grid is None else self.grid
+        return self.item_price, self.weight, self.prices_paid_once(), grid
+
+    def of(self, purchases: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The name that the cluster's shards still use."""
+        return self.prices(purchases)
+
+    def refined(self) -> IntegerObjective:
+        """The same on the finest binary grid that fits, so that parts of prices can be whole numbers of units too."""
+        gains = int(np.abs(self.gain).sum()) * self.q + int(self.problem.integers.evaluation.sum()) * self.p
+        prices = int(self.item_price.sum()) * int(self.weight.sum()) if self.grid is None else int(self.grid.sum())
+        more = max(0, TOTAL_BITS - max(gains << self.bits, prices, 1).bit_length())
+        grid = None if self.grid is None else self.grid << more
+        unit = self.unit / 2**more
+        return replace(self, item_price=self.item_price << more, grid=grid, bits=self.bits + more, unit=unit)
+
+
+def integer_objective(problem: PruningProblem, lam: Fraction) -> IntegerObjective:
+    """Exact integers, at the largest lambda' <= lambda whose products fit; for rounded instances a fine grid."""
+    ints = problem.integers
+    if not ints.exact:
+        return _on_grid(problem, lam)
+    ratio = fitting_ratio(problem, lam)
+    p, q = ratio.numerator, ratio.denominator
+    unit = ints.gain_unit / q
+    return IntegerObjective(problem, ints.price * p, ints.weight, None, ints.gain, q, p, 0, ratio * ints.lam_unit, unit, 0.0)
+
+
+def fitting_ratio(problem: PruningProblem, lam: Fraction) -> Fraction:
+    """The largest ratio of prices to gains, up to lambda, for which profits and prices of an exact instance fit 61 bits."""
+    ints = problem.integers
+    total_gain = int(np.abs(ints.gain).sum())
+    dearest = int(ints.price.sum()) * int(ints.weight.sum()) + int(ints.evaluation.sum())
+    # beyond this every priced purchase costs more than all gains together: no larger lambda changes anything
+    ratio = min(lam / ints.lam_unit, Fraction(total_gain + 1))
+    room = (1 << TOTAL_BITS) // (total_gain + math.ceil(ratio + 1) * dearest + 1)
+    return largest_below(ratio, max(1, room))
+
+
+def largest_below(number: Fraction, largest_denominator: int) -> Fraction:
+    """The largest fraction <= number whose denominator is at most that: number itself, or its neighbour in the Farey sequence."""
+    near = number.limit_denominator(largest_denominator)
+    if near <= number:
+        return near
+    p, q = near.numerator, near.denominator
+    if q == 1:
+        inverse = largest_denominator
+    else:
+        inverse = pow(p, -1, q)
+        inverse += (largest_denominator - inverse) // q * q
+    return Fraction(p * inverse - 1, q * inverse)
+
+
+def useful_rate(problem: PruningProblem, lam: Fraction) -> Fraction:
+    """Lambda, or where it is larger one beyond which nothing changes: there nothing that has a price is ever bought.
+
+    Floating-point engines are run at this, so that huge coefficients do not drown the errors.
+    """
+    total = float(np.abs(problem.gain).sum()) or 1.0
+    least = min(_least(problem.real_purchase_price()), _least(problem.evaluation_price))
+    return min(lam, Fraction(2.0 * total / least)) if least < math.inf else lam
+
+
+def _on_grid(problem: PruningProblem, lam: Fraction) -> IntegerObjective:
+    """Profits rounded to the nearest grid point, prices down, so that no dual value ever exceeds a real price."""
+    rate = float(useful_rate(problem, lam))
+    total = float(np.abs(problem.gain).sum()) or 1.0
+    real = problem.real_purchase_price()
+    # nothing dearer than all gains together is ever bought; twice that, for prices are rounded down below
+    price = np.minimum(rate * real, 2.0 * total)
+    profit = np.maximum(problem.gain - rate * problem.evaluation_price, -2.0 * total)
+    largest = max(float(np.abs(profit).sum()), float(price.sum()), total)
+    exponent = TOTAL_BITS - 1 - math.frexp(largest)[1]
+    scaled = np.ldexp(profit, exponent)
+    rounded = np.rint(scaled)
+    # a relative 2^-48 below: what floating point may have added to the product
+    grid = np.floor(np.ldexp(price, exponent) * (1 - 2.0**-48)).astype(np.int64)
+    # what floating point may have lost in gains (three errors each) and evaluation prices of splits that can be kept at all
+    lost = float(problem.node_error.sum()) + float((rate * problem.evaluation_price)[profit > -2.0 * total].sum())
+    slack = float(np.abs(scaled - rounded).sum()) + math.ldexp(lost, exponent) * 2.0**-50
+    ints, unit = problem.integers, Fraction(2) ** -exponent
+    return IntegerObjective(
+        problem, ints.price, ints.weight, grid, rounded.astype(np.int64), 1, 0, 0, lam, unit, math.ldexp(slack, -exponent)
+    )
+
+
+def _least(price: NDArray[np.float64]) -> float:
+    """The least positive number, inf if there is none."""
+    return float(price[price > 0].min(initial=math.inf))
+
+
+@njit(cache=True, nogil=True)
+def price_of(j, n_rows, item_price, weight, once_price, grid):  # type: ignore[no-untyped-def]
+    """Price of purchase j."""
+    if grid.shape[0] > 0:
+        return grid[j]
+    m = j // n_rows
+    if m < item_price.shape[0]:
+        return item_price[m] * weight[j - m * n_rows]
+    return once_price[j - item_price.shape[0] * n_rows]
+
+
+@njit(cache=True, nogil=True)
+def _prices(purchases, n_rows, item_price, weight, once_price, grid, prices):  # type: ignore[no-untyped-def]
+    for k in range(purchases.shape[0]):
+        prices[k] = price_of(purchases[k], n_rows, item_price, weight, once_price, grid)
