@@ -28,8 +28,8 @@ import prunemodels as pm
 from benchmarks.apart import run_apart
 from formulations import Pruning
 from proofs_checks import check_path
-from solvers.closures.cut import ClosureProblem, best_closure
-from solvers.closures.numbering import compact, local_forest
+from solvers.closures.cut import best_closure
+from solvers.closures.subproblem import subproblem
 
 T = TypeVar("T")
 
@@ -78,11 +78,9 @@ def plain_cut(problem: pm.PruningProblem, ratio_of: Pruning, lam_index: int, pat
     ints = problem.integers
     ratio = path.breakpoints[lam_index] / ints.lam_unit
     arcs, price = problem.usage_arcs(), problem.purchase_price()
-    purchases, head = compact(arcs.head, np.empty(price.size, dtype=np.int32))
-    scratch = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
-    parent, tail = local_forest(problem.ensemble.parent, problem.splits, arcs.tail, scratch)
+    part = subproblem(problem.ensemble.parent, problem.splits, arcs.tail, arcs.head, price.size)
     profit = ints.gain[problem.splits] * ratio.denominator
-    closure = best_closure(ClosureProblem(profit, parent, tail, head, price[purchases] * ratio.numerator))
+    closure = best_closure(part.closure_problem(profit, price[part.purchases] * ratio.numerator))
     kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
     kept[problem.splits] = closure.keep
     assert np.array_equal(kept, ratio_of.kept), "the plain cut and the path disagree"

@@ -26,9 +26,9 @@ from benchmarks.apart import run_apart
 from benchmarks.path import best_of, machine
 from formulations import PruningProblem
 from formulations.instance.papers import two_trees
-from solvers.closures.cut import ClosureProblem, best_closure
+from solvers.closures.cut import best_closure
 from solvers.closures.integer_objective import integer_objective
-from solvers.closures.numbering import compact, local_forest
+from solvers.closures.subproblem import subproblem
 from solvers.price_sharing import final_scores, price_sharing
 
 LAMBDAS = {"miniboone": (0.05, 0.2, 0.5, 1.0), "covtype426k": (0.3, 0.8, 1.2, 1.5, 2.0)}
@@ -40,10 +40,8 @@ def plain_cut(problem: PruningProblem, lam: float) -> Callable[[], np.ndarray]:
     objective, arcs, splits = integer_objective(problem, Fraction(repr(lam))), problem.usage_arcs(), problem.splits
 
     def cut() -> np.ndarray:
-        purchases, head = compact(arcs.head, np.empty(problem.n_purchases, dtype=np.int32))
-        scratch = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
-        parent, tail = local_forest(problem.ensemble.parent, splits, arcs.tail, scratch)
-        closure = best_closure(ClosureProblem(objective.profits(splits), parent, tail, head, objective.prices()[purchases]))
+        part = subproblem(problem.ensemble.parent, splits, arcs.tail, arcs.head, problem.n_purchases)
+        closure = best_closure(part.closure_problem(objective.profits(splits), objective.prices()[part.purchases]))
         return np.asarray(closure.keep)
 
     return cut

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.budgets.open_part import OpenPart
-from solvers.closures.cut import ClosureProblem, best_closure
+from solvers.closures.cut import best_closure
 
 SCALE = 2.0**44
 """What the gains of a part are scaled up to, in integers; the prices at hand are no exact ones."""
@@ -79,7 +79,7 @@ def _divide(part: OpenPart, price: NDArray[np.float64]) -> NDArray[np.bool_] | N
     scale, lam = SCALE / max(1.0, float(np.abs(part.gain).sum())), total / cost
     profit = np.round(scale * (part.gain - lam * part.evaluation)).astype(np.int64)
     paid = np.maximum(1, np.round(scale * lam * price)).astype(np.int64)
-    closure = best_closure(ClosureProblem(profit, part.parent, part.tail, part.head, paid))
+    closure = best_closure(part.closure_problem(profit, paid))
     # rounding alone makes nothing worth while
     if closure.value <= part.nodes.size + paid.size or closure.keep.all():
         return None

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance.merging import merge_purchases
 from formulations.instance.problem import PruningProblem
-from solvers.budgets.part import Part
-from solvers.closures.numbering import compact, local_forest
+from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
 
 
 @dataclass(frozen=True, eq=False)
-class OpenPart(Part):
-    """A part that knows which purchases of the forest its own were.
+class OpenPart(ParametricSubproblem):
+    """A subproblem with merged purchases that knows which purchases of the forest they were.
 
     Parameters
     ----------
@@ -39,7 +37,7 @@ class OpenPart(Part):
             the closure, and the purchases that it needs: `used(keep)`.
         """
         stays, arcs = (keep, keep[self.tail]) if inner else (~keep, ~used[self.head])
-        part, purchases = self._some(stays, arcs)
+        part, purchases = self.restricted(stays, arcs)
         new = np.full(self.price.size, -1, dtype=np.int32)
         new[purchases] = np.arange(purchases.size, dtype=np.int32)
         group = new[self.group]
@@ -50,27 +48,6 @@ class OpenPart(Part):
 def open_part(problem: PruningProblem, outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> OpenPart:
     """What lies between two nested prunings; both bool, shape (n,), closed under parents, inner within outer."""
     nodes = np.flatnonzero(outer & ~inner).astype(np.int32)
-    arcs = problem.usage_arcs(nodes)
-    price = problem.purchase_price()
-    to_pay = ~problem.paid_by(inner)[arcs.head] & (price[arcs.head] > 0)
-    scratch = np.empty(problem.n_purchases, dtype=np.int32)
-    members, head = compact(arcs.head[to_pay], scratch)
-    parent, tail = local_forest(
-        problem.ensemble.parent, nodes, arcs.tail[to_pay], np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
-    )
-    merged = merge_purchases(tail, head, price[members])
-    groups, head = compact(head[merged.arc], scratch)
-    place = np.empty(members.size, dtype=np.int32)
-    place[groups] = np.arange(groups.size, dtype=np.int32)
-    ints = problem.integers
-    return OpenPart(
-        nodes,
-        parent,
-        ints.gain[nodes],
-        ints.evaluation[nodes],
-        tail[merged.arc],
-        head,
-        merged.price[groups],
-        members,
-        place[merged.representative],
-    )
+    part = parametric_subproblem(problem, nodes, problem.paid_by(inner))
+    merged, group, _ = part.merged()
+    return OpenPart(**merged.arrays(), members=part.purchases, group=group)

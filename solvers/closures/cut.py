@@ -126,7 +126,7 @@ class _Network:
     def __init__(self, problem: ClosureProblem, profit: NDArray[np.int64], shared: NDArray[np.bool_], total: int) -> None:
         self.k = profit.shape[0]
         tail, head = problem.tail[shared], problem.head[shared]
-        purchases, head = compact(head, np.empty(problem.price.shape[0], dtype=np.int32))
+        purchases, head = compact(head, problem.price.shape[0])
         self.n_purchases = purchases.shape[0]
         self.source = self.k + self.n_purchases
         self.sink = self.source + 1

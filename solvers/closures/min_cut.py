@@ -21,11 +21,11 @@ from formulations.answers.solution import ItemLoads, Solution, StopReason
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import UsageArcs
-from solvers.closures.cut import ClosureProblem, Ties
+from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.closures.loads import proven_bound
 from solvers.closures.merged_cut import merged_cut
-from solvers.closures.numbering import compact, local_forest
+from solvers.closures.subproblem import subproblem
 from solvers.closures.tree_pass import free_of_charge, without_prices
 
 
@@ -85,9 +85,8 @@ def _cut(
     nodes = np.flatnonzero(wanted).astype(np.int32)
     price = objective.prices()
     mine = np.flatnonzero(wanted[arcs.tail] & (price[arcs.head] > 0))
-    purchases, head = compact(arcs.head[mine], np.empty(problem.n_purchases, dtype=np.int32))
-    parent, tail = local_forest(problem.ensemble.parent, nodes, arcs.tail[mine], np.full(n_nodes, -1, dtype=np.int32))
-    closure, load[mine] = merged_cut(ClosureProblem(objective.profits(nodes), parent, tail, head, price[purchases]), ties)
+    part = subproblem(problem.ensemble.parent, nodes, arcs.tail[mine], arcs.head[mine], problem.n_purchases)
+    closure, load[mine] = merged_cut(part.closure_problem(objective.profits(nodes), price[part.purchases]), ties)
     kept = np.zeros(n_nodes, dtype=bool)
     kept[nodes] = closure.keep
     return kept, closure.n_arcs

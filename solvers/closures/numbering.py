@@ -7,41 +7,40 @@ from numba import njit
 from numpy.typing import NDArray
 
 
-def compact(ids: NDArray[np.int32], scratch: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def compact(ids: NDArray[np.int32], n_ids: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The ids that occur, each once in the order of their first occurrence, and each id's place among them.
 
-    `scratch` has room for every id; what it holds before does not matter, and after is undefined.
+    Parameters
+    ----------
+    ids
+        int32: each below `n_ids`, the length of the table that is made.
     """
-    scratch[ids] = -1
-    occurring, place = _number(ids, scratch)
+    table = np.empty(n_ids, dtype=np.int32)
+    table[ids] = -1
+    occurring, place = _number(ids, table)
     return occurring, place
 
 
 def local_forest(
-    parent: NDArray[np.int32], nodes: NDArray[np.int32], tail: NDArray[np.int32], scratch: NDArray[np.int32]
+    parent: NDArray[np.int32], nodes: NDArray[np.int32], tail: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Parents of some nodes, -1 where the parent is none of them, and tails of their arcs, as places among the nodes.
-
-    `scratch` has room for every node and is -1 throughout, before and after.
-    """
-    scratch[nodes] = np.arange(nodes.size, dtype=np.int32)
+    """Parents of some nodes, -1 where the parent is none of them, and tails of their arcs, as places among the nodes."""
+    table = np.full(parent.size, -1, dtype=np.int32)
+    table[nodes] = np.arange(nodes.size, dtype=np.int32)
     above = parent[nodes]
-    local_parent = np.where(above >= 0, scratch[above], np.int32(-1))
-    local_tail = scratch[tail]
-    scratch[nodes] = -1
-    return local_parent, local_tail
+    return np.where(above >= 0, table[above], np.int32(-1)), table[tail]
 
 
 @njit(cache=True, nogil=True)
-def _number(ids, scratch):  # type: ignore[no-untyped-def]
+def _number(ids, table):  # type: ignore[no-untyped-def]
     place = np.empty(ids.shape[0], dtype=np.int32)
     occurring = np.empty(ids.shape[0], dtype=np.int32)
     count = 0
     for k in range(ids.shape[0]):
         j = ids[k]
-        if scratch[j] < 0:
-            scratch[j] = count
+        if table[j] < 0:
+            table[j] = count
             occurring[count] = j
             count += 1
-        place[k] = scratch[j]
+        place[k] = table[j]
     return occurring[:count].copy(), place

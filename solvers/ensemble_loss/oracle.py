@@ -24,7 +24,8 @@ from formulations.instance.ensemble_loss import EnsembleProblem
 from formulations.instance.merging import merge_purchases
 from solvers.closures.cut import ClosureProblem, best_closure
 from solvers.closures.integer_objective import TOTAL_BITS
-from solvers.closures.numbering import compact, local_forest
+from solvers.closures.numbering import compact
+from solvers.closures.subproblem import subproblem
 from solvers.closures.tree_pass import best_tree_closures
 
 
@@ -67,12 +68,11 @@ class Oracle:
         arcs, price = problem.usage_arcs(), problem.purchase_price()
         paid = price[arcs.head] > 0 if rate > 0 else np.zeros(arcs.head.size, dtype=bool)
         tail, head = arcs.tail[paid], arcs.head[paid]
-        purchases, head = compact(head, np.empty(problem.n_purchases, dtype=np.int32))
+        purchases, head = compact(head, problem.n_purchases)
         merged = merge_purchases(tail, head, price[purchases])
-        left, self._head = compact(head[merged.arc], np.empty(purchases.size, dtype=np.int32))
+        left, self._head = compact(head[merged.arc], purchases.size)
         self._tail = tail[merged.arc]
         self._price = rate * merged.price[left]
-        self._scratch = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
 
     def best(self, slopes: NDArray[np.float64]) -> OracleAnswer:
         """Solve (1) for dL/dF, shape (R, C).
@@ -116,10 +116,9 @@ class Oracle:
         self, nodes: NDArray[np.int32], mine: NDArray[np.int64], profit: NDArray[np.int64], price: NDArray[np.int64]
     ) -> ClosureProblem:
         """The splits that are wanted for free items, with their purchases merged again: fewer users, more of them alike."""
-        purchases, head = compact(self._head[mine], np.empty(price.size, dtype=np.int32))
-        parent, tail = local_forest(self.problem.ensemble.parent, nodes, self._tail[mine], self._scratch)
-        merged = merge_purchases(tail, head, price[purchases])
-        return ClosureProblem(profit[nodes], parent, tail[merged.arc], head[merged.arc], merged.price)
+        part = subproblem(self.problem.ensemble.parent, nodes, self._tail[mine], self._head[mine], price.size)
+        merged = merge_purchases(part.tail, part.head, price[part.purchases])
+        return ClosureProblem(profit[nodes], part.parent, part.tail[merged.arc], part.head[merged.arc], merged.price)
 
     def _proven(
         self, profit: NDArray[np.int64], instance: ClosureProblem, nodes: NDArray[np.int32], load: NDArray[np.int64]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from solvers.closures.cut import Closure, Ties, best_closure
 from solvers.closures.preflow import Flow, preflow_closure
 from solvers.path.guess import WORTHWHILE, guess_closure
-from solvers.path.parts import Network, Part, Parts
+from solvers.path.parts import Network, Parts, PathPart
 from solvers.path.threads import divide
 from solvers.path.ties import extreme
 from solvers.path.windows import contradictions
@@ -51,7 +51,7 @@ class Piece:
     """
 
     ratio: Fraction | None
-    part: Part
+    part: PathPart
     load: NDArray[np.int64]
 
 
@@ -74,7 +74,7 @@ class Decomposition:
         self.stats = dict.fromkeys(("cuts", "arcs_cut", "guesses", "arcs_guessed", "repairs", "splits_repaired"), 0.0)
         self._lock = threading.Lock()
 
-    def solve(self, part: Part) -> None:
+    def solve(self, part: PathPart) -> None:
         """All pieces of a part, as a list that obeys (1) of `windows`."""
         self.pieces = self._pieces(part, guess=self.guess) if part.nodes.size else []
         for attempt in range(PATIENCE + 1):
@@ -83,17 +83,17 @@ class Decomposition:
                 return
             self._repair(wrong if attempt < PATIENCE else [(0, len(self.pieces) - 1)])
 
-    def _pieces(self, part: Part, *, guess: bool) -> list[Piece]:
+    def _pieces(self, part: PathPart, *, guess: bool) -> list[Piece]:
         """Pieces of one part, outermost first; they obey (1) of `windows` where nothing was guessed."""
-        threads = THREADS if self.warm and part.tail.size > SMALL else 1
+        threads = THREADS if self.warm and part.n_arcs > SMALL else 1
         return divide((part, guess), self._step, threads=threads, done=self._found)
 
     def _found(self, pieces: list[Piece]) -> None:
         self.advance(sum(p.part.nodes.size for p in pieces))
 
-    def _step(self, item: tuple[Part, bool]) -> tuple[list[Piece], list[tuple[Part, bool]]]:
+    def _step(self, item: tuple[PathPart, bool]) -> tuple[list[Piece], list[tuple[PathPart, bool]]]:
         """A large part is a piece or two parts, outer and inner; a small one is done to its end."""
-        if item[0].tail.size > SMALL:
+        if item[0].n_arcs > SMALL:
             return self._divided(*item)
         pieces, todo = [], [item]
         while todo:
@@ -102,12 +102,12 @@ class Decomposition:
             todo += reversed(items)
         return pieces, []
 
-    def _divided(self, part: Part, guess: bool) -> tuple[list[Piece], list[tuple[Part, bool]]]:
+    def _divided(self, part: PathPart, guess: bool) -> tuple[list[Piece], list[tuple[PathPart, bool]]]:
         """The piece that a part is, or its two parts, outer and inner."""
         network = self.parts.network(part)
         if network is None:
-            return [Piece(None, part, np.zeros(part.tail.size, dtype=np.int64))], []
-        large = network.part.tail.size > WORTHWHILE
+            return [Piece(None, part, np.zeros(part.n_arcs, dtype=np.int64))], []
+        large = network.part.n_arcs > WORTHWHILE
         keep, flow = self._guessed(network) if guess and large else (None, None)
         if keep is None:
             guess &= not large  # what is hard to guess in a part is so in its halves
@@ -129,17 +129,14 @@ class Decomposition:
 
     def _guessed(self, network: Network) -> tuple[NDArray[np.bool_] | None, Flow | None]:
         """A closure worth something at lambda*, so that its halves' breakpoints lie on the right sides of it; and a flow."""
-        instance, nodes, problem = network.instance, network.part.nodes, self.parts.problem
+        instance, part = network.instance, network.part.subproblem
         self._count(guesses=1, arcs_guessed=instance.tail.size)
-        guess = guess_closure(instance, problem.ensemble.tree_of[nodes], self.ties)
+        guess = guess_closure(instance, self.parts.problem.ensemble.tree_of[part.nodes], self.ties)
         flow = guess.flow(instance) if self.warm else None
         if guess.keep is None:
             return None, flow
-        free = problem.integers.evaluation[nodes] == 0
-        keep = extreme(instance, problem.integers.gain[nodes], free, guess.keep, self.ties)
-        paid = np.zeros(instance.price.size, dtype=bool)
-        paid[instance.head[keep[instance.tail]]] = True
-        worth = int(instance.profit[keep].sum()) - int(instance.price[paid].sum())
+        keep = extreme(instance, part.gain, part.evaluation == 0, guess.keep, self.ties)
+        worth = int(instance.profit[keep].sum()) - int(instance.price[part.used(keep)].sum())
         return keep if worth > 0 else None, flow
 
     def _repair(self, wrong: list[tuple[int, int]]) -> None:
@@ -153,7 +150,7 @@ class Decomposition:
         for first, last in reversed(wrong):
             nodes = np.concatenate([p.part.nodes for p in pieces[first : last + 1]])
             self._count(splits_repaired=nodes.size)
-            pieces[first : last + 1] = self._pieces(self.parts.anew(nodes, payer, last), guess=False)
+            pieces[first : last + 1] = self._pieces(self.parts.reassembled(nodes, payer > last), guess=False)
 
     def _count(self, **more: int) -> None:
         with self._lock:

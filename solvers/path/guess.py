@@ -132,10 +132,9 @@ def _left(problem: ClosureProblem, kept: NDArray[np.bool_], unsure: NDArray[np.b
     above = problem.parent[unsure]
     parent = np.where(above >= 0, place[above], np.int32(-1))
     tail, head = _unpaid(problem.tail, problem.head, problem.price.size, kept, place)
-    scratch = np.empty(problem.price.size, dtype=np.int32)
-    purchases, head = compact(head, scratch)
+    purchases, head = compact(head, problem.price.size)
     merged = merge_purchases(tail, head, problem.price[purchases])
-    occurring, head = compact(head[merged.arc], scratch)
+    occurring, head = compact(head[merged.arc], purchases.size)
     return ClosureProblem(problem.profit[unsure], parent, tail[merged.arc], head, merged.price[occurring])
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.closures.cut import ClosureProblem, Ties
+from solvers.closures.cut import Ties
 from solvers.closures.merged_cut import merged_cut
-from solvers.closures.numbering import compact, local_forest
+from solvers.closures.subproblem import subproblem
 from solvers.price_sharing.remaining import Remaining
 
 
 @dataclass(frozen=True, eq=False)
-class Core:
+class SolvedCore:
     """A best closure of the open splits.
 
     Parameters
@@ -35,22 +35,14 @@ class Core:
     n_arcs: int
 
 
-def solve_core(left: Remaining, ties: Ties) -> Core:
+def solve_core(left: Remaining, ties: Ties) -> SolvedCore:
     """Cut the network of the open splits and the purchases that are not paid."""
     problem = left.objective.problem
     arcs = problem.usage_arcs(left.nodes)
     load = np.zeros(arcs.tail.size, dtype=np.int64)
     mine = np.arange(arcs.tail.size) if left.paid is None else np.flatnonzero(~left.paid[arcs.head])
-    purchases, head = _numbered(arcs.head[mine], problem.n_purchases)
-    scratch = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
-    parent, tail = local_forest(problem.ensemble.parent, left.nodes, arcs.tail[mine], scratch)
-    closure, load[mine] = merged_cut(ClosureProblem(left.profit, parent, tail, head, left.objective.prices(purchases)), ties)
-    return Core(closure.keep, closure.value, load, closure.n_arcs)
-
-
-def _numbered(ids: NDArray[np.int32], n_ids: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The ids that occur, and each one's place among them; a few by sorting, many by a table of all."""
-    if 2 * ids.size < n_ids:
-        occurring, place = np.unique(ids, return_inverse=True)
-        return occurring, place.astype(np.int32)
-    return compact(ids, np.empty(n_ids, dtype=np.int32))
+    # beside few arcs a table of all purchases is too much memory
+    n_purchases = problem.n_purchases if 2 * mine.size >= problem.n_purchases else None
+    part = subproblem(problem.ensemble.parent, left.nodes, arcs.tail[mine], arcs.head[mine], n_purchases)
+    closure, load[mine] = merged_cut(part.closure_problem(left.profit, left.objective.prices(part.purchases)), ties)
+    return SolvedCore(closure.keep, closure.value, load, closure.n_arcs)

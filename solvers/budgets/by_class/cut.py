@@ -41,8 +41,7 @@ class ClassCut:
         columns = usage_columns(problem, merge=True)
         self.purchases, self.splits = rows.of_purchases(columns), rows.of_splits()
         self.node, self.column = columns.node, columns.column
-        place = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
-        self._parent, self._tail = local_forest(problem.ensemble.parent, problem.splits, self.node, place)
+        self._parent, self._tail = local_forest(problem.ensemble.parent, problem.splits, self.node)
         ints = problem.integers
         self.gain = ints.gain.astype(np.float64) * float(ints.gain_unit)
         # a price is a sum of products over the rows and over the groups: one relative rounding error a term at the most

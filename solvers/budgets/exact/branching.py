@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from solvers.budgets.exact.core import Core, chain_sums
+from solvers.budgets.exact.core import KnapsackCore, chain_sums
 
 SECOND = 0.1
 """What the larger of (1) and (2) counts beside the smaller."""
@@ -41,7 +41,7 @@ class Estimates:
         return np.argsort(-score, kind="stable")
 
 
-def estimates(part: Core) -> Estimates:
+def estimates(part: KnapsackCore) -> Estimates:
     """(1) and (2)."""
     total_cost, total_gain, room = float(part.total_cost), float(part.total_gain), float(part.room)
     lam = total_gain / total_cost
@@ -56,7 +56,7 @@ def estimates(part: Core) -> Estimates:
     return Estimates(kept, np.where(cost <= room, (total_gain - gain) / left, lam), pruned)
 
 
-def _alone(part: Core) -> NDArray[np.int64]:
+def _alone(part: KnapsackCore) -> NDArray[np.int64]:
     """Evaluation and the purchases that no other split needs."""
     own = part.evaluation.copy()
     single = np.bincount(part.head, minlength=part.price.size)[part.head] == 1

@@ -24,21 +24,19 @@ exceeded: Y need not pay for `inner`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from formulations.instance.merging import merge_purchases
-from solvers.budgets.part import Part
-from solvers.closures.numbering import compact
+from solvers.closures.subproblem import ParametricSubproblem
 from solvers.closures.tree_pass import best_closure_of_forest
 
 
 @dataclass(frozen=True, eq=False)
-class Core(Part):
+class KnapsackCore(ParametricSubproblem):
     """(1): a part, what was taken before, and the room.
 
     Parameters
@@ -69,17 +67,17 @@ class Core(Part):
         np.add.at(own, self.tail, self.price[self.head])
         return own
 
-    def take(self, closure: NDArray[np.bool_]) -> Core:
+    def take(self, closure: NDArray[np.bool_]) -> KnapsackCore:
         """What is left when a closure that fits the room is kept."""
         used = self.used(closure)
         gained, room = self.gained + int(self.gain[closure].sum()), self.room - self.cost_with(closure, used)
         return self._part(~closure, ~used[self.head], gained, room, self.nodes[closure])
 
-    def within(self, closure: NDArray[np.bool_]) -> Core:
+    def within(self, closure: NDArray[np.bool_]) -> KnapsackCore:
         """The closure alone: all else goes."""
         return self._part(closure, closure[self.tail], self.gained, self.room, self.nodes[:0])
 
-    def trimmed(self) -> Core:
+    def trimmed(self) -> KnapsackCore:
         """(2), (3) and (4), until they find nothing; then purchases with the same users are merged."""
         core = self
         while True:
@@ -91,9 +89,9 @@ class Core(Part):
                 core = core.take(free)
             core = core._gainful()
             if core.nodes.size == size:
-                return core._merged()
+                return core._with_merged_purchases()
 
-    def _affordable(self) -> Core:
+    def _affordable(self) -> KnapsackCore:
         """(2)."""
         fits = chain_sums(self.parent, self.own_cost()) <= self.room
         return self if fits.all() else self.within(fits)
@@ -102,22 +100,21 @@ class Core(Part):
         """(3)."""
         return best_closure_of_forest(self.parent, self.gain, self.own_cost() == 0)
 
-    def _gainful(self) -> Core:
+    def _gainful(self) -> KnapsackCore:
         """(4)."""
         best = best_closure_of_forest(self.parent, self.gain, np.ones(self.nodes.size, dtype=np.bool_))
         return self if best.all() else self.within(best)
 
-    def _merged(self) -> Core:
-        merged = merge_purchases(self.tail, self.head, self.price)
-        if merged.arc.size == self.tail.size:
-            return self
-        groups, head = compact(self.head[merged.arc], np.empty(self.price.size, dtype=np.int32))
-        return replace(self, tail=self.tail[merged.arc], head=head, price=merged.price[groups])
+    def _with_merged_purchases(self) -> KnapsackCore:
+        merged, _, arcs = self.merged()
+        return self if arcs.size == self.tail.size else merged
 
-    def _part(self, stays: NDArray[np.bool_], arcs: NDArray[np.bool_], gained: int, room: int, new: NDArray[np.int32]) -> Core:
-        part, _ = self._some(stays, arcs)
+    def _part(
+        self, stays: NDArray[np.bool_], arcs: NDArray[np.bool_], gained: int, room: int, new: NDArray[np.int32]
+    ) -> KnapsackCore:
+        part, _ = self.restricted(stays, arcs)
         taken = (*self.taken, new) if new.size else self.taken
-        return Core(**part.arrays(), gained=gained, room=room, taken=taken, low=self.low, high=self.high)
+        return KnapsackCore(**part.arrays(), gained=gained, room=room, taken=taken, low=self.low, high=self.high)
 
 
 @njit(cache=True)

@@ -23,9 +23,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from formulations.errors import CapacityOverflowError
-from solvers.budgets.exact.core import Core
-from solvers.closures.cut import Closure, ClosureProblem, best_closure
+from solvers.budgets.exact.core import KnapsackCore
+from solvers.closures.cut import Closure, best_closure
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +44,14 @@ class Edge:
         how many it took.
     """
 
-    between: Core
+    between: KnapsackCore
     lam: Fraction
     bound: int
     cuts: int
 
 
 def edge_of(
-    core: Core, *, start: Fraction | None = None, goal: int, most_cuts: int | None = None, deadline: float = math.inf
+    core: KnapsackCore, *, start: Fraction | None = None, goal: int, most_cuts: int | None = None, deadline: float = math.inf
 ) -> Edge:
     """The edge of a trimmed core, or less where a bound of at most `goal` says enough.
 
@@ -91,14 +90,14 @@ def edge_of(
             return Edge(part.within(np.zeros(part.nodes.size, dtype=bool)), lam, bound, cuts)
 
 
-def _between_ends(part: Core) -> Fraction | None:
+def _between_ends(part: KnapsackCore) -> Fraction | None:
     """The next lambda: low where all fits, without end (None) where even nothing more does not, else the ratio between."""
     if part.room < 0:
         return None
     return Fraction(0) if part.total_cost <= part.room else Fraction(part.total_gain, part.total_cost)
 
 
-def _allowed(core: Core, lam: Fraction | None) -> Fraction:
+def _allowed(core: KnapsackCore, lam: Fraction | None) -> Fraction:
     """The nearest lambda that the core's window allows."""
     if core.high is not None and (lam is None or lam > core.high):
         return core.high
@@ -106,7 +105,7 @@ def _allowed(core: Core, lam: Fraction | None) -> Fraction:
     return max(core.low, lam)
 
 
-def cut(core: Core, lam: Fraction) -> Closure:
+def cut(core: KnapsackCore, lam: Fraction) -> Closure:
     """V of (1) without what is taken, and the smallest closure that attains it.
 
     Raises
@@ -114,11 +113,4 @@ def cut(core: Core, lam: Fraction) -> Closure:
     CapacityOverflowError
         if the products do not fit 62 bits.
     """
-    p, q = lam.numerator, lam.denominator
-    largest = max(float(np.abs(core.gain).sum()) * q, float(core.total_cost) * p)
-    if largest >= 2.0**62:
-        raise CapacityOverflowError(
-            f"gains and prices multiply to {largest:.3g}, 62 bits hold {2.0**62:.3g}; use prices with fewer digits"
-        )
-    profit = core.gain * q - core.evaluation * p
-    return best_closure(ClosureProblem(profit, core.parent, core.tail, core.head, core.price * p))
+    return best_closure(core.at(lam))

@@ -6,13 +6,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from solvers.budgets.exact.core import Core
+from solvers.budgets.exact.core import KnapsackCore
 
 ROUNDS = 20
 """Rounds of pricing; in one each split on the frontier is tried once, dearest last."""
 
 
-def filled(core: Core) -> NDArray[np.bool_]:
+def filled(core: KnapsackCore) -> NDArray[np.bool_]:
     """A closure that fits the room; bool, shape (k,)."""
     order = np.argsort(core.tail, kind="stable")
     start = np.concatenate([[0], np.cumsum(np.bincount(core.tail, minlength=core.nodes.size))]).astype(np.int64)

@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.budgets.exact.core import Core
+from solvers.budgets.exact.core import KnapsackCore
 from solvers.budgets.exact.edge import cut
 from solvers.closures.tree_pass import force
 
@@ -26,7 +26,7 @@ ENOUGH = 0.1
 """Fixing is tried again where it has decided this part of the splits."""
 
 
-def fixed(core: Core, lam: Fraction, goal: int, deadline: float = math.inf) -> Core | None:
+def fixed(core: KnapsackCore, lam: Fraction, goal: int, deadline: float = math.inf) -> KnapsackCore | None:
     """What is left of a core when only gains above `goal` are of interest; None: there are none."""
     while core.nodes.size and lam > 0 and time.perf_counter() < deadline:
         kept, pruned = forced(core, lam)
@@ -45,7 +45,7 @@ def fixed(core: Core, lam: Fraction, goal: int, deadline: float = math.inf) -> C
     return core
 
 
-def forced(core: Core, lam: Fraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def forced(core: KnapsackCore, lam: Fraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(2): upper bounds with each split kept, and with each pruned; int64, shape (k,) each."""
     charge = np.zeros(core.nodes.size, dtype=np.int64)
     np.add.at(charge, core.tail, cut(core, lam).loads())

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from solvers.budgets.exact.branching import Estimates, estimates, with_ancestors, without_below
-from solvers.budgets.exact.core import Core
+from solvers.budgets.exact.core import KnapsackCore
 from solvers.budgets.exact.edge import Edge, edge_of
 from solvers.budgets.exact.filling import filled
 from solvers.budgets.exact.fixing import fixed
@@ -38,11 +38,11 @@ class Open:
 
     minus_bound: int
     number: int
-    core: Core = field(compare=False)
+    core: KnapsackCore = field(compare=False)
     edge: Edge = field(compare=False)
 
 
-Offer = Callable[[Core], int]
+Offer = Callable[[KnapsackCore], int]
 """Called with a core without open splits: looks at what is taken as a pruning, and returns the gain to beat."""
 
 
@@ -63,7 +63,7 @@ class Search:
         the first lambda to try, gain per cost in integers.
     """
 
-    def __init__(self, core: Core, goal: int, offer: Offer, deadline: float, start: Fraction) -> None:
+    def __init__(self, core: KnapsackCore, goal: int, offer: Offer, deadline: float, start: Fraction) -> None:
         self.goal = goal
         self.offer = offer
         self.deadline = deadline
@@ -71,7 +71,7 @@ class Search:
         self.cuts = 0
         self.left = core.nodes.size
         self.open: list[Open] = []
-        self._root: Core | None = core
+        self._root: KnapsackCore | None = core
         self._start = start
         self._current: Open | None = None
         self._missed = goal
@@ -136,7 +136,7 @@ class Search:
                 break
         return chosen
 
-    def _probed(self, node: Open, guess: Estimates) -> Core | None:
+    def _probed(self, node: Open, guess: Estimates) -> KnapsackCore | None:
         """The node's core without branches that a cut or two shows to hold nothing better; None: neither branch of a split."""
         core, gap = node.core, -node.minus_bound - self.goal
         likely = np.maximum(guess.kept, guess.pruned)
@@ -157,7 +157,7 @@ class Search:
                 failures += 1
         return core
 
-    def _is_empty(self, core: Core | None, guess: float | None, lam: Fraction) -> bool:
+    def _is_empty(self, core: KnapsackCore | None, guess: float | None, lam: Fraction) -> bool:
         """Whether a cut or two show that a branch holds nothing better."""
         if core is None:
             return True
@@ -172,7 +172,7 @@ class Search:
         children = [self._solved(c, node.edge.lam, -node.minus_bound) for c in cores if c is not None]
         return [c for c in children if c is not None]
 
-    def _solved(self, core: Core, start: Fraction, inherited: int | None = None) -> Open | None:
+    def _solved(self, core: KnapsackCore, start: Fraction, inherited: int | None = None) -> Open | None:
         """A core with its edge and after fixing; None where it holds nothing better than the goal."""
         for fixing in (True, True, False):
             core = core.trimmed()
@@ -201,7 +201,7 @@ class Search:
         return Open(-bound, self._number, core, edge)
 
 
-def branch(core: Core, place: int, *, keep: bool) -> Core | None:
+def branch(core: KnapsackCore, place: int, *, keep: bool) -> KnapsackCore | None:
     """The core with a split kept, or pruned; None where a whole core has no room for that."""
     if not keep:
         return core.within(without_below(core.parent, place))

@@ -25,7 +25,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import error_of, path_of, solution, within
-from solvers.budgets.exact.core import Core
+from solvers.budgets.exact.core import KnapsackCore
 from solvers.budgets.exact.cost import exact_cost, room
 from solvers.budgets.exact.progress import GapProgress
 from solvers.budgets.exact.search import Search
@@ -108,7 +108,7 @@ class _Best:
         if (incumbent.integer_gain, -error_of(incumbent)) > (self.gain, -error_of(self.pruning)):
             self.pruning, self.gain = incumbent, incumbent.integer_gain
 
-    def look(self, core: Core) -> int:
+    def look(self, core: KnapsackCore) -> int:
         """Take what a core has taken, if it is better and fits; the gain to beat."""
         if core.gained > self.gain and core.room >= 0:
             kept = np.zeros(self.problem.ensemble.n_nodes, dtype=bool)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import PruningPath
-from solvers.budgets.exact.core import Core
+from solvers.budgets.exact.core import KnapsackCore
 from solvers.budgets.open_part import open_part
 
 SMALLEST = 300_000
@@ -70,7 +70,7 @@ def _arcs_between(path: PruningPath) -> NDArray[np.float64]:
     return between
 
 
-def core_between(path: PruningPath, outer: int, inner: int, room: int) -> Core:
+def core_between(path: PruningPath, outer: int, inner: int, room: int) -> KnapsackCore:
     """The window between two rows of a path, outer <= inner; the whole instance between the first and the last.
 
     Parameters
@@ -85,4 +85,4 @@ def core_between(path: PruningPath, outer: int, inner: int, room: int) -> Core:
     high = path.between(inner) / unit if inner + 1 < len(path) else None
     left = room - inside.integer_cost
     taken = (np.flatnonzero(inside.kept).astype(np.int32),)
-    return Core(**part.arrays(), gained=inside.integer_gain, room=left, taken=taken, low=low, high=high).trimmed()
+    return KnapsackCore(**part.arrays(), gained=inside.integer_gain, room=left, taken=taken, low=low, high=high).trimmed()

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.usage import charges_of
-from solvers.closures.cut import ClosureProblem, Ties
+from solvers.closures.cut import Ties
 from solvers.closures.merged_cut import merged_cut
-from solvers.closures.numbering import local_forest
+from solvers.closures.subproblem import subproblem
 from solvers.price_sharing.cluster.shard import ShardArcs
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
-from solvers.price_sharing.core import Core
+from solvers.price_sharing.core import SolvedCore
 from solvers.price_sharing.remaining import Remaining
 
 
@@ -64,18 +64,17 @@ def gather(problem: ShardedProblem, left: Remaining) -> GatheredArcs:
     return GatheredArcs(tail[order], (item * n_rows + row)[order], price[order])
 
 
-def solve_gathered_core(problem: ShardedProblem, left: Remaining, ties: Ties) -> Core:
+def solve_gathered_core(problem: ShardedProblem, left: Remaining, ties: Ties) -> SolvedCore:
     """Cut the network of the open splits and the purchases that are not paid; the flow in canonical order."""
     arcs = gather(problem, left)
     load = np.zeros(arcs.tail.size, dtype=np.int64)
     mine = np.flatnonzero(arcs.price > 0)
-    purchases, first, head = np.unique(arcs.purchase[mine], return_index=True, return_inverse=True)
-    scratch = np.full(problem.driver.ensemble.n_nodes, -1, dtype=np.int32)
-    parent, tail = local_forest(problem.driver.ensemble.parent, left.nodes, arcs.tail[mine], scratch)
-    closure_problem = ClosureProblem(left.profit, parent, tail, head.astype(np.int32), arcs.price[mine][first])
-    closure, load[mine] = merged_cut(closure_problem, ties)
-    assert purchases.size == closure_problem.price.size
-    return Core(closure.keep, closure.value, load, closure.n_arcs)
+    parent = problem.driver.ensemble.parent
+    part = subproblem(parent, left.nodes, arcs.tail[mine], arcs.purchase[mine], None)
+    price = np.empty(part.purchases.size, dtype=np.int64)
+    price[part.head] = arcs.price[mine]
+    closure, load[mine] = merged_cut(part.closure_problem(left.profit, price), ties)
+    return SolvedCore(closure.keep, closure.value, load, closure.n_arcs)
 
 
 def _paid_once(left: Remaining) -> ShardArcs:

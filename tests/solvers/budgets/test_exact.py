@@ -26,7 +26,7 @@ from solvers.budgets.by_path import error_of
 from solvers.budgets.exact import progress as exact_progress
 from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact import window as exact_window
-from solvers.budgets.exact.core import Core
+from solvers.budgets.exact.core import KnapsackCore
 from solvers.budgets.exact.cost import exact_cost, room
 from solvers.budgets.exact.edge import cut, edge_of
 from solvers.budgets.exact.filling import filled
@@ -296,7 +296,7 @@ def test_progress_is_shown_and_silent_by_default(
     assert "open" in shown.err
 
 
-def whole_core(problem: PruningProblem, most: int) -> Core:
+def whole_core(problem: PruningProblem, most: int) -> KnapsackCore:
     """The core between the first and the last row."""
     path = pruning_path(problem, certificate=False)
     core = core_between(path, 0, len(path) - 1, most)
@@ -371,7 +371,7 @@ def test_forced_bounds_hold() -> None:
     assert strict > 100
 
 
-def within_core(core: Core, every: AllPrunings) -> np.ndarray:
+def within_core(core: KnapsackCore, every: AllPrunings) -> np.ndarray:
     """The prunings that keep all that is taken and nothing but that and open splits."""
     taken = np.concatenate(core.taken)
     others = np.setdiff1d(np.arange(every.kept.shape[1]), np.concatenate([taken, core.nodes]))

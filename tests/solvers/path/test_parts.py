@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from fractions import Fraction
 
 import numpy as np
@@ -11,9 +10,10 @@ import pytest
 from formulations.instance.papers import two_trees
 from solvers.closures.cut import ClosureProblem
 from solvers.closures.preflow import Flow, preflow_closure
+from solvers.closures.subproblem import ParametricSubproblem
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.guess import Guess
-from solvers.path.parts import Network, Part, Parts, _Scratch, _summed
+from solvers.path.parts import Parts, PathPart, _summed
 from solvers.path.pruning_path import pruning_path
 
 
@@ -23,26 +23,38 @@ def ids(*values: int) -> np.ndarray:
 
 
 def test_loads_of_merged_purchases_are_added_up() -> None:
-    """Split 4 pays 1, 2 and 3 for purchases 0, 1, 2, split 7 pays 4, 5, 6; 0 and 2 merge: they pay 4 and 10 for them together."""
-    tail, group, stays = ids(4, 4, 4, 7, 7, 7), ids(0, 1, 0, 0, 1, 0), np.array([0, 1, 3, 4])
-    assert _summed(tail, group, stays, np.array([1, 2, 3, 4, 5, 6]), 3).tolist() == [4, 2, 10, 5]
+    """Split 0 pays 1, 2 and 3 for purchases 0, 1, 2, split 1 pays 4, 5, 6; 0 and 2 merge: they pay 4 and 10 for them together."""
+    tail, group = ids(0, 0, 0, 1, 1, 1), ids(0, 1, 0, 0, 1, 0)
+    assert _summed(tail, group, ids(0, 0, 1, 1), ids(0, 1, 0, 1), np.array([1, 2, 3, 4, 5, 6])).tolist() == [4, 2, 10, 5]
 
 
 def test_halves_take_their_flows_along() -> None:
     """The inner half keeps the loads of its splits, the outer one those on purchases that the inner one does not pay."""
-    part = Part(ids(10, 11, 12), ids(10, 11, 11, 12), ids(5, 5, 6, 6))
-    instance = ClosureProblem(np.array([3, 2, 1]), ids(-1, -1, -1), ids(0, 1, 1, 2), ids(0, 0, 1, 1), np.array([2, 3]))
+    part = ParametricSubproblem(
+        nodes=ids(10, 11, 12),
+        parent=ids(-1, -1, 1),
+        tail=ids(0, 1, 1, 2),
+        head=ids(0, 0, 1, 1),
+        purchases=ids(5, 6),
+        gain=np.array([1, 1, 0]),
+        evaluation=np.array([0, 0, 0]),
+        price=np.array([2, 3]),
+    )
     flow = Flow(np.array([1, 2, 3, 4]), np.array([7, 8, 9]))
-    network = Network(part, Fraction(2, 5), instance, None)
-    inner, outer = Parts(two_trees(), merge=True).halves(network, np.array([True, False, False]), flow)
-    assert (inner.nodes.tolist(), inner.head.tolist()) == ([10], [5])
-    assert (outer.nodes.tolist(), outer.head.tolist()) == ([11, 12], [6, 6])
+    parts = Parts(two_trees(), merge=True)
+    network = parts.network(PathPart(part))
+    assert network is not None
+    assert network.ratio == Fraction(2, 5)
+    inner, outer = parts.halves(network, np.array([True, False, False]), flow)
+    assert (inner.nodes.tolist(), inner.subproblem.purchases.tolist(), inner.subproblem.head.tolist()) == ([10], [5], [0])
+    assert (outer.nodes.tolist(), outer.subproblem.purchases.tolist(), outer.subproblem.head.tolist()) == ([11, 12], [6], [0, 0])
+    assert outer.subproblem.parent.tolist() == [-1, 0]
     assert inner.flow is not None
     assert outer.flow is not None
     assert (inner.flow.load.tolist(), inner.flow.up.tolist()) == ([1], [7])
     assert (outer.flow.load.tolist(), outer.flow.up.tolist()) == ([3, 4], [8, 9])
     assert inner.unit == outer.unit == 5
-    assert Parts(two_trees(), merge=True).halves(network, np.array([True, False, False]))[0].flow is None
+    assert parts.halves(network, np.array([True, False, False]))[0].flow is None
 
 
 def test_a_flow_is_taken_to_the_part_s_own_lambda() -> None:
@@ -53,11 +65,11 @@ def test_a_flow_is_taken_to_the_part_s_own_lambda() -> None:
     bare = parts.network(part)
     assert bare is not None
     assert bare.start is None
-    flow = Flow(np.arange(part.tail.size, dtype=np.int64) * 30, np.arange(part.nodes.size, dtype=np.int64) * 30)
-    known = parts.network(Part(part.nodes, part.tail, part.head, flow, 3))
+    flow = Flow(np.arange(part.n_arcs, dtype=np.int64) * 30, np.arange(part.nodes.size, dtype=np.int64) * 30)
+    known = parts.network(PathPart(part.subproblem, flow, 3))
     assert known is not None
     assert known.start is not None
-    assert known.start.load.tolist() == [int(10 * bare.ratio.denominator * k) for k in range(part.tail.size)]
+    assert known.start.load.tolist() == [int(10 * bare.ratio.denominator * k) for k in range(part.n_arcs)]
     assert known.start.up.tolist() == [int(10 * bare.ratio.denominator * k) for k in range(part.nodes.size)]
 
 
@@ -73,19 +85,6 @@ def test_a_cut_that_begins_where_another_ended() -> None:
     again = preflow_closure(network.instance, start=flow)[1]
     assert np.array_equal(again.load, flow.load)
     assert np.array_equal(again.up, flow.up)
-
-
-def test_every_thread_has_scratch_of_its_own() -> None:
-    """What one thread numbers with is not what another one numbers with."""
-    scratch = _Scratch(two_trees())
-    here, there = scratch.nodes, []
-    worker = threading.Thread(target=lambda: there.append((scratch.nodes, scratch.purchases)))
-    worker.start()
-    worker.join()
-    nodes, purchases = there[0]
-    assert not np.shares_memory(here, nodes)
-    assert not np.shares_memory(scratch.purchases, purchases)
-    assert (nodes == -1).all()
 
 
 @pytest.mark.filterwarnings("error")

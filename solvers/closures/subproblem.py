@@ -1,0 +1,211 @@
+"""What is left to decide of an instance: some splits, and the purchases that they need and that nobody has paid yet.
+
+    maximise  sum_h profit_h y_h - sum_j price_j w_j        y_h <= y_parent(h),   y_u <= w_j for every usage arc (u, j)     (1)
+
+All engines that cut come to such a problem by the same steps: choose splits, take their usage arcs, leave out those to purchases
+that are free or paid, and number what remains from 0. `subproblem` does the last step. The profits and prices are those of an
+`IntegerObjective`, or of any lambda = p / q: with integer gains, evaluation prices and prices
+
+    profit_h = q gain_h - p evaluation_h          price_j becomes p price_j                                                (2)
+
+At lambda* = (sum of gains) / (sum of evaluation prices and prices) all splits together are worth 0.                       (3)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import CapacityOverflowError
+from formulations.instance.merging import merge_purchases
+from formulations.instance.problem import PruningProblem
+from solvers.closures.cut import ClosureProblem
+from solvers.closures.numbering import compact, local_forest
+
+MAX_PRODUCT = 2.0**62
+"""No sum of the products (2) may reach this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subproblem:
+    """k splits, parents before children, and j purchases, each with a user; all numbered from 0.
+
+    Parameters
+    ----------
+    nodes
+        int32, shape (k,): the splits' numbers in the forest.
+    parent
+        int32, shape (k,): places of the parents among the splits, -1 where they are not among them.
+    tail, head
+        int32: usage arcs, split -> purchase; every purchase's arcs in the order of their tails.
+    purchases
+        int32 or int64, shape (j,): the purchases' numbers in the whole instance.
+    """
+
+    nodes: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    tail: NDArray[np.int32]
+    head: NDArray[np.int32]
+    purchases: NDArray[Any]
+
+    def closure_problem(self, profit: NDArray[np.int64], price: NDArray[np.int64]) -> ClosureProblem:
+        """(1) with profits of the splits, shape (k,), and prices of the purchases, shape (j,)."""
+        return ClosureProblem(profit, self.parent, self.tail, self.head, price)
+
+    def used(self, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which purchases some splits need; bool, shape (j,)."""
+        mark = np.zeros(self.purchases.size, dtype=bool)
+        mark[self.head[keep[self.tail]]] = True
+        return mark
+
+
+@dataclass(frozen=True, eq=False)
+class ParametricSubproblem(Subproblem):
+    """A subproblem for every lambda (2).
+
+    Parameters
+    ----------
+    gain, evaluation
+        int64, shape (k,): in the units of ``problem.integers``.
+    price
+        int64, shape (j,): > 0.
+    """
+
+    gain: NDArray[np.int64]
+    evaluation: NDArray[np.int64]
+    price: NDArray[np.int64]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All arrays by name, for a subclass that has more of them."""
+        return {field.name: getattr(self, field.name) for field in fields(ParametricSubproblem)}
+
+    @property
+    def total_cost(self) -> int:
+        """Of all splits together."""
+        return int(self.price.sum()) + int(self.evaluation.sum())
+
+    @property
+    def total_gain(self) -> int:
+        """Of all splits together."""
+        return int(self.gain.sum())
+
+    def cost_of(self, keep: NDArray[np.bool_]) -> int:
+        """Of some splits alone; bool, shape (k,)."""
+        return self.cost_with(keep, self.used(keep))
+
+    def cost_with(self, keep: NDArray[np.bool_], used: NDArray[np.bool_]) -> int:
+        """The same where `used(keep)` is known already."""
+        return int(self.price[used].sum()) + int(self.evaluation[keep].sum())
+
+    def at(self, lam: Fraction) -> ClosureProblem:
+        """(1) at lambda, by (2).
+
+        Raises
+        ------
+        CapacityOverflowError
+            if the products do not fit 62 bits.
+        """
+        p, q = lam.numerator, lam.denominator
+        largest = max(float(np.abs(self.gain).sum()) * q, float(self.total_cost) * p)
+        if largest >= MAX_PRODUCT:
+            raise CapacityOverflowError(
+                f"gains and prices multiply to {largest:.3g}, 62 bits hold {MAX_PRODUCT:.3g}; use prices with fewer digits"
+            )
+        return self.closure_problem(self.gain * q - self.evaluation * p, self.price * p)
+
+    def restricted(self, stays: NDArray[np.bool_], arcs: NDArray[np.bool_]) -> tuple[ParametricSubproblem, NDArray[np.int32]]:
+        """Some splits, closed under usage, and some of their arcs; and the places of the purchases that these arcs lead to."""
+        place = np.cumsum(stays, dtype=np.int32) - np.int32(1)
+        above = self.parent[stays]
+        parent = np.where((above >= 0) & stays[above], place[above], np.int32(-1))
+        still, head = compact(self.head[arcs], self.purchases.size)
+        part = ParametricSubproblem(
+            self.nodes[stays],
+            parent,
+            place[self.tail[arcs]],
+            head,
+            self.purchases[still],
+            self.gain[stays],
+            self.evaluation[stays],
+            self.price[still],
+        )
+        return part, still
+
+    def merged(self) -> tuple[Self, NDArray[np.int32], NDArray[np.int64]]:
+        """The same with one purchase for all that have the same users; see `formulations.instance.merging`.
+
+        Returns
+        -------
+        Self, NDArray, NDArray
+            the subproblem; int32, shape (j,): the merged purchase that each purchase has become; int64: the arcs that stay.
+        """
+        merged = merge_purchases(self.tail, self.head, self.price)
+        groups, head = compact(self.head[merged.arc], self.purchases.size)
+        place = np.empty(self.purchases.size, dtype=np.int32)
+        place[groups] = np.arange(groups.size, dtype=np.int32)
+        fewer = replace(self, tail=self.tail[merged.arc], head=head, purchases=self.purchases[groups], price=merged.price[groups])
+        return fewer, place[merged.representative], merged.arc
+
+
+def subproblem(
+    parent: NDArray[np.int32],
+    nodes: NDArray[np.int32],
+    tail: NDArray[np.int32],
+    head: NDArray[Any],
+    n_purchases: int | None,
+) -> Subproblem:
+    """Some splits of a forest with some of their usage arcs, numbered from 0.
+
+    Parameters
+    ----------
+    parent
+        int32, shape (n,): of all nodes.
+    nodes
+        int32, shape (k,): the splits, ascending.
+    tail, head
+        usage arcs of these splits, grouped by tail in ascending order, in the numbers of the whole instance.
+    n_purchases
+        of the whole instance: purchases are numbered with a table of that length, in the order in which they occur. None: they
+        are numbered by sorting, in ascending order, which takes longer but no more memory than the arcs.
+    """
+    if n_purchases is None:
+        purchases, place = np.unique(head, return_inverse=True)
+        place = place.astype(np.int32)
+    else:
+        purchases, place = compact(head, n_purchases)
+    local_parent, local_tail = local_forest(parent, nodes, tail)
+    return Subproblem(nodes, local_parent, local_tail, place, purchases)
+
+
+def parametric_subproblem(
+    problem: PruningProblem, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None = None
+) -> ParametricSubproblem:
+    """Some splits with the purchases that cost something, in the integers of the instance.
+
+    Parameters
+    ----------
+    nodes
+        int32, shape (k,): the splits, ascending.
+    paid
+        bool, shape (M (N + 1),): purchases that are paid already; None: none is.
+    """
+    arcs, price, ints = problem.usage_arcs(nodes), problem.purchase_price(), problem.integers
+    to_pay = price[arcs.head] > 0
+    if paid is not None:
+        to_pay &= ~paid[arcs.head]
+    tail, head = (arcs.tail, arcs.head) if to_pay.all() else (arcs.tail[to_pay], arcs.head[to_pay])
+    found = subproblem(problem.ensemble.parent, nodes, tail, head, problem.n_purchases)
+    return ParametricSubproblem(
+        found.nodes,
+        found.parent,
+        found.tail,
+        found.head,
+        found.purchases,
+        ints.gain[nodes],
+        ints.evaluation[nodes],
+        price[found.purchases],
+    )
