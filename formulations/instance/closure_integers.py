@@ -21,13 +21,17 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact, fraction
-from formulations.instance.integers import GRID_BITS, PRODUCT_BITS, common_unit
+from formulations.instance.integers import (
+    GRID_BITS,
+    MOST_PRICE_BITS,
+    PRODUCT_BITS,
+    room_for_gains,
+    room_for_prices,
+    whole_multiples,
+)
 
 NEAR = Fraction(1, 1000)
 """How far a float may be from a whole multiple of its unit, in that unit."""
-
-MOST_PRICE_BITS = 30
-"""Bits that prices keep where gains and prices compete for them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +81,10 @@ def closure_integers(
         of every node, exactly: what `read_numbers` gives.
     """
     gains, prices = _exact(gain), _exact(price)
-    room = PRODUCT_BITS - (MOST_PRICE_BITS if prices is None else min(prices.bits, MOST_PRICE_BITS))
     if gains is None or (gains.bits > MOST_PRICE_BITS + 1 and (prices is None or gains.bits + prices.bits > PRODUCT_BITS)):
-        gains = _rounded(gain, min(GRID_BITS, room))
+        gains = _rounded(gain, room_for_gains(None if prices is None else prices.bits))
     if prices is None or gains.bits + prices.bits > PRODUCT_BITS:
-        prices = _rounded(price, min(GRID_BITS, PRODUCT_BITS - gains.bits))
+        prices = _rounded(price, room_for_prices(gains.bits))
     return ClosureIntegers(
         gains.whole, prices.whole, gains.unit, prices.unit, base_error, base_cost, gains.rounding, prices.rounding
     )
@@ -132,8 +135,7 @@ class _Whole:
 
 def _exact(numbers: Sequence[Fraction]) -> _Whole | None:
     """Whole multiples of a common unit; None if their sum takes too many bits."""
-    unit = common_unit([x for x in numbers if x])
-    whole = [int(x / unit) for x in numbers]
+    whole, unit = whole_multiples(numbers)
     if sum(map(abs, whole)).bit_length() > GRID_BITS:
         return None
     return _Whole(np.array(whole, dtype=np.int64), unit, 0.0)

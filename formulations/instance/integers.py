@@ -11,6 +11,7 @@ is rounded to a common grid; how far that can move any pruning's error or cost i
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -28,6 +29,9 @@ PRODUCT_BITS = 61
 
 GRID_BITS = 50
 """A rounded total never uses more bits than that: float64 carries no more."""
+
+MOST_PRICE_BITS = 30
+"""Bits that prices keep where gains and prices compete for them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +110,13 @@ def to_integers(
     prices = _exact_prices(ensemble, costs, weights, evaluation, routing)
     gain_bits = None if gains is None else _bits(_total(gains.gain))
     price_bits = None if prices is None else _bits(prices.total)
-    if gain_bits is None or (gain_bits > 30 and (price_bits is None or gain_bits + price_bits > PRODUCT_BITS)):
-        room = min(GRID_BITS, PRODUCT_BITS - (30 if price_bits is None else min(price_bits, 30)))
-        gains = _rounded_gains(ensemble, errors, room)
+    too_many = price_bits is None or (gain_bits is not None and gain_bits + price_bits > PRODUCT_BITS)
+    if gain_bits is None or (gain_bits > MOST_PRICE_BITS and too_many):
+        gains = _rounded_gains(ensemble, errors, room_for_gains(price_bits))
         gain_bits = _bits(_total(gains.gain))
     assert gains is not None
     if prices is None or prices.total.bit_length() + gain_bits > PRODUCT_BITS:
-        prices = _rounded_prices(ensemble, costs, weights, evaluation, routing, min(GRID_BITS, PRODUCT_BITS - gain_bits))
+        prices = _rounded_prices(ensemble, costs, weights, evaluation, routing, room_for_prices(gain_bits))
     return Integers(
         gains.gain,
         prices.price,
@@ -123,6 +127,22 @@ def to_integers(
         gains.rounding,
         prices.rounding,
     )
+
+
+def room_for_gains(price_bits: int | None) -> int:
+    """Bits of the sum of rounded gains, beside exact prices whose sum has so many bits; None: beside rounded prices."""
+    return min(GRID_BITS, PRODUCT_BITS - (MOST_PRICE_BITS if price_bits is None else min(price_bits, MOST_PRICE_BITS)))
+
+
+def room_for_prices(gain_bits: int) -> int:
+    """Bits of the sum of rounded prices, beside gains whose sum has so many bits."""
+    return min(GRID_BITS, PRODUCT_BITS - gain_bits)
+
+
+def whole_multiples(numbers: Sequence[Fraction]) -> tuple[list[int], Fraction]:
+    """The numbers as multiples of their largest common unit, and that unit; zeros do not count for it."""
+    unit = common_unit([x for x in numbers if x])
+    return [int(x / unit) for x in numbers], unit
 
 
 def _bits(total: int) -> int:
@@ -196,9 +216,8 @@ def _exact_prices(
         return None
     weight_of = {float(v): Fraction(repr(float(v))) for v in values}
     weight_unit = common_unit(list(weight_of.values()))
-    price_unit = common_unit([p for p in costs.prices if p] + [a for a in evaluation if a])
-    price = [int(p / price_unit) for p in costs.prices]
-    eval_price = [int(a / price_unit) for a in evaluation]
+    prices, price_unit = whole_multiples([*costs.prices, *evaluation])
+    price, eval_price = prices[: costs.n_items], prices[costs.n_items :]
     whole = [int(weight_of[float(v)] / weight_unit) for v in values]
     total_weight = sum(w * int(c) for w, c in zip(whole, counts, strict=True))
     total = _dearest(price, eval_price, total_weight, ensemble)
