@@ -90,14 +90,14 @@ def best_closure_within(
     elif path.problem is not problem:
         raise InvalidInputError("the path belongs to another problem; give the path of this one, or None")
     row = path.row_at_cost(budget)
-    search = _Search(path, exact(budget, "budget"), row)
+    search = _ClosureSearch(path, exact(budget, "budget"), row)
     if row > 0:  # else the least error of all is affordable
         search.consider(search.shed(path.kept(row - 1)))
         search.branch_and_bound(time_limit)
     return search.solution(time.perf_counter() - start)
 
 
-class _Search:
+class _ClosureSearch:
     """The best closure so far that costs no more than the budget for certain, and a bound: both in integer gains."""
 
     def __init__(self, path: ClosurePath, budget: Fraction, row: int) -> None:

@@ -52,7 +52,7 @@ AROUND = 64
 
 
 @dataclass(eq=False)
-class _Search:
+class _BracketSearch:
     """One edge, one budget; gains and costs are counted from the edge's cheaper end.
 
     Parameters
@@ -195,7 +195,7 @@ def best_within(
     return solution(problem, limit, pruning, relaxation, stats, stopped=stopped)
 
 
-def _search(path: PruningPath, row: int, budget: Fraction, seed: int, until: float) -> _Search:
+def _search(path: PruningPath, row: int, budget: Fraction, seed: int, until: float) -> _BracketSearch:
     """The edge above a row, and a little more on both sides where it is short."""
     problem = path.problem
     here = path[row]
@@ -206,4 +206,4 @@ def _search(path: PruningPath, row: int, budget: Fraction, seed: int, until: flo
     cost, gain = path.integer_cost, path.integer_gain
     share = min(Fraction(1), Fraction(left, cost[row - 1] - cost[row]))
     goal = math.floor(share * (gain[row - 1] - gain[row]))
-    return _Search(problem, here.kept, path[down].kept, path[up].kept, left, goal, seed, until)
+    return _BracketSearch(problem, here.kept, path[down].kept, path[up].kept, left, goal, seed, until)

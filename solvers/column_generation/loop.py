@@ -62,7 +62,7 @@ class MasterAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class Priced(Generic[Column]):
+class PricingAnswer(Generic[Column]):
     """What pricing found at some charges.
 
     Parameters
@@ -107,7 +107,7 @@ class Master(Protocol[AnyColumn]):
 class Pricing(Protocol[Column]):
     """The pricing problem of all blocks."""
 
-    def price(self, charge: NDArray[np.float64]) -> Priced[Column]:
+    def price(self, charge: NDArray[np.float64]) -> PricingAnswer[Column]:
         """The best columns of all blocks at some charges, and the bound."""
         ...
 
@@ -167,11 +167,11 @@ def generate_columns(
     SolverFailedError
         if a column that the master has comes back with a negative reduced cost: a sign is wrong, in the master or in the pricing.
     """
-    run = _Run(master, pricing, reference, tolerance, smoothing, best, {pricing.key(c) for c in known})
+    run = _ColumnLoop(master, pricing, reference, tolerance, smoothing, best, {pricing.key(c) for c in known})
     return run.until(gap, time_limit, rounds, progress)
 
 
-class _Run(Generic[Column]):
+class _ColumnLoop(Generic[Column]):
     """What one call of `generate_columns` knows."""
 
     def __init__(

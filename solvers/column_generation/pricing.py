@@ -19,16 +19,16 @@ from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.incumbent import Incumbent
-from solvers.column_generation.loop import MasterAnswer, Priced
+from solvers.column_generation.loop import MasterAnswer, PricingAnswer
 
 if TYPE_CHECKING:
-    from solvers.column_generation.shortest_paths import Priced as EveryTree
+    from solvers.column_generation.shortest_paths import CheapestPrunings
 
 
 class TreePricer(Protocol):
     """Any other way to solve (1) for all trees, such as `solvers.price_sharing.cluster.ShardedPricing`."""
 
-    def __call__(self, problem: PruningProblem, stop: NDArray[np.float64], bears: NDArray[np.float64], /) -> EveryTree:
+    def __call__(self, problem: PruningProblem, stop: NDArray[np.float64], bears: NDArray[np.float64], /) -> CheapestPrunings:
         """Every tree's cheapest pruning, when stopping costs `stop` and splits bear `bears`; float64, shape (n,)."""
         ...
 
@@ -81,7 +81,7 @@ class TreePricing:
 
             self.networks = tree_networks(coupling.problem)
 
-    def price(self, charge: NDArray[np.float64]) -> Priced[TreePruning]:
+    def price(self, charge: NDArray[np.float64]) -> PricingAnswer[TreePruning]:
         """(1) at charges, the bound less what rounding may hide."""
         from solvers.column_generation.shortest_paths import price_by_shortest_paths, price_by_tree_pass
 
@@ -96,7 +96,7 @@ class TreePricing:
             found = price_by_shortest_paths(problem, self.coupling.stop, bears, self.networks)
         bound = float(found.value.sum() - found.rounding.sum())
         upper = np.inf if self.incumbent is None else self.incumbent.offer(found.kept)
-        return Priced(columns_of(self.coupling, found.kept), q, bound, float(upper))
+        return PricingAnswer(columns_of(self.coupling, found.kept), q, bound, float(upper))
 
     def reduced_costs(self, columns: Sequence[TreePruning], answer: MasterAnswer) -> NDArray[np.float64]:
         """c_t theta + q D theta - r_t of each column."""

@@ -57,7 +57,7 @@ class PathAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class CheapestPrunings:
     """The cheapest pruning of every tree.
 
     Parameters
@@ -119,7 +119,7 @@ def price_trees(networks: Sequence[TreeNetwork], costs: Sequence[ArrayLike]) -> 
 
 def price_by_shortest_paths(
     problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike, networks: Sequence[TreeNetwork] | None = None
-) -> Priced:
+) -> CheapestPrunings:
     """(1) for every tree by (2).
 
     Parameters
@@ -150,12 +150,12 @@ def price_by_shortest_paths(
         arcs, ints[t] = _one_unit(g, g.costs_by_split(stop.astype(np.int64), charge.astype(np.int64)))
         kept[g.nodes] = g.pruning_of(arcs)
     if not real:
-        return Priced(kept, ints, lost, time.perf_counter() - began)
+        return CheapestPrunings(kept, ints, lost, time.perf_counter() - began)
     value, rounding = zip(*map(_from_grid, ints.tolist(), exponent.tolist(), lost.tolist()), strict=True)
-    return Priced(kept, np.array(value), np.array(rounding), time.perf_counter() - began)
+    return CheapestPrunings(kept, np.array(value), np.array(rounding), time.perf_counter() - began)
 
 
-def price_by_tree_pass(problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike) -> Priced:
+def price_by_tree_pass(problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike) -> CheapestPrunings:
     """(1) for every tree by (3), in float64, or in int64 if both costs are integers. Among equals the fewest splits are kept.
 
     Parameters
@@ -181,7 +181,7 @@ def price_by_tree_pass(problem: PruningProblem, node_cost: ArrayLike, split_char
     _pass(ensemble.left, ensemble.right, ensemble.parent, stop, charge, unit, kept, best, error)
     # the factor covers the roundings of the sums of roundings
     rounding = error[ensemble.roots] * (1 + 2.0**-30)
-    return Priced(kept, best[ensemble.roots], rounding, time.perf_counter() - began)
+    return CheapestPrunings(kept, best[ensemble.roots], rounding, time.perf_counter() - began)
 
 
 def _pair(problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike) -> tuple[Costs, Costs]:

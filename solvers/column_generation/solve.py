@@ -113,7 +113,7 @@ def decompose(
         if not number >= 0:
             raise InvalidInputError(f"{name} is {number!r}; it must be 0 or more")
     try:
-        run = _Run(problem, float(useful_rate(problem, rate)), scheme, pricing)
+        run = _DantzigWolfe(problem, float(useful_rate(problem, rate)), scheme, pricing)
         return run.solve(lam, time_limit, gap, rounds, progress)
     except InterruptedSolveError:
         raise
@@ -121,7 +121,7 @@ def decompose(
         raise InterruptedSolveError("interrupted during Dantzig-Wolfe decomposition; nothing was changed") from stop
 
 
-class _Run:
+class _DantzigWolfe:
     """One decomposition: its parts, put together."""
 
     def __init__(self, problem: PruningProblem, rate: float, scheme: Scheme, pricing: How) -> None:

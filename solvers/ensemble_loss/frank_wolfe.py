@@ -28,7 +28,7 @@ from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.ensemble_loss import EnsembleProblem
 from solvers.ensemble_loss.level_values import level_sets_of
-from solvers.ensemble_loss.mixing import Mixture, best_mixture
+from solvers.ensemble_loss.mixing import ConvexCombination, best_combination
 from solvers.ensemble_loss.oracle import Oracle
 
 NO_WEIGHT = 1e-10
@@ -83,7 +83,7 @@ def frank_wolfe(
         if pruning.problem.ensemble is not problem.ensemble:
             raise InvalidInputError("start: a pruning belongs to another forest; give prunings of problem.problem")
     try:
-        run = _Run(problem, float(lam), Oracle(problem, rate), start)
+        run = _FrankWolfe(problem, float(lam), Oracle(problem, rate), start)
         stopped = run.drive(began + time_limit, tolerance, iterations)
         run.round()
     except KeyboardInterrupt as stop:
@@ -100,7 +100,7 @@ class _Member:
     cost: float
 
 
-class _Run:
+class _FrankWolfe:
     """The mixture, the best pruning, and the bound."""
 
     def __init__(self, problem: EnsembleProblem, lam: float, oracle: Oracle, start: Sequence[Pruning]) -> None:
@@ -150,20 +150,20 @@ class _Run:
         if value < self.best_value:
             self.best_value, self.best = value, pruning
 
-    def _mixed(self, start: NDArray[np.float64]) -> Mixture:
+    def _mixed(self, start: NDArray[np.float64]) -> ConvexCombination:
         """The best weights; members without weight leave."""
         F = np.stack([m.predictions for m in self.members])
         costs = self.lam * np.array([m.cost for m in self.members])
         if not start.any():
             values = [self.problem.loss_of(f) + c for f, c in zip(F, costs, strict=True)]
             start[int(np.argmin(values))] = 1.0
-        mixture = best_mixture(self.problem, F, costs, start)
+        mixture = best_combination(self.problem, F, costs, start)
         stays = mixture.weights > NO_WEIGHT
         if stays.all():
             return mixture
         self.members = [m for m, stay in zip(self.members, stays, strict=True) if stay]
         weights = mixture.weights[stays] / mixture.weights[stays].sum()
-        return Mixture(weights, mixture.predictions, mixture.value)
+        return ConvexCombination(weights, mixture.predictions, mixture.value)
 
     def round(self) -> None:
         """The best of the mixture's level sets."""

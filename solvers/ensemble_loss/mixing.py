@@ -27,7 +27,7 @@ RIDGE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class ConvexCombination:
     """Weights of (1), the mixed predictions, and phi there."""
 
     weights: NDArray[np.float64]
@@ -35,9 +35,9 @@ class Mixture:
     value: float
 
 
-def best_mixture(
+def best_combination(
     problem: EnsembleProblem, F: NDArray[np.float64], costs: NDArray[np.float64], start: NDArray[np.float64]
-) -> Mixture:
+) -> ConvexCombination:
     """Solve (1).
 
     Parameters
@@ -64,7 +64,7 @@ def best_mixture(
         if taken is None:
             break
         a, mixed, value = taken
-    return Mixture(a, mixed, value)
+    return ConvexCombination(a, mixed, value)
 
 
 def minimise_on_simplex(Q: NDArray[np.float64], b: NDArray[np.float64], start: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -56,7 +56,7 @@ def closure_path(problem: ParametricClosure, *, certificate: bool = True) -> Clo
     """
     start = time.perf_counter()
     try:
-        work = _Decomposition(problem)
+        work = _ClosureDecomposition(problem)
         work.solve()
     except InterruptedSolveError:
         raise
@@ -66,7 +66,7 @@ def closure_path(problem: ParametricClosure, *, certificate: bool = True) -> Clo
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _Nodes:
     """Nodes between two optimal closures, and the arcs between them (indices)."""
 
     nodes: NDArray[np.int32]
@@ -82,20 +82,20 @@ class _Cut:
     flow: NDArray[np.int64]
 
 
-class _Decomposition:
+class _ClosureDecomposition:
     """The pieces of a path, and the flow of each."""
 
     def __init__(self, problem: ParametricClosure) -> None:
         self.problem = problem
         self.ratio: list[Fraction] = []
-        self.pieces: list[_Part] = []
+        self.pieces: list[_Nodes] = []
         self.flow = np.zeros(problem.tail.size, dtype=np.int64)
         self.stats = {"cuts": 0.0, "arcs_cut": 0.0}
         self._place = np.zeros(problem.n, dtype=np.int32)
 
     def solve(self) -> None:
         """Find A0, Ainf and all pieces between them."""
-        everything = _Part(np.arange(self.problem.n, dtype=np.int32), np.arange(self.problem.tail.size, dtype=np.int32))
+        everything = _Nodes(np.arange(self.problem.n, dtype=np.int32), np.arange(self.problem.tail.size, dtype=np.int32))
         first = self._cut(everything, Fraction(0))
         outer, never = self._halves(everything, first.keep)
         self._keep_flow(never, everything, first)
@@ -111,7 +111,7 @@ class _Decomposition:
             if part.nodes.size:
                 todo += self._divided(part)
 
-    def _divided(self, part: _Part) -> list[_Part]:
+    def _divided(self, part: _Nodes) -> list[_Nodes]:
         """The two parts of a part, outer and inner; none if it is a piece."""
         ints = self.problem.integers
         ratio = Fraction(int(ints.gain[part.nodes].sum()), int(ints.price[part.nodes].sum()))
@@ -124,18 +124,18 @@ class _Decomposition:
         inner, outer = self._halves(part, cut.keep)
         return [outer, inner]
 
-    def _keep_flow(self, part: _Part, within: _Part, cut: _Cut) -> None:
+    def _keep_flow(self, part: _Nodes, within: _Nodes, cut: _Cut) -> None:
         """The flow of a cut, on the arcs of a part of what was cut."""
         inside = np.isin(within.arcs, part.arcs, assume_unique=True)
         self.flow[within.arcs[inside]] = cut.flow[inside]
 
-    def _halves(self, part: _Part, keep: NDArray[np.bool_]) -> tuple[_Part, _Part]:
+    def _halves(self, part: _Nodes, keep: NDArray[np.bool_]) -> tuple[_Nodes, _Nodes]:
         """The nodes that are kept and the others, each with the arcs between them."""
         side = self._place
         side[part.nodes] = keep
         tail, head = side[self.problem.tail[part.arcs]], side[self.problem.head[part.arcs]]
         inside, outside = (tail & head).astype(bool), (tail | head) == 0
-        return _Part(part.nodes[keep], part.arcs[inside]), _Part(part.nodes[~keep], part.arcs[outside])
+        return _Nodes(part.nodes[keep], part.arcs[inside]), _Nodes(part.nodes[~keep], part.arcs[outside])
 
     def _free(self) -> NDArray[np.bool_]:
         """Nodes that have no price and require none that has one."""
@@ -148,7 +148,7 @@ class _Decomposition:
             free[v] = free[v] and all(free[w] for w in needs[v])
         return np.array(free, dtype=bool)
 
-    def _cut(self, part: _Part, ratio: Fraction) -> _Cut:
+    def _cut(self, part: _Nodes, ratio: Fraction) -> _Cut:
         """(1) on a part at lambda = ratio, in integers; (3) holds of the flow."""
         ints, k = self.problem.integers, part.nodes.size
         gain, price = ints.gain[part.nodes], ints.price[part.nodes]

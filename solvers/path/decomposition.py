@@ -55,7 +55,7 @@ class Piece:
     load: NDArray[np.int64]
 
 
-class Decomposition:
+class PathDecomposition:
     """Pieces of a path, outermost first.
 
     Parameters

@@ -29,7 +29,7 @@ from formulations.errors import InterruptedSolveError
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
-from solvers.path.decomposition import Decomposition
+from solvers.path.decomposition import PathDecomposition
 from solvers.path.evidence import path_certificate
 from solvers.path.parts import Parts
 from solvers.progress import Progress
@@ -81,7 +81,7 @@ def pruning_path(
     whole = parts.between(outer, inner)
     try:
         with Progress("path", whole.nodes.size, shown=progress) as bar:
-            work = Decomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
+            work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
             work.solve(whole)
     except InterruptedSolveError:
         raise
@@ -90,7 +90,7 @@ def pruning_path(
     return _assembled(work, inner, start, certificate=certificate)
 
 
-def _assembled(work: Decomposition, inner: NDArray[np.bool_], start: float, *, certificate: bool) -> PruningPath:
+def _assembled(work: PathDecomposition, inner: NDArray[np.bool_], start: float, *, certificate: bool) -> PruningPath:
     """Breakpoints in ascending order, and each split's index among them."""
     problem, pieces = work.parts.problem, work.pieces
     ratios = sorted({Fraction(0), *(p.ratio for p in pieces if p.ratio is not None)})

@@ -26,7 +26,7 @@ from formulations.programs.budget_matrix import budget_rows_matrix
 from solvers.budgets.by_class.cut import ClassCut
 from solvers.closures.level_sets import splits_kept
 from solvers.closures.tree_pass import free_of_charge, without_prices
-from solvers.column_generation.loop import MasterAnswer, Priced, generate_columns
+from solvers.column_generation.loop import MasterAnswer, PricingAnswer, generate_columns
 from solvers.column_generation.simplex import GrowingProgram
 from solvers.programs.engines.highs import highs
 from solvers.programs.engines.scaling import exponent_of
@@ -116,9 +116,9 @@ class _Pricing:
     def column(self, pruning: Pruning) -> _Column:
         return _Column(pruning, self.cut.error(pruning), self.cut.costs(pruning.kept))
 
-    def price(self, charge: NDArray[np.float64]) -> Priced[_Column]:
+    def price(self, charge: NDArray[np.float64]) -> PricingAnswer[_Column]:
         found = self.cut.cut(charge)
-        return Priced([self.column(found.pruning)], charge, found.bound)
+        return PricingAnswer([self.column(found.pruning)], charge, found.bound)
 
     def reduced_costs(self, columns: Sequence[_Column], answer: MasterAnswer) -> NDArray[np.float64]:
         return np.array([c.error + float(c.costs @ answer.charge) - float(answer.convexity[0]) for c in columns])

@@ -126,14 +126,14 @@ def solve_class_budgets(
         raise InvalidInputError(f"time_limit is {time_limit!r}; it must be 0 or more")
     rows = class_rows(problem, budgets)
     try:
-        return _Run(rows, time_limit).solve(engine, method)
+        return _ClassBudgets(rows, time_limit).solve(engine, method)
     except InterruptedSolveError:
         raise
     except KeyboardInterrupt as stop:
         raise InterruptedSolveError("interrupted during a search under budgets by class; nothing was changed") from stop
 
 
-class _Run:
+class _ClassBudgets:
     """One search."""
 
     def __init__(self, rows: BudgetRows, time_limit: float) -> None:

@@ -24,7 +24,7 @@ from solvers.closures.integer_objective import integer_objective
 from solvers.closures.tree_pass import best_tree_closures
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
 from solvers.column_generation.coupling import Coupling
-from solvers.column_generation.loop import MasterAnswer, Priced
+from solvers.column_generation.loop import MasterAnswer, PricingAnswer
 from solvers.column_generation.pricing import TreePruning, columns_of
 
 
@@ -89,7 +89,7 @@ class BudgetPricing:
     def __init__(self, coupling: BudgetCoupling, incumbent: BudgetIncumbent) -> None:
         self.coupling, self.incumbent = coupling, incumbent
 
-    def price(self, charge: NDArray[np.float64]) -> Priced[TreePruning]:
+    def price(self, charge: NDArray[np.float64]) -> PricingAnswer[TreePruning]:
         """(4) at charges, less what rounding may hide."""
         from solvers.column_generation.shortest_paths import price_by_tree_pass
 
@@ -99,7 +99,7 @@ class BudgetPricing:
         found = price_by_tree_pass(self.coupling.problem, at.stop, at.own + at.by_node(q))
         bound = float(found.value.sum() - found.rounding.sum()) - lam * self.coupling.limit
         self.incumbent.offer(found.kept)
-        return Priced(self.coupling.columns_of(found.kept), np.append(q, lam), bound)
+        return PricingAnswer(self.coupling.columns_of(found.kept), np.append(q, lam), bound)
 
     def reduced_costs(self, columns: Sequence[TreePruning], answer: MasterAnswer) -> NDArray[np.float64]:
         """e_t theta + (q D + lambda own) theta - r_t of each column."""

@@ -127,7 +127,7 @@ def dantzig_wolfe_budget(
     if not 0 <= smoothing < 1:
         raise InvalidInputError(f"smoothing is {smoothing!r}; it must be at least 0 and below 1")
     try:
-        run = _Run(problem, limit)
+        run = _BudgetDantzigWolfe(problem, limit)
         return run.solve(time_limit, tolerance, rounds, start, smoothing, progress)
     except InterruptedSolveError:
         raise
@@ -135,7 +135,7 @@ def dantzig_wolfe_budget(
         raise InterruptedSolveError("interrupted during Dantzig-Wolfe decomposition; nothing was changed") from stop
 
 
-class _Run:
+class _BudgetDantzigWolfe:
     """One decomposition: its parts, put together."""
 
     def __init__(self, problem: PruningProblem, budget: Fraction) -> None:

@@ -20,7 +20,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
 from formulations.instance.problem import PruningProblem
-from solvers.column_generation.shortest_paths import Priced, price_by_tree_pass
+from solvers.column_generation.shortest_paths import CheapestPrunings, price_by_tree_pass
 from solvers.price_sharing.cluster.workers import Recipe, Workers
 
 
@@ -97,7 +97,7 @@ class ShardedPricing:
     def __init__(self, workers: Workers) -> None:
         self.workers = workers
 
-    def __call__(self, problem: PruningProblem, stop: NDArray[np.float64], bears: NDArray[np.float64]) -> Priced:
+    def __call__(self, problem: PruningProblem, stop: NDArray[np.float64], bears: NDArray[np.float64]) -> CheapestPrunings:
         """Every tree's cheapest pruning; `stop` is what the workers hold already."""
         began = time.perf_counter()
         kept, value, rounding = (np.concatenate(parts) for parts in zip(*self.workers.ask("price", bears), strict=True))
@@ -105,4 +105,4 @@ class ShardedPricing:
             raise InvalidInputError(
                 f"the workers hold trees of {kept.size:,} nodes, the problem has {problem.ensemble.n_nodes:,}"
             )
-        return Priced(kept, value, rounding, time.perf_counter() - began)
+        return CheapestPrunings(kept, value, rounding, time.perf_counter() - began)

@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 from formulations import SolverFailedError, StopReason
 from solvers.column_generation.history import Round
-from solvers.column_generation.loop import MasterAnswer, Priced, generate_columns, relative_gap
+from solvers.column_generation.loop import MasterAnswer, PricingAnswer, generate_columns, relative_gap
 
 LENGTHS, ROLLS = np.array([3, 4, 6]), (10, 13)
 DEMAND, PENALTY = np.array([2.3, 1.9, 2.1]), np.array([2.0, 3.0, 4.0])
@@ -75,11 +75,11 @@ class Stock:
     def refine(self) -> bool:
         return False
 
-    def price(self, charge: NDArray[np.float64]) -> Priced[Pattern]:
+    def price(self, charge: NDArray[np.float64]) -> PricingAnswer[Pattern]:
         """Bought pieces price out unless q <= PENALTY; then sum_t min (c - q pieces) + q DEMAND is a bound."""
         q = np.minimum(charge, PENALTY)
         best = [min(patterns(t), key=lambda p: p.cost - q @ p.pieces) for t in range(2)]
-        return Priced(best, q, float(sum(p.cost - q @ p.pieces for p in best) + q @ DEMAND))
+        return PricingAnswer(best, q, float(sum(p.cost - q @ p.pieces for p in best) + q @ DEMAND))
 
     def reduced_costs(self, columns: Sequence[Pattern], answer: MasterAnswer) -> NDArray[np.float64]:
         return np.array([p.cost - answer.charge @ p.pieces - self.sign * answer.convexity[p.block] for p in columns])
@@ -163,9 +163,9 @@ class Scripted:
         self.refined += 1
         return self.refined <= 2
 
-    def price(self, charge: NDArray[np.float64]) -> Priced[str]:
+    def price(self, charge: NDArray[np.float64]) -> PricingAnswer[str]:
         self.asked.append(float(charge[0]))
-        return Priced([], charge, 0.25 * float(charge[0]))
+        return PricingAnswer([], charge, 0.25 * float(charge[0]))
 
     def reduced_costs(self, columns: Sequence[str], answer: MasterAnswer) -> NDArray[np.float64]:
         raise AssertionError
@@ -185,8 +185,8 @@ def test_a_master_is_refined_when_no_column_prices_out() -> None:
 class Dear(Scripted):
     """Pricing finds a column that costs more than its block's dual."""
 
-    def price(self, charge: NDArray[np.float64]) -> Priced[str]:
-        return Priced(["dear"], charge, 0.0)
+    def price(self, charge: NDArray[np.float64]) -> PricingAnswer[str]:
+        return PricingAnswer(["dear"], charge, 0.0)
 
     def reduced_costs(self, columns: Sequence[str], answer: MasterAnswer) -> NDArray[np.float64]:
         return np.array([-1e-12])

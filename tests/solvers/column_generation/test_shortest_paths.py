@@ -20,7 +20,7 @@ from formulations.instance.papers import two_trees
 from formulations.programs.shortest_path import stop_costs, tree_network, tree_networks
 from solvers.brute_force import all_prunings
 from solvers.column_generation.shortest_paths import (
-    Priced,
+    CheapestPrunings,
     cheapest_path,
     price_by_shortest_paths,
     price_by_tree_pass,
@@ -47,8 +47,8 @@ def least_costs(problem: PruningProblem, stop: Any, charge: Any) -> list[Fractio
     return [min(column) for column in zip(*costs, strict=True)]
 
 
-def check(problem: PruningProblem, priced: Priced, stop: Any, charge: Any, least: list[Fraction]) -> None:
-    """What `Priced` promises, in fractions."""
+def check(problem: PruningProblem, priced: CheapestPrunings, stop: Any, charge: Any, least: list[Fraction]) -> None:
+    """What `CheapestPrunings` promises, in fractions."""
     own = exact_cost(problem, priced.kept, stop, charge)
     for value, rounding, least_t, own_t in zip(priced.value, priced.rounding, least, own, strict=True):
         assert abs(Fraction(value.item()) - least_t) <= Fraction(rounding.item())

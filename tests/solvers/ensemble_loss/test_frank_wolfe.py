@@ -15,8 +15,8 @@ from formulations.errors import InterruptedSolveError, InvalidInputError
 from solvers.brute_force import all_prunings
 from solvers.closures.tree_pass import free_of_charge
 from solvers.ensemble_loss import frank_wolfe, level_sets_of
-from solvers.ensemble_loss.frank_wolfe import _Run
-from solvers.ensemble_loss.mixing import best_mixture
+from solvers.ensemble_loss.frank_wolfe import _FrankWolfe
+from solvers.ensemble_loss.mixing import best_combination
 from solvers.ensemble_loss.oracle import Oracle
 from solvers.path.pruning_path import pruning_path
 from tests.solvers.ensemble_loss.cases import TRIED, random_instance
@@ -50,7 +50,7 @@ def test_the_relaxation_is_solved(seed: int, lam: float) -> None:
     everything = [Pruning(problem.problem, kept) for kept in all_prunings(problem.problem).kept]
     F = np.stack([problem.of_pruning(p) for p in everything])
     costs = lam * np.array([p.cost for p in everything])
-    ideal = best_mixture(problem, F, costs, np.eye(len(F))[0]).value
+    ideal = best_combination(problem, F, costs, np.eye(len(F))[0]).value
     assert found.stopped == StopReason.CONVERGED
     assert found.relaxed <= ideal * (1 + 1e-6) + 1e-9
     assert found.bound >= ideal * (1 - 1e-6) - 1e-6
@@ -144,7 +144,7 @@ def test_rounding_and_what_was_seen_both_count(monkeypatch: pytest.MonkeyPatch) 
     problems = [random_instance(seed).problem for seed in range(150)]
     answers = [frank_wolfe(problem, 0.05, tolerance=1e-6) for problem in problems]
     rounded = [level_sets_of(a.problem, a.point).best(0.05)[1] for a in answers]
-    monkeypatch.setattr(_Run, "round", lambda _: None)
+    monkeypatch.setattr(_FrankWolfe, "round", lambda _: None)
     seen = [frank_wolfe(problem, 0.05, tolerance=1e-6).value for problem in problems]
     for answer, level_set, pruning in zip(answers, rounded, seen, strict=True):
         assert answer.value == pytest.approx(min(level_set, pruning), abs=1e-12)

@@ -15,7 +15,7 @@ from formulations.answers.pruning import Pruning
 from formulations.errors import SolverFailedError
 from solvers.brute_force import all_prunings
 from solvers.ensemble_loss import evaluate_levels, level_sets_of, linearise, oracle
-from solvers.ensemble_loss.mixing import RIDGE, best_mixture, minimise_on_simplex
+from solvers.ensemble_loss.mixing import RIDGE, best_combination, minimise_on_simplex
 from solvers.ensemble_loss.oracle import Oracle
 from solvers.path.pruning_path import pruning_path
 from tests.instances import random_problem
@@ -102,7 +102,7 @@ def test_no_other_mixture_is_better(seed: int, lam: float) -> None:
     F = np.stack([problem.of_pruning(p) for p in prunings])
     costs = lam * np.array([p.cost for p in prunings])
     start = np.random.default_rng(seed).dirichlet(np.ones(len(prunings)))
-    found = best_mixture(problem, F, costs, start)
+    found = best_combination(problem, F, costs, start)
     assert found.weights.min() >= 0
     assert found.weights.sum() == pytest.approx(1, abs=1e-9)
     assert np.allclose(found.predictions, np.tensordot(found.weights, F, axes=1))

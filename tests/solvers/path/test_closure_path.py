@@ -221,7 +221,7 @@ def test_a_grid_within_a_budget_and_a_time_limit() -> None:
 
 def decided(problem: ParametricClosure, budget: int) -> tuple[list[bool], list[bool]]:
     path = closure_path(problem)
-    search = solvers.budgets.closure._Search(path, Fraction(budget), path.row_at_cost(budget))
+    search = solvers.budgets.closure._ClosureSearch(path, Fraction(budget), path.row_at_cost(budget))
     inside, outside = search.decided()
     return inside.tolist(), outside.tolist()
 
@@ -262,7 +262,7 @@ def test_no_better_closure_is_ruled_out_by_losses(seed: int) -> None:
         row = path.row_at_cost(budget)
         if row == 0:
             continue
-        search = solvers.budgets.closure._Search(path, budget, row)
+        search = solvers.budgets.closure._ClosureSearch(path, budget, row)
         within = np.array([c <= budget for c in cost])
         for least in sorted(set(gain[within].tolist())):
             search.gain = least
@@ -344,7 +344,7 @@ def test_what_is_shed_is_a_closure_that_fits(seed: int) -> None:
     known = random_known(seed)
     path = closure_path(known.problem)
     for budget in {known.cost(y) for y in known.closures()}:
-        search = solvers.budgets.closure._Search(path, budget, path.row_at_cost(budget))
+        search = solvers.budgets.closure._ClosureSearch(path, budget, path.row_at_cost(budget))
         for kept in known.closures():
             left = search.shed(np.array(kept)).tolist()
             assert left in known.closures()

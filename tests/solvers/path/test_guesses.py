@@ -22,7 +22,7 @@ from solvers import pruning_path
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import Flow
 from solvers.closures.preflow.flow import UNLIMITED
-from solvers.path.decomposition import Decomposition
+from solvers.path.decomposition import PathDecomposition
 from solvers.path.guess import guess_closure
 from solvers.path.parts import Network
 from solvers.path.ties import extreme
@@ -52,10 +52,10 @@ def exactly(problem: PruningProblem, ties: Ties = "smallest") -> PruningPath:
     return pruning_path(problem, ties=ties, guess=False, merge=False, warm=False)
 
 
-def by_chance(rng: np.random.Generator) -> Callable[[Decomposition, Network], tuple[NDArray[np.bool_] | None, Flow]]:
+def by_chance(rng: np.random.Generator) -> Callable[[PathDecomposition, Network], tuple[NDArray[np.bool_] | None, Flow]]:
     """Guesses that know nothing, followed whatever they are worth: splits are kept by chance, below kept ones; and any flow."""
 
-    def guessed(self: Decomposition, network: Network) -> tuple[NDArray[np.bool_] | None, Flow]:
+    def guessed(self: PathDecomposition, network: Network) -> tuple[NDArray[np.bool_] | None, Flow]:
         problem, nodes = network.instance, network.part.nodes
         keep = rng.random(nodes.size) < rng.choice([0.3, 0.7, 0.9])
         for h, above in enumerate(problem.parent):
@@ -101,7 +101,7 @@ def test_wrong_guesses_are_found_and_mended(ties: Ties, monkeypatch: pytest.Monk
     for seed in range(120):
         problem = random_problem(seed)
         exact = exactly(problem, ties)
-        monkeypatch.setattr(Decomposition, "_guessed", by_chance(np.random.default_rng(seed)))
+        monkeypatch.setattr(PathDecomposition, "_guessed", by_chance(np.random.default_rng(seed)))
         path = pruning_path(problem, ties=ties)
         assert_same(path, exact)
         assert check_path(path)
@@ -117,7 +117,7 @@ def test_any_guess_on_any_forest(seed: int, luck: int, ties: Ties) -> None:
     exact = exactly(problem, ties)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decomposition, "WORTHWHILE", -1)
-        patch.setattr(Decomposition, "_guessed", by_chance(np.random.default_rng(luck)))
+        patch.setattr(PathDecomposition, "_guessed", by_chance(np.random.default_rng(luck)))
         assert_same(pruning_path(problem, ties=ties), exact)
 
 
@@ -128,7 +128,7 @@ def test_guesses_are_given_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> Non
     for seed in range(40):
         problem = random_problem(seed)
         exact = exactly(problem)
-        monkeypatch.setattr(Decomposition, "_guessed", by_chance(np.random.default_rng(seed)))
+        monkeypatch.setattr(PathDecomposition, "_guessed", by_chance(np.random.default_rng(seed)))
         path = pruning_path(problem)
         assert_same(path, exact)
         assert path.stats["repairs"] <= 1
@@ -154,7 +154,7 @@ def test_a_real_forest_with_guesses(breast_cancer: PruningProblem, ties: Ties, m
     assert check_path(path)
     assert path.stats["guesses"] > 0
     assert path.stats["arcs_cut"] < pruning_path(breast_cancer, ties=ties, guess=False).stats["arcs_cut"]
-    monkeypatch.setattr(Decomposition, "_guessed", by_chance(np.random.default_rng(0)))
+    monkeypatch.setattr(PathDecomposition, "_guessed", by_chance(np.random.default_rng(0)))
     mended = pruning_path(breast_cancer, ties=ties)
     assert mended.stats["repairs"] > 0
     assert_same(mended, exact)
