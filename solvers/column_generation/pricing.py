@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TreePricer(Protocol):
-    """Any other way to solve (1) for all trees, such as `solvers.price_sharing.cluster.ShardedPricing`."""
+    """Any other way to solve (1) for all trees, for example with the trees on several machines."""
 
     def __call__(self, problem: PruningProblem, stop: NDArray[np.float64], bears: NDArray[np.float64], /) -> CheapestPrunings:
         """Every tree's cheapest pruning, when stopping costs `stop` and splits bear `bears`; float64, shape (n,)."""

@@ -1,18 +1,16 @@
-"""Price sharing with rows on a cluster, and Dantzig-Wolfe's pricing with trees on one."""
+"""Price sharing with the rows of the cost sample on a cluster."""
 
 from solvers.price_sharing.cluster.ray_workers import ray_workers
 from solvers.price_sharing.cluster.row_sources import ArrayRows, ParquetRows, array_parts, parquet_parts
 from solvers.price_sharing.cluster.sharded_price_sharing import sharded_price_sharing
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem, shard_recipes
 from solvers.price_sharing.cluster.sharded_solution import ShardedSolution
-from solvers.price_sharing.cluster.tree_block import ShardedPricing, tree_recipes
 from solvers.price_sharing.cluster.workers import LocalWorkers, Workers
 
 __all__ = [
     "ArrayRows",
     "LocalWorkers",
     "ParquetRows",
-    "ShardedPricing",
     "ShardedProblem",
     "ShardedSolution",
     "Workers",
@@ -21,5 +19,4 @@ __all__ = [
     "ray_workers",
     "shard_recipes",
     "sharded_price_sharing",
-    "tree_recipes",
 ]

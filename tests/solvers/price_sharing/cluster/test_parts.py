@@ -1,4 +1,4 @@
-"""Where the parts come from, what they refuse, and Dantzig-Wolfe's trees in parts."""
+"""Where the parts of a cost sample come from, and what they refuse."""
 
 from __future__ import annotations
 
@@ -15,23 +15,18 @@ import pandas as pd
 import pytest
 
 from formulations import BrokenFileError, CapacityOverflowError, CostItems, InvalidInputError, PruningProblem
-from solvers.column_generation import decompose
-from solvers.column_generation.coupling import Coupling
-from solvers.column_generation.pricing import TreePricing
 from solvers.price_sharing.cluster import (
     LocalWorkers,
-    ShardedPricing,
     ShardedProblem,
     array_parts,
     parquet_parts,
     ray_workers,
     shard_recipes,
     sharded_price_sharing,
-    tree_recipes,
 )
 from solvers.price_sharing.cluster.ray_workers import connect
-from tests.solvers.cases import instance, lambdas
-from tests.solvers.price_sharing.cluster.parted import parted, parts_of
+from tests.solvers.cases import instance
+from tests.solvers.price_sharing.cluster.parted import parted, parts_of, recipes_of
 
 
 def with_parts(problem: PruningProblem, sources: list[Any], costs: CostItems | None = None) -> ShardedProblem:
@@ -141,51 +136,11 @@ def test_what_does_not_fit_integers_is_refused(monkeypatch: pytest.MonkeyPatch) 
         with_parts(problem, [lambda: X])
 
 
-@pytest.mark.parametrize("name", ["papers", "iris", "wine, groups", "random 3", "random 8"])
-def test_trees_in_parts_price_the_same_columns(name: str) -> None:
-    """Every column, the bound, and so the whole run of Dantzig-Wolfe are the local one's to the last bit."""
-    problem = instance(name)
-    lam = lambdas(name)[1]
-    local = decompose(problem, lam)
-    for n_parts in range(1, problem.ensemble.n_trees + 1):
-        pricing = ShardedPricing(LocalWorkers(tree_recipes(problem, n_parts)))
-        coupling = Coupling.build(problem, lam)
-        charge = np.random.default_rng(0).random(coupling.n_rows) * lam
-        here, there = TreePricing(coupling).price(charge), TreePricing(coupling, pricing).price(charge)
-        assert [c.key for c in here.columns] == [c.key for c in there.columns]
-        assert here.bound == there.bound
-        found = decompose(problem, lam, pricing=pricing)
-        assert (found.solution.value, found.solution.bound) == (local.solution.value, local.solution.bound)
-        same = ["value", "upper", "bound", "round_bound"]
-        pd.testing.assert_frame_equal(found.history[same], local.history[same], check_exact=True)
-
-
-def test_trees_are_parted_evenly() -> None:
-    """Consecutive trees with about as many nodes each; none is left out, and more parts than trees are refused."""
-    problem = instance("iris")
-    sizes = np.diff(problem.ensemble.tree_start)
-    for n_parts in range(1, 6):
-        blocks = [recipe() for recipe in tree_recipes(problem, n_parts)]
-        nodes = [b.stop.size for b in blocks]
-        assert sum(nodes) == problem.ensemble.n_nodes
-        assert [b.first for b in blocks] == np.concatenate([[0], np.cumsum(nodes)[:-1]]).tolist()
-        assert max(nodes) <= problem.ensemble.n_nodes / n_parts + sizes.max()
-    for n_parts in (0, 6):
-        with pytest.raises(InvalidInputError, match=f"n_parts is {n_parts}; 5 trees can be parted among 1 to 5"):
-            tree_recipes(problem, n_parts)
-    workers = LocalWorkers(tree_recipes(problem, 2))
-    other, bears = instance("papers"), np.zeros(problem.ensemble.n_nodes)
-    with pytest.raises(InvalidInputError, match=r"the workers hold .* nodes, the problem has"):
-        ShardedPricing(workers)(other, bears, bears)
-    with pytest.raises(InvalidInputError, match="pricing is 'magic'"):
-        decompose(problem, 0.1, pricing="magic")  # type: ignore[arg-type]
-
-
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where Ray is not installed the error says how to install it."""
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"prunemodels\[ray\]"):
-        ray_workers(tree_recipes(instance("iris"), 1))
+        ray_workers(recipes_of(instance("iris"), 1))
 
 
 class _NoRay:

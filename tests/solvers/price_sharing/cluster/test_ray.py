@@ -14,14 +14,11 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from formulations import InvalidInputError, SolverFailedError
 from solvers import price_sharing
-from solvers.column_generation import decompose
-from solvers.column_generation.scheme import PLAIN
-from solvers.price_sharing.cluster import ShardedPricing, ShardedSolution, ray_workers, sharded_price_sharing, tree_recipes
+from solvers.price_sharing.cluster import ShardedSolution, ray_workers, sharded_price_sharing
 from solvers.price_sharing.cluster.ray_workers import _Host
 from tests.solvers.cases import instance, lambdas
 from tests.solvers.price_sharing.cluster.on_ray import Killing, asked_again, assert_gone, descendants
@@ -108,26 +105,6 @@ def test_a_worker_may_be_killed_at_any_call(name: str, cluster: None) -> None:
             assert_same(sharded_price_sharing(sharded, lam, small_core=0), local)
             assert workers.lost == k + 1
             assert_at_most_a_round_lost(workers, undisturbed)
-
-
-@pytest.mark.slow
-def test_trees_on_ray_price_the_same_columns(cluster: None) -> None:
-    """Dantzig-Wolfe with its trees on two actors makes the same run; one killed in a round costs that round's call."""
-    problem, lam = instance("breast cancer, licence"), lambdas("breast cancer, licence")[2]
-    local = decompose(problem, lam, scheme=PLAIN)
-    rounds = len(local.history)
-    assert rounds >= 4  # without smoothing, so that there are some
-    with Killing(tree_recipes(problem, 2)) as workers:
-        for victim, at, calls in ((0, -1, [rounds, rounds]), (1, 2, [rounds, rounds + 1])):
-            workers.watch(victim, "price", at)
-            found = decompose(problem, lam, scheme=PLAIN, pricing=ShardedPricing(workers))
-            assert (found.solution.value, found.solution.bound) == (local.solution.value, local.solution.bound)
-            assert found.solution.pruning is not None
-            np.testing.assert_array_equal(found.solution.pruning.kept, local.solution.pruning.kept)  # type: ignore[union-attr]
-            same = ["value", "upper", "bound", "round_bound"]
-            pd.testing.assert_frame_equal(found.history[same], local.history[same], check_exact=True)
-            assert [len(asked) for asked in workers.asked or []] == calls
-        assert workers.lost == 1
 
 
 @pytest.mark.slow
