@@ -39,8 +39,10 @@ from formulations import PruningProblem
 from formulations.instance.routing import route
 from prunemodels.comparison.machine import machine
 from solvers.price_sharing.cluster import LocalWorkers, ShardedProblem, Workers, ray_workers, shard_recipes, sharded_price_sharing
-from solvers.price_sharing.cluster.driver_run import DriverRun, sharded_whole
 from solvers.price_sharing.cluster.ray_workers import connect, ray_package
+from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
+from solvers.price_sharing.cluster.shards import Shards
+from solvers.price_sharing.run import Run
 
 GAP = 1e-4
 
@@ -73,12 +75,13 @@ def driver_constants(problem: PruningProblem, repeats: int) -> dict[str, float]:
     sharded = joined(problem, workers)
     rate = Fraction(repr(lam_of(problem, 1000)))
     with ThreadPoolExecutor(1) as pool:
-        run = DriverRun(sharded, sharded_whole(sharded, rate), "smallest", None, pool)
+        rows = ShardedRows(sharded, sharded_objective(sharded, rate), pool)
+        run = Run(rows, "smallest")
         charge, taken = workers.objects[0].charges(run.score), {}
         for n in (1, 17):
-            run.problem = replace(sharded, workers=Canned(charge, n))
+            rows.shards = Shards(Canned(charge, n))
             taken[n] = least(run.round, repeats)
-    k = run.left.nodes.size
+    k = run.remaining.nodes.size
     adding = max(0.0, taken[17] - taken[1]) / 16 / k
     return {"adding": adding, "tree": taken[1] / k - adding}
 
@@ -94,20 +97,21 @@ def worker_constants(problem: PruningProblem, rows: int, repeats: int) -> dict[s
     with ray_workers(_shards(problem, rows)) as workers:
         sharded = joined(problem, workers)
         with ThreadPoolExecutor(1) as pool:
-            run = DriverRun(sharded, sharded_whole(sharded, Fraction(repr(lam_of(problem, rows)))), "smallest", None, pool)
+            objective = sharded_objective(sharded, Fraction(repr(lam_of(problem, rows))))
+            run = Run(ShardedRows(sharded, objective, pool), "smallest")
             arcs, score = run.n_arcs / len(workers), workers.share((run.score,))[0]
             alone = workers.wait(workers.submit(0, "seconds_of", ("charges", score)))
             both = max(workers.ask("seconds_of", "charges", run.score))
             # in some level set each: a pass over all arcs, which is the dearest case
-            level = np.random.default_rng(0).integers(1, 6, run.left.nodes.size, dtype=np.int32)
-            check = max(workers.ask("seconds_of", "whole_charges", run.score))
-            check += max(workers.ask("seconds_of", "levels", level, 5))
+            level = np.random.default_rng(0).integers(1, 6, run.remaining.nodes.size, dtype=np.int32)
+            check = max(workers.ask("seconds_of", "integer_charges", run.score))
+            check += max(workers.ask("seconds_of", "level_bills", level, 5))
             rounds = least(run.round, max(3, repeats // 10))
         memory = [memory_of(p) for p in workers.processes]
     return {
         "route": routing,
         "process": float(process),
-        "open splits": float(run.left.nodes.size),
+        "open splits": float(run.remaining.nodes.size),
         "arcs a row": arcs * len(workers) / rows,
         "arc, one of two works": alone / arcs,
         "arc": both / arcs,

@@ -19,8 +19,10 @@ from typing import Any
 
 import prunemodels as pm
 from solvers.closures.integer_objective import integer_objective
+from solvers.price_sharing.local_rows import LocalRows
+from solvers.price_sharing.loop import drive
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.solve import CHECK, SMALL_CORE, Goal, drive
+from solvers.price_sharing.stopping import ROUNDS_PER_CHECK, SMALL_CORE, Goal
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Timed(Run):
         took = time.perf_counter() - started
         self.seconds["sharing"] += took
         self.arc_rounds += self.n_arcs
-        if self.k <= CHECK:
+        if self.iteration <= ROUNDS_PER_CHECK:
             self.first.append(took)
 
     def check(self) -> None:
@@ -105,13 +107,13 @@ def rounds_of(problem: pm.PruningProblem, lam: Fraction, repeats: int = 1) -> Ro
 def _once(problem: pm.PruningProblem, lam: Fraction) -> Rounds:
     started = time.perf_counter()
     with ThreadPoolExecutor(1) as pool:
-        run = Timed(integer_objective(problem, lam).refined(), "smallest", None, pool)
+        run = Timed(LocalRows(integer_objective(problem, lam).refined(), pool), "smallest")
         problem.row_blocks  # noqa: B018 (cut when it is first asked for: part of the start, not of the first round)
         start, open_arcs = time.perf_counter() - started, run.n_arcs
-        drive(run, Goal(math.inf, 0.0, 100_000, SMALL_CORE), None, None, progress=False)
+        drive(run, Goal(math.inf, 0.0, 100_000, SMALL_CORE), None, progress=False)
     return Rounds(
         open_arcs=open_arcs,
-        rounds=run.k,
+        rounds=run.iteration,
         core_usage_arcs=run.n_arcs,
         arc_rounds=run.arc_rounds,
         first_ns=1e9 * min(run.first, default=math.nan) / max(open_arcs, 1),

@@ -26,6 +26,7 @@ from formulations.instance.cost_items import exact
 from formulations.instance.row_blocks import RowBlocks
 from prunemodels.tables import problem_from_table
 from solvers.closures.integer_objective import integer_objective
+from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.run import Run
 
 PAGE_OUT = 21
@@ -50,7 +51,7 @@ def rounds(problems: dict[str, pm.PruningProblem], n: int) -> dict[str, list[flo
     seconds: dict[str, list[float]] = {name: [] for name in [*problems, "on disk, nothing in memory"]}
     with ThreadPoolExecutor(1) as pool:
         runs = {
-            name: Run(integer_objective(problem, exact(LAM, "lam")).refined(), "smallest", None, pool)
+            name: Run(LocalRows(integer_objective(problem, exact(LAM, "lam")).refined(), pool), "smallest")
             for name, problem in problems.items()
         }
         for run in runs.values():

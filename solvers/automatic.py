@@ -1,7 +1,7 @@
 """The exact optimum for one lambda by the engine that is faster at the instance's size.
 
     min_cut          CUT_ARC a + CUT_SPLIT s                  seconds, a usage arcs, s splits                               (1)
-    price_sharing    ROUNDS ROUND_ARC (a + SPLIT s)                                                                          (2)
+    price_sharing    ROUNDS ROUND_ARC (a + SPLIT_COST s)                                                                     (2)
 
 are fitted to 36 pairs on BP16's MiniBooNE and Covertype forests, 50 to 15,000 cost rows at three lambdas each, on a quiet machine
 (`benchmarks.crossover` repeats it): (1) is right within a factor of 2, (2) within 3, for nobody knows the rounds beforehand. They
@@ -20,7 +20,7 @@ from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.min_cut import min_cut
 from solvers.price_sharing import price_sharing
-from solvers.price_sharing.solve import SPLIT
+from solvers.price_sharing.stopping import SPLIT_COST
 
 CUT_ARC, CUT_SPLIT = 0.35e-6, 0.8e-6
 """Seconds of a minimum cut for each usage arc and for each split."""
@@ -37,7 +37,7 @@ ENGINES = (min_cut, price_sharing)
 
 def predicted_seconds(n_arcs: int, n_splits: int) -> tuple[float, float]:
     """(1) and (2): seconds of `min_cut` and of `price_sharing` on an instance with so many usage arcs and splits."""
-    return CUT_ARC * n_arcs + CUT_SPLIT * n_splits, ROUNDS * ROUND_ARC * (n_arcs + SPLIT * n_splits)
+    return CUT_ARC * n_arcs + CUT_SPLIT * n_splits, ROUNDS * ROUND_ARC * (n_arcs + SPLIT_COST * n_splits)
 
 
 def optimal_pruning(problem: PruningProblem, lam: float, *, time_limit: float = math.inf, ties: Ties = "smallest") -> Solution:

@@ -96,10 +96,6 @@ class IntegerObjective:
         grid = np.zeros(0, dtype=np.int64) if self.grid is None else self.grid
         return self.item_price, self.weight, self.prices_paid_once(), grid
 
-    def of(self, purchases: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The name that the cluster's shards still use."""
-        return self.prices(purchases)
-
     def refined(self) -> IntegerObjective:
         """The same on the finest binary grid that fits, so that parts of prices can be whole numbers of units too."""
         gains = int(np.abs(self.gain).sum()) * self.q + int(self.problem.integers.evaluation.sum()) * self.p

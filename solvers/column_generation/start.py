@@ -20,6 +20,7 @@ from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import relative_gap
 from solvers.column_generation.pricing import TreePruning, columns_of
+from solvers.price_sharing.step import step_size
 
 LOOK = 25
 """After so many rounds each the mean is rounded to a pruning, and the gap looked at."""
@@ -57,7 +58,7 @@ def share_prices(
         mean += (found.kept - mean) * (2.0 / (k + 1))
         if k % LOOK == 0 and relative_gap(incumbent.offer_levels(mean), bound, coupling.reference) <= gap:
             break
-        score = score + np.where(found.kept, 15.0 / (k + 4), 0.0)
+        score = score + np.where(found.kept, step_size(k - 1), 0.0)
     columns = {c.key: c for kept in [incumbent.pruning.kept, *recent[::-1]] for c in columns_of(coupling, kept)}
     return Start(_charges(coupling, best)[0], bound, list(columns.values()), k)
 

@@ -29,6 +29,7 @@ from solvers.closures.preflow import Flow, preflow_closure
 from solvers.closures.preflow.adjacency import by_purchase
 from solvers.closures.preflow.flow import UNLIMITED
 from solvers.closures.tree_pass import choose
+from solvers.price_sharing.step import step_size
 
 WORTHWHILE = 60_000
 """Usage arcs below which a part is cut at once."""
@@ -120,7 +121,7 @@ def _shared(problem: ClosureProblem, score: NDArray[np.float64], k: int) -> NDAr
             _share(start, users, price, weight, charge[1], half, price.size)
             waiting.result()
             choose(problem.parent, profit - (charge[0] + charge[1]) * weight, keep)
-            score[keep] += 15.0 / (k + r + 5)
+            score[keep] += step_size(k + r)
             ybar += 2.0 / (r + 1) * (keep - ybar)
     fall(problem.parent, ybar)
     return ybar

@@ -1,6 +1,7 @@
 """The state of a run in one small file: a score for each split.
 
-It is written beside its place and renamed, so a reader, or a run that is killed at any moment, finds the last whole one.
+The file is written beside its place and then renamed. So a reader finds a complete file at any moment, even after the writing
+process was killed.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from formulations.instance.problem import PruningProblem
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Where a run stands, or where another lambda may start.
+    """Where a run has got to, or where one for another lambda may start.
 
     Parameters
     ----------
     score
-        float64, shape (n,): s_h of every node; only differences within a purchase's users matter.
+        float64, shape (n,): s_h of every node; only differences among the users of a purchase matter.
     iteration
-        how many have been made: the step size goes on from there.
+        number of rounds made: the step size goes on from there.
     """
 
     score: NDArray[np.float64]
@@ -39,7 +40,7 @@ class Scores:
 
 
 def fingerprint(problem: PruningProblem) -> str:
-    """A number that tells instances apart: trees, gains, prices, routes."""
+    """A hash that tells instances apart by their trees, gains, prices and routing."""
     digest = hashlib.sha256()
     integers, routing = problem.integers, problem.routing
     for array in (problem.ensemble.left, problem.ensemble.feature, integers.gain, integers.price, integers.weight):
@@ -50,57 +51,73 @@ def fingerprint(problem: PruningProblem) -> str:
     return digest.hexdigest()
 
 
-def save(scores: Scores, file: Path, instance: str) -> None:
-    """Write the scores aside and put them in place.
+@dataclass(frozen=True)
+class ScoreFile:
+    """A file with the scores of a run.
+
+    Parameters
+    ----------
+    path
+        of the file; it need not exist.
+    instance
+        `fingerprint` of the instance that the scores belong to.
+    """
+
+    path: Path
+    instance: str
+
+    def save(self, scores: Scores) -> None:
+        """Write the scores, replacing those that are there.
+
+        Raises
+        ------
+        BrokenFileError
+            where the file cannot be written.
+        """
+        write_atomically(self.path, {"score": scores.score, "iteration": scores.iteration, "instance": self.instance})
+
+    def load(self) -> Scores | None:
+        """The scores in the file; None where there is no file.
+
+        Raises
+        ------
+        BrokenFileError
+            if it holds no scores.
+        InvalidInputError
+            if they are another instance's.
+        """
+        if not self.path.exists():
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as stored:
+                scores = Scores(stored["score"].astype(np.float64), int(stored["iteration"]))
+                instance = str(stored["instance"])
+        except (OSError, ValueError, KeyError, BadZipFile) as error:
+            raise BrokenFileError(f"checkpoint: {self.path} holds no scores ({error}); delete it to start anew") from error
+        if instance != self.instance:
+            raise InvalidInputError(
+                f"checkpoint: {self.path} belongs to another instance; name another file, or delete it to start anew"
+            )
+        return scores
+
+
+def write_atomically(file: Path, arrays: Mapping[str, Any]) -> None:
+    """Write arrays to a file beside the place where they belong, and rename it: at no time is there half a file in that place.
 
     Raises
     ------
     BrokenFileError
         where the file cannot be written.
     """
-    write_aside(file, {"score": scores.score, "iteration": scores.iteration, "instance": instance})
-
-
-def write_aside(file: Path, arrays: Mapping[str, Any]) -> None:
-    """Write arrays aside and put them in place.
-
-    Raises
-    ------
-    BrokenFileError
-        where the file cannot be written.
-    """
-    aside = file.with_name(f".{file.name}.{secrets.token_hex(4)}.partial")
+    partial = file.with_name(f".{file.name}.{secrets.token_hex(4)}.partial")
     try:
-        with aside.open("wb") as handle:
+        with partial.open("wb") as handle:
             np.savez(handle, **arrays)
             handle.flush()
             os.fsync(handle.fileno())
-        os.replace(aside, file)
+        os.replace(partial, file)
     except OSError as error:
         raise BrokenFileError(f"checkpoint: cannot write {file}: {error.strerror or error}") from error
     finally:
         with suppress(OSError):
-            aside.unlink()
-
-
-def load(file: Path, instance: str) -> Scores | None:
-    """The scores of a file; None where there is none.
-
-    Raises
-    ------
-    BrokenFileError
-        if it holds no scores.
-    InvalidInputError
-        if they are another instance's.
-    """
-    if not file.exists():
-        return None
-    try:
-        with np.load(file, allow_pickle=False) as stored:
-            found = Scores(stored["score"].astype(np.float64), int(stored["iteration"]))
-            theirs = str(stored["instance"])
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
-        raise BrokenFileError(f"checkpoint: {file} holds no scores ({error}); delete it to start anew") from error
-    if theirs != instance:
-        raise InvalidInputError(f"checkpoint: {file} belongs to another instance; name another file, or delete it to start anew")
-    return found
+            partial.unlink()

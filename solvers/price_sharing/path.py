@@ -1,13 +1,13 @@
 """Several lambdas, each from what the others decided.
 
-Smallest optima shrink as lambda grows, and so do largest ones:
+The smallest optimum shrinks as lambda grows, and so does the largest one:
 
-    lam < lam'   =>   kept(lam') is a part of kept(lam)                                                                   (1)
+    lam < lam'   =>   kept(lam') is a subset of kept(lam)                                                                 (1)
 
-so a split that is proven to be kept at a larger lambda is kept here, with all its purchases, and one that is proven to be pruned
-at a smaller lambda is pruned here; `proofs_checks.optimality.shared_path` checks what all points prove together. The two ends
-come first, then always the middle between two that are done: what is left to decide there is small. Besides, scores start from
-those of the nearest lambda that is done, and its pruning is tried first.
+So a split that is proven to be kept at a larger lambda is kept here, with all its purchases, and one that is proven to be pruned
+at a smaller lambda is pruned here. `proofs_checks.optimality.shared_path` checks what all points prove together. The two ends are
+solved first, then always the middle between two lambdas that are done, so that few splits are left to decide. Besides, each point
+starts from the scores of the nearest lambda that is done, and tries its pruning first.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ from formulations.errors import InterruptedSolveError, InvalidInputError, Solver
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
+from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing.checkpoint import fingerprint
+from solvers.price_sharing.local_rows import LocalRows
+from solvers.price_sharing.loop import drive
 from solvers.price_sharing.memory import warn_if_short
 from solvers.price_sharing.path_point import PathPoint
 from solvers.price_sharing.point_files import PointFiles
 from solvers.price_sharing.run import Known, Run
-from solvers.price_sharing.solve import SMALL_CORE, Goal, drive, solution_of
-from solvers.price_sharing.whole import whole
+from solvers.price_sharing.solve import check_gap, solution_of
+from solvers.price_sharing.stopping import SMALL_CORE, Goal
 
 if TYPE_CHECKING:
     from formulations.answers.solution import SharedPrices
@@ -66,18 +69,18 @@ def price_sharing_path(
     ties
         which optimum, where there are several: see `price_sharing`.
     nested
-        whether (1) is used; then the points together are the proof, see `proofs_checks.check_shared_path`. Without it every point
-        has a certificate that stands alone; scores and prunings are handed on all the same. Instances that were rounded to fit
-        integers are rounded anew at each lambda: there (1) is never used.
+        whether to use (1). Then the points together are the proof, see `proofs_checks.check_shared_path`. Without it every point
+        has a certificate of its own; scores and prunings are handed on all the same. An instance that was rounded to fit integers
+        is rounded at each lambda separately, so (1) is never used for it.
     time_limit, rounds, small_core
         for each point, as in `price_sharing`.
     checkpoint
-        a folder, made if need be: every point that is done is written to it, and the state of the one at work. The same call,
-        interrupted or killed, goes on from there, to the same points.
+        a folder, made if it does not exist. Every point that is done is written to it, and so is the state of the one at work.
+        After an interruption the same call goes on from there, and ends with the same points.
     done
-        called with each point as it is done, or read back: in the order of work, not of lambda.
+        called with each point when it is solved or read back: in the order of work, not of lambda.
     progress
-        a bar on stderr for each point.
+        show a bar on stderr for each point.
 
     Returns
     -------
@@ -87,54 +90,53 @@ def price_sharing_path(
     Raises
     ------
     InvalidInputError
-        for no lambdas, negative or equal ones, a negative gap, and a checkpoint of another instance or other options.
+        for no lambdas, negative or equal ones, a negative gap, and a checkpoint of another instance or of other options.
     BrokenFileError
         for a checkpoint that cannot be read or written.
     InterruptedSolveError
         on Ctrl-C; the points that are done are in the checkpoint.
     """
-    if not gap >= 0:
-        raise InvalidInputError(f"gap is {gap!r}; give a relative gap >= 0")
-    asked = _ascending(lams)
-    warn_if_short(problem, len(asked))
-    store = None if checkpoint is None else PointFiles(Path(checkpoint), f"{fingerprint(problem)} {gap!r} {ties} {nested}")
-    if store is not None:
-        store.open()
+    check_gap(gap)
+    rates = _ascending(lams)
+    warn_if_short(problem, len(rates))
+    files = None if checkpoint is None else PointFiles(Path(checkpoint), f"{fingerprint(problem)} {gap!r} {ties} {nested}")
+    if files is not None:
+        files.open()
     goal = Goal(math.inf, gap, rounds, small_core)
     use_order = nested and problem.integers.exact
     points: dict[int, PathPoint] = {}
     try:
-        for k in _ends_then_middles(len(asked)):
-            point = None if store is None else store.load(problem, asked[k])
+        for k in _ends_then_middles(len(rates)):
+            point = None if files is None else files.load(problem, rates[k])
             if point is None:
                 limited = replace(goal, deadline=time.perf_counter() + time_limit)
-                point = _solve(problem, asked[k], limited, ties, _neighbours(points, k), use_order, store, progress=progress)
-                if store is not None:
-                    store.save(point, asked[k])
+                point = _solve(problem, rates[k], limited, ties, _neighbours(points, k), use_order, files, progress=progress)
+                if files is not None:
+                    files.save(point, rates[k])
             points[k] = point
             if done is not None:
                 done(point)
     except KeyboardInterrupt as stop:
         raise InterruptedSolveError(
-            f"interrupted with {len(points)} of {len(asked)} lambdas done"
+            f"interrupted with {len(points)} of {len(rates)} lambdas done"
             + ("; give a checkpoint to keep them" if checkpoint is None else f"; the same call goes on from {checkpoint}")
         ) from stop
-    return tuple(points[k] for k in range(len(asked)))
+    return tuple(points[k] for k in range(len(rates)))
 
 
 def _ascending(lams: Sequence[Price]) -> list[Fraction]:
-    """The lambdas as fractions, by size."""
-    asked = sorted(exact(lam, f"lams[{k}]") for k, lam in enumerate(lams))
-    if not asked:
+    """The lambdas as fractions, in ascending order."""
+    rates = sorted(exact(lam, f"lams[{k}]") for k, lam in enumerate(lams))
+    if not rates:
         raise InvalidInputError("lams is empty; give at least one lambda")
-    for a, b in pairwise(asked):
+    for a, b in pairwise(rates):
         if a == b:
             raise InvalidInputError(f"lams has {float(a):g} twice; give every lambda once")
-    return asked
+    return rates
 
 
 def _ends_then_middles(n: int) -> Iterator[int]:
-    """0 to n - 1: the last, the first, then the middle between neighbours that are done, the widest apart first."""
+    """The order of work for 0 to n - 1: the last, the first, then the middles between neighbours, the widest apart first."""
     yield n - 1
     if n > 1:
         yield 0
@@ -148,7 +150,7 @@ def _ends_then_middles(n: int) -> Iterator[int]:
 
 
 def _neighbours(points: Mapping[int, PathPoint], k: int) -> tuple[PathPoint | None, PathPoint | None]:
-    """The points that are done with the next smaller and the next larger lambda."""
+    """Of the points that are done, those with the next smaller and the next larger lambda; None where there is none."""
     below = max((j for j in points if j < k), default=None)
     above = min((j for j in points if j > k), default=None)
     return None if below is None else points[below], None if above is None else points[above]
@@ -161,64 +163,70 @@ def _solve(
     ties: Ties,
     neighbours: tuple[PathPoint | None, PathPoint | None],
     use_order: bool,
-    store: PointFiles | None,
+    files: PointFiles | None,
     *,
     progress: bool,
 ) -> PathPoint:
-    """One point."""
+    """Solve one point, from the state in its file if there is one."""
     started = time.perf_counter()
-    integers = whole(problem, rate)
+    objective = integer_objective(problem, rate).refined()
     smaller, larger = neighbours
-    if not use_order or (smaller is not None and smaller.lam > integers.lam):
+    if not use_order or (smaller is not None and smaller.lam > objective.lam):
         smaller = None
-    if not use_order or (larger is not None and larger.lam < integers.lam):
+    if not use_order or (larger is not None and larger.lam < objective.lam):
         larger = None
-    near = [point for point in neighbours if point is not None]
-    near.sort(key=lambda point: abs(point.lam - rate))
-    asked_smaller, asked_larger = (None if point is None else exact(point.solution.lam, "lam") for point in (smaller, larger))
+    nearest_first = [point for point in neighbours if point is not None]
+    nearest_first.sort(key=lambda point: abs(point.lam - rate))
+    smaller_rate, larger_rate = (None if point is None else exact(point.solution.lam, "lam") for point in (smaller, larger))
     with ThreadPoolExecutor(1) as pool:
-        known = _known(problem, smaller, larger, near)
-        run = Run(integers, ties, near[0].scores if near else None, pool, known)
-        keep, file = None, None
-        if store is not None:
-            whose = f"{rate} {asked_smaller} {asked_larger}"
-            begun = store.begun(whose)
-            if begun is not None:
-                run.go_on(begun)
-            keep, file = lambda: store.keep(run.state(), whose), store.running
-        stopped, core_arcs = drive(run, goal, keep, file, progress=progress)
+        known = _known(problem, smaller, larger, nearest_first)
+        run = Run(LocalRows(objective, pool), ties, nearest_first[0].scores if nearest_first else None, known)
+        save = None
+        if files is not None:
+            point_key = f"{rate} {smaller_rate} {larger_rate}"
+            state = files.load_state(point_key)
+            if state is not None:
+                run.go_on(state)
+
+            def save() -> None:
+                files.save_state(run.state(), point_key)
+
+        stopped, core_arcs = drive(run, goal, save, progress=progress)
     solution = solution_of(run, rate, goal.gap, stopped, core_arcs, started)
     proof = cast("SharedPrices", solution.certificate)
-    none = np.zeros(problem.ensemble.n_nodes, dtype=bool)
-    kept, pruned = run.decided() if problem.integers.exact else (none, none)
+    nothing = np.zeros(problem.ensemble.n_nodes, dtype=bool)
+    kept, pruned = run.decided() if problem.integers.exact else (nothing, nothing)
     return PathPoint(
         solution=replace(
             solution,
             certificate=proof if smaller is None and larger is None else None,
             stats={**solution.stats, "decided_by_order": float((known.kept | known.pruned)[problem.splits].sum())},
         ),
-        lam=integers.lam,
+        lam=objective.lam,
         proof=proof,
-        smaller=asked_smaller,
-        larger=asked_larger,
+        smaller=smaller_rate,
+        larger=larger_rate,
         kept=kept,
         pruned=pruned,
     )
 
 
-def _known(problem: PruningProblem, smaller: PathPoint | None, larger: PathPoint | None, near: Sequence[PathPoint]) -> Known:
-    """What (1) tells, and the neighbours' prunings.
+def _known(
+    problem: PruningProblem, smaller: PathPoint | None, larger: PathPoint | None, neighbours: Sequence[PathPoint]
+) -> Known:
+    """What (1) tells, and the neighbours' prunings, in their order.
 
     Raises
     ------
     SolverFailedError
-        if the neighbours contradict (1): a defect.
+        if the neighbours contradict (1), which is a defect of this package.
     """
-    none = np.zeros(problem.ensemble.n_nodes, dtype=bool)
-    kept = none if larger is None else larger.kept
-    pruned = none if smaller is None else smaller.pruned
+    nothing = np.zeros(problem.ensemble.n_nodes, dtype=bool)
+    kept = nothing if larger is None else larger.kept
+    pruned = nothing if smaller is None else smaller.pruned
     if (kept & pruned).any():
         raise SolverFailedError(
             f"split {np.flatnonzero(kept & pruned)[0]} is pruned at a smaller lambda and kept at a larger one"
         )
-    return Known(kept, pruned, tuple(point.solution.pruning.kept for point in near if point.solution.pruning is not None))
+    prunings = (point.solution.pruning for point in neighbours)
+    return Known(kept, pruned, tuple(pruning.kept for pruning in prunings if pruning is not None))

@@ -1,4 +1,4 @@
-"""One lambda of several: its answer, and what it tells the others."""
+"""One lambda of several: its answer, and what it tells about the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from formulations.answers.solution import SharedPrices, Solution
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.run import scores_after
-from solvers.price_sharing.solve import WARM
+from solvers.price_sharing.solve import WARM_START_ITERATION
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,17 +21,18 @@ class PathPoint:
     Parameters
     ----------
     solution
-        pruning, value and bound. Its certificate is `proof` where that stands alone, else None: then the bound rests on the
-        neighbours' proofs too. ``stats``: as of `price_sharing`, and ``decided_by_order``: the splits that they decided.
+        pruning, value and bound. Its certificate is `proof` where that stands alone. Otherwise it is None, because the bound
+        rests on the neighbours' proofs too. ``stats``: as of `price_sharing`, and ``decided_by_order``, the number of splits that
+        the neighbours decided.
     lam
-        what the integers stand for, perhaps a little below what was asked for, ``solution.lam``.
+        the lambda of the integers, perhaps a little below ``solution.lam``, the one that was asked for.
     proof
-        of the bound: stages, scores and flow on what the neighbours left open.
+        of the bound: stages, scores and flow for the splits that the neighbours left open.
     smaller, larger
-        the lambdas that were asked for of the points whose `pruned`, and whose `kept`, were taken as decided; None: none was.
+        the lambdas, as asked for, of the points whose `pruned`, and whose `kept`, were taken as decided; None: no such point.
     kept, pruned
-        bool, shape (n,): nodes that are proven to be splits in the optimum at this lambda, and not to be. Of an instance that was
-        rounded, none.
+        bool, shape (n,): nodes that are proven to be splits in the optimum at this lambda, and nodes that are proven not to be.
+        For an instance that was rounded, no nodes.
     """
 
     solution: Solution
@@ -44,6 +45,6 @@ class PathPoint:
 
     @property
     def scores(self) -> Scores:
-        """Where a neighbour may start; made anew each time, for the proof has them all."""
+        """Where a neighbour may start; computed from the proof at each call, so that no second copy is held."""
         p = self.proof
-        return Scores(scores_after(p.stages, p.nodes, p.score, self.kept.size, p.iteration), WARM)
+        return Scores(scores_after(p.stages, p.nodes, p.score, self.kept.size, p.iteration), WARM_START_ITERATION)

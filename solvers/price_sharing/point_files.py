@@ -1,7 +1,7 @@
-"""The points of a path in a folder, one file each, and the state of the one at work.
+"""The points of a path in a folder, one file each, and the state of the point at work.
 
-Each is written aside and renamed, so a path that is killed at any moment goes on from the last check of the point at work, and
-ends with the points that it would have had. A folder serves one path at a time.
+Each file is written beside its place and then renamed. So a path that is killed at any moment goes on from the last state written
+of the point at work, and ends with the points that it would have had. A folder serves one path at a time.
 """
 
 from __future__ import annotations
@@ -22,32 +22,45 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import FixingStage, SharedPrices, Solution, StopReason
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.problem import PruningProblem
-from solvers.price_sharing.checkpoint import write_aside
+from solvers.price_sharing.checkpoint import write_atomically
 from solvers.price_sharing.path_point import PathPoint
 from solvers.price_sharing.run import RunState
 
-RUNNING = "running.state"
+STATE_FILE = "running.state"
 
-FIGURES = ("lowest", "bound", "best_value", "k", "since", "still")
-"""Of a run's state, what is no array."""
+STATE_FIGURES = (
+    "lowest_bound",
+    "bound",
+    "best_value",
+    "iteration",
+    "rounds_averaged",
+    "rounds_without_progress",
+)
+"""The fields of a run's state that are single numbers."""
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class PointFiles:
-    """A folder of points; `instance` says what they are points of."""
+    """A folder of points.
+
+    Parameters
+    ----------
+    instance
+        what they are points of: the instance and the options of the path.
+    """
 
     folder: Path
     instance: str
 
     def open(self) -> None:
-        """Make the folder if need be, and clear away what a killed process was writing.
+        """Make the folder if it does not exist, and delete the files that a killed process had not finished.
 
         Raises
         ------
         BrokenFileError
-            where that cannot be.
+            where the folder cannot be made.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -57,52 +70,52 @@ class PointFiles:
             raise BrokenFileError(f"checkpoint: cannot make the folder {self.folder}: {error.strerror or error}") from error
 
     @property
-    def running(self) -> Path:
-        """Where the state of the point at work is kept."""
-        return self.folder / RUNNING
+    def state_file(self) -> Path:
+        """The file with the state of the point at work."""
+        return self.folder / STATE_FILE
 
-    def begun(self, whose: str) -> RunState | None:
-        """The state that a point was left in; None where there is none, or another point's.
+    def load_state(self, point_key: str) -> RunState | None:
+        """The state of the point with this key; None where there is none, or where the state is another point's.
 
         Raises
         ------
         BrokenFileError
-            if its file holds no state.
+            if the file holds no state.
         InvalidInputError
-            if it is another instance's.
+            if the state is of another instance.
         """
-        if not self.running.exists():
+        if not self.state_file.exists():
             return None
-        found, told = self._read(self.running)
+        arrays, figures = self._read(self.state_file)
         try:
-            return _state(found, told) if told["whose"] == whose else None
+            return _state(arrays, figures) if figures["point_key"] == point_key else None
         except KeyError as error:
-            raise BrokenFileError(f"checkpoint: {self.running} lacks {error}; delete it to start its point anew") from error
+            raise BrokenFileError(f"checkpoint: {self.state_file} lacks {error}; delete it to start its point anew") from error
 
-    def keep(self, state: RunState, whose: str) -> None:
-        """Write the state of the point at work; `whose` tells points and their neighbours apart.
+    def save_state(self, state: RunState, point_key: str) -> None:
+        """Write the state of the point at work; the key tells points, and the neighbours that they build on, apart.
 
         Raises
         ------
         BrokenFileError
             where it cannot be written.
         """
-        told = {name: getattr(state, name) for name in FIGURES}
-        told |= {"whose": whose, "stages": [stage.iteration for stage in state.stages]}
-        arrays = {"instance": self.instance, "told": json.dumps(told), "best_kept": state.best_kept}
-        arrays |= {"score": state.score, "ybar": state.ybar, "at_lowest": state.at_lowest}
-        write_aside(self.running, arrays | _stage_arrays(state.stages))
+        figures = {name: getattr(state, name) for name in STATE_FIGURES}
+        figures |= {"point_key": point_key, "stages": [stage.iteration for stage in state.stages]}
+        arrays = {"instance": self.instance, "figures": json.dumps(figures), "best_kept": state.best_kept}
+        arrays |= {"score": state.score, "ybar": state.ybar, "score_at_lowest": state.score_at_lowest}
+        write_atomically(self.state_file, arrays | _stage_arrays(state.stages))
 
     def save(self, point: PathPoint, rate: Fraction) -> None:
-        """Write a point, and forget the state on the way to it.
+        """Write a point that is done, and delete the state on the way to it.
 
         Raises
         ------
         BrokenFileError
             where it cannot be written.
         """
-        write_aside(self._file(rate), _arrays(point, self.instance))
-        self.running.unlink(missing_ok=True)
+        write_atomically(self._file(rate), _arrays(point, self.instance))
+        self.state_file.unlink(missing_ok=True)
 
     def load(self, problem: PruningProblem, rate: Fraction) -> PathPoint | None:
         """A point that is done; None where it is not.
@@ -112,40 +125,40 @@ class PointFiles:
         BrokenFileError
             if its file holds no point.
         InvalidInputError
-            if it is another instance's, or was made with other options.
+            if the point is of another instance, or was made with other options.
         """
         file = self._file(rate)
         if not file.exists():
             return None
-        found, told = self._read(file)
+        arrays, figures = self._read(file)
         try:
-            return _point(problem, rate, found, told)
+            return _point(problem, rate, arrays, figures)
         except KeyError as error:
             raise BrokenFileError(f"checkpoint: {file} lacks {error}; delete it to start it anew") from error
 
     def _read(self, file: Path) -> tuple[Arrays, Mapping[str, Any]]:
-        """What a file of this instance holds."""
+        """The arrays in a file of this instance, and its figures."""
         try:
             with np.load(file, allow_pickle=False) as stored:
-                found = dict(stored)
-            theirs, told = str(found["instance"]), json.loads(str(found["told"]))
+                arrays = dict(stored)
+            instance, figures = str(arrays["instance"]), json.loads(str(arrays["figures"]))
         except (OSError, ValueError, KeyError, BadZipFile) as error:
             raise BrokenFileError(f"checkpoint: {file} holds no point ({error}); delete it to start it anew") from error
-        if theirs != self.instance:
+        if instance != self.instance:
             raise InvalidInputError(
                 f"checkpoint: {file} is of another instance, or was made with other options; name another folder"
             )
-        return found, told
+        return arrays, figures
 
     def _file(self, rate: Fraction) -> Path:
         return self.folder / f"{float(rate):.6g}-{sha256(str(rate).encode()).hexdigest()[:8]}.point"
 
 
 def _arrays(point: PathPoint, instance: str) -> dict[str, Any]:
-    """What a file holds."""
+    """The arrays of a point's file; its figures are one of them, as JSON."""
     solution, proof = point.solution, point.proof
     assert solution.pruning is not None
-    told = {
+    figures = {
         "value": solution.value,
         "bound": solution.bound,
         "stopped": solution.stopped.value,
@@ -159,54 +172,67 @@ def _arrays(point: PathPoint, instance: str) -> dict[str, Any]:
         "iteration": proof.iteration,
         "stages": [stage.iteration for stage in proof.stages],
     }
-    arrays: dict[str, Any] = {"instance": instance, "told": json.dumps(told), "pruning": solution.pruning.kept}
+    arrays: dict[str, Any] = {"instance": instance, "figures": json.dumps(figures), "pruning": solution.pruning.kept}
     arrays |= {"kept": point.kept, "pruned": point.pruned}
-    arrays |= {"left": proof.nodes, "left_score": proof.score}
+    arrays |= {"open_nodes": proof.nodes, "open_score": proof.score}
     if proof.load is not None:
         arrays["load"] = proof.load
     return arrays | _stage_arrays(proof.stages)
 
 
 def _stage_arrays(stages: Iterable[FixingStage]) -> dict[str, Any]:
-    """The arrays of some stages by name."""
+    """The arrays of some stages, named by the number of the stage."""
     arrays: dict[str, Any] = {}
     for k, stage in enumerate(stages):
         arrays |= {f"nodes{k}": stage.nodes, f"score{k}": stage.score, f"in{k}": stage.fixed_in, f"out{k}": stage.fixed_out}
     return arrays
 
 
-def _stages(a: Arrays, iterations: Iterable[int]) -> tuple[FixingStage, ...]:
-    """The stages of a file."""
+def _stages(arrays: Arrays, iterations: Iterable[int]) -> tuple[FixingStage, ...]:
+    """The stages that a file holds."""
     return tuple(
-        FixingStage(a[f"nodes{k}"], a[f"score{k}"], a[f"in{k}"], a[f"out{k}"], iteration)
+        FixingStage(arrays[f"nodes{k}"], arrays[f"score{k}"], arrays[f"in{k}"], arrays[f"out{k}"], iteration)
         for k, iteration in enumerate(iterations)
     )
 
 
-def _state(a: Arrays, told: Mapping[str, Any]) -> RunState:
+def _state(arrays: Arrays, figures: Mapping[str, Any]) -> RunState:
     """The state that a file holds."""
-    arrays: Mapping[str, Any] = {name: a[name] for name in ("score", "ybar", "at_lowest", "best_kept")}
-    return RunState(_stages(a, told["stages"]), **arrays, **{name: told[name] for name in FIGURES})
-
-
-def _point(problem: PruningProblem, rate: Fraction, a: Arrays, told: Mapping[str, Any]) -> PathPoint:
-    """What a file says."""
-    lam = Fraction(told["lam"])
-    proof = SharedPrices(
-        _stages(a, told["stages"]), a["left"], a["left_score"], a.get("load"), Fraction(told["unit"]), lam, told["iteration"]
+    return RunState(
+        stages=_stages(arrays, figures["stages"]),
+        score=arrays["score"],
+        ybar=arrays["ybar"],
+        score_at_lowest=arrays["score_at_lowest"],
+        best_kept=arrays["best_kept"],
+        **{name: figures[name] for name in STATE_FIGURES},
     )
-    smaller, larger = (None if told[key] is None else Fraction(told[key]) for key in ("smaller", "larger"))
-    pruning = Pruning(problem, a["pruning"])
-    kept = pruning.kept if np.array_equal(pruning.kept, a["kept"]) else a["kept"]  # one array for both, as it mostly is
+
+
+def _point(problem: PruningProblem, rate: Fraction, arrays: Arrays, figures: Mapping[str, Any]) -> PathPoint:
+    """The point that a file holds."""
+    lam = Fraction(figures["lam"])
+    proof = SharedPrices(
+        _stages(arrays, figures["stages"]),
+        arrays["open_nodes"],
+        arrays["open_score"],
+        arrays.get("load"),
+        Fraction(figures["unit"]),
+        lam,
+        figures["iteration"],
+    )
+    smaller, larger = (None if figures[key] is None else Fraction(figures[key]) for key in ("smaller", "larger"))
+    pruning = Pruning(problem, arrays["pruning"])
+    # One array for both where they are equal, as they are once the core was cut.
+    kept = pruning.kept if np.array_equal(pruning.kept, arrays["kept"]) else arrays["kept"]
     solution = Solution(
         problem,
         rate,
         pruning,
-        told["value"],
-        told["bound"],
-        StopReason(told["stopped"]),
-        told["tolerance"],
-        proof if told["alone"] else None,
-        told["stats"],
+        figures["value"],
+        figures["bound"],
+        StopReason(figures["stopped"]),
+        figures["tolerance"],
+        proof if figures["alone"] else None,
+        figures["stats"],
     )
-    return PathPoint(solution, lam, proof, smaller, larger, kept, a["pruned"])
+    return PathPoint(solution, lam, proof, smaller, larger, kept, arrays["pruned"])

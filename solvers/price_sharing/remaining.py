@@ -48,11 +48,6 @@ class Remaining:
     base: int
 
     @property
-    def whole(self) -> IntegerObjective:
-        """The name that `run` and its neighbours still use."""
-        return self.objective
-
-    @property
     def profit(self) -> NDArray[np.int64]:
         """int64, shape (k,): made when asked for, so that it need not be held."""
         return self.objective.profits(self.nodes)

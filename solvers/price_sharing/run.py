@@ -1,228 +1,286 @@
-"""One run of price sharing: rounds, checks, what they decide, and the cut that ends it.
+"""One run of price sharing: rounds, checks, the splits that checks decide, and the cut that ends it.
 
-(1) to (3) are those of `solvers.price_sharing.solve`.
+(1) to (3) are those of `solvers.price_sharing.solve`. Whether the rows are in this process or at workers, the run is this one:
+all passes over rows go through `Rows`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.solution import FixingStage
+from formulations.answers.solution import FixingStage, SharedPrices
 from formulations.errors import BrokenFileError
 from solvers.closures.cut import Ties
+from solvers.closures.integer_objective import IntegerObjective
 from solvers.closures.tree_closure import without_prices
 from solvers.price_sharing.checkpoint import Scores
-from solvers.price_sharing.core import solve_core
-from solvers.price_sharing.levels import best_level, closure_value
-from solvers.price_sharing.remaining import Remaining, all_open
-from solvers.price_sharing.shares import Sharing
+from solvers.price_sharing.levels import best_level
+from solvers.price_sharing.remaining import Remaining
+from solvers.price_sharing.rows import Rows
+from solvers.price_sharing.step import step_size
 from solvers.price_sharing.trees import best_closures, forced
-from solvers.price_sharing.whole import Whole
 
-WORTHWHILE = 0.05
-"""Least part of the open splits that is fixed at a time: every time is a stage of the proof."""
-
-
-def step_size(k: int) -> float:
-    """The step gamma_k of (2), k = 1, 2, ..."""
-    return 15.0 / (k + 5)
+LEAST_SHARE_FIXED = 0.05
+"""A check fixes splits only if it can fix at least this share of the open ones: each time adds a stage to the proof."""
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What other lambdas tell of the optimum: bool, shape (n,), each.
+    """What the solutions at other lambdas tell about the optimum at this one.
 
     Parameters
     ----------
-    kept, pruned
-        splits that are in it, closed under parents, and splits that are not.
-    tried
-        prunings between the two, to begin with.
+    kept
+        bool, shape (n,): splits that are in the optimum, closed under parents.
+    pruned
+        bool, shape (n,): splits that are not in it.
+    prunings
+        bool, shape (n,), each: prunings that keep all of `kept` and none of `pruned`. The best one is the run's first value.
     """
 
     kept: NDArray[np.bool_]
     pruned: NDArray[np.bool_]
-    tried: tuple[NDArray[np.bool_], ...] = ()
+    prunings: tuple[NDArray[np.bool_], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class RunState:
-    """A run after a check, in full: what goes on from here ends as the run itself would have.
+    """The complete state of a run after a check: a run that takes it up ends as the first one would have.
 
     Parameters
     ----------
     stages
-        what was decided.
-    score, ybar, at_lowest
+        the splits that were fixed, in order.
+    score, ybar, score_at_lowest
         float32, one for each open split.
     best_kept
         bool, shape (n,).
-    lowest, bound, best_value, k, since, still
+    lowest_bound, bound, best_value, iteration, rounds_averaged, rounds_without_progress
         as in `Run`.
     """
 
     stages: tuple[FixingStage, ...]
     score: NDArray[np.float32]
     ybar: NDArray[np.float32]
-    at_lowest: NDArray[np.float32]
+    score_at_lowest: NDArray[np.float32]
     best_kept: NDArray[np.bool_]
-    lowest: float
+    lowest_bound: float
     bound: int
     best_value: int
-    k: int
-    since: int
-    still: int
+    iteration: int
+    rounds_averaged: int
+    rounds_without_progress: int
 
 
 class Run:
-    """One run: what is fixed, the best pruning so far, and the state of the remaining problem."""
+    """The state of one run, and what changes it.
 
-    def __init__(
-        self, whole: Whole, ties: Ties, start: Scores | None, pool: ThreadPoolExecutor, known: Known | None = None
-    ) -> None:
-        self.whole, self.ties, self.pool = whole, ties, pool
-        n = whole.problem.ensemble.n_nodes
+    Parameters
+    ----------
+    start
+        scores to start from; None: zeros.
+    known
+        what other lambdas tell; None: nothing.
+
+    Attributes
+    ----------
+    iteration : int
+        the last round's k in (2); a warm start begins above 0.
+    rounds_averaged : int
+        rounds made here: those that `ybar` is the mean of.
+    rounds_without_progress : int
+        see `solvers.price_sharing.stopping.without_progress`.
+    checks : int
+        made here.
+    best_kept, best_value
+        the best pruning so far, bool of shape (n,), and its integer value.
+    bound : int
+        no closure is worth more; proven.
+    score, ybar : float32, shape (k,)
+        s and ybar of (2) and (3), for the open splits.
+    lowest_bound, score_at_lowest
+        the lowest bound (1) since splits were last fixed, up to rounding, and the scores that it was found at.
+    fixed_in, fixed_out : bool, shape (n,)
+        splits that are decided.
+    core_load
+        the flow on the core's usage arcs once it is cut; None before.
+    """
+
+    def __init__(self, rows: Rows, ties: Ties, start: Scores | None = None, known: Known | None = None) -> None:
+        self.rows, self.ties = rows, ties
+        problem = rows.objective.problem
+        n = problem.ensemble.n_nodes
         self.stages: list[FixingStage] = []
         self.core_load: NDArray[np.int64] | None = None
-        self.k = 0 if start is None else start.iteration
-        self.since = 0
-        self.still = 0  # rounds that did not make the core smaller
-        worth_it = without_prices(whole.problem, ties)
-        if known is None:
-            self.fixed_in, self.fixed_out = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-            self._set(all_open(whole, worth_it))
-        else:
-            self.fixed_in, self.fixed_out = known.kept.copy(), known.pruned.copy()
-            left = all_open(whole, worth_it & ~known.pruned)
-            self._set(left.fixed(known.kept[left.nodes], np.zeros(left.nodes.size, dtype=bool)))
-        self.best_kept, self.best_value = self.fixed_in.copy(), self.left.base
-        for kept in () if known is None else known.tried:
-            self._try(kept[self.left.nodes], closure_value(self.left, kept[self.left.nodes]))
-        self.bound = self.left.base + int(np.maximum(self.left.profit, 0).sum())
-        self.score = np.zeros(self.left.nodes.size, dtype=np.float32)
+        self.iteration = 0 if start is None else start.iteration
+        self.rounds_averaged = self.rounds_without_progress = self.checks = 0
+        self.lowest_bound = math.inf
+        known = known or Known(np.zeros(n, dtype=bool), np.zeros(n, dtype=bool))
+        self.fixed_in, self.fixed_out = known.kept.copy(), known.pruned.copy()
+        rows.open(without_prices(problem, ties) & ~known.pruned)
+        if known.kept.any():
+            nodes = self.remaining.nodes
+            rows.fix(known.kept[nodes], np.zeros(nodes.size, dtype=bool))
+        nodes = self.remaining.nodes
+        self.best_kept, self.best_value = self.fixed_in.copy(), rows.base
+        for kept in known.prunings:
+            self._take_if_better(kept[nodes], rows.closure_value(kept[nodes]))
+        self.bound = rows.base + int(np.maximum(self.remaining.profit, 0).sum())
+        self.score = np.zeros(nodes.size, dtype=np.float32)
         if start is not None:
-            self.score[:] = start.score[self.left.nodes]
-        self.ybar = np.zeros(self.score.size, dtype=np.float32)
-        self.at_lowest = self.score.copy()
+            self.score[:] = start.score[nodes]
+        self.ybar = np.zeros(nodes.size, dtype=np.float32)
+        self.score_at_lowest = self.score.copy()
 
-    def _set(self, left: Remaining) -> None:
-        self.left, self.sharing, self.lowest = left, Sharing(left, self.pool), math.inf
+    @property
+    def objective(self) -> IntegerObjective:
+        """(OBJ) in integers."""
+        return self.rows.objective
+
+    @property
+    def remaining(self) -> Remaining:
+        """The open splits."""
+        return self.rows.remaining
 
     @property
     def n_arcs(self) -> int:
-        """Usage arcs of what remains."""
-        return self.left.slices.n_arcs
+        """Usage arcs of the open splits."""
+        return self.rows.n_arcs
 
     def round(self) -> None:
         """One round of (1) to (3)."""
-        self.k += 1
-        self.since += 1
+        self.iteration += 1
+        self.rounds_averaged += 1
         keep = np.zeros(self.score.size, dtype=bool)
-        worth = self.sharing.charges(self.score)
-        np.subtract(self.left.profit, worth, out=worth)
-        value = best_closures(self.left, worth, keep)
-        if value < self.lowest:
-            self.lowest, self.at_lowest = value, self.score.copy()
-        self.score[keep] += np.float32(step_size(self.k))
-        self.ybar += np.float32(2.0 / (self.since + 1)) * (keep - self.ybar)
+        worth = self.rows.charges(self.score)
+        np.subtract(self.remaining.profit, worth, out=worth)
+        bound = best_closures(self.remaining, worth, keep)
+        if bound < self.lowest_bound:
+            self.lowest_bound, self.score_at_lowest = bound, self.score.copy()
+        self.score[keep] += np.float32(step_size(self.iteration))
+        self.ybar += np.float32(2.0 / (self.rounds_averaged + 1)) * (keep - self.ybar)
 
     def check(self) -> None:
-        """Value, rigorous bound, and fixing."""
-        self._try(*best_level(self.left, self.ybar))
-        ends = forced(self.left, self.sharing.whole_charges(self.at_lowest))
-        self.bound = min(self.bound, self.left.base + ends.best)
-        # strictly past the value, by more than another rounding of the same shares could move it
-        goal = self.best_value - self.left.base - max(1, (self.left.base + ends.best) >> 40)
-        kept, out = ends.pruned < goal, ends.kept < goal
-        del ends  # as large as all scores
-        if (kept | out).sum() >= WORTHWHILE * kept.size:
+        """Try the level sets of the mean, prove the bound in integers, and fix the splits that it decides."""
+        self.checks += 1
+        self._take_if_better(*best_level(self.remaining, self.ybar, self.rows.level_bills))
+        ends = forced(self.remaining, self.rows.integer_charges(self.score_at_lowest))
+        bound = self.rows.base + ends.best
+        self.bound = min(self.bound, bound)
+        # Strictly below the best value, by more than another rounding of the same shares, or of the errors, could change.
+        threshold = self.best_value - self.rows.base - max(1, bound >> 40) - self.rows.margin
+        kept, out = ends.pruned < threshold, ends.kept < threshold
+        del ends  # frees two arrays of the open splits' size before `fix` makes new ones
+        if (kept | out).sum() >= LEAST_SHARE_FIXED * kept.size:
             self._fix(kept, out)
 
-    def _try(self, keep: NDArray[np.bool_], value: int) -> None:
+    def _take_if_better(self, keep: NDArray[np.bool_], value: int) -> None:
         """Take a closure of the open splits if, with those fixed in, it is the best so far."""
-        if self.left.base + value > self.best_value:
-            self.best_value = self.left.base + value
-            self.best_kept = self.fixed_in.copy()
-            self.best_kept[self.left.nodes[keep]] = True
+        if self.rows.base + value > self.best_value:
+            self._take(keep, value)
+
+    def _take(self, keep: NDArray[np.bool_], value: int) -> None:
+        self.best_value = self.rows.base + value
+        self.best_kept = self.fixed_in.copy()
+        self.best_kept[self.remaining.nodes[keep]] = True
 
     def _fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
-        """Decide some splits; scores and average go on with the rest."""
-        nodes, stays = self.left.nodes, ~(kept | out)
-        self._decide(FixingStage(nodes, self.at_lowest, nodes[kept], nodes[out], self.k), kept, out)
-        self.score, self.ybar, self.at_lowest = self.score[stays], self.ybar[stays], self.at_lowest[stays]
+        """Decide some open splits; scores and mean stay those of the others. Bool, shape (k,)."""
+        nodes, stays = self.remaining.nodes, ~(kept | out)
+        self._decide(FixingStage(nodes, self.score_at_lowest, nodes[kept], nodes[out], self.iteration), kept, out)
+        self.score, self.ybar, self.score_at_lowest = self.score[stays], self.ybar[stays], self.score_at_lowest[stays]
 
     def _decide(self, stage: FixingStage, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
-        """Take up a stage; bool, shape (k,), say the same of the open splits."""
+        """Add a stage; the masks of shape (k,) say the same of the open splits."""
         self.stages.append(stage)
         self.fixed_in[stage.fixed_in] = True
         self.fixed_out[stage.fixed_out] = True
-        self._set(self.left.fixed(kept, out))
+        self.rows.fix(kept, out)
+        self.lowest_bound = math.inf
 
     def state(self) -> RunState:
-        """All that the rest of the run depends on, besides how it was made."""
+        """Everything that the rest of the run depends on, besides the arguments that it was made with."""
         return RunState(
-            tuple(self.stages), self.score, self.ybar, self.at_lowest, self.best_kept,
-            self.lowest, self.bound, self.best_value, self.k, self.since, self.still,
+            tuple(self.stages), self.score, self.ybar, self.score_at_lowest, self.best_kept, self.lowest_bound,
+            self.bound, self.best_value, self.iteration, self.rounds_averaged, self.rounds_without_progress,
         )  # fmt: skip
 
     def go_on(self, state: RunState) -> None:
-        """Take up the state of a run that was made alike.
+        """Take up the state of a run that was made with the same arguments.
 
         Raises
         ------
         BrokenFileError
-            where it cannot have been.
+            where the state cannot come from such a run.
         """
         for stage in state.stages:
-            kept, out = (np.isin(self.left.nodes, decided) for decided in (stage.fixed_in, stage.fixed_out))
+            kept, out = (np.isin(self.remaining.nodes, decided) for decided in (stage.fixed_in, stage.fixed_out))
             self._decide(stage, kept, out)
-        if state.score.size != self.left.nodes.size:
+        if state.score.size != self.remaining.nodes.size:
             raise BrokenFileError(
-                f"checkpoint: it holds scores of {state.score.size} open splits, {self.left.nodes.size} are open; "
+                f"checkpoint: it holds scores of {state.score.size} open splits, {self.remaining.nodes.size} are open; "
                 "delete the file of the point at work to start it anew"
             )
-        # copies: rounds change them
-        self.score, self.ybar, self.at_lowest = state.score.copy(), state.ybar.copy(), state.at_lowest.copy()
-        self.best_kept, self.best_value, self.bound = state.best_kept, state.best_value, state.bound
-        self.lowest, self.k, self.since, self.still = state.lowest, state.k, state.since, state.still
+        # Copies, because rounds change them in place.
+        self.score, self.ybar = state.score.copy(), state.ybar.copy()
+        self.score_at_lowest = state.score_at_lowest.copy()
+        self.best_kept, self.best_value = state.best_kept, state.best_value
+        self.lowest_bound, self.bound = state.lowest_bound, state.bound
+        self.iteration, self.rounds_averaged = state.iteration, state.rounds_averaged
+        self.rounds_without_progress = state.rounds_without_progress
 
     def finish(self) -> int:
-        """Cut the core: now the best pruning is optimal for the integers. Arcs of its network."""
-        core = solve_core(self.left, self.ties)
-        self.best_kept = self.fixed_in.copy()
-        self.best_kept[self.left.nodes[core.keep]] = True
-        self.best_value = self.bound = self.left.base + core.value
+        """Cut the core, after which the best pruning is optimal for the integers; the number of arcs of the core's network."""
+        core = self.rows.solve_core(self.ties)
+        self._take(core.keep, core.value)
+        self.bound = self.best_value
         self.core_load = core.load
         return core.n_arcs
 
     def decided(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Splits that are proven to be in the optimum, and those that are proven not to be; bool, shape (n,)."""
+        """Splits that are proven to be in the optimum, and splits that are proven not to be; bool, shape (n,)."""
         if self.core_load is not None:
             return self.best_kept, ~self.best_kept
-        # not those that are not worth it without prices either: that is another argument, which every lambda makes for itself
+        # Splits that are not worth keeping even without prices are left out here: every lambda finds them by itself.
         return self.fixed_in, self.fixed_out
 
     def scores(self) -> Scores:
-        """The state, for a checkpoint or for another lambda."""
-        return Scores(scores_after(self.stages, self.left.nodes, self.score, self.fixed_in.size, self.k), self.k)
+        """The scores of all nodes, for a checkpoint or for another lambda."""
+        everywhere = scores_after(self.stages, self.remaining.nodes, self.score, self.fixed_in.size, self.iteration)
+        return Scores(everywhere, self.iteration)
+
+    def certificate(self) -> SharedPrices:
+        """The proof of `bound`."""
+        objective = self.objective
+        return SharedPrices(
+            tuple(self.stages), self.remaining.nodes, self.score_at_lowest, self.core_load,
+            objective.unit, objective.lam, self.iteration,
+        )  # fmt: skip
 
 
 def scores_after(
     stages: Sequence[FixingStage], nodes: NDArray[np.int32], score: NDArray[Any], n_nodes: int, iteration: int
 ) -> NDArray[np.float64]:
-    """Scores of all nodes as they would be had nothing been fixed: what is fixed in would have gone on being kept."""
+    """Scores of all nodes as if nothing had been fixed: a split that was fixed in would have been kept in every round since.
+
+    Parameters
+    ----------
+    nodes, score
+        the open splits and their scores, shape (k,).
+    iteration
+        the last round.
+    """
     steps = np.concatenate([[0.0], np.cumsum([step_size(k) for k in range(1, iteration + 1)])])
     everywhere = np.zeros(n_nodes)
     for stage in stages:
         everywhere[stage.nodes] = stage.score
+        # A split that is decided here is in no later stage, so this is its last score.
         everywhere[stage.fixed_in] += steps[iteration] - steps[min(stage.iteration, iteration)]
-    # a split that is decided is in no later stage
     everywhere[nodes] = score
     return everywhere

@@ -233,15 +233,15 @@ def test_rounds_alone_have_true_gaps_that_close() -> None:
     _, gaps = cuts.averaged(problem, lam, (25, 100, 300))
     assert 1e-2 > gaps[0] > gaps[1] > gaps[2] > 0
     with ThreadPoolExecutor(1) as pool:
-        run = cuts.Unfixed(cuts.whole(problem, lam), "smallest", None, pool)
-        n_open = run.left.nodes.size
+        run = cuts.Unfixed(cuts.LocalRows(cuts.integer_objective(problem, lam).refined(), pool), "smallest")
+        n_open = run.remaining.nodes.size
         for k in range(1, 101):
             run.round()
             if k % 25 == 0:
                 run.check()
-    assert run.left.nodes.size == n_open > 0
+    assert run.remaining.nodes.size == n_open > 0
     roots, best = pm.Pruning.all_roots(problem).error, pm.min_cut(problem, lam)
-    unit = run.whole.unit
+    unit = run.objective.unit
     assert float(run.bound * unit) >= (roots - best.value) * (1 - 1e-12)
     assert (run.bound - run.best_value) / run.bound == gaps[1]
     dear = Fraction(10**6)  # nothing is worth its price: no gain, no gap

@@ -21,6 +21,7 @@ from benchmarks.suite.forests import instance
 from benchmarks.suite.raw_cut import raw_cut
 from benchmarks.suite.study import Figure, Found, Lam, Row, Setting
 from solvers.closures.integer_objective import integer_objective
+from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.run import Run
 
 ROUNDS = (100, 150, 300)
@@ -124,7 +125,7 @@ def averaged(problem: pm.PruningProblem, lam: Lam, after: Sequence[int]) -> tupl
     """Least seconds of a round, and relative gaps after so many; value and bound are looked at every `CHECK` rounds."""
     seconds, gaps = [], []
     with ThreadPoolExecutor(1) as pool:
-        run = Unfixed(integer_objective(problem, lam).refined(), "smallest", None, pool)
+        run = Unfixed(LocalRows(integer_objective(problem, lam).refined(), pool), "smallest")
         for k in range(1, max(after) + 1):
             start = time.perf_counter()
             run.round()

@@ -16,7 +16,7 @@ from formulations.instance.usage import charges_of
 from solvers.closures.cut import Ties
 from solvers.closures.merged_cut import merged_cut
 from solvers.closures.subproblem import subproblem
-from solvers.price_sharing.cluster.shard import ShardArcs
+from solvers.price_sharing.cluster.shard_answers import ShardArcs
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 from solvers.price_sharing.core import SolvedCore
 from solvers.price_sharing.remaining import Remaining
@@ -44,7 +44,7 @@ class GatheredArcs:
 def gather(problem: ShardedProblem, left: Remaining) -> GatheredArcs:
     """The usage arcs of the open splits, from wherever they are."""
     ensemble, costs = problem.driver.ensemble, problem.driver.costs
-    parts: list[ShardArcs] = problem.workers.ask("arcs")
+    parts = problem.shards.usage_arcs()
     once = _paid_once(left)
     n_rows = int(problem.n_rows.sum())
     first = np.concatenate([[0], np.cumsum(problem.n_rows)])[: len(parts)]

@@ -1,8 +1,10 @@
-"""Some rows of a cost sample, and all that depends on them alone.
+"""Some rows of a cost sample, and everything that depends on them alone.
 
-Given the scores, rows are independent, see (1) of `solvers.price_sharing.shares`: a shard works out what its rows charge every
+Given the scores, rows are independent, see (1) of `solvers.price_sharing.shares`. A shard computes what its rows charge every
 open split, what they would pay for a level set, and what they have paid for splits that are fixed in. It knows nothing of errors
-and gains, and nothing of items that are paid once for all rows: both are the driver's.
+and gains, nor of items that are paid once for all rows: both are the driver's.
+
+Splits are numbered by their places among the open ones, k in number, at the driver and at all shards alike.
 """
 
 from __future__ import annotations
@@ -23,17 +25,17 @@ from formulations.instance.integers import Integers
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
 from formulations.instance.problem import MOST_PURCHASES, PruningProblem, check_weights
 from formulations.instance.routing import as_rows, route
+from solvers.closures.integer_objective import IntegerObjective
 from solvers.price_sharing.cluster.item_payers import charges_by_row
 from solvers.price_sharing.cluster.row_sources import RowSource
-from solvers.price_sharing.cluster.shard import MOST_WEIGHTS, Opened, ShardArcs, ShardFacts
+from solvers.price_sharing.cluster.shard_answers import MOST_WEIGHTS, ShardArcs, ShardFacts, ShardOpened
 from solvers.price_sharing.levels import paid_at
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.shares import Sharing
-from solvers.price_sharing.whole import Whole
 
 
 class RowShard:
-    """A `Shard` that lives where it was built.
+    """A part of the rows, at the place where it was built; `solvers.price_sharing.cluster.shards` calls it.
 
     Parameters
     ----------
@@ -42,44 +44,44 @@ class RowShard:
     name
         of the part, for messages.
     threads
-        1, or 2: a pass over many arcs is halved then.
+        1, or 2: then a pass over many arcs is divided between two threads.
     """
 
     def __init__(self, source: RowSource, ensemble: Ensemble, costs: CostItems, name: str = "the part", threads: int = 1) -> None:
         self.ensemble, self.costs = ensemble, costs
-        self.pool = ThreadPoolExecutor(1) if threads > 1 else _AtOnce()
+        self.pool = ThreadPoolExecutor(1) if threads > 1 else _CallingThread()
         X, weights = _read(source(), name)
         rows = as_rows(X, ensemble.n_features, name)
         omega = check_weights(weights, len(rows), f"{name}: the weights")
-        mine = np.flatnonzero(omega > 0)
-        if costs.n_items * (mine.size + 1) > MOST_PURCHASES:
+        weighted = np.flatnonzero(omega > 0)
+        if costs.n_items * (weighted.size + 1) > MOST_PURCHASES:
             raise CapacityOverflowError(
-                f"{name} has {mine.size:,} rows and costs {costs.n_items:,} items: a part can number {MOST_PURCHASES:,} pairs of "
-                "them; give more parts"
+                f"{name} has {weighted.size:,} rows and costs {costs.n_items:,} items: a part can number {MOST_PURCHASES:,} "
+                "pairs of them; give more parts"
             )
-        self.weights = omega[mine]
-        self.routing = route(ensemble, rows if mine.size == len(rows) else rows[mine])
-        self.problem: PruningProblem | None = None
-        self.left: Remaining | None = None
+        self.weights = omega[weighted]
+        self.routing = route(ensemble, rows if weighted.size == len(rows) else rows[weighted])
+        self._problem: PruningProblem | None = None
+        self._remaining: Remaining | None = None
 
     def facts(self) -> ShardFacts:
-        """Rows, weights and routing in numbers."""
+        """Rows, weights and routing in numbers; asked for before anything else."""
         values, counts = np.unique(self.weights, return_counts=True)
         some = slice(0, MOST_WEIGHTS + 1)
         start = self.routing.start.astype(np.int64)
         return ShardFacts(self.routing.n_rows, values[some], counts[some].astype(np.int64), start, self.routing.counts())
 
     def node_weights(self, weight_unit: Fraction) -> NDArray[np.int64]:
-        """Sums of integer weights."""
+        """Integer weight of the rows that reach each node, shape (n,)."""
         return self.routing.node_sums(self.ensemble, _in_units(self.weights, weight_unit))
 
-    def join(self, weight_unit: Fraction) -> None:
-        """Set up the shard's own instance."""
+    def set_weight_unit(self, weight_unit: Fraction) -> None:
+        """Set up the shard's own instance, in the unit of all shards' integer weights."""
         n, weight = self.ensemble.n_nodes, _in_units(self.weights, weight_unit)
-        nothing = np.zeros(n, dtype=np.int64)
+        zeros = np.zeros(n, dtype=np.int64)
         items = self.costs.n_items
-        integers = Integers(nothing, np.zeros(items, dtype=np.int64), weight, nothing, Fraction(1), Fraction(1), 0.0, 0.0)
-        self.problem = PruningProblem(
+        integers = Integers(zeros, np.zeros(items, dtype=np.int64), weight, zeros, Fraction(1), Fraction(1), 0.0, 0.0)
+        self._problem = PruningProblem(
             self.ensemble,
             NodeErrors((ErrorComponent(np.zeros(n), np.ones(self.ensemble.n_trees), source="the driver's"),)),
             self.costs,
@@ -92,81 +94,85 @@ class RowShard:
             integers,
         )
 
-    def price(self, item_price: NDArray[np.int64], is_open: NDArray[np.bool_]) -> Opened:
-        """Open splits at integer prices."""
-        self.left = all_open(self._whole(item_price), np.array(is_open))
-        return self._opened()
+    def open(self, item_price: NDArray[np.int64], is_open: NDArray[np.bool_]) -> ShardOpened:
+        """Begin anew, with integer prices for a row of weight 1, shape (M,), and open splits, bool of shape (n,)."""
+        return self._set(all_open(self._objective(item_price), np.array(is_open)))
 
-    def fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> Opened:
-        """Purchases of the kept ones are paid here, and nobody else need know which."""
-        self.left = self._open.fixed(np.array(kept), np.array(out))
-        return self._opened()
+    def fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> ShardOpened:
+        """Fix open splits in or out; bool, shape (k,). The shard alone knows which purchases the kept ones have paid."""
+        return self._set(self.remaining.fixed(np.array(kept), np.array(out)))
+
+    def _set(self, remaining: Remaining) -> ShardOpened:
+        self._remaining = remaining
+        # There are no gains here, so the base is what was paid.
+        return ShardOpened(remaining.slices.n_arcs, np.unique(remaining.slices.item).size, -remaining.base)
 
     def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
-        """(1) of `solvers.price_sharing.shares` for the shard's rows."""
-        return Sharing(self._open, self.pool).charges(score)
+        """What the shard's rows charge each open split, up to rounding; shape (k,)."""
+        return Sharing(self.remaining, self.pool).charges(score)
 
-    def whole_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Rounded down here, so that their sums over all shards are at most feasible shares too."""
-        return Sharing(self._open, self.pool).whole_charges(score)
+    def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Integers that are at most that. Each shard rounds down, so the sums over all shards are at most feasible shares too."""
+        return Sharing(self.remaining, self.pool).whole_charges(score)
 
-    def levels(self, level: NDArray[np.int32], top: int) -> list[int]:
-        """One pass for all levels."""
-        return paid_at(self._open, np.array(level), top)
+    def level_bills(self, level: NDArray[np.int32], top: int) -> list[int]:
+        """What the purchases cost whose highest user is at each level, 0 to `top`; all levels in one pass."""
+        return paid_at(self.remaining, np.array(level), top)
 
     def bill(self, kept: NDArray[np.bool_], item_price: NDArray[np.int64]) -> int:
-        """The level sets' pass, with a single level."""
-        left = all_open(self._whole(item_price), np.array(kept))
-        return paid_at(left, np.ones(left.nodes.size, dtype=np.int32), 1)[1]
+        """What the shard's rows pay for a pruning, bool of shape (n,), at any integer prices."""
+        pruned = all_open(self._objective(item_price), np.array(kept))
+        return paid_at(pruned, np.ones(pruned.nodes.size, dtype=np.int32), 1)[1]
 
-    def arcs(self) -> ShardArcs:
-        """Expanded here; what is left is small by then."""
-        left, problem = self._open, self._joined
-        usage = problem.usage_arcs(left.nodes)
+    def usage_arcs(self) -> ShardArcs:
+        """The usage arcs of the open splits, listed one by one; few are left when the core is gathered."""
+        remaining, problem = self.remaining, self.problem
+        usage = problem.usage_arcs(remaining.nodes)
         item, row = np.divmod(usage.head.astype(np.int64), problem.n_rows)
-        price = left.whole.of(usage.head)
-        if left.paid is not None:
-            price[left.paid[usage.head]] = 0
+        price = remaining.objective.prices(usage.head)
+        if remaining.paid is not None:
+            price[remaining.paid[usage.head]] = 0
         leaf = np.empty(usage.tail.size, dtype=np.int32)
         ensemble, routing = self.ensemble, self.routing
         _leaves(usage.tail, item, ensemble.left, ensemble.right, routing.start, routing.stop, leaf)
         return ShardArcs(usage.tail, item.astype(np.int32), leaf, row, price)
 
     @property
-    def _joined(self) -> PruningProblem:
-        assert self.problem is not None, "join comes first"
-        return self.problem
+    def problem(self) -> PruningProblem:
+        """The shard's own instance: its rows, without errors."""
+        assert self._problem is not None, "set_weight_unit comes first"
+        return self._problem
 
     @property
-    def _open(self) -> Remaining:
-        assert self.left is not None, "price comes first"
-        return self.left
+    def remaining(self) -> Remaining:
+        """The open splits, with the purchases of the shard's rows."""
+        assert self._remaining is not None, "open comes first"
+        return self._remaining
 
-    def _whole(self, item_price: NDArray[np.int64]) -> Whole:
-        problem = self._joined
+    def _objective(self, item_price: NDArray[np.int64]) -> IntegerObjective:
+        """The shard's part of (OBJ) in integers: prices, and no gains."""
+        problem = self.problem
         ints = problem.integers
-        return Whole(problem, np.array(item_price), ints.weight, None, ints.gain, 1, 0, 0, Fraction(1), Fraction(1), 0.0)
-
-    def _opened(self) -> Opened:
-        # without gains, the base is what was paid
-        return Opened(self._open.slices.n_arcs, -self._open.base)
+        return IntegerObjective(
+            problem, np.array(item_price), ints.weight, None, ints.gain, 1, 0, 0, Fraction(1), Fraction(1), 0.0
+        )
 
 
-class _AtOnce(ThreadPoolExecutor):
-    """No thread of its own: does what is submitted before it returns."""
+class _CallingThread(ThreadPoolExecutor):
+    """An executor without a thread: `submit` does the work before it returns."""
 
     def __init__(self) -> None:
         super().__init__(1)
 
     def submit(self, work: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
-        """Done already."""
+        """A future that is done already."""
         done: Future[Any] = Future()
         done.set_result(work(*args, **options))
         return done
 
 
 def _read(rows: Any, name: str) -> tuple[Any, Any]:
-    """Rows and weights."""
+    """What a source returned, as rows and weights."""
     if not isinstance(rows, tuple):
         return rows, None
     if len(rows) != 2:
@@ -175,24 +181,24 @@ def _read(rows: Any, name: str) -> tuple[Any, Any]:
 
 
 def _in_units(weights: NDArray[np.float64], unit: Fraction) -> NDArray[np.int64]:
-    """Decimals as whole multiples of a unit."""
+    """Weights, which are decimals, as integer multiples of a unit."""
     values, place = np.unique(weights, return_inverse=True)
-    whole = np.array([int(Fraction(repr(float(w))) / unit) for w in values], dtype=np.int64)
-    return whole[place]
+    multiples = np.array([int(Fraction(repr(float(w))) / unit) for w in values], dtype=np.int64)
+    return multiples[place]
 
 
 @njit(cache=True)
 def _leaves(tail, item, left, right, start, stop, leaf):  # type: ignore[no-untyped-def]
-    """The leaf below the split of each arc: arcs of one split and item come along its range, leaf by leaf."""
+    """The leaf below the split of each arc. The arcs of one split and item follow the split's range of rows, leaf by leaf."""
     k = 0
     while k < tail.shape[0]:
         h = tail[k]
         end = k + stop[h] - start[h]
         first = start[h] - k
         while k < end:
-            at = h
-            while left[at] >= 0:
-                at = left[at] if first + k < stop[left[at]] else right[at]
-            while k < end and first + k < stop[at]:
-                leaf[k] = at
+            node = h
+            while left[node] >= 0:
+                node = left[node] if first + k < stop[left[node]] else right[node]
+            while k < end and first + k < stop[node]:
+                leaf[k] = node
                 k += 1

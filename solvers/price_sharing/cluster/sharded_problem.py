@@ -31,7 +31,8 @@ from formulations.instance.routing import Routing
 from solvers.price_sharing.cluster.item_payers import charges_once
 from solvers.price_sharing.cluster.row_shard import RowShard
 from solvers.price_sharing.cluster.row_sources import RowSource
-from solvers.price_sharing.cluster.shard import MOST_WEIGHTS, ShardFacts
+from solvers.price_sharing.cluster.shard_answers import MOST_WEIGHTS, ShardFacts
+from solvers.price_sharing.cluster.shards import Shards
 from solvers.price_sharing.cluster.workers import Recipe, Workers
 
 
@@ -84,19 +85,25 @@ class ShardedProblem:
             for prices or weights too far apart for 64-bit integers.
         """
         evaluation = evaluation_prices(evaluation_cost, ensemble)
-        facts: list[ShardFacts] = workers.ask("facts")
+        shards = Shards(workers)
+        facts = shards.facts()
         unit, total = _weight_units(facts)
         driver = _driver(ensemble, errors, costs, evaluation, unit, total)
         if any(evaluation):
-            reaching = sum(workers.ask("node_weights", unit))
+            reaching = shards.node_weights(unit)
             price_unit = driver.integers.price_unit * total
             each = np.array([int(a / price_unit) for a in evaluation], dtype=np.int64)
             price = np.where(ensemble.is_split, each[ensemble.feature] * reaching, 0)
             driver = replace(driver, integers=replace(driver.integers, evaluation=price))
-        workers.tell("join", unit, after=0)
+        shards.set_weight_unit(unit)
         rows = np.array([f.n_rows for f in facts], dtype=np.int64)
         start, reach = (np.asarray(sum(part)) for part in zip(*((f.start, f.reach) for f in facts), strict=True))
         return cls(driver, workers, rows, start, reach)
+
+    @property
+    def shards(self) -> Shards:
+        """The shards at the workers."""
+        return Shards(self.workers)
 
     def __repr__(self) -> str:
         return f"ShardedProblem({self.driver.ensemble!r}, {int(self.n_rows.sum()):,} cost rows on {len(self.workers)} workers)"

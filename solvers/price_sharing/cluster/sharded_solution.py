@@ -14,9 +14,9 @@ from formulations.answers.solution import SharedPrices, Solution, Status, StopRe
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
+from solvers.closures.integer_objective import IntegerObjective
 from solvers.closures.loads import bound_of_closure
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
-from solvers.price_sharing.whole import Whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class ShardedSolution:
     roots
         error of the all-roots forest.
     best
-        no closure of the integers `whole` is worth more.
+        no closure of the integers `objective` is worth more.
     tolerance, certificate, stopped, stats
         as of `formulations.Solution`.
     """
@@ -46,7 +46,7 @@ class ShardedSolution:
     cost: Fraction
     bound: Fraction
     roots: Fraction
-    whole: Whole
+    objective: IntegerObjective
     best: int
     stopped: StopReason
     tolerance: float
@@ -96,7 +96,7 @@ class ShardedSolution:
                 f"{ours.ensemble.n_nodes:,} and {rows:,}; give the instance of all parts, in their order"
             )
         pruning = Pruning(problem, self.kept)
-        bound = bound_of_closure(problem, self.whole, self.best, pruning, exact(self.lam, "lam"))
+        bound = bound_of_closure(problem, self.objective, self.best, pruning, exact(self.lam, "lam"))
         value = pruning.value(float(self.lam))
         return Solution(
             problem, self.lam, pruning, value, bound, self.stopped, self.tolerance, self.certificate, dict(self.stats)

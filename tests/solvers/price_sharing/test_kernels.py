@@ -17,13 +17,20 @@ from formulations.answers.solution import StopReason
 from formulations.instance.row_blocks import RowBlocks, row_blocks
 from formulations.instance.row_order import row_order
 from solvers.closures.integer_objective import integer_objective
-from solvers.price_sharing import price_sharing
-from solvers.price_sharing import solve as engine
+from solvers.price_sharing import price_sharing, stopping
 from solvers.price_sharing.levels import best_level, closure_value
+from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import SPARSE, Sharing
-from solvers.price_sharing.solve import CELL, CORE_BYTES, SPLIT, _fits, in_vain, patience
+from solvers.price_sharing.stopping import (
+    CELL_COST,
+    CORE_BYTES,
+    SPLIT_COST,
+    cut_fits_memory,
+    cut_in_rounds,
+    without_progress,
+)
 from tests.instances import random_problem
 from tests.solvers.cases import instance
 
@@ -162,31 +169,31 @@ def test_fixing_in_two_steps_is_fixing_in_one(seed: int) -> None:
 
 
 def test_a_core_of_few_arcs_among_many_rows_is_cut_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Patience is 400 rounds where arcs outweigh rows times items and splits, less where they do not, never below two checks."""
+    """A cut costs 400 rounds where arcs outweigh rows times items and splits, fewer elsewhere, but never less than two checks."""
     problem = instance("digits")
     with ThreadPoolExecutor(1) as pool:
-        run = Run(integer_objective(problem, Fraction(1, 150)).refined(), "smallest", None, pool)
-        cells = np.unique(run.left.slices.item).size * problem.n_rows
-        others = CELL * cells + SPLIT * run.left.nodes.size
-        assert patience(run) == pytest.approx(400 / (1 + others / run.n_arcs))
-        assert patience(run) > 20
-        monkeypatch.setattr(engine, "LARGE_CORE", run.n_arcs / 3)
-        assert patience(run) == pytest.approx(1200 / (1 + others / run.n_arcs))
-        none = np.zeros(run.left.nodes.size, dtype=bool)
-        rows = problem.routing.counts()[run.left.nodes]
-        smallest = np.arange(rows.size) == np.where(run.left.parent < 0, 10**9, rows).argmin()
-        run.left = run.left.fixed(none, ~smallest)
-        assert run.n_arcs * 9 < CELL * problem.n_rows
-        assert patience(run) == 20
+        run = Run(LocalRows(integer_objective(problem, Fraction(1, 150)).refined(), pool), "smallest")
+        cells = np.unique(run.remaining.slices.item).size * problem.n_rows
+        others = CELL_COST * cells + SPLIT_COST * run.remaining.nodes.size
+        assert cut_in_rounds(run.rows) == pytest.approx(400 / (1 + others / run.n_arcs))
+        assert cut_in_rounds(run.rows) > 20
+        monkeypatch.setattr(stopping, "LARGE_CORE", run.n_arcs / 3)
+        assert cut_in_rounds(run.rows) == pytest.approx(1200 / (1 + others / run.n_arcs))
+        none = np.zeros(run.remaining.nodes.size, dtype=bool)
+        rows = problem.routing.counts()[run.remaining.nodes]
+        smallest = np.arange(rows.size) == np.where(run.remaining.parent < 0, 10**9, rows).argmin()
+        run.rows.fix(none, ~smallest)
+        assert run.n_arcs * 9 < CELL_COST * problem.n_rows
+        assert cut_in_rounds(run.rows) == 20
 
 
 @pytest.mark.parametrize(
-    ("rounds", "before", "after", "vain"),
+    ("rounds", "before", "after", "expected"),
     [(0, 1000, 1000, 10), (90, 1000, 1000, 100), (100, 1000, 900, 70), (50, 1000, 600, 0), (30, 0, 0, 40), (0, 1000, 950, 0)],
 )
-def test_rounds_in_vain_by_hand(rounds: int, before: int, after: int, vain: int) -> None:
-    """Ten more rounds in vain, less what they left less to cut: a tenth of the core is worth 40 of 400 rounds."""
-    assert in_vain(rounds, before, after) == vain
+def test_rounds_without_progress_by_hand(rounds: int, before: int, after: int, expected: int) -> None:
+    """Ten more rounds without progress, less 40 rounds for each 10 % by which the core shrank."""
+    assert without_progress(rounds, before, after) == expected
 
 
 def test_a_core_is_cut_only_where_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,15 +201,15 @@ def test_a_core_is_cut_only_where_there_is_memory(monkeypatch: pytest.MonkeyPatc
     problem = instance("digits")
     lam = pm.pruning_path(problem).breakpoints[-2]  # a tie: what goes there is never fixed
     with ThreadPoolExecutor(1) as pool:
-        run = Run(integer_objective(problem, lam).refined(), "smallest", None, pool)
+        run = Run(LocalRows(integer_objective(problem, lam).refined(), pool), "smallest")
     for free, fits in ((None, True), (CORE_BYTES * run.n_arcs, True), (CORE_BYTES * run.n_arcs - 1, False)):
-        monkeypatch.setattr(engine, "memory_free", lambda free=free: free)
-        assert _fits(run) is fits
-    monkeypatch.setattr(engine, "memory_free", lambda: None)
+        monkeypatch.setattr(stopping, "memory_free", lambda free=free: free)
+        assert cut_fits_memory(run.rows) is fits
+    monkeypatch.setattr(stopping, "memory_free", lambda: None)
     expected = price_sharing(problem, lam, small_core=0, rounds=600)
     assert expected.stopped is StopReason.CONVERGED
     assert expected.stats["core_usage_arcs"] > 0
-    monkeypatch.setattr(engine, "memory_free", lambda: 0)
+    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
     found = price_sharing(problem, lam, small_core=0, rounds=600)
     assert (found.stopped, found.stats["iterations"]) == (StopReason.ITERATION_LIMIT, 600)
     assert found.bound <= expected.value <= found.value

@@ -12,11 +12,13 @@ from formulations import InvalidInputError, SolverFailedError, StopReason
 from proofs_checks import check_solution
 from solvers import min_cut, pruning_path
 from solvers.closures.cut import Ties
+from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing import Scores, path, price_sharing, price_sharing_path
+from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.path import _ends_then_middles, _known
+from solvers.price_sharing.rows import Rows
 from solvers.price_sharing.run import Known, Run
-from solvers.price_sharing.solve import WARM
-from solvers.price_sharing.whole import Whole, whole
+from solvers.price_sharing.solve import WARM_START_ITERATION
 from tests.instances import random_problem
 from tests.solvers.cases import instance
 
@@ -107,7 +109,7 @@ def test_scores_and_prunings_are_handed_on() -> None:
     problem = instance("digits")
     points = price_sharing_path(problem, DIGITS, small_core=0)
     alone = [price_sharing(problem, lam, small_core=0).stats["iterations"] for lam in DIGITS]
-    rounds = [p.solution.stats["iterations"] - WARM for p in points[:-1]]  # a warm start counts as so many
+    rounds = [p.solution.stats["iterations"] - WARM_START_ITERATION for p in points[:-1]]  # a warm start counts as so many
     assert all(a <= b for a, b in zip(rounds, alone, strict=False))
 
 
@@ -115,16 +117,16 @@ def test_scores_and_prunings_are_handed_on() -> None:
 def test_a_run_begins_with_what_is_known(name: str) -> None:
     """With some splits fixed, the best of the prunings tried is the first value, in integers that of the pruning itself."""
     problem = instance(name)
-    integers = whole(problem, Fraction(1, 200))
+    integers = integer_objective(problem, Fraction(1, 200)).refined()
     best = min_cut(problem, Fraction(1, 200)).pruning  # type: ignore[arg-type]
     assert best is not None
     top = best.kept & (problem.ensemble.parent < 0)
     out = problem.ensemble.is_split & ~best.kept & (problem.ensemble.depth > 2)
     roots_only = best.kept & (problem.ensemble.depth < 2)
     with ThreadPoolExecutor(1) as pool:
-        bare = Run(integers, "smallest", None, pool, Known(top, out))
-        run = Run(integers, "smallest", None, pool, Known(top, out, (roots_only, best.kept, top)))
-    assert bare.best_value == bare.left.base != 0
+        bare = Run(LocalRows(integers, pool), "smallest", None, Known(top, out))
+        run = Run(LocalRows(integers, pool), "smallest", None, Known(top, out, (roots_only, best.kept, top)))
+    assert bare.best_value == bare.rows.base != 0
     np.testing.assert_array_equal(bare.best_kept, top)
     gained = best.integer_gain * problem.integers.gain_unit - integers.lam * best.exact_cost
     assert run.best_value * integers.unit == gained
@@ -140,9 +142,9 @@ def test_scores_are_those_of_the_nearest_lambda(monkeypatch: pytest.MonkeyPatch)
     """The first point starts cold, the others from the nearest lambda that is done, whether it is smaller or larger."""
     starts: list[Scores | None] = []
 
-    def spied(whole: Whole, ties: Ties, start: Scores | None, pool: ThreadPoolExecutor, known: Known) -> Run:
+    def spied(rows: Rows, ties: Ties, start: Scores | None, known: Known) -> Run:
         starts.append(start)
-        return Run(whole, ties, start, pool, known)
+        return Run(rows, ties, start, known)
 
     monkeypatch.setattr(path, "Run", spied)
     for middle, nearest in ((0.002, 0), (0.09, 2)):
@@ -151,7 +153,7 @@ def test_scores_are_those_of_the_nearest_lambda(monkeypatch: pytest.MonkeyPatch)
         assert starts[0] is None
         for start, expected in zip(starts[1:], (points[2].scores, points[nearest].scores), strict=True):
             assert start is not None
-            assert start.iteration == expected.iteration == WARM
+            assert start.iteration == expected.iteration == WARM_START_ITERATION
             np.testing.assert_array_equal(start.score, expected.score)
 
 

@@ -33,11 +33,11 @@ from formulations.instance.row_blocks import row_blocks
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
 from solvers.closures.integer_objective import integer_objective
-from solvers.price_sharing import Scores, final_scores, price_sharing
+from solvers.price_sharing import Scores, final_scores, price_sharing, stopping
 from solvers.price_sharing import shares as shares_module
-from solvers.price_sharing import solve as solve_module
-from solvers.price_sharing.checkpoint import fingerprint, load, save
+from solvers.price_sharing.checkpoint import ScoreFile, fingerprint
 from solvers.price_sharing.levels import best_level
+from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import Sharing
@@ -108,7 +108,7 @@ def test_a_gap_is_reached_where_nothing_can_be_gained(gap: float) -> None:
 def test_next_to_nothing_is_a_gap_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any cut a run at the last breakpoint ends when what is open is a thousandth of the all-roots forest's error."""
     problem = digits_problem()
-    monkeypatch.setattr(solve_module, "SMALL_CORE", -1)
+    monkeypatch.setattr(stopping, "SMALL_CORE", -1)
     last = pm.pruning_path(problem).breakpoints[-1]
     found = price_sharing(problem, last, gap=0.1, rounds=1000)  # type: ignore[arg-type]
     assert (found.stopped, found.status) == (StopReason.CONVERGED, Status.OPTIMAL)
@@ -119,9 +119,9 @@ def test_next_to_nothing_is_a_gap_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_core_without_usage_is_cut_after_two_checks() -> None:
     """Where nothing that is open needs anything, two checks without progress are enough."""
     with ThreadPoolExecutor(1) as pool:
-        run = Run(integer_objective(leaves_only(), Fraction(1, 7)).refined(), "smallest", None, pool)
+        run = Run(LocalRows(integer_objective(leaves_only(), Fraction(1, 7)).refined(), pool), "smallest")
     assert run.n_arcs == 0
-    assert solve_module.patience(run) == 20
+    assert stopping.cut_in_rounds(run.rows) == 20
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 9])
@@ -268,14 +268,14 @@ def test_a_bound_in_single_precision_would_cheat() -> None:
     with ThreadPoolExecutor(1) as pool:
         for lam in (float(lam) for lam in path.lam[5 : len(path) : max(1, len(path) // 12)]):
             best = min_cut(problem, lam)
-            objective = integer_objective(problem, Fraction(repr(lam))).refined()
-            run = Run(objective, "smallest", None, pool)
-            left = run.left
+            prices = integer_objective(problem, Fraction(repr(lam))).refined()
+            run = Run(LocalRows(prices, pool), "smallest")
+            left = run.remaining
             for _ in range(60):
                 run.round()
             gained = Fraction(best.pruning.integer_gain) * problem.integers.gain_unit  # type: ignore[union-attr]
-            worth = (gained - objective.lam * best.pruning.exact_cost) / objective.unit  # type: ignore[union-attr]
-            charge = run.sharing.charges(run.at_lowest).astype(np.float32)
+            worth = (gained - prices.lam * best.pruning.exact_cost) / prices.unit  # type: ignore[union-attr]
+            charge = run.rows.charges(run.score_at_lowest).astype(np.float32)
             value = (left.profit.astype(np.float32) - charge).astype(np.float32)
             for h in range(value.size - 1, -1, -1):
                 if value[h] > 0 and left.parent[h] >= 0:
@@ -284,7 +284,7 @@ def test_a_bound_in_single_precision_would_cheat() -> None:
             for v in value[(left.parent < 0) & (value > 0)]:
                 single += v
             cheats += Fraction(float(single)) < worth
-            ends = forced(left, run.sharing.whole_charges(run.at_lowest))
+            ends = forced(left, run.rows.integer_charges(run.score_at_lowest))
             assert ends.best >= worth
     assert cheats > 0
 
@@ -343,8 +343,8 @@ def test_a_checkpoint_is_read_back(tmp_path: Path) -> None:
     """Scores come back as they were written; another instance's are refused, and a broken file is named."""
     problem, file = instance("iris"), tmp_path / "run.scores"
     scores = Scores(np.random.default_rng(0).standard_normal(problem.ensemble.n_nodes), 17)
-    save(scores, file, fingerprint(problem))
-    back = load(file, fingerprint(problem))
+    ScoreFile(file, fingerprint(problem)).save(scores)
+    back = ScoreFile(file, fingerprint(problem)).load()
     assert back is not None
     assert back.iteration == 17
     np.testing.assert_array_equal(back.score, scores.score)
@@ -355,18 +355,18 @@ def test_a_checkpoint_is_read_back(tmp_path: Path) -> None:
     with pytest.raises(BrokenFileError, match=r"run\.scores holds no scores"):
         price_sharing(problem, 0.01, checkpoint=file)
     with pytest.raises(BrokenFileError, match="cannot write"):
-        save(scores, tmp_path / "no such folder" / "x", "")
+        ScoreFile(tmp_path / "no such folder" / "x", "").save(scores)
 
 
 KILLED = """
 import sys, numpy as np
 from tests.solvers.price_sharing.test_price_sharing import digits_problem
-from solvers.price_sharing import solve as engine
+from solvers.price_sharing import loop, price_sharing
 problem = digits_problem()
-engine._ready = lambda *_: False  # never done
-engine.PAUSE = 0.0
+loop.Goal.cuts_now = lambda *_: False  # never done
+loop.SECONDS_BETWEEN_WRITES = 0.0
 print("ready", flush=True)
-engine.price_sharing(problem, 0.002, checkpoint=sys.argv[1])
+price_sharing(problem, 0.002, checkpoint=sys.argv[1])
 """
 
 
@@ -388,7 +388,7 @@ def test_a_killed_run_goes_on(tmp_path: Path, how: signal.Signals) -> None:
     stays = {p for p in os.listdir(tmp_path) if not p.endswith(".partial")}
     assert stays == {"run.scores"}
     problem = digits_problem()
-    before = load(file, fingerprint(problem))
+    before = ScoreFile(file, fingerprint(problem)).load()
     assert before is not None
     assert before.iteration >= 10
     found = price_sharing(problem, 0.002, checkpoint=file, small_core=0)

@@ -22,11 +22,12 @@ from formulations import BrokenFileError, InterruptedSolveError, InvalidInputErr
 from formulations.answers.solution import Solution
 from proofs_checks import check_solution
 from proofs_checks.optimality.shared_path import check_shared_path
-from solvers.price_sharing import PathPoint, price_sharing_path, solve
+from solvers.closures.integer_objective import integer_objective
+from solvers.price_sharing import PathPoint, loop, price_sharing_path, stopping
 from solvers.price_sharing.checkpoint import fingerprint
-from solvers.price_sharing.point_files import RUNNING, PointFiles
+from solvers.price_sharing.local_rows import LocalRows
+from solvers.price_sharing.point_files import STATE_FILE, PointFiles
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.whole import whole
 from tests.solvers.cases import instance
 from tests.solvers.price_sharing.test_price_sharing import digits_problem
 
@@ -77,8 +78,9 @@ class Count:
 
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A check after every other round, and every check written, without waiting for the disk."""
-    monkeypatch.setattr(solve, "CHECK", 2)
-    monkeypatch.setattr(solve, "PAUSE", 0.0)
+    monkeypatch.setattr(loop, "ROUNDS_PER_CHECK", 2)
+    monkeypatch.setattr(stopping, "ROUNDS_PER_CHECK", 2)
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_WRITES", 0.0)
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
@@ -106,27 +108,27 @@ def test_stopped_at_any_check_it_ends_the_same(tmp_path: Path, monkeypatch: pyte
         assert before.calls + after.calls - rounds.calls == 2  # those of the check that was not made
         for a, b in zip(plain, points, strict=True):
             same(a, b)
-        assert not (folder / RUNNING).exists()
+        assert not (folder / STATE_FILE).exists()
 
 
 def test_a_state_is_all_there_is(tmp_path: Path) -> None:
     """A run that takes up another's state, from a file, has the same decisions, scores and bounds, whatever comes next."""
-    integers = whole(digits_problem(), Fraction("0.025"))
+    objective = integer_objective(digits_problem(), Fraction("0.025")).refined()
     files = PointFiles(tmp_path, "mine")
     with ThreadPoolExecutor(1) as pool:
-        run = Run(integers, "smallest", None, pool)
+        run = Run(LocalRows(objective, pool), "smallest")
         while len(run.stages) < 2:
             run.round()
             run.check()
         run.round()  # after the last stage, so that it has a lowest value again
-        run.still = 7
-        files.keep(run.state(), "this point")
-        other = Run(integers, "smallest", None, pool)
-        begun = files.begun("this point")
+        run.rounds_without_progress = 7
+        files.save_state(run.state(), "this point")
+        other = Run(LocalRows(objective, pool), "smallest")
+        begun = files.load_state("this point")
         assert begun is not None
         other.go_on(begun)
         before, after = run.state(), other.state()
-        assert math.isfinite(before.lowest)
+        assert math.isfinite(before.lowest_bound)
         assert before.bound > before.best_value > 0
         for field in fields(before):
             if field.name != "stages":
@@ -138,7 +140,7 @@ def test_a_state_is_all_there_is(tmp_path: Path) -> None:
         for name in ("fixed_in", "fixed_out"):
             np.testing.assert_array_equal(getattr(run, name), getattr(other, name))
         for name in ("nodes", "parent", "paid", "base"):
-            np.testing.assert_array_equal(getattr(run.left, name), getattr(other.left, name))
+            np.testing.assert_array_equal(getattr(run.remaining, name), getattr(other.remaining, name))
         other.round()
         np.testing.assert_array_equal(begun.score, before.score)  # nothing of the state was changed
 
@@ -146,7 +148,7 @@ def test_a_state_is_all_there_is(tmp_path: Path) -> None:
 KILLED = """
 import sys, time
 from pathlib import Path
-from solvers.price_sharing import price_sharing_path, solve
+from solvers.price_sharing import loop, price_sharing_path, stopping
 from solvers.price_sharing.run import Run
 from tests.solvers.price_sharing.test_resume import LAMS
 from tests.solvers.price_sharing.test_price_sharing import digits_problem
@@ -155,7 +157,8 @@ def slow(run):
     time.sleep(0.01)
     plain(run)
 Run.round = slow
-solve.CHECK, solve.PAUSE = 2, 0.0
+loop.ROUNDS_PER_CHECK = stopping.ROUNDS_PER_CHECK = 2
+loop.SECONDS_BETWEEN_WRITES = 0.0
 price_sharing_path(digits_problem(), LAMS, small_core=0, checkpoint=sys.argv[1])
 """
 
@@ -176,7 +179,7 @@ def test_a_killed_path_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         for _ in range(12_000):
             time.sleep(0.005)
             done = list(tmp_path.glob("*.point"))
-            if process.poll() is not None or (done and _is_newer(tmp_path / RUNNING, done)):
+            if process.poll() is not None or (done and _is_newer(tmp_path / STATE_FILE, done)):
                 break
         process.send_signal(how)
         _, err = process.communicate(timeout=60)
@@ -187,8 +190,8 @@ def test_a_killed_path_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert 0 < len(done) < len(LAMS)
     problem = digits_problem()
     often(monkeypatch)
-    state = np.load(tmp_path / RUNNING)
-    assert '"k": ' in str(state["told"])
+    state = np.load(tmp_path / STATE_FILE)
+    assert '"iteration": ' in str(state["figures"])
     state.close()
     (tmp_path / ".half.partial").write_bytes(b"PK")
     with monkeypatch.context() as patched:
@@ -246,10 +249,10 @@ def test_a_state_of_another_point_is_left_alone(tmp_path: Path, monkeypatch: pyt
         with pytest.raises(InterruptedSolveError):
             price_sharing_path(problem, (0.02,), small_core=0, checkpoint=tmp_path)
     files = PointFiles(tmp_path, f"{fingerprint(problem)} 0.0 smallest True")
-    begun = files.begun("1/50 None None")
+    begun = files.load_state("1/50 None None")
     assert begun is not None
-    assert (begun.k, begun.since) == (2, 2)
-    assert files.begun("1/40 None None") is None
+    assert (begun.iteration, begun.rounds_averaged) == (2, 2)
+    assert files.load_state("1/40 None None") is None
     plain = price_sharing_path(problem, (0.02, 0.025), small_core=0)
     for a, b in zip(price_sharing_path(problem, (0.02, 0.025), small_core=0, checkpoint=tmp_path), plain, strict=True):
         same(a, b)
@@ -258,11 +261,11 @@ def test_a_state_of_another_point_is_left_alone(tmp_path: Path, monkeypatch: pyt
 def test_states_are_not_written_all_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a second of the start nothing is written: on small instances that would take longer than the rounds."""
     written: list[str] = []
-    monkeypatch.setattr(PointFiles, "keep", lambda *_: written.append("state"))
-    monkeypatch.setattr(solve, "PAUSE", 1e9)
+    monkeypatch.setattr(PointFiles, "save_state", lambda *_: written.append("state"))
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_WRITES", 1e9)
     price_sharing_path(digits_problem(), (0.02,), small_core=0, checkpoint=tmp_path)
     assert not written
-    monkeypatch.setattr(solve, "PAUSE", 0.0)
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_WRITES", 0.0)
     price_sharing_path(digits_problem(), (0.025,), small_core=0, checkpoint=tmp_path)
     assert written
 
@@ -302,16 +305,16 @@ def test_a_state_that_lacks_something_is_named(tmp_path: Path, monkeypatch: pyte
         Count(patched, "check", stop_before=1)
         with pytest.raises(InterruptedSolveError):
             price_sharing_path(problem, (0.02,), small_core=0, checkpoint=tmp_path)
-    state = dict(np.load(tmp_path / RUNNING))
+    state = dict(np.load(tmp_path / STATE_FILE))
     for arrays, told in (
         ({**state, "score": state["score"][1:]}, r"scores of \d+ open splits, \d+ are open"),
         ({name: array for name, array in state.items() if name != "ybar"}, r"running\.state lacks .*ybar"),
     ):
-        with (tmp_path / RUNNING).open("wb") as file:
+        with (tmp_path / STATE_FILE).open("wb") as file:
             np.savez(file, **arrays)
         with pytest.raises(BrokenFileError, match=told):
             price_sharing_path(problem, (0.02,), small_core=0, checkpoint=tmp_path)
-    (tmp_path / RUNNING).unlink()
+    (tmp_path / STATE_FILE).unlink()
     price_sharing_path(problem, (0.02,), small_core=0, checkpoint=tmp_path)
     (point,) = tmp_path.iterdir()
     arrays = dict(np.load(point))

@@ -11,7 +11,7 @@ from typing import Any
 
 from solvers.price_sharing.cluster.ray_workers import RayWorkers
 
-TELLS = {"join", "price", "fix"}
+TELLS = {"set_weight_unit", "open", "fix"}
 """Calls that change a shard: a new one is told them again."""
 
 
@@ -50,7 +50,7 @@ def asked_again(calls: list[str], method: str, at: int) -> list[str]:
     """Calls of one run when the `at`-th of `method` was lost: up to it, those of the journal, it again, and the rest."""
     lost = [k for k, m in enumerate(calls) if m == method][at]
     # the journal of a run: the unit of weights that was told before it, then its own
-    journal = ["join"] + [m for m in calls[:lost] if m in TELLS]
+    journal = ["set_weight_unit"] + [m for m in calls[:lost] if m in TELLS]
     return calls[: lost + 1] + journal + calls[lost:]
 
 

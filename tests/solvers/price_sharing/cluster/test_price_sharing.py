@@ -15,14 +15,16 @@ import pytest
 
 from formulations import BrokenFileError, InterruptedSolveError, InvalidInputError, Pruning, PruningProblem, Status, StopReason
 from proofs_checks import check_solution
-from solvers import price_sharing
-from solvers.price_sharing import Scores, final_scores
+from solvers import price_sharing, pruning_path
+from solvers.closures.integer_objective import integer_objective
+from solvers.price_sharing import Scores, final_scores, stopping
 from solvers.price_sharing.cluster import LocalWorkers, ShardedSolution, sharded_price_sharing
-from solvers.price_sharing.cluster.driver_run import sharded_whole
 from solvers.price_sharing.cluster.gathered_core import gather
+from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
+from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.remaining import all_open
+from solvers.price_sharing.run import Known, Run
 from solvers.price_sharing.shares import Sharing
-from solvers.price_sharing.whole import whole
 from tests.instances import random_problem
 from tests.solvers.cases import instance, lambdas
 from tests.solvers.price_sharing.cluster.parted import Unreliable, joined, parted, recipes_of
@@ -90,10 +92,10 @@ def test_integers_are_those_of_the_whole(seed: int) -> None:
     assert ours.weight.sum() == theirs.weight.sum()
     np.testing.assert_array_equal(sharded.start, problem.routing.start)
     np.testing.assert_array_equal(sharded.reach, problem.routing.counts())
-    at = sharded_whole(sharded, Fraction(1, 50))
+    at = sharded_objective(sharded, Fraction(1, 50))
     if theirs.exact:
         assert (at.unit, at.lam, at.q, at.p, at.bits) == tuple(
-            getattr(whole(problem, Fraction(1, 50)), name) for name in ("unit", "lam", "q", "p", "bits")
+            getattr(integer_objective(problem, Fraction(1, 50)).refined(), name) for name in ("unit", "lam", "q", "p", "bits")
         )
 
 
@@ -102,16 +104,16 @@ def test_a_core_is_gathered_in_canonical_order(name: str) -> None:
     """The gathered usage arcs are the whole's, one by one in its order, at the same prices."""
     problem = instance(name)
     sharded = parted(problem, 3)
-    at = sharded_whole(sharded, Fraction(1, 50))
+    at = sharded_objective(sharded, Fraction(1, 50))
     is_open = np.array(problem.ensemble.is_split)
-    sharded.workers.tell("price", at.item_price, is_open, after=1)
+    sharded.shards.open(at.item_price, is_open)
     left = all_open(at, is_open)
     arcs, theirs = gather(sharded, left), problem.usage_arcs(left.nodes)
     np.testing.assert_array_equal(arcs.tail, theirs.tail)
     n, items = problem.n_rows, problem.costs.n_items
     purchase = np.where(theirs.head < items * n, theirs.head, (theirs.head - items * n) * n)
     np.testing.assert_array_equal(arcs.purchase, purchase)
-    np.testing.assert_array_equal(arcs.price, whole(problem, Fraction(1, 50)).of(theirs.head))
+    np.testing.assert_array_equal(arcs.price, integer_objective(problem, Fraction(1, 50)).refined().of(theirs.head))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -121,15 +123,15 @@ def test_shards_charge_their_parts(name: str, threads: int, monkeypatch: pytest.
     monkeypatch.setattr(sys.modules["solvers.price_sharing.shares"], "SMALL", 0)
     problem = instance(name)
     sharded = joined(problem, LocalWorkers(recipes_of(problem, 3, threads)))
-    at, is_open = sharded_whole(sharded, Fraction(1, 50)), np.array(problem.ensemble.is_split)
-    sharded.workers.tell("price", at.item_price, is_open, after=1)
+    at, is_open = sharded_objective(sharded, Fraction(1, 50)), np.array(problem.ensemble.is_split)
+    sharded.shards.open(at.item_price, is_open)
     left = all_open(at, is_open)
     score = np.random.default_rng(0).standard_normal(left.nodes.size).astype(np.float32)
     with ThreadPoolExecutor(1) as pool:
-        own, theirs = Sharing(left, pool), Sharing(all_open(whole(problem, Fraction(1, 50)), is_open), pool)
+        own, theirs = Sharing(left, pool), Sharing(all_open(integer_objective(problem, Fraction(1, 50)).refined(), is_open), pool)
         summed = own.charges(score) + sum(sharded.workers.ask("charges", score))
         np.testing.assert_allclose(summed, theirs.charges(score), rtol=1e-11)
-        whole_sum = own.whole_charges(score) + sum(sharded.workers.ask("whole_charges", score))
+        whole_sum = own.whole_charges(score) + sum(sharded.workers.ask("integer_charges", score))
     assert (whole_sum <= summed).all()
     assert (whole_sum >= summed * (1 - 2.0**-40) - 4).all()
     assert (summed > 0).any()
@@ -140,16 +142,16 @@ def test_whole_charges_of_shards_never_exceed_the_prices(seed: int) -> None:
     """Each shard rounds down by itself, so the sums are at most the exact shares, recomputed in fractions."""
     problem = random_problem(seed)
     sharded = parted(problem, 3)
-    at, is_open = sharded_whole(sharded, Fraction(1, 7)), np.array(problem.ensemble.is_split)
-    sharded.workers.tell("price", at.item_price, is_open, after=1)
+    at, is_open = sharded_objective(sharded, Fraction(1, 7)), np.array(problem.ensemble.is_split)
+    sharded.shards.open(at.item_price, is_open)
     left = all_open(at, is_open)
     arcs = problem.usage_arcs()
-    price = whole(problem, Fraction(1, 7)).of(np.arange(problem.n_purchases, dtype=np.int32))
+    price = integer_objective(problem, Fraction(1, 7)).refined().of(np.arange(problem.n_purchases, dtype=np.int32))
     rng = np.random.default_rng(seed)
     for spread in (0.0, 1.0, 30.0, 800.0):
         score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
         with ThreadPoolExecutor(1) as pool:
-            charged = Sharing(left, pool).whole_charges(score) + sum(sharded.workers.ask("whole_charges", score))
+            charged = Sharing(left, pool).whole_charges(score) + sum(sharded.workers.ask("integer_charges", score))
         top = max(0.0, float(score.max(initial=0.0)))
         weight = {int(h): Fraction(math.exp(float(s) - top)) for h, s in zip(left.nodes, score, strict=True)}
         total = np.zeros(problem.n_purchases, dtype=object)
@@ -166,7 +168,7 @@ def test_a_worker_may_be_lost_at_any_call() -> None:
     reliable = Unreliable(recipes_of(problem, 2), set())
     expected = sharded_price_sharing(joined(problem, reliable), lam, small_core=0)
     assert expected.certificate.stages
-    tells = {"join", "price", "fix"}
+    tells = {"set_weight_unit", "open", "fix"}
     for call in range(1, reliable.calls[0] + 1):
         for i in range(2):
             workers = Unreliable(recipes_of(problem, 2), {(call, i)})
@@ -204,6 +206,9 @@ def test_an_interrupted_run_leaves_the_workers_usable(tmp_path: Path) -> None:
 
     shard.fix = interrupt
     file = tmp_path / "run.scores"
+    with pytest.raises(InterruptedSolveError, match=r"interrupted while sharing prices$"):  # there is no file yet
+        sharded_price_sharing(sharded, lam, small_core=0, checkpoint=file)
+    sharded_price_sharing(sharded, lam, small_core=0, rounds=9, checkpoint=file)
     with pytest.raises(InterruptedSolveError, match=r"interrupted while sharing prices; .*run\.scores holds"):
         sharded_price_sharing(sharded, lam, small_core=0, checkpoint=file)
     del shard.fix
@@ -224,6 +229,65 @@ def test_a_gap_is_enough_if_it_is_asked_for(gap: float) -> None:
     answer = found.on(problem)
     assert check_solution(problem, answer).holds
     assert answer.bound <= price_sharing(problem, lam).value + 1e-12 <= answer.value + 2e-12
+
+
+@pytest.mark.parametrize("gap", [1e-3, 0.1])
+def test_both_engines_stop_after_the_same_rounds(gap: float) -> None:
+    """At the last breakpoint the bound on the gain falls to 0 and never reaches it; both engines end all the same, together."""
+    problem = instance("digits")
+    last = pruning_path(problem).breakpoints[-1]
+    alone = price_sharing(problem, last, gap=gap, rounds=300)  # type: ignore[arg-type]
+    found = sharded_price_sharing(parted(problem, 2), last, gap=gap, rounds=300)  # type: ignore[arg-type]
+    assert alone.stopped is found.stopped is StopReason.CONVERGED
+    assert found.stats["iterations"] == alone.stats["iterations"] < 300
+    assert {name: found.stats[name] for name in alone.stats if name not in {"seconds", "usage_arcs"}} == {
+        name: alone.stats[name] for name in alone.stats if name not in {"seconds", "usage_arcs"}
+    }
+
+
+def test_both_engines_cut_a_core_after_the_same_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A core that rounds do not make smaller is cut after as many rounds by both, and by neither where memory is short."""
+    problem = instance("digits")
+    lam = pruning_path(problem).breakpoints[-2]  # a tie: what goes there is never fixed
+    sharded = parted(problem, 3)
+    for free in (None, 0):
+        monkeypatch.setattr(stopping, "memory_free", lambda free=free: free)
+        alone = price_sharing(problem, lam, small_core=0, rounds=600)  # type: ignore[arg-type]
+        found = sharded_price_sharing(sharded, lam, small_core=0, rounds=600)  # type: ignore[arg-type]
+        assert found.stats["core_usage_arcs"] == alone.stats["core_usage_arcs"] > 0
+        assert alone.stopped is found.stopped
+        assert (found.stopped is StopReason.CONVERGED) == (free is None)
+        assert found.stats["iterations"] == alone.stats["iterations"]
+
+
+@pytest.mark.parametrize("name", ["digits", "breast cancer, licence", "breast cancer, discounts", "iris, weights"])
+def test_a_run_begins_with_what_is_known(name: str) -> None:
+    """With splits known and prunings to try, a run over parted rows begins as the one over all rows, and both go on alike."""
+    problem, rate = instance(name), Fraction(1, 200)
+    best = price_sharing(problem, 0.005).pruning
+    assert best is not None
+    top, deep = problem.ensemble.parent < 0, problem.ensemble.depth > 2
+    known = Known(best.kept & top, problem.ensemble.is_split & ~best.kept & deep, (best.kept & top, best.kept))
+    sharded = parted(problem, 3)
+    with ThreadPoolExecutor(1) as pool:
+        alone = Run(LocalRows(integer_objective(problem, rate).refined(), pool), "smallest", None, known)
+        run = Run(ShardedRows(sharded, sharded_objective(sharded, rate), pool), "smallest", None, known)
+        for _ in range(2):
+            for name_of_number in ("base", "n_arcs", "n_cells", "margin"):
+                assert getattr(run.rows, name_of_number) == getattr(alone.rows, name_of_number), name_of_number
+            assert run.best_value == alone.best_value
+            assert run.bound == pytest.approx(alone.bound, rel=1e-12)  # driver and shards round down separately
+            np.testing.assert_array_equal(run.best_kept, alone.best_kept)
+            for _ in range(10):
+                run.round()
+                alone.round()
+            run.check()
+            alone.check()
+        run.finish()
+        alone.finish()
+    assert run.best_value == alone.best_value
+    np.testing.assert_array_equal(run.best_kept, best.kept)
+    np.testing.assert_array_equal(run.decided()[0], alone.decided()[0])
 
 
 def test_a_run_cut_short_gives_a_true_bound() -> None:
@@ -268,8 +332,7 @@ def test_the_bill_is_what_all_rows_pay() -> None:
     problem = instance("breast cancer, discounts")
     sharded = parted(problem, 3)
     for kept in (Pruning.unpruned(problem).kept, Pruning.all_roots(problem).kept):
-        bills = sharded.workers.ask("bill", kept, problem.integers.price)
-        assert sum(bills) == Pruning(problem, kept).integer_cost
+        assert sharded.shards.bill(kept, problem.integers.price) == Pruning(problem, kept).integer_cost
 
 
 def test_bad_questions_are_refused() -> None:

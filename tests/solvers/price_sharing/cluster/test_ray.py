@@ -100,7 +100,7 @@ def test_a_worker_may_be_killed_at_any_call(name: str, cluster: None) -> None:
         workers.watch()
         assert_same(sharded_price_sharing(sharded, lam, small_core=0), local)
         undisturbed = workers.asked
-        for k, method in enumerate(["price", "charges", "levels", "whole_charges", "fix", "arcs", "bill"]):
+        for k, method in enumerate(["open", "charges", "level_bills", "integer_charges", "fix", "usage_arcs", "bill"]):
             workers.watch(k % 2, method)
             assert_same(sharded_price_sharing(sharded, lam, small_core=0), local)
             assert workers.lost == k + 1

@@ -1,0 +1,113 @@
+"""`Rows` that workers hold: the driver asks them, and adds its own share.
+
+The driver's instance has one row that stands for all of them and reaches nothing, so it has the items that are paid once for all
+rows, and no others. A round sends the scores and receives the charges, one number for each open split both times. A check sends
+levels and scores, and receives six sums and charges in integers. What is fixed is sent as two masks, and each shard notes by
+itself which purchases are paid. Trees, steps, fixing and the bound are the driver's, see `solvers.price_sharing.run`.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.closures.cut import Ties
+from solvers.closures.integer_objective import IntegerObjective, integer_objective
+from solvers.price_sharing.cluster.gathered_core import solve_gathered_core
+from solvers.price_sharing.cluster.shard_answers import ShardOpened
+from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
+from solvers.price_sharing.core import Core
+from solvers.price_sharing.local_rows import LocalRows
+from solvers.price_sharing.remaining import Remaining
+
+
+def sharded_objective(problem: ShardedProblem, rate: Fraction) -> IntegerObjective:
+    """(OBJ) at one lambda in integers; where errors were rounded, what that can hide is the slack."""
+    driver = problem.driver
+    hidden = driver.integers.error_rounding
+    exactly = replace(driver, integers=replace(driver.integers, error_rounding=0.0))
+    return replace(integer_objective(exactly, rate).refined(), problem=driver, slack=hidden)
+
+
+class ShardedRows:
+    """The rows of a `ShardedProblem`.
+
+    Parameters
+    ----------
+    pool
+        for the driver's own passes.
+
+    Attributes
+    ----------
+    driver : LocalRows
+        the driver's own instance.
+    margin : int
+        twice the slack of (OBJ), in integers.
+    """
+
+    opened: ShardOpened
+
+    def __init__(self, problem: ShardedProblem, objective: IntegerObjective, pool: ThreadPoolExecutor) -> None:
+        self.problem, self.shards, self.objective = problem, problem.shards, objective
+        self.driver = LocalRows(objective, pool)
+        self.margin = math.ceil(2 * objective.slack / float(objective.unit))
+
+    @property
+    def remaining(self) -> Remaining:
+        """The open splits, with the driver's purchases."""
+        return self.driver.remaining
+
+    @property
+    def base(self) -> int:
+        """Integer value of the splits that are fixed in: what they earn at the driver, less what the shards' rows have paid."""
+        return self.driver.base - self.opened.paid
+
+    @property
+    def n_arcs(self) -> int:
+        """Usage arcs of the open splits, at the driver and at all shards."""
+        return self.driver.n_arcs + self.opened.n_arcs
+
+    @property
+    def n_cells(self) -> int:
+        """Pairs of a row of the whole and an item that some open split needs; an item is the driver's or the shards'."""
+        return (self.driver.n_items + self.opened.n_items) * int(self.problem.n_rows.sum())
+
+    def open(self, is_open: NDArray[np.bool_]) -> None:
+        """Begin anew with these open splits, and nothing fixed."""
+        self.driver.open(is_open)
+        self.opened = self.shards.open(self.objective.item_price, is_open)
+
+    def fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
+        """Fix open splits in or out."""
+        self.driver.fix(kept, out)
+        self.opened = self.shards.fix(kept, out)
+
+    def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
+        """What each open split is charged at these scores, up to rounding."""
+        charge = self.driver.charges(score)
+        self.shards.add_charges(score, charge)
+        return charge
+
+    def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Integers that are at most the charges of some feasible shares: driver and shards each round down by themselves."""
+        charge = self.driver.integer_charges(score)
+        self.shards.add_integer_charges(score, charge)
+        return charge
+
+    def level_bills(self, level: NDArray[np.int32], top: int) -> list[int]:
+        """What the purchases cost whose highest user is at each level."""
+        own, theirs = self.driver.level_bills(level, top), self.shards.level_bills(level, top)
+        return [a + b for a, b in zip(own, theirs, strict=True)]
+
+    def closure_value(self, keep: NDArray[np.bool_]) -> int:
+        """Integer value of a closure of the open splits."""
+        return self.driver.closure_value(keep) - self.shards.level_bills(keep.astype(np.int32), 1)[1]
+
+    def solve_core(self, ties: Ties) -> Core:
+        """Gather the usage arcs of the open splits, and cut them here."""
+        return solve_gathered_core(self.problem, self.remaining, ties)

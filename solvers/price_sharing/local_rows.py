@@ -1,0 +1,83 @@
+"""`Rows` that are all in this process."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.closures.cut import Ties
+from solvers.closures.integer_objective import IntegerObjective
+from solvers.price_sharing.core import Core, solve_core
+from solvers.price_sharing.levels import closure_value, paid_at
+from solvers.price_sharing.remaining import Remaining, all_open
+from solvers.price_sharing.shares import Sharing
+
+
+class LocalRows:
+    """All rows of ``objective.problem``.
+
+    Parameters
+    ----------
+    pool
+        one thread: passes over many usage arcs are halved between it and the caller's.
+    """
+
+    margin = 0
+    remaining: Remaining
+    sharing: Sharing
+
+    def __init__(self, objective: IntegerObjective, pool: ThreadPoolExecutor) -> None:
+        self.objective, self.pool = objective, pool
+
+    @property
+    def base(self) -> int:
+        """Integer value of the splits that are fixed in."""
+        return self.remaining.base
+
+    @property
+    def n_arcs(self) -> int:
+        """Usage arcs of the open splits."""
+        return self.remaining.slices.n_arcs
+
+    @property
+    def n_items(self) -> int:
+        """Different items that the open splits need."""
+        return np.unique(self.remaining.slices.item).size
+
+    @property
+    def n_cells(self) -> int:
+        """Pairs of a row and an item that some open split needs."""
+        return self.n_items * self.objective.problem.n_rows
+
+    def open(self, is_open: NDArray[np.bool_]) -> None:
+        """Begin anew with these open splits, and nothing fixed."""
+        self._set(all_open(self.objective, is_open))
+
+    def fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
+        """Fix open splits in or out."""
+        self._set(self.remaining.fixed(kept, out))
+
+    def _set(self, remaining: Remaining) -> None:
+        self.remaining, self.sharing = remaining, Sharing(remaining, self.pool)
+
+    def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
+        """What each open split is charged at these scores, up to rounding."""
+        return self.sharing.charges(score)
+
+    def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Integers that are at most the charges of some feasible shares."""
+        return self.sharing.whole_charges(score)
+
+    def level_bills(self, level: NDArray[np.int32], top: int) -> list[int]:
+        """What the purchases cost whose highest user is at each level."""
+        return paid_at(self.remaining, level, top)
+
+    def closure_value(self, keep: NDArray[np.bool_]) -> int:
+        """Integer value of a closure of the open splits."""
+        return closure_value(self.remaining, keep)
+
+    def solve_core(self, ties: Ties) -> Core:
+        """The best closure of the open splits, by a minimum cut."""
+        return solve_core(self.remaining, ties)

@@ -1,0 +1,83 @@
+"""What a run of price sharing needs to know of the rows of the cost sample, wherever they are kept.
+
+A `Run` holds scores, trees and decisions. Everything that needs a pass over rows goes through `Rows`. Two classes provide it:
+`solvers.price_sharing.local_rows.LocalRows`, where all rows are in this process, and
+`solvers.price_sharing.cluster.sharded_rows.ShardedRows`, where workers hold them.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.closures.cut import Ties
+from solvers.closures.integer_objective import IntegerObjective
+from solvers.price_sharing.core import Core
+from solvers.price_sharing.remaining import Remaining
+
+
+class Rows(Protocol):
+    """Rows with some open splits; k of them, numbered by their places in ``remaining.nodes``.
+
+    `open` comes before everything else.
+    """
+
+    @property
+    def objective(self) -> IntegerObjective:
+        """(OBJ) in integers."""
+        ...
+
+    @property
+    def margin(self) -> int:
+        """By how much, in integers, another rounding of the errors could change a value; 0 where no row is elsewhere."""
+        ...
+
+    @property
+    def remaining(self) -> Remaining:
+        """The open splits, with the purchases that this process keeps."""
+        ...
+
+    @property
+    def base(self) -> int:
+        """Integer value of the splits that are fixed in: their profits less all purchases that they need."""
+        ...
+
+    @property
+    def n_arcs(self) -> int:
+        """Usage arcs of the open splits."""
+        ...
+
+    @property
+    def n_cells(self) -> int:
+        """Pairs of a row and an item that some open split needs."""
+        ...
+
+    def open(self, is_open: NDArray[np.bool_]) -> None:
+        """Begin anew with these open splits, closed under parents, and nothing fixed; bool, shape (n,)."""
+        ...
+
+    def fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
+        """Fix open splits in or out; bool, shape (k,). What the kept ones need is paid from then on."""
+        ...
+
+    def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
+        """What each open split is charged at these scores, up to rounding; shape (k,). (1) of `solvers.price_sharing.shares`."""
+        ...
+
+    def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Integers, shape (k,), that are at most the charges of some feasible shares, whatever floating point did."""
+        ...
+
+    def level_bills(self, level: NDArray[np.int32], top: int) -> list[int]:
+        """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0. Levels have shape (k,)."""
+        ...
+
+    def closure_value(self, keep: NDArray[np.bool_]) -> int:
+        """Integer value of a closure of the open splits, bool of shape (k,), without `base`."""
+        ...
+
+    def solve_core(self, ties: Ties) -> Core:
+        """The best closure of the open splits, by a minimum cut."""
+        ...
