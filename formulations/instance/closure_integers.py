@@ -134,7 +134,7 @@ class _Whole:
 
 
 def _exact(numbers: Sequence[Fraction]) -> _Whole | None:
-    """IntegerObjective multiples of a common unit; None if their sum takes too many bits."""
+    """Whole multiples of a common unit; None if their sum takes too many bits."""
     whole, unit = whole_multiples(numbers)
     if sum(map(abs, whole)).bit_length() > GRID_BITS:
         return None

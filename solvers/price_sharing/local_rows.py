@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
-from solvers.price_sharing.core import Core, solve_core
+from solvers.price_sharing.core import SolvedCore, solve_core
 from solvers.price_sharing.levels import closure_value, paid_at
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.shares import Sharing
@@ -78,6 +78,6 @@ class LocalRows:
         """Integer value of a closure of the open splits."""
         return closure_value(self.remaining, keep)
 
-    def solve_core(self, ties: Ties) -> Core:
+    def solve_core(self, ties: Ties) -> SolvedCore:
         """The best closure of the open splits, by a minimum cut."""
         return solve_core(self.remaining, ties)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
-from solvers.price_sharing.core import Core
+from solvers.price_sharing.core import SolvedCore
 from solvers.price_sharing.remaining import Remaining
 
 
@@ -78,6 +78,6 @@ class Rows(Protocol):
         """Integer value of a closure of the open splits, bool of shape (k,), without `base`."""
         ...
 
-    def solve_core(self, ties: Ties) -> Core:
+    def solve_core(self, ties: Ties) -> SolvedCore:
         """The best closure of the open splits, by a minimum cut."""
         ...

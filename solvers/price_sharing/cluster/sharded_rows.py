@@ -21,7 +21,7 @@ from solvers.closures.integer_objective import IntegerObjective, integer_objecti
 from solvers.price_sharing.cluster.gathered_core import solve_gathered_core
 from solvers.price_sharing.cluster.shard_answers import ShardOpened
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
-from solvers.price_sharing.core import Core
+from solvers.price_sharing.core import SolvedCore
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.remaining import Remaining
 
@@ -108,6 +108,6 @@ class ShardedRows:
         """Integer value of a closure of the open splits."""
         return self.driver.closure_value(keep) - self.shards.level_bills(keep.astype(np.int32), 1)[1]
 
-    def solve_core(self, ties: Ties) -> Core:
+    def solve_core(self, ties: Ties) -> SolvedCore:
         """Gather the usage arcs of the open splits, and cut them here."""
         return solve_gathered_core(self.problem, self.remaining, ties)
