@@ -3,7 +3,7 @@
 from formulations.answers.nested_prunings import PruningSequence
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.answers.solution import ItemLoads, Solution, Solver, Status, StopReason
+from formulations.answers.solution import ItemDuals, Solution, Solver, Status, StopReason
 from formulations.errors import (
     BrokenFileError,
     CapacityOverflowError,
@@ -30,7 +30,7 @@ __all__ = [
     "ErrorComponent",
     "InterruptedSolveError",
     "InvalidInputError",
-    "ItemLoads",
+    "ItemDuals",
     "NodeErrors",
     "NotFittedForestError",
     "ParametricClosure",

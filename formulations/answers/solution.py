@@ -37,16 +37,16 @@ class StopReason(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class ItemLoads:
-    """A flow: how the price of every purchase is shared out among the splits that need it.
+class ItemDuals:
+    """Dual values of the coupling rows: how the price of every purchase is shared out among the splits that need it.
 
-    ``load[k] * unit`` is the part of the purchase `head[k]` that the split `tail[k]` bears, in (OBJ), arcs in the
+    ``dual[k] * unit`` is the part of the purchase `head[k]` that the split `tail[k]` bears, in (OBJ), arcs in the
     canonical order of `formulations.instance.usage`. Where no purchase bears more than lam times its price,
 
-        OPT >= error of the all-roots forest - sum over trees of (best closure of the tree, each split's profit less its loads)
+        OPT >= error of the all-roots forest - sum over trees of (best closure of the tree, each split's profit less its duals)
     """
 
-    load: NDArray[np.int64]
+    dual: NDArray[np.int64]
     unit: Fraction
     lam: Fraction
 
@@ -86,10 +86,10 @@ class SharedPrices:
         in their order.
     nodes, score
         int32 and float32, shape (k,): what is left, and its scores: the bound of a run that stopped before its core was cut.
-    load
+    dual
         int64: the flow on the usage arcs of `nodes`, canonical order, in `unit`; None where the core was not cut.
     unit, lam
-        as in `ItemLoads`.
+        as in `ItemDuals`.
     iteration
         how many there were; for warm starts.
     """
@@ -97,13 +97,13 @@ class SharedPrices:
     stages: tuple[FixingStage, ...]
     nodes: NDArray[np.int32]
     score: NDArray[np.float32]
-    load: NDArray[np.int64] | None
+    dual: NDArray[np.int64] | None
     unit: Fraction
     lam: Fraction
     iteration: int = 0
 
 
-Certificate = ItemLoads | SharedPrices
+Certificate = ItemDuals | SharedPrices
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,28 +56,28 @@ def starts_by_tail(tail: NDArray[np.int32], n_nodes: int) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def split_loads(tail, load, representative, group_start, group_head, group_load, price, head):  # type: ignore[no-untyped-def]
-    """Share the loads of merged purchases out among their members, user by user, each filled up to its price.
+def split_duals(tail, dual, representative, group_start, group_head, group_dual, price, head):  # type: ignore[no-untyped-def]
+    """Share the duals of merged purchases out among their members, user by user, each filled up to its price.
 
     Arcs (tail, head) come grouped by tail; those of the merged purchases for split u are ``group_start[u]:group_start[u + 1]``. A
-    group's users all reach all its members, so first come, first served always succeeds. Writes into `load`.
+    group's users all reach all its members, so first come, first served always succeeds. Writes into `dual`.
     """
-    open_load = np.zeros(price.shape[0], dtype=np.int64)
+    open_dual = np.zeros(price.shape[0], dtype=np.int64)
     room = price.copy()
     k = 0
     while k < tail.shape[0]:
         u = tail[k]
         for g in range(group_start[u], group_start[u + 1]):
-            open_load[group_head[g]] = group_load[g]
+            open_dual[group_head[g]] = group_dual[g]
         while k < tail.shape[0] and tail[k] == u:
             r = representative[head[k]]
-            part = min(open_load[r], room[head[k]])
-            load[k] = part
-            open_load[r] -= part
+            part = min(open_dual[r], room[head[k]])
+            dual[k] = part
+            open_dual[r] -= part
             room[head[k]] -= part
             k += 1
         for g in range(group_start[u], group_start[u + 1]):
-            open_load[group_head[g]] = 0
+            open_dual[group_head[g]] = 0
 
 
 @njit(cache=True, nogil=True)

@@ -10,7 +10,7 @@ rows of a proven path, (cost_k, error_k), costs falling:
     cost_{k+1} < B < cost_k:    LP1 = mu error_k + (1 - mu) error_{k+1},     B = mu cost_k + (1 - mu) cost_{k+1}          (3)
 
 In (3) the mixture of the two prunings is feasible and costs B. No point is better: with lambda* the breakpoint between the rows,
-error + lambda* cost >= opt(lambda*) on all of IP3's relaxation, for that is what the path's loads prove, so where cost <= B
+error + lambda* cost >= opt(lambda*) on all of IP3's relaxation, for that is what the path's duals prove, so where cost <= B
 
     error  >=  opt(lambda*) - lambda* B  =  mu error_k + (1 - mu) error_{k+1}                                             (4)
 

@@ -1,12 +1,12 @@
 """What lies on the edges of the hull: the optimal prunings at a breakpoint.
 
 At the breakpoint of level l the optima lie between the two neighbouring rows of the path (others have the cost and the error of
-one that does). By complementary slackness with the path's loads a set X of splits of level l, added to the cheaper row, is an
+one that does). By complementary slackness with the path's duals a set X of splits of level l, added to the cheaper row, is an
 optimum exactly if it is closed under
 
     h -> parent of h,  of level l                                     prunings                                            (1)
-    h -> child c of h, of level l,  where the surplus of c is > 0     best closures of the trees under the loads           (2)
-    h -> purchase j of level l that h needs,   j -> every split with a load on j         what is bought bears its price     (3)
+    h -> child c of h, of level l,  where the surplus of c is > 0     best closures of the trees under the duals           (2)
+    h -> purchase j of level l that h needs,   j -> every split with a dual on j         what is bought bears its price     (3)
 
 Strongly connected components of (1) to (3) stay together. One component: nothing lies between the ends. All X are worth nothing
 at the breakpoint, so adding a component adds gain / lambda_l to the cost, in whichever order.
@@ -133,12 +133,12 @@ def _arcs(proof: PathProof) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     pairs = np.array(between, dtype=np.int64).reshape(-1, 2)
     tails.append(pairs[:, 0])
     heads.append(pairs[:, 1])
-    for segment, load in evidence.segments():
+    for segment, dual in evidence.segments():
         at = level[segment.split]
         if not 0 <= at < evidence.top:
             continue
         mine = segment.purchases[evidence.purchase_level[segment.purchases] == at] + n
-        bears = segment.purchases[load > 0] + n
+        bears = segment.purchases[dual > 0] + n
         tails += [np.full(mine.size, segment.split), bears]
         heads += [mine, np.full(bears.size, segment.split)]
     return np.concatenate(tails), np.concatenate(heads)

@@ -1,11 +1,11 @@
-"""What a path's certificate says: the loads of every split, the level of every purchase.
+"""What a path's certificate says: the duals of every split, the level of every purchase.
 
 With lambda_l the breakpoint of level l, and (all in the instance's integers) q_l = lambda_l times the denominator of l,
 
     every split h bears       loads_h min(1, lambda / lambda_l),        l its level                                         (1)
     every purchase j of level l, the highest among its users', bears  q_l price_j  in all, from splits of level l alone     (2)
 
-By (2) the loads (1) of a purchase are lambda times its price up to lambda_l, and stay what they are there beyond: never more than
+By (2) the duals (1) of a purchase are lambda times its price up to lambda_l, and stay what they are there beyond: never more than
 its price, for any lambda, and exactly that for as long as it is bought.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import PruningPath
-from proofs_checks.optimality.item_loads import whole_numbers
+from proofs_checks.optimality.item_duals import whole_numbers
 from proofs_checks.optimality.recount import Recount, Refuted, Segment
 from proofs_checks.optimality.wide_sums import WideSums, wide_sum
 
@@ -38,7 +38,7 @@ class PathEvidence:
         of every split; -1 for what is never kept, whatever the path's ties, and `top` for what always is.
     purchase_level
         int64: of every purchase, the highest among its users'; -1 where it is never bought.
-    loads
+    duals
         of every split, in integer gains over the denominator of its level.
     rate
         q_l of every level below `top`.
@@ -48,7 +48,7 @@ class PathEvidence:
     recount: Recount
     level: dict[int, int]
     purchase_level: NDArray[np.int64]
-    loads: dict[int, int]
+    duals: dict[int, int]
     rate: list[int]
 
     @property
@@ -68,13 +68,13 @@ class PathEvidence:
         if not 0 <= level < self.top:
             return gain
         assert self.path.certificate is not None
-        return gain * self.path.certificate.denominator[level] - int(ints.evaluation[h]) * self.rate[level] - self.loads[h]
+        return gain * self.path.certificate.denominator[level] - int(ints.evaluation[h]) * self.rate[level] - self.duals[h]
 
     def segments(self) -> Iterator[tuple[Segment, NDArray[np.int64]]]:
-        """The usage arcs with their loads."""
+        """The usage arcs with their duals."""
         assert self.path.certificate is not None
         for segment in self.recount.segments():
-            yield segment, self.path.certificate.load[segment.first : segment.last]
+            yield segment, self.path.certificate.dual[segment.first : segment.last]
 
 
 def read_evidence(path: PruningPath, recount: Recount) -> PathEvidence:
@@ -83,23 +83,23 @@ def read_evidence(path: PruningPath, recount: Recount) -> PathEvidence:
     Raises
     ------
     Refuted
-        where levels, breakpoints or loads cannot be right.
+        where levels, breakpoints or duals cannot be right.
     """
     level = _levels(path, recount)
     rate = _rates(path)
     purchase_level = _purchase_levels(level, recount)
     assert path.certificate is not None
-    loads = whole_numbers(path.certificate.load)
+    duals = whole_numbers(path.certificate.dual)
     borne, per_split, end = WideSums(recount.n_purchases), dict.fromkeys(recount.splits, 0), 0
     for segment in recount.segments():
         end = segment.last
-        part = loads[segment.first : segment.last]
+        part = duals[segment.first : segment.last]
         if part.size == segment.purchases.size and part.any():
             _check_segment(recount, segment, part, level[segment.split], purchase_level)
             per_split[segment.split] += wide_sum(part)
             borne.add(segment.purchases, part)
-    if loads.shape != (end,):
-        raise Refuted(f"{loads.size} loads for {end} usage arcs")
+    if duals.shape != (end,):
+        raise Refuted(f"{duals.size} duals for {end} usage arcs")
     evidence = PathEvidence(path, recount, level, purchase_level, per_split, rate)
     _check_prices(evidence, borne)
     return evidence
@@ -165,13 +165,13 @@ def _purchase_levels(level: dict[int, int], recount: Recount) -> NDArray[np.int6
 def _check_segment(
     recount: Recount, segment: Segment, part: NDArray[np.int64], level: int, purchase_level: NDArray[np.int64]
 ) -> None:
-    """Loads are not negative, and borne at the purchase's own level."""
+    """Duals are not negative, and borne at the purchase's own level."""
     wrong = (part < 0) | ((part > 0) & (purchase_level[segment.purchases] != level))
     if wrong.any():
         k = int(np.argmax(wrong))
         bought = recount.name(int(segment.purchases[k]))
         if part[k] < 0:
-            raise Refuted(f"the load of split {segment.split} on {bought} is negative")
+            raise Refuted(f"the dual of split {segment.split} on {bought} is negative")
         raise Refuted(f"split {segment.split} bears a part of {bought}, which splits that are kept longer pay")
 
 
@@ -191,4 +191,4 @@ def _check_prices(evidence: PathEvidence, borne: WideSums) -> None:
         sums, due = borne.of(mine), rate[level] * whole  # rate[-1] = 0
         if (sums != due).any():
             k = int(np.argmax(sums != due))
-            raise Refuted(f"the loads on {recount.name(mine.start + k)} are {sums[k]}, its price at its breakpoint is {due[k]}")
+            raise Refuted(f"the duals on {recount.name(mine.start + k)} are {sums[k]}, its price at its breakpoint is {due[k]}")

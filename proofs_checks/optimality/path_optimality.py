@@ -14,15 +14,15 @@ and all that optimality asks of the trees is
 That is sufficient. Let lambda be on the interval of a row. Profits, as functions of lambda, fall. So by (3) no closure of a block
 that is pruned there is worth anything, nor of the blocks below it, which were pruned no later; and by (2) no kept split gains by
 going with what is kept below it, its own block's part or others'. So the row's pruning is a best closure of every tree under the
-loads; what it buys bears its full price, by splits that it keeps, which bear nothing else. Value and bound are the same number,
+duals; what it buys bears its full price, by splits that it keeps, which bear nothing else. Value and bound are the same number,
 exactly. That holds on the whole of the row's interval, both ends included; the intervals cover every lambda >= 0, and the last
 row, which is free by (4), stays optimal for ever. So no breakpoint is missing.
 
 The path also says *which* optimum it holds. A split with its block's part below it could go without loss just before its
-breakpoint if these have neither profit nor loads nor evaluation costs; a closure of its block could stay without loss beyond it
-if it is worth nothing, buys nothing new (so bears no loads) and has no evaluation costs. So
+breakpoint if these have neither profit nor duals nor evaluation costs; a closure of its block could stay without loss beyond it
+if it is worth nothing, buys nothing new (so bears no duals) and has no evaluation costs. So
 
-    smallest:  (2) with > 0, or one of them has loads or an evaluation cost                                                  (5)
+    smallest:  (2) with > 0, or one of them has duals or an evaluation cost                                                  (5)
     largest:   (3) with < 0 for closures that buy nothing new and have no evaluation cost                                   (6)
 """
 
@@ -96,7 +96,7 @@ def check_path(path: PruningPath, X: Any = None) -> Verdict:
     if certificate is None:
         return Verdict(claim, None, METHOD, "the path carries no certificate")
     if not isinstance(certificate, PathCertificate):
-        return Verdict(claim, False, METHOD, f"the certificate is {type(certificate).__name__}, no loads of a path")
+        return Verdict(claim, False, METHOD, f"the certificate is {type(certificate).__name__}, no duals of a path")
     try:
         proof = prove_path(path, X)
     except Refuted as wrong:
@@ -128,7 +128,7 @@ def prove_path(path: PruningPath, X: Any = None) -> PathProof:
 
 
 def _surplus(evidence: PathEvidence) -> tuple[dict[int, int], dict[int, bool]]:
-    """(2), and whether anything at or below a split in its block has loads or an evaluation cost, the case of (5)."""
+    """(2), and whether anything at or below a split in its block has duals or an evaluation cost, the case of (5)."""
     recount, level = evidence.recount, evidence.level
     evaluation = evidence.path.problem.integers.evaluation
     surplus: dict[int, int] = {}
@@ -136,7 +136,7 @@ def _surplus(evidence: PathEvidence) -> tuple[dict[int, int], dict[int, bool]]:
     for h in reversed(recount.splits):
         same = [c for c in (recount.left[h], recount.right[h]) if level.get(c) == level[h]]
         surplus[h] = evidence.profit(h) + sum(surplus[c] for c in same)
-        charged[h] = evidence.loads[h] > 0 or evaluation[h] > 0 or any(charged[c] for c in same)
+        charged[h] = evidence.duals[h] > 0 or evaluation[h] > 0 or any(charged[c] for c in same)
         if surplus[h] < 0 and level[h] >= 0:
             raise Refuted(f"split {h} and what is below it are kept up to breakpoint {level[h]}, which does not pay")
     return surplus, charged

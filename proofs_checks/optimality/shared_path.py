@@ -22,7 +22,7 @@ which are best by (1), and still as (2) has it because every such P is checked t
 keep all `kept` of larger ones. (Where proofs have the same lambda, the smaller is the one asked for at a smaller lambda.)
 
 What each point's scores prove is worked out by `proofs_checks.optimality.shared_prices`: sums in floats that are rounded to the
-safe side, all else in integers of any length. A point whose core was cut has loads on that core, which are checked arc by arc;
+safe side, all else in integers of any length. A point whose core was cut has duals on that core, which are checked arc by arc;
 then value and bound are the same fraction, at any size.
 """
 

@@ -1,4 +1,4 @@
-"""What scores prove: shares of the prices, splits decided by forcing, and loads on what is left.
+"""What scores prove: shares of the prices, splits decided by forcing, and duals on what is left.
 
     share of split u in purchase j  =  w_u r_j,      r_j <= lambda price_j / sum of the weights of its open users,
                                                      w_u = exp(s_u)                                                       (1)
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.solution import SharedPrices
-from proofs_checks.optimality.item_loads import charges_of_loads, profits
+from proofs_checks.optimality.item_duals import charges_of_duals, profits
 from proofs_checks.optimality.recount import Recount, Refuted
 from proofs_checks.optimality.tree_worth import Forced, forced
 
@@ -121,7 +121,7 @@ class Decided:
 def proven_by_scores(
     recount: Recount, certificate: SharedPrices, value: Fraction, kept: Sequence[int] = (), pruned: Sequence[int] = ()
 ) -> Decided:
-    """The lower bound of (OBJ) at the certificate's lambda that its scores, decisions and loads prove.
+    """The lower bound of (OBJ) at the certificate's lambda that its scores, decisions and duals prove.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def proven_by_scores(
     Raises
     ------
     Refuted
-        where a decision does not follow, or a load is not allowed.
+        where a decision does not follow, or a dual is not allowed.
     """
     left = _Left(recount, certificate.lam)
     left.decide(list(kept), list(pruned))
@@ -150,7 +150,7 @@ def proven_by_scores(
             if h not in trees.lost_out or trees.best - trees.lost_out[h] >= goal:
                 raise Refuted(f"stage {k}: split {h} is fixed in, but without it a pruning could be as good as the solution's")
         left.decide(fixed_in, fixed_out)
-    if certificate.load is None:
+    if certificate.dual is None:
         trees, unit = left.forced(left.charges(certificate.nodes, certificate.score))
     else:
         trees, unit = _core(recount, certificate, left)
@@ -158,13 +158,13 @@ def proven_by_scores(
 
 
 def _core(recount: Recount, certificate: SharedPrices, left: _Left) -> tuple[Forced, Fraction]:
-    """The open trees under the loads of the core, after checking that these are allowed."""
+    """The open trees under the duals of the core, after checking that these are allowed."""
     nodes = _node_ids(certificate.nodes, "the core's splits")
     everything = left.open_splits()
     strangers = sorted(set(nodes) - set(everything))
     if strangers:
         raise Refuted(f"split {strangers[0]} is in the core, but it is decided already, or no split")
-    borne = charges_of_loads(recount, certificate.load, certificate.unit, certificate.lam, nodes, left.paid)
+    borne = charges_of_duals(recount, certificate.dual, certificate.unit, certificate.lam, nodes, left.paid)
     charge = {h: borne.get(h, 0) for h in everything}
     profit, unit = profits(recount, certificate.lam, charge, certificate.unit)
     return forced(profit, recount.left, recount.right, recount.parent), unit

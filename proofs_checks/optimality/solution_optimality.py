@@ -3,7 +3,7 @@
     bound  <=  optimum  <=  value  =  error + lambda cost                                                                (1)
 
 `proofs_checks.optimality.recount` takes the instance from its trees, rows and prices; it shares no code with the solvers. What
-loads prove is in `item_loads` beside it, what scores prove in `shared_prices`; paths are checked in `path_optimality`.
+duals prove is in `item_duals` beside it, what scores prove in `shared_prices`; paths are checked in `path_optimality`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any
 
-from formulations.answers.solution import ItemLoads, SharedPrices, Solution
+from formulations.answers.solution import ItemDuals, SharedPrices, Solution
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from proofs_checks.optimality.item_loads import bound_of_loads
+from proofs_checks.optimality.item_duals import bound_of_duals
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.optimality.shared_prices import proven_by_scores
 from proofs_checks.verdict import Verdict
@@ -38,7 +38,7 @@ def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -
     problem
         the instance, not necessarily the one that the solution carries.
     solution
-        with a certificate: `ItemLoads`, or `SharedPrices`.
+        with a certificate: `ItemDuals`, or `SharedPrices`.
     X
         the cost sample, where it should not be the table that the problem refers to; weights and rows are the problem's.
 
@@ -68,16 +68,16 @@ def _value_and_bound(recount: Recount, solution: Solution, lam: Fraction) -> tup
     """(1), exactly."""
     certificate = solution.certificate
     assert solution.pruning is not None
-    if not isinstance(certificate, ItemLoads | SharedPrices):
-        raise Refuted(f"the certificate is {type(certificate).__name__}, neither loads nor scores")
+    if not isinstance(certificate, ItemDuals | SharedPrices):
+        raise Refuted(f"the certificate is {type(certificate).__name__}, neither duals nor scores")
     check_rates(certificate, lam)
     error, cost = recount.objective(solution.pruning.kept)
-    if isinstance(certificate, ItemLoads):
-        return error + lam * cost, bound_of_loads(recount, certificate)
+    if isinstance(certificate, ItemDuals):
+        return error + lam * cost, bound_of_duals(recount, certificate)
     return error + lam * cost, proven_by_scores(recount, certificate, error + certificate.lam * cost).bound
 
 
-def check_rates(certificate: ItemLoads | SharedPrices, lam: Fraction) -> None:
+def check_rates(certificate: ItemDuals | SharedPrices, lam: Fraction) -> None:
     """That a certificate's lambda and unit are fractions, and its lambda at most the one that was asked for.
 
     Raises

@@ -65,14 +65,14 @@ class Closure:
         its value by (1), >= 0.
     n_arcs
         arcs of the network that was solved.
-    loads
+    duals
         call it for the flow on each usage arc, int64; it reads the solved network, which lives as long as this does.
     """
 
     keep: NDArray[np.bool_]
     value: int
     n_arcs: int
-    loads: Callable[[], NDArray[np.int64]]
+    duals: Callable[[], NDArray[np.int64]]
 
 
 def best_closure(problem: ClosureProblem, *, ties: Ties = "smallest") -> Closure:
@@ -94,11 +94,11 @@ def best_closure(problem: ClosureProblem, *, ties: Ties = "smallest") -> Closure
     total = _sum(np.maximum(profit, 0))
     _check_fits(total, _sum(np.maximum(-profit, 0)) + _sum(problem.price))
     if total == 0 and ties == "smallest":
-        return Closure(np.zeros(k, dtype=bool), 0, 0, lambda: _all_loads(problem, shared, None))
+        return Closure(np.zeros(k, dtype=bool), 0, 0, lambda: _all_duals(problem, shared, None))
     network = _Network(problem, profit, shared, total)
     flow = network.solve()
     keep = network.source_side(ties)
-    return Closure(keep, total - flow, network.n_arcs, lambda: _all_loads(problem, shared, network.usage_flow()))
+    return Closure(keep, total - flow, network.n_arcs, lambda: _all_duals(problem, shared, network.usage_flow()))
 
 
 def maximum_flow(network: max_flow.SimpleMaxFlow, source: int, sink: int) -> int:
@@ -182,12 +182,12 @@ def _folded(problem: ClosureProblem, shared: NDArray[np.bool_], k: int) -> NDArr
     return own
 
 
-def _all_loads(problem: ClosureProblem, shared: NDArray[np.bool_], flow: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Loads on all usage arcs: a folded purchase is borne by its only user, at its full price."""
-    load = np.where(shared, 0, problem.price[problem.head])
+def _all_duals(problem: ClosureProblem, shared: NDArray[np.bool_], flow: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Duals on all usage arcs: a folded purchase is borne by its only user, at its full price."""
+    dual = np.where(shared, 0, problem.price[problem.head])
     if flow is not None:
-        load[shared] = flow
-    return load
+        dual[shared] = flow
+    return dual
 
 
 def _sum(a: NDArray[np.int64]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance.merging import merge_purchases, split_loads, starts_by_tail
+from formulations.instance.merging import merge_purchases, split_duals, starts_by_tail
 from solvers.closures.cut import Closure, ClosureProblem, Ties, best_closure
 
 
@@ -20,13 +20,13 @@ def merged_cut(problem: ClosureProblem, ties: Ties) -> tuple[Closure, NDArray[np
     Returns
     -------
     Closure, NDArray
-        of the merged problem, which has the same closures; and int64, the load of each usage arc of `problem`.
+        of the merged problem, which has the same closures; and int64, the dual of each usage arc of `problem`.
     """
     tail, head, price = problem.tail, problem.head, problem.price
     merged = merge_purchases(tail, head, price)
     group_tail, group_head = tail[merged.arc], head[merged.arc]
     closure = best_closure(ClosureProblem(problem.profit, problem.parent, group_tail, group_head, merged.price), ties=ties)
-    load = np.zeros(tail.size, dtype=np.int64)
+    dual = np.zeros(tail.size, dtype=np.int64)
     start = starts_by_tail(group_tail, problem.profit.size)
-    split_loads(tail, load, merged.representative, start, group_head, closure.loads(), price, head)
-    return closure, load
+    split_duals(tail, dual, merged.representative, start, group_head, closure.duals(), price, head)
+    return closure, dual

@@ -4,7 +4,7 @@
 
 with profit gain_h - lambda * evaluation_h at splits and price lambda * omega_i c_m / N at purchases; see
 `formulations.instance.problem` for (OBJ) and `solvers.closures.cut` for the network. The flow shares the price of each purchase
-out among the splits that need it; these loads prove the bound, which is recomputed from them tree by tree, not taken
+out among the splits that need it; these duals prove the bound, which is recomputed from them tree by tree, not taken
 from the solver.
 """
 
@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import ItemLoads, Solution, StopReason
+from formulations.answers.solution import ItemDuals, Solution, StopReason
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import UsageArcs
 from solvers.closures.cut import Ties
+from solvers.closures.duals import proven_bound
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
-from solvers.closures.loads import proven_bound
 from solvers.closures.merged_cut import merged_cut
 from solvers.closures.subproblem import subproblem
 from solvers.closures.tree_pass import free_of_charge, without_prices
@@ -49,7 +49,7 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: float = math.inf
     Solution
         gap 0 where ``problem.integers.exact`` and lambda is a ratio that fits 62 bits; else the cut runs at the next
         fraction below lambda, or on a grid of 2^-60 of all capacities, and the gap says what that left open.
-        Certificate: `ItemLoads`.
+        Certificate: `ItemDuals`.
 
     Raises
     ------
@@ -60,33 +60,33 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: float = math.inf
     rate = exact(lam, "lam")
     objective = integer_objective(problem, rate)
     arcs = problem.usage_arcs()
-    load = np.zeros(arcs.tail.size, dtype=np.int64)
+    dual = np.zeros(arcs.tail.size, dtype=np.int64)
     stopped, kept, n_arcs = StopReason.TIME_LIMIT, free_of_charge(problem, ties), 0
     if time.perf_counter() - start <= time_limit:
-        kept, n_arcs = _cut(problem, objective, arcs, ties, load)
+        kept, n_arcs = _cut(problem, objective, arcs, ties, dual)
         stopped = StopReason.CONVERGED
-    certificate = ItemLoads(load, objective.unit, objective.lam)
+    certificate = ItemDuals(dual, objective.unit, objective.lam)
     pruning = Pruning(problem, kept)
     value = pruning.value(float(lam))
     bound = proven_bound(problem, objective, certificate, pruning, rate)
-    stats = {"seconds": time.perf_counter() - start, "arcs": float(n_arcs), "usage_arcs": float(load.size)}
+    stats = {"seconds": time.perf_counter() - start, "arcs": float(n_arcs), "usage_arcs": float(dual.size)}
     tolerance = 0.0 if objective.exact and objective.lam == rate else 1e-9
     return Solution(problem, lam, pruning, value, bound, stopped, tolerance, certificate, stats)
 
 
 def _cut(
-    problem: PruningProblem, objective: IntegerObjective, arcs: UsageArcs, ties: Ties, load: NDArray[np.int64]
+    problem: PruningProblem, objective: IntegerObjective, arcs: UsageArcs, ties: Ties, dual: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], int]:
-    """Solve (1) on the splits that are optimal for free items; write the loads of all usage arcs in canonical order.
+    """Solve (1) on the splits that are optimal for free items; write the duals of all usage arcs in canonical order.
 
-    No other split is kept at any lambda, and their trees' parts below are worth nothing, so they need no loads either.
+    No other split is kept at any lambda, and their trees' parts below are worth nothing, so they need no duals either.
     """
     wanted, n_nodes = without_prices(problem, ties), problem.ensemble.n_nodes
     nodes = np.flatnonzero(wanted).astype(np.int32)
     price = objective.prices()
     mine = np.flatnonzero(wanted[arcs.tail] & (price[arcs.head] > 0))
     part = subproblem(problem.ensemble.parent, nodes, arcs.tail[mine], arcs.head[mine], problem.n_purchases)
-    closure, load[mine] = merged_cut(part.closure_problem(objective.profits(nodes), price[part.purchases]), ties)
+    closure, dual[mine] = merged_cut(part.closure_problem(objective.profits(nodes), price[part.purchases]), ties)
     kept = np.zeros(n_nodes, dtype=bool)
     kept[nodes] = closure.keep
     return kept, closure.n_arcs

@@ -173,8 +173,8 @@ def subproblem(
         are numbered by sorting, in ascending order, which takes longer but no more memory than the arcs.
     """
     if n_purchases is None:
-        purchases, place = np.unique(head, return_inverse=True)
-        place = place.astype(np.int32)
+        purchases, inverse = np.unique(head, return_inverse=True)
+        place = inverse.astype(np.int32)
     else:
         purchases, place = compact(head, n_purchases)
     local_parent, local_tail = local_forest(parent, nodes, tail)

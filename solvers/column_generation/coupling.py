@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.solution import ItemLoads
+from formulations.answers.solution import ItemDuals
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns, usage_columns
+from solvers.closures.duals import integer_duals
 from solvers.closures.integer_objective import IntegerObjective
-from solvers.closures.loads import loads_from_duals
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Coupling:
         bears = self.own if charge is None else self.own + self.by_node(charge)
         return np.add.reduceat(np.where(leaf, self.stop, 0.0) + np.where(kept, bears, 0.0), self.problem.ensemble.roots)
 
-    def loads(self, charge: NDArray[np.float64], objective: IntegerObjective) -> ItemLoads:
+    def duals(self, charge: NDArray[np.float64], objective: IntegerObjective) -> ItemDuals:
         """Charges as a certificate; who needs a purchase alone bears all of it.
 
         The integers of `objective` may hold lower prices (beyond every gain, or at a lambda a little below): charges are cut in
@@ -116,4 +116,4 @@ class Coupling:
         factor = np.divide(whole, total, out=np.ones_like(whole), where=total > whole)
         amount = self.price[self.columns.column].copy()
         amount[self.arc] = charge * factor[self.purchase]
-        return loads_from_duals(self.problem, objective, self.columns, amount)
+        return integer_duals(self.problem, objective, self.columns, amount)

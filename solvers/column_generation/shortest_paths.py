@@ -8,7 +8,7 @@ Tree by tree, in two ways that know nothing of each other:
     pass:  v_h = min(stop_h, charge_h + v_left + v_right)           children before parents                            (3)
 
 (2) is OR-Tools' cost-scaling minimum cost flow, in int64. Real costs are rounded to multiples of a power of two; what that can
-change is returned. With stop_h = error_h + lam * evaluation and charge_h = the loads of h's usage arcs, (1) is the pricing
+change is returned. With stop_h = error_h + lam * evaluation and charge_h = the duals of h's usage arcs, (1) is the pricing
 problem of Dantzig-Wolfe (NWS15 SUB1) and the inner minimum of BP16's Algorithm 1.
 
 Both run in one thread. OR-Tools holds Python's global lock while it solves, so threads gain nothing for (2), and processes could

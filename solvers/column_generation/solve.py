@@ -2,7 +2,7 @@
 
 Columns are prunings of single trees, the coupling rows y_u <= w_j stay in the master (LP3, LP4). The relaxation is integral, so
 the best level set of the master's mixture of columns is an optimal pruning at the end, and the charges of the best bound, rounded
-to whole loads, are the certificate.
+to whole numbers, are the certificate.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from formulations.answers.solution import Solution
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
+from solvers.closures.duals import proven_bound
 from solvers.closures.integer_objective import integer_objective, useful_rate
-from solvers.closures.loads import proven_bound
 from solvers.closures.tree_pass import free_of_charge
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
@@ -45,7 +45,7 @@ class Decomposition:
     Parameters
     ----------
     solution
-        with `ItemLoads` as certificate.
+        with `ItemDuals` as certificate.
     history
         one line a round: the fields of `solvers.column_generation.history.Round`. In (OBJ): `value` of the restricted master's
         program, `upper` of the best solution, `bound` the best so far, `round_bound` of the round; `gap` is relative.
@@ -160,8 +160,8 @@ class _DantzigWolfe:
             self.incumbent.offer_levels(master.y)
         pruning, rate = self.incumbent.pruning, exact(lam, "lam")
         objective = integer_objective(self.problem, rate).refined()
-        loads = self.coupling.loads(np.zeros(self.coupling.n_rows) if found.charge is None else found.charge, objective)
-        bound = proven_bound(self.problem, objective, loads, pruning, rate)
+        duals = self.coupling.duals(np.zeros(self.coupling.n_rows) if found.charge is None else found.charge, objective)
+        bound = proven_bound(self.problem, objective, duals, pruning, rate)
         stats = {
             "seconds": self.seconds,
             "start_seconds": start_seconds,
@@ -175,7 +175,7 @@ class _DantzigWolfe:
         if master.y is not None:
             stats["integral"] = float(is_integral(master.y))
         value = pruning.value(float(lam))
-        solution = Solution(self.problem, lam, pruning, value, bound, found.stopped, max(gap, PROVEN), loads, stats)
+        solution = Solution(self.problem, lam, pruning, value, bound, found.stopped, max(gap, PROVEN), duals, stats)
         return Decomposition(solution, found.history())
 
     def master(self, start: Start) -> AggregatedMaster | FullMaster:

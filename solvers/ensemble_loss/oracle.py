@@ -3,7 +3,7 @@
     minimise  -sum_h gain_h x_h + lam * cost(x)       over prunings x                                          (1)
 
 Only the gains change from call to call; who needs which purchase does not, so purchases with the same users are merged once.
-The bound of (1) is computed from the cut's flow, tree by tree, as in `solvers.closures.loads`; prices are rounded down to the
+The bound of (1) is computed from the cut's flow, tree by tree, as in `solvers.closures.duals`; prices are rounded down to the
 grid and what rounding the gains can hide is taken off, so that it holds for the real numbers.
 
 A cut and not price sharing: near the relaxation's optimum all prunings of the mixture are nearly equally good for (1), and there
@@ -93,7 +93,7 @@ class Oracle:
         closure = best_closure(instance)
         kept = np.zeros(ensemble.n_nodes, dtype=bool)
         kept[nodes] = closure.keep
-        worth = self._proven(profit, instance, nodes, closure.loads())
+        worth = self._proven(profit, instance, nodes, closure.duals())
         return OracleAnswer(kept, -math.ldexp(float(worth), -exponent) - slack, closure.n_arcs)
 
     def _on_grid(self, gain: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64], int, float]:
@@ -121,13 +121,13 @@ class Oracle:
         return ClosureProblem(profit[nodes], part.parent, part.tail[merged.arc], part.head[merged.arc], merged.price)
 
     def _proven(
-        self, profit: NDArray[np.int64], instance: ClosureProblem, nodes: NDArray[np.int32], load: NDArray[np.int64]
+        self, profit: NDArray[np.int64], instance: ClosureProblem, nodes: NDArray[np.int32], dual: NDArray[np.int64]
     ) -> int:
-        """The most that any closure can be worth when every purchase is paid by its users' loads."""
+        """The most that any closure can be worth when every purchase is paid by its users' duals."""
         borne = np.zeros(instance.price.size, dtype=np.int64)
-        np.add.at(borne, instance.head, load)
-        if (load < 0).any() or (borne > instance.price).any():
+        np.add.at(borne, instance.head, dual)
+        if (dual < 0).any() or (borne > instance.price).any():
             raise SolverFailedError("a minimum cut's flow charges a purchase more than its price")
         charged = profit.copy()
-        np.subtract.at(charged, nodes[instance.tail], load)
+        np.subtract.at(charged, nodes[instance.tail], dual)
         return int(best_tree_closures(self.problem.ensemble, charged, self.problem.ensemble.is_split, "smallest")[1])

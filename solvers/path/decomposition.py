@@ -46,13 +46,13 @@ class Piece:
         the breakpoint, integer gains for one integer price; None if a wrong guess left a part that has none.
     part
         the splits and their usage arcs, merged.
-    load
+    dual
         int64, shape of the arcs: the flow that proves it, in gains times the denominator of `ratio`.
     """
 
     ratio: Fraction | None
     part: PathPart
-    load: NDArray[np.int64]
+    dual: NDArray[np.int64]
 
 
 class PathDecomposition:
@@ -113,7 +113,7 @@ class PathDecomposition:
             guess &= not large  # what is hard to guess in a part is so in its halves
             closure, flow = self._cut(network, flow)
             if closure.value == 0:
-                return [Piece(network.ratio, replace(network.part, flow=None), closure.loads())], []
+                return [Piece(network.ratio, replace(network.part, flow=None), closure.duals())], []
             keep = closure.keep
         inner, outer = self.parts.halves(network, keep, flow)
         return [], [(outer, guess), (inner, guess)]

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import PathCertificate
-from formulations.instance.merging import split_loads, starts_by_tail
+from formulations.instance.merging import split_duals, starts_by_tail
 from solvers.path.decomposition import Piece
 from solvers.path.parts import Parts
 
 
 def path_certificate(parts: Parts, pieces: Sequence[Piece], ratios: Sequence[Fraction]) -> PathCertificate:
-    """Loads of all usage arcs, in the canonical order; `ratios` are the path's breakpoints."""
+    """Duals of all usage arcs, in the canonical order; `ratios` are the path's breakpoints."""
     representative = parts.merged_into
     while (representative[representative] != representative).any():
         representative = representative[representative]
@@ -24,16 +24,16 @@ def path_certificate(parts: Parts, pieces: Sequence[Piece], ratios: Sequence[Fra
         for dtype, arrays in (
             (np.int32, [p.part.nodes[p.part.subproblem.tail] for p in pieces]),
             (np.int32, [p.part.subproblem.purchases[p.part.subproblem.head] for p in pieces]),
-            (np.int64, [p.load for p in pieces]),
+            (np.int64, [p.dual for p in pieces]),
         )
     )
     order = np.argsort(tail, kind="stable")
     start = starts_by_tail(tail, parts.problem.ensemble.n_nodes)
     arcs = parts.problem.usage_arcs()
-    load = np.zeros(arcs.tail.size, dtype=np.int64)
+    dual = np.zeros(arcs.tail.size, dtype=np.int64)
     room = _room(parts, pieces, representative)
-    split_loads(arcs.tail, load, representative, start, head[order], flow[order], room, arcs.head)
-    return PathCertificate(load, tuple(r.denominator for r in ratios))
+    split_duals(arcs.tail, dual, representative, start, head[order], flow[order], room, arcs.head)
+    return PathCertificate(dual, tuple(r.denominator for r in ratios))
 
 
 def _room(parts: Parts, pieces: Sequence[Piece], representative: NDArray[np.int32]) -> NDArray[np.int64]:

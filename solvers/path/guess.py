@@ -68,8 +68,8 @@ class Guess:
     def flow(self, problem: ClosureProblem) -> Flow:
         """What every split would pay by (1), and all that it can hand up: a flow to start from, which need not fit."""
         weight = np.exp(self.score - self.score.max())
-        load = _shares(problem.tail, problem.head, problem.price.astype(np.float64), weight)
-        return Flow(load, np.full(problem.profit.size, UNLIMITED))
+        paid = _shares(problem.tail, problem.head, problem.price.astype(np.float64), weight)
+        return Flow(paid, np.full(problem.profit.size, UNLIMITED))
 
 
 def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) -> Guess:
@@ -206,8 +206,8 @@ def _shares(tail, head, price, weight):  # type: ignore[no-untyped-def]
     total = np.zeros(price.shape[0])
     for k in range(tail.shape[0]):
         total[head[k]] += weight[tail[k]]
-    load = np.zeros(tail.shape[0], dtype=np.int64)
+    share = np.zeros(tail.shape[0], dtype=np.int64)
     for k in range(tail.shape[0]):
         if weight[tail[k]] > NOTHING:
-            load[k] = np.int64(price[head[k]] * (weight[tail[k]] / total[head[k]]))
-    return load
+            share[k] = np.int64(price[head[k]] * (weight[tail[k]] / total[head[k]]))
+    return share

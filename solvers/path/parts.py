@@ -122,7 +122,7 @@ class Parts:
         self.merged_into[before.purchases] = after.purchases[group]
         flow = part.flow
         if flow is not None:
-            flow = Flow(_summed(before.tail, group[before.head], after.tail, after.head, flow.load), flow.up)
+            flow = Flow(_summed(before.tail, group[before.head], after.tail, after.head, flow.usage_flow), flow.parent_flow)
         return PathPart(after, flow, part.unit)
 
     def halves(self, network: Network, keep: NDArray[np.bool_], flow: Flow | None = None) -> tuple[PathPart, PathPart]:
@@ -130,15 +130,19 @@ class Parts:
         part, unit = network.part.subproblem, network.ratio.denominator
         kept, unpaid = _sides(part.tail, part.head, part.price.size, keep)
         inner, outer = (
-            PathPart(part.restricted(nodes, arcs)[0], None if flow is None else Flow(flow.load[arcs], flow.up[nodes]), unit)
+            PathPart(
+                part.restricted(nodes, arcs)[0],
+                None if flow is None else Flow(flow.usage_flow[arcs], flow.parent_flow[nodes]),
+                unit,
+            )
             for nodes, arcs in ((keep, kept), (~keep, unpaid))
         )
         return inner, outer
 
 
 @njit(cache=True, nogil=True)
-def _summed(tail, group, merged_tail, merged_head, load):  # type: ignore[no-untyped-def]
-    """Loads of merged arcs: of all arcs (tail, group) of the same split to the same merged purchase."""
+def _summed(tail, group, merged_tail, merged_head, flow):  # type: ignore[no-untyped-def]
+    """The flow on merged arcs: that on all arcs (tail, group) of the same split to the same merged purchase."""
     summed = np.zeros(merged_tail.shape[0], dtype=np.int64)
     place = np.empty(merged_tail.shape[0], dtype=np.int32)
     first, k = 0, 0
@@ -149,7 +153,7 @@ def _summed(tail, group, merged_tail, merged_head, load):  # type: ignore[no-unt
             s += 1
         first = s
         while k < tail.shape[0] and tail[k] == u:
-            summed[place[group[k]]] += load[k]
+            summed[place[group[k]]] += flow[k]
             k += 1
     return summed
 

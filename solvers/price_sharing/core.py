@@ -1,4 +1,4 @@
-"""The core: what fixing leaves, solved exactly by one minimum cut, with the flow as loads."""
+"""The core: what fixing leaves, solved exactly by one minimum cut, with the flow as duals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SolvedCore:
         bool, shape (k,).
     value
         its integer value, without `Remaining.base`.
-    load
+    dual
         int64: the flow on every usage arc of the open splits, canonical order.
     n_arcs
         of the network.
@@ -31,7 +31,7 @@ class SolvedCore:
 
     keep: NDArray[np.bool_]
     value: int
-    load: NDArray[np.int64]
+    dual: NDArray[np.int64]
     n_arcs: int
 
 
@@ -39,10 +39,10 @@ def solve_core(left: Remaining, ties: Ties) -> SolvedCore:
     """Cut the network of the open splits and the purchases that are not paid."""
     problem = left.objective.problem
     arcs = problem.usage_arcs(left.nodes)
-    load = np.zeros(arcs.tail.size, dtype=np.int64)
+    dual = np.zeros(arcs.tail.size, dtype=np.int64)
     mine = np.arange(arcs.tail.size) if left.paid is None else np.flatnonzero(~left.paid[arcs.head])
     # beside few arcs a table of all purchases is too much memory
     n_purchases = problem.n_purchases if 2 * mine.size >= problem.n_purchases else None
     part = subproblem(problem.ensemble.parent, left.nodes, arcs.tail[mine], arcs.head[mine], n_purchases)
-    closure, load[mine] = merged_cut(part.closure_problem(left.profit, left.objective.prices(part.purchases)), ties)
-    return SolvedCore(closure.keep, closure.value, load, closure.n_arcs)
+    closure, dual[mine] = merged_cut(part.closure_problem(left.profit, left.objective.prices(part.purchases)), ties)
+    return SolvedCore(closure.keep, closure.value, dual, closure.n_arcs)

@@ -175,8 +175,8 @@ def _arrays(point: PathPoint, instance: str) -> dict[str, Any]:
     arrays: dict[str, Any] = {"instance": instance, "figures": json.dumps(figures), "pruning": solution.pruning.kept}
     arrays |= {"kept": point.kept, "pruned": point.pruned}
     arrays |= {"open_nodes": proof.nodes, "open_score": proof.score}
-    if proof.load is not None:
-        arrays["load"] = proof.load
+    if proof.dual is not None:
+        arrays["load"] = proof.dual
     return arrays | _stage_arrays(proof.stages)
 
 

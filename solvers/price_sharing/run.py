@@ -240,7 +240,7 @@ class Run:
         core = self.rows.solve_core(self.ties)
         self._take(core.keep, core.value)
         self.bound = self.best_value
-        self.core_load = core.load
+        self.core_load = core.dual
         return core.n_arcs
 
     def decided(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

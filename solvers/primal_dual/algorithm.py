@@ -33,9 +33,9 @@ from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import usage_columns
+from solvers.closures.duals import integer_duals, proven_bound
 from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.level_sets import best_level_set
-from solvers.closures.loads import loads_from_duals, proven_bound
 from solvers.closures.tree_pass import best_tree_closures, free_of_charge
 from solvers.primal_dual.duals import Duals, Start
 from solvers.primal_dual.steps import Rule, Step
@@ -108,7 +108,7 @@ def primal_dual(
     Returns
     -------
     Solution
-        the bound is proven anew, in integers, from the best dual values. Certificate: `ItemLoads`.
+        the bound is proven anew, in integers, from the best dual values. Certificate: `ItemDuals`.
 
     Raises
     ------
@@ -242,8 +242,8 @@ def _run(
     free = Pruning(problem, free_of_charge(problem, "smallest"))
     pruning = min(Pruning(problem, ascent.best), free, key=lambda p: p.value(float(lam)))
     objective = integer_objective(problem, exact_rate).refined()
-    loads = loads_from_duals(problem, objective, columns, duals.best_within_prices())
-    bound = proven_bound(problem, objective, loads, pruning, exact_rate)
+    certificate = integer_duals(problem, objective, columns, duals.best_within_prices())
+    bound = proven_bound(problem, objective, certificate, pruning, exact_rate)
     stats = {
         "seconds": time.perf_counter() - started,
         "iterations": float(len(ascent.rows)),
@@ -252,7 +252,7 @@ def _run(
         "purchases": float(price.size),
     }
     value = pruning.value(float(lam))
-    return Solution(problem, lam, pruning, value, bound, stopped, options.gap, loads, stats), ascent.history()
+    return Solution(problem, lam, pruning, value, bound, stopped, options.gap, certificate, stats), ascent.history()
 
 
 def _iterate(ascent: _Ascent, deadline: float, *, progress: bool) -> StopReason:

@@ -50,7 +50,7 @@ def linear_program(
     Returns
     -------
     Solution
-        certificate: `ItemLoads`; IP1's bound is that of its relaxation, which its loads prove, and often more.
+        certificate: `ItemDuals`; IP1's bound is that of its relaxation, which its duals prove, and often more.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """From an engine's answer to a solution: nothing of what was computed in floating point is trusted.
 
 pruning   the best level set of the point                                                  `solvers.closures.level_sets`
-bound     of a relaxation: from the dual values of the rows that bind nodes to purchases   `solvers.closures.loads`
+bound     of a relaxation: from the dual values of the rows that bind nodes to purchases   `solvers.closures.duals`
           of IP1's relaxation: its own, by weak duality (1); it may be below the optimum
           of an integer program: the engine's, less what its tolerances can hide
 
@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import ItemLoads, Solution
+from formulations.answers.solution import ItemDuals, Solution
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import naive_columns, usage_columns
 from formulations.programs.linear_program import LinearProgram
+from solvers.closures.duals import integer_duals, proven_bound, zero_duals
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.closures.level_sets import best_level_set, splits_kept
-from solvers.closures.loads import loads_from_duals, no_loads, proven_bound
 from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.engines.answer import LinearAnswer
 
@@ -46,7 +46,7 @@ def relaxation_solution(
     tolerance: float,
     started: float,
 ) -> Solution:
-    """What a relaxation's answer says of the problem, with its loads as certificate.
+    """What a relaxation's answer says of the problem, with its duals as certificate.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ def relaxation_solution(
     rate = exact(lam, "lam")
     pruning = _rounded(problem, program, answer, lam)
     objective = integer_objective(problem, rate).refined()
-    loads = _loads(problem, objective, program, answer, formulation, merge=merge)
-    bound = proven_bound(problem, objective, loads, pruning, rate)
+    duals = _duals(problem, objective, program, answer, formulation, merge=merge)
+    bound = proven_bound(problem, objective, duals, pruning, rate)
     if formulation == "IP1" and answer.row_dual is not None:
         bound = min(bound, relaxation_bound(program, answer.row_dual))
     stats = program_stats(program, answer, started)
-    return Solution(problem, lam, pruning, pruning.value(float(lam)), bound, answer.stopped, tolerance, loads, stats)
+    return Solution(problem, lam, pruning, pruning.value(float(lam)), bound, answer.stopped, tolerance, duals, stats)
 
 
 def integer_solution(
@@ -81,7 +81,7 @@ def integer_solution(
     rate = exact(lam, "lam")
     pruning = _rounded(problem, program, answer, lam)
     value, objective = pruning.value(float(lam)), integer_objective(problem, rate)
-    trees_alone = proven_bound(problem, objective, no_loads(problem, objective), pruning, rate)
+    trees_alone = proven_bound(problem, objective, zero_duals(problem, objective), pruning, rate)
     bound = min(value, max(answer.bound, trees_alone))
     stats = program_stats(program, answer, started)
     return Solution(problem, lam, pruning, value, bound, answer.stopped, tolerance, None, stats)
@@ -137,7 +137,7 @@ def _rounded(problem: PruningProblem, program: LinearProgram, answer: LinearAnsw
     return min(rounded, free, key=lambda pruning: pruning.value(float(lam)))
 
 
-def _loads(
+def _duals(
     problem: PruningProblem,
     objective: IntegerObjective,
     program: LinearProgram,
@@ -145,11 +145,11 @@ def _loads(
     formulation: str,
     *,
     merge: bool,
-) -> ItemLoads:
+) -> ItemDuals:
     """The certificate in the dual values of the relaxation."""
     if answer.row_dual is None:
-        return no_loads(problem, objective)
+        return zero_duals(problem, objective)
     columns = (naive_columns if formulation == "IP1" else usage_columns)(problem, merge=merge)
     if formulation == "IP2":
-        return loads_from_duals(problem, objective, columns, np.full(columns.node.size, math.inf))
-    return loads_from_duals(problem, objective, columns, -answer.row_dual[program.rows.of(BINDING_ROWS[formulation])])
+        return integer_duals(problem, objective, columns, np.full(columns.node.size, math.inf))
+    return integer_duals(problem, objective, columns, -answer.row_dual[program.rows.of(BINDING_ROWS[formulation])])

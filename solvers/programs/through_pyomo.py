@@ -53,7 +53,7 @@ def pyomo_highs(
     Returns
     -------
     Solution
-        certificate: `ItemLoads` of a relaxation; an integer program leaves none.
+        certificate: `ItemDuals` of a relaxation; an integer program leaves none.
 
     Raises
     ------

@@ -8,7 +8,7 @@ import pytest
 
 import solvers.automatic
 from formulations import InvalidInputError
-from formulations.answers.solution import ItemLoads, SharedPrices, Status
+from formulations.answers.solution import ItemDuals, SharedPrices, Status
 from formulations.instance.papers import two_trees
 from solvers.automatic import optimal_pruning, predicted_seconds
 from solvers.closures.min_cut import min_cut
@@ -47,7 +47,7 @@ def test_a_cut_is_taken_only_well_within_the_time_limit() -> None:
     """A cut cannot be stopped, so under a limit that it could break the engine is the one that looks at the clock."""
     problem = two_trees()
     cut, _ = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
-    for limit, certificate in ((math.inf, ItemLoads), (4.001 * cut, ItemLoads), (3.999 * cut, SharedPrices)):
+    for limit, certificate in ((math.inf, ItemDuals), (4.001 * cut, ItemDuals), (3.999 * cut, SharedPrices)):
         assert isinstance(optimal_pruning(problem, 0.1, time_limit=limit).certificate, certificate)
     stopped = optimal_pruning(problem, 0.1, time_limit=0.0)
     assert stopped.status is not Status.OPTIMAL or stopped.gap == 0

@@ -1,6 +1,6 @@
 """Fixing by reduced costs: splits that every better pruning keeps, and splits that none keeps.
 
-A cut's loads share the purchases' prices out among the splits, so that the trees fall apart: with profits less loads,
+A cut's duals share the purchases' prices out among the splits, so that the trees fall apart: with profits less duals,
 
     V  =  sum over trees of their best closures                                                                          (1)
     V_h(kept), V_h(pruned):  the same with h forced in, or out, by one pass up and one down                               (2)
@@ -48,7 +48,7 @@ def fixed(core: KnapsackCore, lam: Fraction, goal: int, deadline: float = math.i
 def forced(core: KnapsackCore, lam: Fraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(2): upper bounds with each split kept, and with each pruned; int64, shape (k,) each."""
     charge = np.zeros(core.nodes.size, dtype=np.int64)
-    np.add.at(charge, core.tail, cut(core, lam).loads())
+    np.add.at(charge, core.tail, cut(core, lam).duals())
     worth = core.gain * lam.denominator - core.evaluation * lam.numerator - charge
     kept, pruned = np.empty_like(worth), np.empty_like(worth)
     force(core.parent, worth, kept, pruned)

@@ -3,8 +3,8 @@
 A split's profit may be handed to its parent, again and again, or spent on purchases of the splits on the way. With b the
 *balance*, excess where it is positive and deficit where it is negative,
 
-    b_h = profit_h + sum of what its children hand up - what it hands up - sum of its loads        h a split
-    b_j = sum of its loads - price_j                                                               j a purchase       (1)
+    b_h = profit_h + sum of what its children hand up - what it hands up - the flow on its usage arcs       h a split
+    b_j = flow on its arcs - price_j                                                               j a purchase       (1)
 
 b is to be shipped from excess to deficits, along h -> parent(h) and u -> j without limit, and back along both as far as
 there is flow. For a closure S with its purchases, sum over S of b = (profits of S) - (prices of S) + what flows into S, so
@@ -49,14 +49,14 @@ def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: 
     Returns
     -------
     Closure, Flow
-        the closure's `loads` are the flow's.
+        the closure's `duals` are the flow on usage arcs.
 
     Raises
     ------
     SolverFailedError
         if the closure is not worth what the flow leaves over: a fault of this solver.
     """
-    flow = Flow.nothing(problem) if start is None else Flow(start.load.copy(), start.up.copy())
+    flow = Flow.nothing(problem) if start is None else Flow(start.usage_flow.copy(), start.parent_flow.copy())
     keep, left, worth = cut(
         problem.profit,
         problem.parent,
@@ -64,12 +64,12 @@ def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: 
         problem.tail,
         problem.head,
         problem.price,
-        flow.load,
-        flow.up,
+        flow.usage_flow,
+        flow.parent_flow,
         start is not None,
         ties == "smallest",
     )
     if left != worth:
         raise SolverFailedError(f"push-relabel left {left}, its closure is worth {worth}; please report this with the instance")
     arcs = problem.tail.size + problem.price.size + problem.profit.size + int(np.count_nonzero(problem.parent >= 0))
-    return Closure(keep, int(left), arcs, lambda: flow.load), flow
+    return Closure(keep, int(left), arcs, lambda: flow.usage_flow), flow

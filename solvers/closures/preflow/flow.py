@@ -19,14 +19,14 @@ class Flow:
 
     Parameters
     ----------
-    load
+    usage_flow
         int64, shape of the usage arcs: what a split pays for a purchase.
-    up
+    parent_flow
         int64, shape of the splits: what a split hands to its parent.
     """
 
-    load: NDArray[np.int64]
-    up: NDArray[np.int64]
+    usage_flow: NDArray[np.int64]
+    parent_flow: NDArray[np.int64]
 
     @staticmethod
     def nothing(problem: ClosureProblem) -> Flow:
@@ -35,7 +35,7 @@ class Flow:
 
     def scaled(self, factor: float) -> Flow:
         """Times a factor, rounded down, at most `UNLIMITED`; a split may then spend a little more than it has."""
-        return Flow(_times(self.load, factor), _times(self.up, factor))
+        return Flow(_times(self.usage_flow, factor), _times(self.parent_flow, factor))
 
 
 def _times(flow: NDArray[np.int64], factor: float) -> NDArray[np.int64]:

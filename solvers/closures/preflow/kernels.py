@@ -14,73 +14,103 @@ from solvers.closures.preflow.residual import label_all, reached_by_excess
 
 
 @njit(cache=True, nogil=True)
-def cut(profit, parent, first_arc, tail, head, price, load, up, warm, smallest):  # type: ignore[no-untyped-def]
-    """The best closure, what the flow leaves over, and what the closure is worth; `load` and `up` become the flow."""
+def cut(profit, parent, first_arc, tail, head, price, usage_flow, parent_flow, warm, smallest):  # type: ignore[no-untyped-def]
+    """The best closure, what the flow leaves over, and what the closure is worth; the two flow arrays are overwritten."""
     first_child, child = children(parent)
     first_user, arc = by_purchase(head, price.shape[0])
     user = tail[arc]
     if warm:
-        _fit(profit, parent, first_arc, load, up)
-    balance = _balances(profit, parent, tail, head, price, load, up)
+        _fit(profit, parent, first_arc, usage_flow, parent_flow)
+    balance = _balances(profit, parent, tail, head, price, usage_flow, parent_flow)
     label = np.empty(balance.shape[0], dtype=np.int32)
     place = np.empty_like(arc)
     for q in range(arc.shape[0]):
         place[arc[q]] = q
-    _ship(parent, first_child, child, first_arc, head, place, first_user, user, arc, load, load[arc], up, balance, label)
+    _ship(
+        parent,
+        first_child,
+        child,
+        first_arc,
+        head,
+        place,
+        first_user,
+        user,
+        arc,
+        usage_flow,
+        usage_flow[arc],
+        parent_flow,
+        balance,
+        label,
+    )
     left = 0
     for v in range(balance.shape[0]):
         left += max(balance[v], 0)
     k = profit.shape[0]
     if smallest:
-        keep = reached_by_excess(parent, first_child, child, first_arc, head, first_user, user, arc, load, up, balance)[:k]
+        keep = reached_by_excess(
+            parent, first_child, child, first_arc, head, first_user, user, arc, usage_flow, parent_flow, balance
+        )[:k]
     else:
         keep = label[:k] > balance.shape[0]
     return keep, left, _worth(profit, tail, head, price, keep)
 
 
 @njit(cache=True, nogil=True)
-def _fit(profit, parent, first_arc, load, up):  # type: ignore[no-untyped-def]
+def _fit(profit, parent, first_arc, usage_flow, parent_flow):  # type: ignore[no-untyped-def]
     """Cut a flow down until no split spends more than it has, children before parents; what roots hand up is dropped."""
     has = profit.copy()
     for h in range(profit.shape[0] - 1, -1, -1):
         spent = 0
         for a in range(first_arc[h], first_arc[h + 1]):
-            spent += load[a]
+            spent += usage_flow[a]
         room = max(has[h], 0)
         if spent > room:
             share = room / spent
             spent = 0
             for a in range(first_arc[h], first_arc[h + 1]):
-                load[a] = min(np.int64(load[a] * share), room - spent)
-                spent += load[a]
+                usage_flow[a] = min(np.int64(usage_flow[a] * share), room - spent)
+                spent += usage_flow[a]
         if parent[h] < 0:
-            up[h] = 0
+            parent_flow[h] = 0
         else:
-            up[h] = min(up[h], room - spent)
-            has[parent[h]] += up[h]
+            parent_flow[h] = min(parent_flow[h], room - spent)
+            has[parent[h]] += parent_flow[h]
 
 
 @njit(cache=True, nogil=True)
-def _balances(profit, parent, tail, head, price, load, up):  # type: ignore[no-untyped-def]
+def _balances(profit, parent, tail, head, price, usage_flow, parent_flow):  # type: ignore[no-untyped-def]
     """(1) of `closure`."""
     k = profit.shape[0]
     balance = np.empty(k + price.shape[0], dtype=np.int64)
     for h in range(k):
-        balance[h] = profit[h] - up[h]
+        balance[h] = profit[h] - parent_flow[h]
     for j in range(price.shape[0]):
         balance[k + j] = -price[j]
     for h in range(k):
         if parent[h] >= 0:
-            balance[parent[h]] += up[h]
+            balance[parent[h]] += parent_flow[h]
     for a in range(tail.shape[0]):
-        balance[tail[a]] -= load[a]
-        balance[k + head[a]] += load[a]
+        balance[tail[a]] -= usage_flow[a]
+        balance[k + head[a]] += usage_flow[a]
     return balance
 
 
 @njit(cache=True, nogil=True)
 def _ship(  # type: ignore[no-untyped-def]
-    parent, first_child, child, first_arc, head, place, first_user, user, arc, load, load_by_user, up, balance, label
+    parent,
+    first_child,
+    child,
+    first_arc,
+    head,
+    place,
+    first_user,
+    user,
+    arc,
+    usage_flow,
+    usage_flow_by_user,
+    parent_flow,
+    balance,
+    label,
 ):
     """Push excess to deficits until none reaches one; labels are exact at the end.
 
@@ -90,7 +120,9 @@ def _ship(  # type: ignore[no-untyped-def]
     never = n + 1
     line, waits, at = np.empty(n + 1, dtype=np.int32), np.zeros(n, dtype=np.bool_), np.zeros(k, dtype=np.int32)
     while True:
-        reached = label_all(parent, first_child, child, first_arc, head, first_user, user, load, up, balance, label, line)
+        reached = label_all(
+            parent, first_child, child, first_arc, head, first_user, user, usage_flow, parent_flow, balance, label, line
+        )
         begin, end = 0, _waiting(line, reached, waits, balance)
         if end == 0:
             return
@@ -104,19 +136,19 @@ def _ship(  # type: ignore[no-untyped-def]
             if v >= k:
                 q, last = first_user[v - k], first_user[v - k + 1]
                 while q < last and excess > 0:
-                    if load_by_user[q] > 0:
+                    if usage_flow_by_user[q] > 0:
                         u = user[q]
                         if label[u] == here:
-                            pushed = min(excess, load_by_user[q])
-                            load_by_user[q] -= pushed
-                            load[arc[q]] -= pushed
+                            pushed = min(excess, usage_flow_by_user[q])
+                            usage_flow_by_user[q] -= pushed
+                            usage_flow[arc[q]] -= pushed
                             excess -= pushed
                             balance[u] += pushed
                             if balance[u] > 0 and not waits[u]:
                                 waits[u] = True
                                 line[end] = u
                                 end = end + 1 if end < n else 0
-                        if load_by_user[q] > 0:
+                        if usage_flow_by_user[q] > 0:
                             low = min(low, label[u])
                     q += 1
                 patience -= q - first_user[v - k]
@@ -125,7 +157,7 @@ def _ship(  # type: ignore[no-untyped-def]
                 if u >= 0:
                     low = label[u]
                     if low == here:
-                        up[v] += excess
+                        parent_flow[v] += excess
                         balance[u] += excess
                         excess = 0
                         if balance[u] > 0 and not waits[u]:
@@ -139,8 +171,8 @@ def _ship(  # type: ignore[no-untyped-def]
                     if label[u] == here:
                         # a deficit is filled, and what is left goes on to others; what has none takes all
                         pushed = min(excess, -balance[u]) if balance[u] < 0 else excess
-                        load[a] += pushed
-                        load_by_user[place[a]] += pushed
+                        usage_flow[a] += pushed
+                        usage_flow_by_user[place[a]] += pushed
                         excess -= pushed
                         balance[u] += pushed
                         if balance[u] > 0 and not waits[u]:
@@ -155,17 +187,17 @@ def _ship(  # type: ignore[no-untyped-def]
                 if excess > 0:
                     for c in range(first_child[v], first_child[v + 1]):
                         u = child[c]
-                        if up[u] > 0:
+                        if parent_flow[u] > 0:
                             if label[u] == here and excess > 0:
-                                pushed = min(excess, up[u])
-                                up[u] -= pushed
+                                pushed = min(excess, parent_flow[u])
+                                parent_flow[u] -= pushed
                                 excess -= pushed
                                 balance[u] += pushed
                                 if balance[u] > 0 and not waits[u]:
                                     waits[u] = True
                                     line[end] = u
                                     end = end + 1 if end < n else 0
-                            if up[u] > 0:
+                            if parent_flow[u] > 0:
                                 low = min(low, label[u])
                 if excess > 0:
                     at[v] = 0

@@ -1,6 +1,6 @@
 """What residual arcs connect: exact distances to deficits, and what excess reaches.
 
-Residual are h -> parent(h) and u -> j always, parent(h) -> h where h hands something up, j -> u where u pays for j.
+Residual are h -> parent(h) and u -> j always, parent(h) -> h where h hands something parent_flow, j -> u where u pays for j.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def label_all(parent, first_child, child, first_arc, head, first_user, user, load, up, balance, label, queue):  # type: ignore[no-untyped-def]
+def label_all(parent, first_child, child, first_arc, head, first_user, user, usage_flow, parent_flow, balance, label, queue):  # type: ignore[no-untyped-def]
     """Exact labels, breadth first from the deficits; the vertices that reach one, nearest first, and how many they are."""
     k, n = parent.shape[0], balance.shape[0]
     never = n + 1
@@ -41,12 +41,12 @@ def label_all(parent, first_child, child, first_arc, head, first_user, user, loa
                 queue[reached] = u
                 reached += 1
         u = parent[v]
-        if u >= 0 and up[v] > 0 and label[u] == never:
+        if u >= 0 and parent_flow[v] > 0 and label[u] == never:
             label[u] = further
             queue[reached] = u
             reached += 1
         for a in range(first_arc[v], first_arc[v + 1]):
-            if load[a] > 0:
+            if usage_flow[a] > 0:
                 u = k + head[a]
                 if label[u] == never:
                     label[u] = further
@@ -56,7 +56,7 @@ def label_all(parent, first_child, child, first_arc, head, first_user, user, loa
 
 
 @njit(cache=True, nogil=True)
-def reached_by_excess(parent, first_child, child, first_arc, head, first_user, user, arc, load, up, balance):  # type: ignore[no-untyped-def]
+def reached_by_excess(parent, first_child, child, first_arc, head, first_user, user, arc, usage_flow, parent_flow, balance):  # type: ignore[no-untyped-def]
     """What excess reaches along residual arcs."""
     k, n = parent.shape[0], balance.shape[0]
     seen = balance > 0
@@ -72,7 +72,7 @@ def reached_by_excess(parent, first_child, child, first_arc, head, first_user, u
         done += 1
         if v >= k:
             for q in range(first_user[v - k], first_user[v - k + 1]):
-                if load[arc[q]] > 0 and not seen[user[q]]:
+                if usage_flow[arc[q]] > 0 and not seen[user[q]]:
                     seen[user[q]] = True
                     queue[count] = user[q]
                     count += 1
@@ -84,7 +84,7 @@ def reached_by_excess(parent, first_child, child, first_arc, head, first_user, u
             count += 1
         for c in range(first_child[v], first_child[v + 1]):
             u = child[c]
-            if up[u] > 0 and not seen[u]:
+            if parent_flow[u] > 0 and not seen[u]:
                 seen[u] = True
                 queue[count] = u
                 count += 1

@@ -74,9 +74,9 @@ class BudgetCoupling:
     def proven_bound(self, charge: NDArray[np.float64], lam: Fraction) -> float:
         """(4) in exact integers, from any charges q and any lambda >= 0, less what rounding of the instance may hide."""
         objective = integer_objective(self.problem, lam).refined()
-        loads = self.at(float(lam)).loads(charge, objective)
+        duals = self.at(float(lam)).duals(charge, objective)
         charged = objective.profits()
-        np.subtract.at(charged, self.problem.usage_arcs().tail, loads.load)
+        np.subtract.at(charged, self.problem.usage_arcs().tail, duals.dual)
         _, best = best_tree_closures(self.problem.ensemble, charged, self.problem.ensemble.is_split, "smallest")
         roots = self.problem.errors.of_all_roots(self.problem.ensemble)
         # objective.lam may be a little below lambda: a dual value as good as any

@@ -67,14 +67,14 @@ def gather(problem: ShardedProblem, left: Remaining) -> GatheredArcs:
 def solve_gathered_core(problem: ShardedProblem, left: Remaining, ties: Ties) -> SolvedCore:
     """Cut the network of the open splits and the purchases that are not paid; the flow in canonical order."""
     arcs = gather(problem, left)
-    load = np.zeros(arcs.tail.size, dtype=np.int64)
+    dual = np.zeros(arcs.tail.size, dtype=np.int64)
     mine = np.flatnonzero(arcs.price > 0)
     parent = problem.driver.ensemble.parent
     part = subproblem(parent, left.nodes, arcs.tail[mine], arcs.purchase[mine], None)
     price = np.empty(part.purchases.size, dtype=np.int64)
     price[part.head] = arcs.price[mine]
-    closure, load[mine] = merged_cut(part.closure_problem(left.profit, price), ties)
-    return SolvedCore(closure.keep, closure.value, load, closure.n_arcs)
+    closure, dual[mine] = merged_cut(part.closure_problem(left.profit, price), ties)
+    return SolvedCore(closure.keep, closure.value, dual, closure.n_arcs)
 
 
 def _paid_once(left: Remaining) -> ShardArcs:

@@ -15,7 +15,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from solvers.closures.integer_objective import IntegerObjective
-from solvers.closures.loads import bound_of_closure
+from solvers.closures.duals import bound_of_closure
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations.instance.merging import merge_purchases, split_loads
+from formulations.instance.merging import merge_purchases, split_duals
 
 
 @given(st.lists(st.sets(st.integers(0, 4), min_size=1), min_size=1, max_size=30))
@@ -47,11 +47,11 @@ def test_loads_are_shared_out_within_every_price(seed: int) -> None:
         flow[k] = rng.integers(0, room[group_head[k]] + 1)
         room[group_head[k]] -= flow[k]
     start = np.concatenate([[0], np.cumsum(np.bincount(group_tail, minlength=n_splits))])
-    load = np.zeros(len(tail), dtype=np.int64)
-    split_loads(tail, load, merged.representative, start, group_head, flow, price, head)
-    assert (np.bincount(head, load, n_purchases) <= price).all()
-    assert (load >= 0).all()
+    dual = np.zeros(len(tail), dtype=np.int64)
+    split_duals(tail, dual, merged.representative, start, group_head, flow, price, head)
+    assert (np.bincount(head, dual, n_purchases) <= price).all()
+    assert (dual >= 0).all()
     given_by = defaultdict(int)
-    for u, j, part in zip(tail, head, load, strict=True):
+    for u, j, part in zip(tail, head, dual, strict=True):
         given_by[u, merged.representative[j]] += part
     assert given_by == {(u, r): f for u, r, f in zip(group_tail, group_head, flow, strict=True)}

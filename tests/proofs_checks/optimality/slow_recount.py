@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from formulations import PruningPath, PruningProblem, Solution
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import ItemLoads, SharedPrices
+from formulations.answers.solution import ItemDuals, SharedPrices
 from formulations.instance.cost_items import exact
 from formulations.instance.ensemble import Ensemble
 
@@ -30,28 +30,28 @@ def slow_value_and_bound(problem: PruningProblem, solution: Solution) -> tuple[F
     assert solution.pruning is not None
     assert certificate is not None
     error, cost = recount.objective(solution.pruning)
-    if isinstance(certificate, ItemLoads):
-        bound = recount.bound(slow_loads(problem, certificate), certificate.lam)
+    if isinstance(certificate, ItemDuals):
+        bound = recount.bound(slow_duals(problem, certificate), certificate.lam)
     else:
         bound = slow_bound_of_scores(recount, certificate, error + certificate.lam * cost)
     return error + exact(solution.lam, "lam") * cost, bound
 
 
-def slow_loads(problem: PruningProblem, certificate: ItemLoads) -> dict[tuple[int, int], Fraction]:
-    """The loads by split and purchase."""
+def slow_duals(problem: PruningProblem, certificate: ItemDuals) -> dict[tuple[int, int], Fraction]:
+    """The duals by split and purchase."""
     arcs = problem.usage_arcs()
-    named = zip(arcs.tail.tolist(), arcs.head.tolist(), certificate.load.tolist(), strict=True)
+    named = zip(arcs.tail.tolist(), arcs.head.tolist(), certificate.dual.tolist(), strict=True)
     return {(t, j): k * certificate.unit for t, j, k in named if k}
 
 
 def slow_path_gaps(path: PruningPath) -> list[Fraction]:
-    """Value less bound of every row, at both ends of its interval: loads above a price are scaled down to it."""
+    """Value less bound of every row, at both ends of its interval: duals above a price are scaled down to it."""
     assert path.certificate is not None
     recount, problem = SlowRecount(path.problem), path.problem
     unit, arcs = problem.integers.gain_unit, problem.usage_arcs()
     full: dict[tuple[int, int], Fraction] = {}
     borne: dict[int, Fraction] = defaultdict(Fraction)
-    for t, j, k in zip(arcs.tail.tolist(), arcs.head.tolist(), path.certificate.load.tolist(), strict=True):
+    for t, j, k in zip(arcs.tail.tolist(), arcs.head.tolist(), path.certificate.dual.tolist(), strict=True):
         if k:
             full[t, j] = k * unit / path.certificate.denominator[int(path.level[t])]
             borne[j] += full[t, j]
@@ -60,9 +60,9 @@ def slow_path_gaps(path: PruningPath) -> list[Fraction]:
     for k, pruning in enumerate(path):
         for lam in ends[k : k + 2] if path.ties == "smallest" else ends[max(k - 1, 0) : k + 1]:
             share = {j: min(Fraction(1), lam * recount.price_of(j) / b) for j, b in borne.items() if b}
-            loads = {(t, j): load * share[j] for (t, j), load in full.items()}
+            duals = {(t, j): dual * share[j] for (t, j), dual in full.items()}
             error, cost = recount.objective(pruning)
-            gaps.append(error + lam * cost - recount.bound(loads, lam))
+            gaps.append(error + lam * cost - recount.bound(duals, lam))
     return gaps
 
 
@@ -134,20 +134,20 @@ class SlowRecount:
                 error += self.error[h]
         return error, cost + sum((self.price_of(b) for b in bought), Fraction(0))
 
-    def bound(self, loads: dict[tuple[int, int], Fraction], lam: Fraction) -> Fraction:
-        """(1), after checking that the loads are allowed."""
+    def bound(self, duals: dict[tuple[int, int], Fraction], lam: Fraction) -> Fraction:
+        """(1), after checking that the duals are allowed."""
         charged: dict[int, Fraction] = defaultdict(Fraction)
         borne: dict[int, Fraction] = defaultdict(Fraction)
-        for (h, purchase), load in loads.items():
-            if load < 0:
-                raise NotProven(f"the load of split {h} on purchase {purchase} is {load}, negative")
-            if load and purchase not in self.purchases(h):
+        for (h, purchase), dual in duals.items():
+            if dual < 0:
+                raise NotProven(f"the dual of split {h} on purchase {purchase} is {dual}, negative")
+            if dual and purchase not in self.purchases(h):
                 raise NotProven(f"split {h} does not need the purchase {purchase}, yet bears a part of it")
-            charged[h] += load
-            borne[purchase] += load
-        for purchase, load in borne.items():
-            if load > lam * self.price_of(purchase):
-                raise NotProven(f"purchase {purchase} bears {load}, more than its price {lam * self.price_of(purchase)}")
+            charged[h] += dual
+            borne[purchase] += dual
+        for purchase, dual in borne.items():
+            if dual > lam * self.price_of(purchase):
+                raise NotProven(f"purchase {purchase} bears {dual}, more than its price {lam * self.price_of(purchase)}")
         best = [Fraction(0)] * self.ensemble.n_nodes
         for h in reversed(range(self.ensemble.n_nodes)):
             left, right = int(self.ensemble.left[h]), int(self.ensemble.right[h])
@@ -266,7 +266,7 @@ class _Left:
 
 
 def slow_bound_of_scores(recount: SlowRecount, certificate: SharedPrices, value: Fraction) -> Fraction:
-    """The lower bound of (OBJ) at the certificate's lambda that its scores, decisions and loads prove.
+    """The lower bound of (OBJ) at the certificate's lambda that its scores, decisions and duals prove.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def slow_bound_of_scores(recount: SlowRecount, certificate: SharedPrices, value:
     Raises
     ------
     Refuted
-        where a decision does not follow, or a load is not allowed.
+        where a decision does not follow, or a dual is not allowed.
     """
     left = _Left(recount, certificate.lam)
     roots = sum((recount.error[int(r)] for r in recount.ensemble.roots), Fraction(0))
@@ -291,7 +291,7 @@ def slow_bound_of_scores(recount: SlowRecount, certificate: SharedPrices, value:
             if h not in worth or base + left.best(left.values(charge, h), h) >= goal:
                 raise NotProven(f"stage {k}: split {h} is fixed in, but without it a pruning could be as good as the solution's")
         left.decide(stage.fixed_in.tolist(), stage.fixed_out.tolist())
-    if certificate.load is None:
+    if certificate.dual is None:
         charge = left.shares(certificate.nodes.tolist(), certificate.score.tolist())
     else:
         charge = _core_loads(recount, certificate, left.paid)
@@ -299,21 +299,21 @@ def slow_bound_of_scores(recount: SlowRecount, certificate: SharedPrices, value:
 
 
 def _core_loads(recount: SlowRecount, certificate: SharedPrices, paid: set[int]) -> dict[int, Fraction]:
-    """The loads of the core by split, after checking that they are allowed."""
-    assert certificate.load is not None
+    """The duals of the core by split, after checking that they are allowed."""
+    assert certificate.dual is not None
     arcs = recount.problem.usage_arcs(certificate.nodes)
-    if certificate.load.shape != arcs.tail.shape:
-        raise NotProven(f"{certificate.load.size} loads for the {arcs.tail.size} usage arcs of the core")
+    if certificate.dual.shape != arcs.tail.shape:
+        raise NotProven(f"{certificate.dual.size} duals for the {arcs.tail.size} usage arcs of the core")
     charge: dict[int, Fraction] = defaultdict(Fraction)
     borne: dict[int, Fraction] = defaultdict(Fraction)
-    for h, j, k in zip(arcs.tail.tolist(), arcs.head.tolist(), certificate.load.tolist(), strict=True):
+    for h, j, k in zip(arcs.tail.tolist(), arcs.head.tolist(), certificate.dual.tolist(), strict=True):
         if k < 0:
-            raise NotProven(f"the load of split {h} on purchase {j} is negative")
+            raise NotProven(f"the dual of split {h} on purchase {j} is negative")
         if k and (j in paid or j not in recount.purchases(h)):
             raise NotProven(f"split {h} bears a part of purchase {j}, which is paid already, or which it does not need")
         charge[h] += k * certificate.unit
         borne[j] += k * certificate.unit
-    for j, load in borne.items():
-        if load > certificate.lam * recount.price_of(j):
-            raise NotProven(f"purchase {j} bears {load}, more than its price {certificate.lam * recount.price_of(j)}")
+    for j, dual in borne.items():
+        if dual > certificate.lam * recount.price_of(j):
+            raise NotProven(f"purchase {j} bears {dual}, more than its price {certificate.lam * recount.price_of(j)}")
     return charge

@@ -17,7 +17,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from formulations import CostItems, PruningProblem, Solution
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import FixingStage, ItemLoads, SharedPrices
+from formulations.answers.solution import FixingStage, ItemDuals, SharedPrices
 from formulations.instance.papers import two_trees
 from proofs_checks import check_path, check_solution
 from proofs_checks.optimality.recount import Recount
@@ -77,14 +77,14 @@ def solutions(seed: int) -> list[Solution]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_values_and_bounds_are_those_of_fractions(seed: int) -> None:
-    """From loads the same bound comes out as from fractions; from scores it is never above and at most 10^-12 below."""
+    """From duals the same bound comes out as from fractions; from scores it is never above and at most 10^-12 below."""
     for solution in solutions(seed):
         verdict = check_solution(solution.problem, solution)
         assert verdict.holds, str(verdict)
         value, bound = slow_value_and_bound(solution.problem, solution)
         assert verdict.certificate["value"] == float(value)
         proof = solution.certificate
-        if isinstance(proof, SharedPrices) and proof.load is None:
+        if isinstance(proof, SharedPrices) and proof.dual is None:
             assert float(bound) - 1e-12 * max(1, abs(float(bound))) <= verdict.certificate["bound"] <= float(value)
         else:
             assert verdict.certificate["bound"] == float(bound)
@@ -120,7 +120,7 @@ def stumps(*trees: Node) -> PruningProblem:
 
 
 def test_what_is_paid_is_not_charged_again() -> None:
-    """Once a split is fixed in, its purchases are paid: neither scores nor loads may charge them to another split.
+    """Once a split is fixed in, its purchases are paid: neither scores nor duals may charge them to another split.
 
     Stumps of gains .1 and .05 share a purchase of .08. Keeping the first alone is worth .33, both .28. With the whole price on
     the second, being without the first is worth nothing, so it is fixed in. Charged again, the second would look worthless.
@@ -133,9 +133,9 @@ def test_what_is_paid_is_not_charged_again() -> None:
     assert verdict.holds is False
     assert verdict.certificate == "the certificate proves the bound 0.28, not 0.33"
     assert check_solution(problem, by_hand(problem, lam, [0, 3], honest))
-    again = replace(honest, load=np.array([8]), unit=Fraction(1, 100))
+    again = replace(honest, dual=np.array([8]), unit=Fraction(1, 100))
     assert "is paid already" in check_solution(problem, by_hand(problem, lam, [0], again)).certificate
-    assert check_solution(problem, by_hand(problem, lam, [0, 3], replace(again, load=np.array([0]))))
+    assert check_solution(problem, by_hand(problem, lam, [0, 3], replace(again, dual=np.array([0]))))
 
 
 def test_below_a_split_that_is_out_all_is_out() -> None:
@@ -169,7 +169,7 @@ def test_shares_never_exceed_the_price(seed: int) -> None:
 
 
 def test_a_certificate_for_a_smaller_lambda_is_a_bound_too() -> None:
-    """Optima rise with lambda, so loads for a smaller one prove what they prove there, and no more."""
+    """Optima rise with lambda, so duals for a smaller one prove what they prove there, and no more."""
     problem = two_trees()
     best, before = min_cut(problem, 0.25), min_cut(problem, 0.2)
     later = replace(best, certificate=before.certificate, bound=before.bound)
@@ -178,18 +178,18 @@ def test_a_certificate_for_a_smaller_lambda_is_a_bound_too() -> None:
 
 
 def test_sums_beyond_64_bits_are_exact() -> None:
-    """Loads near 2^62 in a tiny unit, whose sums pass 2^63, are added up and compared exactly."""
+    """Duals near 2^62 in a tiny unit, whose sums pass 2^63, are added up and compared exactly."""
     problem = two_trees()
     plain = min_cut(problem, 0.25)
     proof = plain.certificate
-    assert isinstance(proof, ItemLoads)
-    times = (2**62 - 1) // int(proof.load.max())
-    fine = replace(proof, load=proof.load * times, unit=proof.unit / times)
-    assert int(fine.load.astype(object).sum()) > 2**63
+    assert isinstance(proof, ItemDuals)
+    times = (2**62 - 1) // int(proof.dual.max())
+    fine = replace(proof, dual=proof.dual * times, unit=proof.unit / times)
+    assert int(fine.dual.astype(object).sum()) > 2**63
     assert check_solution(problem, replace(plain, certificate=fine)).certificate["gap"] == 0
-    over = fine.load.copy()
+    over = fine.dual.copy()
     over[np.argmax(over)] += 1
-    assert "more than its price" in check_solution(problem, replace(plain, certificate=replace(fine, load=over))).certificate
+    assert "more than its price" in check_solution(problem, replace(plain, certificate=replace(fine, dual=over))).certificate
 
 
 def test_missing_certificate_is_undecided() -> None:

@@ -59,7 +59,7 @@ def roughly() -> Points:
 
 @cache
 def cut_at_once() -> Points:
-    """Every point cut at once, so that there are loads."""
+    """Every point cut at once, so that there are duals."""
     return price_sharing_path(licence(), LICENCE)
 
 
@@ -215,18 +215,18 @@ WRONG: dict[str, tuple[Callable[[], Sequence[PathPoint]], str]] = {
         r"= 0\.0207: split \d+ has a score, but it is decided already",
     ),
     "stages left out": (lambda: with_proof(exactly(), 2, stages=()), r"= 0\.0207: "),
-    "loads": (lambda: with_proof(exactly(), 2, load=np.array([2**62])), r"= 0\.0207: "),
-    "no loads": (
-        lambda: with_proof(cut_at_once(), 1, load=None),
+    "duals": (lambda: with_proof(exactly(), 2, dual=np.array([2**62])), r"= 0\.0207: "),
+    "no duals": (
+        lambda: with_proof(cut_at_once(), 1, dual=None),
         r"= 0\.00813: the certificate proves the bound|= 0\.00813: it says",
     ),
-    "loads twice": (
-        lambda: with_proof(cut_at_once(), 1, load=np.multiply(cut_at_once()[1].proof.load, 2)),
-        r"= 0\.00813: the loads on .* more than its price",
+    "duals twice": (
+        lambda: with_proof(cut_at_once(), 1, dual=np.multiply(cut_at_once()[1].proof.dual, 2)),
+        r"= 0\.00813: the duals on .* more than its price",
     ),
     "a unit": (
         lambda: with_proof(cut_at_once(), 1, unit=cut_at_once()[1].proof.unit * 2),
-        r"= 0\.00813: the loads on .* more than its price",
+        r"= 0\.00813: the duals on .* more than its price",
     ),
     "a unit of floats": (lambda: with_proof(exactly(), 1, unit=0.5), r"= 0\.00813: the certificate's unit is 0\.5, no fraction"),
 }
@@ -323,7 +323,7 @@ def test_a_point_that_happens_to_be_best_binds_nobody() -> None:
 
 
 HIGH = (0.05, 0, 0.003, 0.01, 0.02, 0.1)
-CORRUPTIONS = ("kept", "pruned", "fixed_in", "fixed_out", "load", "score", "refer", "pruning", "proof")
+CORRUPTIONS = ("kept", "pruned", "fixed_in", "fixed_out", "dual", "score", "refer", "pruning", "proof")
 
 
 @settings(max_examples=150, deadline=None)
@@ -366,8 +366,8 @@ def _corrupted(points: Sequence[PathPoint], k: int, data: st.DataObject) -> Path
         first, *rest = point.proof.stages
         new = first.score[::-1].copy() if what == "score" else np.append(getattr(first, what), split).astype(np.int32)
         return replace(point, proof=replace(point.proof, stages=(replace(first, **{what: new}), *rest)))  # type: ignore[arg-type]
-    if what == "load" and point.proof.load is not None and point.proof.load.size:
-        return replace(point, proof=replace(point.proof, load=np.roll(point.proof.load, 1)))
+    if what == "dual" and point.proof.dual is not None and point.proof.dual.size:
+        return replace(point, proof=replace(point.proof, dual=np.roll(point.proof.dual, 1)))
     lams = [None, *(Fraction(p.solution.lam) for p in points)]
     if what == "refer":
         return replace(point, smaller=data.draw(st.sampled_from(lams)), larger=data.draw(st.sampled_from(lams)))

@@ -19,7 +19,7 @@ import prunemodels as pm
 from formulations import CostItems, InvalidInputError, PruningPath, PruningProblem, Solution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PathCertificate
-from formulations.answers.solution import FixingStage, ItemLoads, SharedPrices
+from formulations.answers.solution import FixingStage, ItemDuals, SharedPrices
 from formulations.instance.papers import two_trees
 from proofs_checks import Verdict, check_path, check_solution
 from solvers import min_cut, pruning_path
@@ -35,20 +35,20 @@ def golden() -> Solution:
     return min_cut(two_trees(), LAM)
 
 
-def loads_of(solution: Solution) -> ItemLoads:
-    assert isinstance(solution.certificate, ItemLoads)
+def duals_of(solution: Solution) -> ItemDuals:
+    assert isinstance(solution.certificate, ItemDuals)
     return solution.certificate
 
 
 def with_loads(change: Callable[[np.ndarray], Any]) -> Solution:
-    """The golden solution with its loads changed by a function that returns them, or changes the copy that it gets."""
-    load = loads_of(golden()).load.copy()
-    changed = change(load)
-    return replace(golden(), certificate=replace(loads_of(golden()), load=load if changed is None else changed))
+    """The golden solution with its duals changed by a function that returns them, or changes the copy that it gets."""
+    dual = duals_of(golden()).dual.copy()
+    changed = change(dual)
+    return replace(golden(), certificate=replace(duals_of(golden()), dual=dual if changed is None else changed))
 
 
 def with_certificate(**changes: Any) -> Solution:
-    return replace(golden(), certificate=replace(loads_of(golden()), **changes))
+    return replace(golden(), certificate=replace(duals_of(golden()), **changes))
 
 
 def kept_as(change: Callable[[np.ndarray], Any]) -> Solution:
@@ -85,33 +85,33 @@ SOLUTIONS: dict[str, tuple[Callable[[], Solution], str]] = {
     "a leaf kept": (lambda: kept_as(lambda kept: put(kept, 1, True)), "node 1 is kept, but"),
     "a parent gone": (lambda: kept_as(lambda kept: put(kept, 0, False)), "node 2 is kept, but"),
     "kept as numbers": (lambda: kept_as(lambda kept: kept.astype(int)), "no array of 12"),
-    "loads of zero": (lambda: with_loads(np.zeros_like), "proves the bound"),
-    "a load less": (lambda: with_loads(lambda a: put(a, np.argmax(a), a.max() - 1)), "proves the bound"),
-    "a load more": (lambda: with_loads(lambda a: put(a, np.argmax(a), a.max() + 1)), "more than its price"),
-    "a load below 0": (lambda: with_loads(lambda a: put(a, 0, -1)), "is negative"),
+    "duals of zero": (lambda: with_loads(np.zeros_like), "proves the bound"),
+    "a dual less": (lambda: with_loads(lambda a: put(a, np.argmax(a), a.max() - 1)), "proves the bound"),
+    "a dual more": (lambda: with_loads(lambda a: put(a, np.argmax(a), a.max() + 1)), "more than its price"),
+    "a dual below 0": (lambda: with_loads(lambda a: put(a, 0, -1)), "is negative"),
     "the smallest integer": (lambda: with_loads(lambda a: put(a, 0, -(2**63))), "is negative"),
     "the largest integers": (lambda: with_loads(lambda a: np.full_like(a, 2**63 - 1)), "more than its price"),
-    "one load missing": (lambda: with_loads(lambda a: a[:-1]), "3 loads for 4 usage arcs"),
-    "one load too many": (lambda: with_loads(lambda a: np.append(a, 0)), "5 loads for 4 usage arcs"),
-    "no loads": (lambda: with_loads(lambda a: a[:0]), "0 loads for 4 usage arcs"),
-    "loads as floats": (lambda: with_loads(lambda a: a.astype(float)), "float64 of shape"),
-    "loads that are nan": (lambda: with_loads(lambda a: np.full(a.shape, np.nan)), "float64 of shape"),
-    "unsigned loads": (lambda: with_loads(lambda a: a.astype(np.uint64)), "uint64"),
-    "loads as a table": (lambda: with_loads(lambda a: a[None, :]), "shape"),
-    "loads as a list": (lambda: with_loads(lambda a: a.tolist()), "list"),
-    "loads as objects": (lambda: with_loads(lambda a: a.astype(object)), "object"),
-    "a larger unit": (lambda: with_certificate(unit=loads_of(golden()).unit * 2), "2 times as much"),
-    "a smaller unit": (lambda: with_certificate(unit=loads_of(golden()).unit / 2), "proves the bound"),
-    "a unit of 0": (lambda: with_certificate(unit=Fraction(0)), "the unit of the loads is 0"),
-    "a unit below 0": (lambda: with_certificate(unit=-loads_of(golden()).unit), "must be above 0"),
+    "one dual missing": (lambda: with_loads(lambda a: a[:-1]), "3 duals for 4 usage arcs"),
+    "one dual too many": (lambda: with_loads(lambda a: np.append(a, 0)), "5 duals for 4 usage arcs"),
+    "no duals": (lambda: with_loads(lambda a: a[:0]), "0 duals for 4 usage arcs"),
+    "duals as floats": (lambda: with_loads(lambda a: a.astype(float)), "float64 of shape"),
+    "duals that are nan": (lambda: with_loads(lambda a: np.full(a.shape, np.nan)), "float64 of shape"),
+    "unsigned duals": (lambda: with_loads(lambda a: a.astype(np.uint64)), "uint64"),
+    "duals as a table": (lambda: with_loads(lambda a: a[None, :]), "shape"),
+    "duals as a list": (lambda: with_loads(lambda a: a.tolist()), "list"),
+    "duals as objects": (lambda: with_loads(lambda a: a.astype(object)), "object"),
+    "a larger unit": (lambda: with_certificate(unit=duals_of(golden()).unit * 2), "2 times as much"),
+    "a smaller unit": (lambda: with_certificate(unit=duals_of(golden()).unit / 2), "proves the bound"),
+    "a unit of 0": (lambda: with_certificate(unit=Fraction(0)), "the unit of the duals is 0"),
+    "a unit below 0": (lambda: with_certificate(unit=-duals_of(golden()).unit), "must be above 0"),
     "everything below 0": (
-        lambda: with_certificate(unit=-loads_of(golden()).unit, load=-loads_of(golden()).load),
+        lambda: with_certificate(unit=-duals_of(golden()).unit, dual=-duals_of(golden()).dual),
         "must be above 0",
     ),
-    "loads for a larger lambda": (lambda: with_certificate(lam=Fraction(1, 2)), "not between 0 and 1/4"),
-    "loads for a smaller lambda": (lambda: with_certificate(lam=Fraction(1, 5)), "more than its price"),
-    "loads for lambda 0": (lambda: with_certificate(lam=Fraction(0)), "more than its price: inf"),
-    "loads for lambda below 0": (lambda: with_certificate(lam=Fraction(-1)), "not between 0 and 1/4"),
+    "duals for a larger lambda": (lambda: with_certificate(lam=Fraction(1, 2)), "not between 0 and 1/4"),
+    "duals for a smaller lambda": (lambda: with_certificate(lam=Fraction(1, 5)), "more than its price"),
+    "duals for lambda 0": (lambda: with_certificate(lam=Fraction(0)), "more than its price: inf"),
+    "duals for lambda below 0": (lambda: with_certificate(lam=Fraction(-1)), "not between 0 and 1/4"),
     "a lambda of floats": (lambda: with_certificate(lam=0.25), "lambda is 0.25, no fraction"),
     "a unit of floats": (lambda: with_certificate(unit=math.nan), "unit is nan, no fraction"),
     "no value": (lambda: replace(golden(), value=None), "worth 0.75, not None"),  # type: ignore[arg-type]
@@ -224,9 +224,9 @@ def test_another_table_is_noticed() -> None:
 
 
 def test_loads_in_another_order_are_noticed() -> None:
-    """Loads belong to arcs: the same numbers in another order prove nothing."""
+    """Duals belong to arcs: the same numbers in another order prove nothing."""
     problem, cut, _, path = solved()
-    turned = replace(cut, certificate=replace(loads_of(cut), load=loads_of(cut).load[::-1].copy()))
+    turned = replace(cut, certificate=replace(duals_of(cut), dual=duals_of(cut).dual[::-1].copy()))
     assert check_solution(problem, turned).holds is False
     assert check_path(with_path_load(path, lambda a: a[::-1].copy())).holds is False
 
@@ -278,17 +278,17 @@ SHARED: dict[str, tuple[Callable[[SharedPrices], SharedPrices], str]] = {
     "a stage twice": (lambda p: replace(p, stages=(p.stages[0], *p.stages)), "has a score, but it is decided"),
     "a stage missing": (lambda p: replace(p, stages=p.stages[1:]), "."),
     "scores of nothing at the end": (
-        lambda p: replace(p, load=None, nodes=p.stages[0].nodes, score=p.stages[0].score),
+        lambda p: replace(p, dual=None, nodes=p.stages[0].nodes, score=p.stages[0].score),
         "decided",
     ),
-    "core loads above": (lambda p: replace(p, load=p.load + 2**61), "more than its price|paid already"),
-    "core loads below 0": (lambda p: replace(p, load=p.load - 2**61), "is negative"),
-    "core loads missing": (lambda p: replace(p, load=p.load[:-1]), "loads for"),
-    "core loads of floats": (lambda p: replace(p, load=p.load * 1.0), "float64"),
-    "core without nodes": (lambda p: replace(p, nodes=p.nodes[:0]), "loads for 0"),
-    "core of decided splits": (lambda p: replace(p, nodes=p.stages[0].fixed_in[:1], load=p.load[:0]), "decided already"),
+    "core duals above": (lambda p: replace(p, dual=p.dual + 2**61), "more than its price|paid already"),
+    "core duals below 0": (lambda p: replace(p, dual=p.dual - 2**61), "is negative"),
+    "core duals missing": (lambda p: replace(p, dual=p.dual[:-1]), "duals for"),
+    "core duals of floats": (lambda p: replace(p, dual=p.dual * 1.0), "float64"),
+    "core without nodes": (lambda p: replace(p, nodes=p.nodes[:0]), "duals for 0"),
+    "core of decided splits": (lambda p: replace(p, nodes=p.stages[0].fixed_in[:1], dual=p.dual[:0]), "decided already"),
     "core's unit": (lambda p: replace(p, unit=p.unit * 0), "must be above 0"),
-    "core's loads of zero": (lambda p: replace(p, load=p.load * 0), "proves the bound"),
+    "core's duals of zero": (lambda p: replace(p, dual=p.dual * 0), "proves the bound"),
     "a larger lambda": (lambda p: replace(p, lam=p.lam * 2), "made for lambda"),
     "a lambda below 0": (lambda p: replace(p, lam=-p.lam), "made for lambda"),
 }
@@ -300,7 +300,7 @@ def leaf() -> int:
 
 @cache
 def shared_run() -> Solution:
-    """A run that fixes splits in several stages and leaves a core that bears loads."""
+    """A run that fixes splits in several stages and leaves a core that bears duals."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(400, 8)).astype(np.float32)
@@ -313,14 +313,14 @@ def shared_run() -> Solution:
             proof = found.certificate
             assert isinstance(proof, SharedPrices)
             fixes = len(proof.stages) > 1 and all(s.fixed_in.size and s.fixed_out.size for s in proof.stages[:1])
-            if fixes and proof.load is not None and proof.load.any():
+            if fixes and proof.dual is not None and proof.dual.any():
                 return found
     raise AssertionError("no run with stages and a core")
 
 
 @pytest.mark.parametrize("what", SHARED)
 def test_tampered_scores_are_refuted(what: str) -> None:
-    """Scores, decisions, their order, and the core's loads: anything changed is refuted for the reason that it should be."""
+    """Scores, decisions, their order, and the core's duals: anything changed is refuted for the reason that it should be."""
     found = shared_run()
     change, reason = SHARED[what]
     assert isinstance(found.certificate, SharedPrices)
@@ -348,9 +348,9 @@ def with_level(path: PruningPath, h: int, level: int) -> PruningPath:
 
 def with_path_load(path: PruningPath, change: Callable[[np.ndarray], Any]) -> PruningPath:
     assert path.certificate is not None
-    load = path.certificate.load.copy()
-    changed = change(load)
-    return replace(path, certificate=replace(path.certificate, load=load if changed is None else changed))
+    dual = path.certificate.dual.copy()
+    changed = change(dual)
+    return replace(path, certificate=replace(path.certificate, dual=dual if changed is None else changed))
 
 
 def with_denominators(path: PruningPath, denominator: Any) -> PruningPath:
@@ -374,7 +374,7 @@ def move(k: int, factor: Fraction) -> Callable[[PruningPath], PruningPath]:
 PATHS: dict[str, tuple[Callable[[PruningPath], PruningPath], str]] = {
     "a split longer than its parent": (lambda p: with_level(p, child(p), p.level.max() + 1), "level|not nested"),
     "a split for ever": (lambda p: with_level(p, root(p), len(p.breakpoints)), "any lambda|unused|none|kept longer|evaluation"),
-    "a split later": (lambda p: with_level(p, root(p), p.level[root(p)] + 1), "pay|none|price|loads|charge|longer"),
+    "a split later": (lambda p: with_level(p, root(p), p.level[root(p)] + 1), "pay|none|price|duals|charge|longer"),
     "a level above all": (lambda p: with_level(p, root(p), len(p.breakpoints) + 1), "has level"),
     "a level below all": (lambda p: with_level(p, child(p), -2), "has level -2"),
     "levels as floats": (lambda p: replace(p, level=p.level.astype(float)), "no array"),
@@ -406,14 +406,14 @@ PATHS: dict[str, tuple[Callable[[PruningPath], PruningPath], str]] = {
     "a denominator of 0": (lambda p: with_denominators(p, (0,) * len(p.breakpoints)), "no whole number"),
     "a denominator below 0": (lambda p: with_denominators(p, tuple(-d for d in p.certificate.denominator)), "no whole number"),
     "denominators as floats": (lambda p: with_denominators(p, tuple(map(float, p.certificate.denominator))), "no whole number"),
-    "a load less": (lambda p: with_path_load(p, lambda a: put(a, np.argmax(a), a.max() - 1)), "its price at its breakpoint"),
-    "a load more": (lambda p: with_path_load(p, lambda a: put(a, np.argmax(a), a.max() + 1)), "its price at its breakpoint"),
-    "a load below 0": (lambda p: with_path_load(p, lambda a: put(a, 0, -1)), "is negative"),
-    "huge loads": (lambda p: with_path_load(p, lambda a: np.full_like(a, 2**63 - 1)), "kept longer pay|its price at"),
-    "loads missing": (lambda p: with_path_load(p, lambda a: a[:-1]), "loads for"),
-    "loads too many": (lambda p: with_path_load(p, lambda a: np.append(a, 0)), "loads for"),
-    "loads as floats": (lambda p: with_path_load(p, lambda a: a.astype(float)), "float64"),
-    "a certificate of another kind": (lambda p: replace(p, certificate="yes"), "is str, no loads"),  # type: ignore[arg-type]
+    "a dual less": (lambda p: with_path_load(p, lambda a: put(a, np.argmax(a), a.max() - 1)), "its price at its breakpoint"),
+    "a dual more": (lambda p: with_path_load(p, lambda a: put(a, np.argmax(a), a.max() + 1)), "its price at its breakpoint"),
+    "a dual below 0": (lambda p: with_path_load(p, lambda a: put(a, 0, -1)), "is negative"),
+    "huge duals": (lambda p: with_path_load(p, lambda a: np.full_like(a, 2**63 - 1)), "kept longer pay|its price at"),
+    "duals missing": (lambda p: with_path_load(p, lambda a: a[:-1]), "duals for"),
+    "duals too many": (lambda p: with_path_load(p, lambda a: np.append(a, 0)), "duals for"),
+    "duals as floats": (lambda p: with_path_load(p, lambda a: a.astype(float)), "float64"),
+    "a certificate of another kind": (lambda p: replace(p, certificate="yes"), "is str, no duals"),  # type: ignore[arg-type]
     "ties of another kind": (lambda p: replace(p, ties="any"), "neither 'smallest' nor"),  # type: ignore[arg-type]
     "a cost": (lambda p: with_column(p, "cost", lambda c: c + 1e-9 * (np.arange(c.size) == 1)), "row 1 has the cost"),
     "a cost nan": (lambda p: with_column(p, "cost", lambda c: np.where(np.arange(c.size) == 1, np.nan, c)), "row 1 has the cost"),
@@ -463,7 +463,7 @@ def test_the_other_ties_are_refuted() -> None:
 
 
 def tied(problem: PruningProblem, level: list[int], breakpoints: tuple[Fraction, ...], ties: str) -> Verdict:
-    """The verdict on a path that was written by hand, the loads those of the true one."""
+    """The verdict on a path that was written by hand, the duals those of the true one."""
     path = pruning_path(problem, ties=ties)  # type: ignore[arg-type]
     return check_path(replace(path, level=np.array(level, dtype=np.int32), breakpoints=breakpoints))
 
@@ -483,9 +483,9 @@ def test_a_rider_of_no_cost_is_told_from_an_optimum() -> None:
     assert "split 3 could stay beyond breakpoint 0 for nothing" in too_short.certificate
 
 
-def by_hand(problem: PruningProblem, level: list[int], breakpoints: tuple[Fraction, ...], load: list[int]) -> Verdict:
+def by_hand(problem: PruningProblem, level: list[int], breakpoints: tuple[Fraction, ...], dual: list[int]) -> Verdict:
     """The verdict on a path of smallest optima written by hand, all denominators 1."""
-    certificate = PathCertificate(np.array(load), (1,) * len(breakpoints))
+    certificate = PathCertificate(np.array(dual), (1,) * len(breakpoints))
     return check_path(PruningPath(problem, np.array(level, dtype=np.int32), breakpoints, "smallest", certificate))
 
 

@@ -102,15 +102,15 @@ def test_the_two_pricings_agree() -> None:
 
 
 def test_charges_to_start_from() -> None:
-    """An optimal flow's loads prove the optimum at once; too large ones are cut to the prices; a wrong shape is refused."""
+    """An optimal flow's duals prove the optimum at once; too large ones are cut to the prices; a wrong shape is refused."""
     problem, lam = instance("iris"), lambdas("iris")[2]
     arcs = usage_columns(problem, merge=True)
     proof = min_cut(problem, lam).certificate
     assert proof is not None
-    load, usage = proof.load * float(proof.unit), problem.usage_arcs()  # type: ignore[union-attr]
+    dual, usage = proof.dual * float(proof.unit), problem.usage_arcs()  # type: ignore[union-attr]
     key = usage.tail.astype(np.int64) * arcs.n_columns + arcs.of_purchase[usage.head]
     own = arcs.node.astype(np.int64) * arcs.n_columns + arcs.column
-    duals = np.array([load[key == k].sum() for k in own])
+    duals = np.array([dual[key == k].sum() for k in own])
     found = decompose(problem, lam, scheme=Scheme(start_duals=duals))
     assert found.history["bound"][0] == pytest.approx(min_cut(problem, lam).value, rel=1e-9)
     assert found.solution.relative_gap <= 1e-9

@@ -48,12 +48,12 @@ def test_the_oracle_is_exact(seed: int, lam: float, rounded: bool) -> None:
 
 
 def test_a_flow_above_a_price_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound is only taken from loads within the prices."""
+    """The bound is only taken from duals within the prices."""
     honest = oracle.best_closure
 
     def cheating(instance):  # type: ignore[no-untyped-def]
         closure = honest(instance)
-        return replace(closure, loads=lambda: closure.loads() + instance.price.max() + 1)
+        return replace(closure, duals=lambda: closure.duals() + instance.price.max() + 1)
 
     refused = 0
     for seed in range(40):

@@ -187,8 +187,8 @@ def test_what_a_guess_lets_splits_pay() -> None:
         np.ones(3, dtype=np.int64), np.full(3, -1, dtype=np.int32), np.arange(3, dtype=np.int32), heads, prices
     )
     flow = guess.Guess(None, np.log([1.0, 3.0, 2.0])).flow(problem)
-    assert flow.load.tolist() == [2, 6, 5]
-    assert (flow.up == UNLIMITED).all()
+    assert flow.usage_flow.tolist() == [2, 6, 5]
+    assert (flow.parent_flow == UNLIMITED).all()
 
 
 def test_nothing_is_guessed_where_little_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:

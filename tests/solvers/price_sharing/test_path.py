@@ -96,7 +96,7 @@ def test_a_rough_point_hands_on_what_it_decided() -> None:
     """Before its core is cut a point tells its neighbours of the splits that it fixed, in and out."""
     problem = instance("digits")
     for point in price_sharing_path(problem, (0.03,), gap=1e-5, small_core=0):
-        assert point.proof.load is None
+        assert point.proof.dual is None
         for stage in point.proof.stages:
             assert point.kept[stage.fixed_in].all()
             assert point.pruned[stage.fixed_out].all()

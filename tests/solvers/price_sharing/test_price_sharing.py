@@ -290,7 +290,7 @@ def test_a_bound_in_single_precision_would_cheat() -> None:
 
 
 def test_a_tampered_proof_is_refuted() -> None:
-    """Splits fixed the wrong way, loads above a price, scores for decided splits: each is named."""
+    """Splits fixed the wrong way, duals above a price, scores for decided splits: each is named."""
     problem, lam = instance("iris"), lambdas("iris")[2]
     found = price_sharing(problem, lam, small_core=0)
     shares = proof(found)
@@ -316,10 +316,10 @@ def test_a_tampered_proof_is_refuted() -> None:
     assert "has a score" in refuted(replace(shares, stages=(*shares.stages, stage)))
     assert "made for lambda" in refuted(replace(shares, lam=shares.lam * 2))
     cut = price_sharing(problem, lam)
-    dearer = replace(proof(cut), load=proof(cut).load + 2**60)  # type: ignore[operator]
+    dearer = replace(proof(cut), dual=proof(cut).dual + 2**60)  # type: ignore[operator]
     assert "more than its price" in refuted(dearer)
-    assert "is negative" in refuted(replace(proof(cut), load=proof(cut).load - 2**60))  # type: ignore[operator]
-    assert "loads for" in refuted(replace(proof(cut), load=np.zeros(3, dtype=np.int64)))
+    assert "is negative" in refuted(replace(proof(cut), dual=proof(cut).dual - 2**60))  # type: ignore[operator]
+    assert "duals for" in refuted(replace(proof(cut), dual=np.zeros(3, dtype=np.int64)))
 
 
 def test_a_warm_start_finds_the_same_optimum() -> None:

@@ -50,11 +50,11 @@ def same(a: PathPoint, b: PathPoint) -> None:
     for name in ("kept", "pruned"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
     assert (a.proof.unit, a.proof.lam, a.proof.iteration) == (b.proof.unit, b.proof.lam, b.proof.iteration)
-    assert (a.proof.load is None) == (b.proof.load is None)
+    assert (a.proof.dual is None) == (b.proof.dual is None)
     np.testing.assert_array_equal(a.proof.nodes, b.proof.nodes)
     np.testing.assert_array_equal(a.proof.score, b.proof.score)
-    if a.proof.load is not None and b.proof.load is not None:
-        np.testing.assert_array_equal(a.proof.load, b.proof.load)
+    if a.proof.dual is not None and b.proof.dual is not None:
+        np.testing.assert_array_equal(a.proof.dual, b.proof.dual)
     for one, other in zip(a.proof.stages, b.proof.stages, strict=True):
         for field in fields(one):
             np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))

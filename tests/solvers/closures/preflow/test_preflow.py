@@ -50,15 +50,15 @@ def some_flow(problem: ClosureProblem, seed: int) -> Flow:
 
 def assert_flow_proves(problem: ClosureProblem, flow: Flow, value: int) -> None:
     """No split spends more than it has, and what is left over, overpaid prices included, is the value: (2)."""
-    assert (flow.load >= 0).all()
-    assert (flow.up >= 0).all()
-    assert (flow.up[problem.parent < 0] == 0).all()
-    balance = problem.profit - flow.up
+    assert (flow.usage_flow >= 0).all()
+    assert (flow.parent_flow >= 0).all()
+    assert (flow.parent_flow[problem.parent < 0] == 0).all()
+    balance = problem.profit - flow.parent_flow
     below = problem.parent >= 0
-    np.add.at(balance, problem.parent[below], flow.up[below])
-    np.subtract.at(balance, problem.tail, flow.load)
+    np.add.at(balance, problem.parent[below], flow.parent_flow[below])
+    np.subtract.at(balance, problem.tail, flow.usage_flow)
     assert (balance >= np.minimum(problem.profit, 0)).all()
-    paid = np.bincount(problem.head, weights=flow.load, minlength=problem.price.size).astype(np.int64)
+    paid = np.bincount(problem.head, weights=flow.usage_flow, minlength=problem.price.size).astype(np.int64)
     assert np.maximum(balance, 0).sum() + np.maximum(paid - problem.price, 0).sum() == value
 
 
@@ -68,8 +68,8 @@ def test_two_splits_share_a_price() -> None:
     closure, flow = preflow_closure(problem)
     assert closure.keep.tolist() == [True, True, False]
     assert closure.value == 1
-    assert flow.load[:2].sum() >= 3
-    assert flow.load[2] == 4
+    assert flow.usage_flow[:2].sum() >= 3
+    assert flow.usage_flow[2] == 4
     assert_flow_proves(problem, flow, 1)
 
 
@@ -79,8 +79,8 @@ def test_a_gain_below_pays_above() -> None:
     closure, flow = preflow_closure(problem)
     assert closure.keep.tolist() == [True, True]
     assert closure.value == 1
-    assert flow.load.tolist() == [3] or flow.load.tolist() == [4]
-    assert flow.up[1] >= 4
+    assert flow.usage_flow.tolist() == [3] or flow.usage_flow.tolist() == [4]
+    assert flow.parent_flow[1] >= 4
 
 
 def test_flow_is_taken_back() -> None:
@@ -89,7 +89,7 @@ def test_flow_is_taken_back() -> None:
     closure, flow = preflow_closure(problem, start=Flow(np.array([3, 0, 0]), np.zeros(2, dtype=np.int64)))
     assert closure.value == 0
     assert not closure.keep.any()
-    assert flow.load.tolist() == [0, 3, 3]
+    assert flow.usage_flow.tolist() == [0, 3, 3]
 
 
 @pytest.mark.parametrize(("ties", "kept"), [("smallest", [False, False]), ("largest", [True, False])])
@@ -141,19 +141,19 @@ def test_the_closure_of_or_tools(seed: int, ties: Ties, most: int) -> None:
     exact = best_closure(problem, ties=ties)
     start: Flow | None = None
     for begin in (None, some_flow(problem, seed), start):
-        before = None if begin is None else (begin.load.copy(), begin.up.copy())
+        before = None if begin is None else (begin.usage_flow.copy(), begin.parent_flow.copy())
         closure, start = preflow_closure(problem, ties=ties, start=begin)
         assert closure.value == exact.value
         assert np.array_equal(closure.keep, exact.keep)
-        assert np.array_equal(closure.loads(), start.load)
+        assert np.array_equal(closure.duals(), start.usage_flow)
         assert_flow_proves(problem, start, exact.value)
         if begin is not None and before is not None:
-            assert np.array_equal(begin.load, before[0])
-            assert np.array_equal(begin.up, before[1])
+            assert np.array_equal(begin.usage_flow, before[0])
+            assert np.array_equal(begin.parent_flow, before[1])
 
 
 def test_a_long_way_round() -> None:
-    """Each split shares a purchase with the next; the first one's second unit moves all loads by one, up to the far end."""
+    """Each split shares a purchase with the next; the first one's second unit moves the flow on all arcs, to the far end."""
     k = 300
     arcs = sorted([(h, h) for h in range(k)] + [(h, h + 1) for h in range(k - 1)])
     problem = network([2] + [1] * (k - 1), [-1] * k, arcs, [1] * (k - 1) + [2])
@@ -185,5 +185,5 @@ def test_a_wrong_answer_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_flow_scaled() -> None:
     """Times a factor, rounded down, never above what counts as unlimited."""
     flow = Flow(np.array([3, 10]), np.array([UNLIMITED, 0])).scaled(1.5)
-    assert flow.load.tolist() == [4, 15]
-    assert flow.up.tolist() == [UNLIMITED, 0]
+    assert flow.usage_flow.tolist() == [4, 15]
+    assert flow.parent_flow.tolist() == [UNLIMITED, 0]

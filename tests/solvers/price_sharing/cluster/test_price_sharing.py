@@ -225,7 +225,7 @@ def test_a_gap_is_enough_if_it_is_asked_for(gap: float) -> None:
     found = sharded_price_sharing(parted(problem, 3), lam, gap=gap)
     assert found.relative_gap <= gap
     assert found.status is Status.OPTIMAL
-    assert found.certificate.load is None
+    assert found.certificate.dual is None
     answer = found.on(problem)
     assert check_solution(problem, answer).holds
     assert answer.bound <= price_sharing(problem, lam).value + 1e-12 <= answer.value + 2e-12

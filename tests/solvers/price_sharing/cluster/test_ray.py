@@ -1,7 +1,7 @@
 """The same on a real Ray cluster of two workers on this machine, one of which is killed.
 
 Skipped, with the reason shown, where Ray is not installed (``pip install "prunemodels[ray]"``). One test is quick; the others run
-with ``make test-slow``. Seconds go into processes: 3 for a cluster to start, 2 for a new actor to import the package and to load
+with ``make test-slow``. Seconds go into processes: 3 for a cluster to start, 2 for a new actor to import the package and to dual
 its compiled code, 1 for a cluster to end; a round takes milliseconds.
 """
 
@@ -55,9 +55,9 @@ def assert_same(found: ShardedSolution, other: ShardedSolution) -> None:
         for name in ("nodes", "score", "fixed_in", "fixed_out"):
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
     np.testing.assert_array_equal(ours.score, theirs.score)
-    assert (ours.load is None) is (theirs.load is None)
-    if ours.load is not None:
-        np.testing.assert_array_equal(ours.load, theirs.load)
+    assert (ours.dual is None) is (theirs.dual is None)
+    if ours.dual is not None:
+        np.testing.assert_array_equal(ours.dual, theirs.dual)
 
 
 def assert_at_most_a_round_lost(workers: Killing, undisturbed: list[list[str]]) -> None:

@@ -1,8 +1,8 @@
-"""Loads: who bears how much of which purchase, checked arc by arc, and the bound that they prove.
+"""Duals: who bears how much of which purchase, checked arc by arc, and the bound that they prove.
 
     OPT  >=  error of the all-roots forest  -  sum over trees of the best closure,  profit_h = gain_h - lambda a_h - loads_h   (1)
 
-(a_h: what evaluating split h costs) holds for all loads >= 0 that charge no purchase more than lambda times its price: relax the
+(a_h: what evaluating split h costs) holds for all duals >= 0 that charge no purchase more than lambda times its price: relax the
 coupling rows, weak duality. It bounds the linear relaxation of IP3 as well, for what is left falls apart into trees whose
 relaxations are integral.
 """
@@ -16,21 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.solution import ItemLoads
+from formulations.answers.solution import ItemDuals
 from proofs_checks.optimality.recount import Recount, Refuted
 from proofs_checks.optimality.tree_worth import tree_worth
 from proofs_checks.optimality.wide_sums import WideSums, wide_sum
 
 
-def bound_of_loads(recount: Recount, certificate: ItemLoads) -> Fraction:
+def bound_of_duals(recount: Recount, certificate: ItemDuals) -> Fraction:
     """(1) at the certificate's lambda.
 
     Raises
     ------
     Refuted
-        where the loads are not allowed.
+        where the duals are not allowed.
     """
-    charged = charges_of_loads(recount, certificate.load, certificate.unit, certificate.lam)
+    charged = charges_of_duals(recount, certificate.dual, certificate.unit, certificate.lam)
     profit, unit = profits(recount, certificate.lam, charged, certificate.unit)
     _, best = tree_worth(profit, recount.left, recount.right, recount.parent)
     return recount.roots_error() * recount.error_unit - best * unit
@@ -45,19 +45,19 @@ def profits(recount: Recount, lam: Fraction, charged: dict[int, int], unit: Frac
     return profit, Fraction(1, denominator)
 
 
-def charges_of_loads(
+def charges_of_duals(
     recount: Recount,
-    load: NDArray[Any] | None,
+    dual: NDArray[Any] | None,
     unit: Fraction,
     lam: Fraction,
     nodes: list[int] | None = None,
     paid: NDArray[np.bool_] | None = None,
 ) -> dict[int, int]:
-    """The loads of each split, in `unit`, after checking that they are allowed.
+    """The duals of each split, in `unit`, after checking that they are allowed.
 
     Parameters
     ----------
-    load
+    dual
         of the usage arcs of `nodes`, default: all splits.
     paid
         purchases that nothing may be loaded on any more.
@@ -67,41 +67,41 @@ def charges_of_loads(
     Refuted
         where they are not; says which.
     """
-    load = whole_numbers(load)
+    dual = whole_numbers(dual)
     if not unit > 0:
-        raise Refuted(f"the unit of the loads is {unit}; it must be above 0")
+        raise Refuted(f"the unit of the duals is {unit}; it must be above 0")
     charged = dict.fromkeys(recount.splits if nodes is None else nodes, 0)
     borne, end = WideSums(recount.n_purchases), 0
     for segment in recount.segments(nodes):
         end = segment.last
-        part = load[segment.first : segment.last]
+        part = dual[segment.first : segment.last]
         if not part.any() or part.size < segment.purchases.size:
             continue
         if (part < 0).any():
             bad = recount.name(int(segment.purchases[np.argmin(part)]))
-            raise Refuted(f"the load of split {segment.split} on {bad} is negative")
+            raise Refuted(f"the dual of split {segment.split} on {bad} is negative")
         if paid is not None and paid[segment.purchases[part > 0]].any():
             raise Refuted(f"split {segment.split} bears a part of a purchase of item {segment.item} that is paid already")
         charged[segment.split] += wide_sum(part)
         borne.add(segment.purchases, part)
-    if load.shape != (end,):
-        raise Refuted(f"{load.size} loads for {end} usage arcs")
+    if dual.shape != (end,):
+        raise Refuted(f"{dual.size} duals for {end} usage arcs")
     _check_prices(recount, borne, lam * recount.cost_unit / unit)
     return charged
 
 
-def whole_numbers(load: Any) -> NDArray[np.int64]:
-    """The loads as int64.
+def whole_numbers(dual: Any) -> NDArray[np.int64]:
+    """The duals as int64.
 
     Raises
     ------
     Refuted
         where they are none.
     """
-    if not isinstance(load, np.ndarray) or load.ndim != 1 or not np.can_cast(load.dtype, np.int64):
-        kind = f"{load.dtype} of shape {load.shape}" if isinstance(load, np.ndarray) else type(load).__name__
-        raise Refuted(f"the loads are {kind}; they must be an array of 64-bit integers, one for each usage arc")
-    return load.astype(np.int64)
+    if not isinstance(dual, np.ndarray) or dual.ndim != 1 or not np.can_cast(dual.dtype, np.int64):
+        kind = f"{dual.dtype} of shape {dual.shape}" if isinstance(dual, np.ndarray) else type(dual).__name__
+        raise Refuted(f"the duals are {kind}; they must be an array of 64-bit integers, one for each usage arc")
+    return dual.astype(np.int64)
 
 
 def _check_prices(recount: Recount, borne: WideSums, rate: Fraction) -> None:
@@ -114,4 +114,4 @@ def _check_prices(recount: Recount, borne: WideSums, rate: Fraction) -> None:
                 k = int(np.argmax(over))
                 times = float(Fraction(int(sums[k])) / (rate * int(recount.prices(m)[k]))) if rate else math.inf
                 where = recount.name(recount.by_item(m).start + k)
-                raise Refuted(f"the loads on {where} are more than its price: {times:.17g} times as much")
+                raise Refuted(f"the duals on {where} are more than its price: {times:.17g} times as much")

@@ -1,10 +1,10 @@
-"""Loads: the price of every purchase shared out among the splits that need it, and what that proves.
+"""Dual values of the coupling rows: every purchase's price shared out among the splits that need it, and what that proves.
 
-    OPT >= error of the all-roots forest - sum over trees of (best closure, each split's profit less its loads)      (1)
+    OPT >= error of the all-roots forest - sum over trees of (best closure, each split's profit less its duals)      (1)
 
-for all loads >= 0 that charge no purchase more than its price: weak duality for the coupling rows. A cut's flow is such a
-state, and so are the dual values of those rows in any linear program, however roughly it was solved, once they are cut to
-the prices.
+for all duals >= 0 whose sum over the users of each purchase is at most its price: weak duality for the coupling rows. The flow of
+a minimum cut has this property. The dual values that a linear program ends with have it once they are cut to the prices, however
+roughly the program was solved.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import ItemLoads
+from formulations.answers.solution import ItemDuals
 from formulations.errors import SolverFailedError
-from formulations.instance.merging import split_loads, starts_by_tail
+from formulations.instance.merging import split_duals, starts_by_tail
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns
 from solvers.closures.integer_objective import IntegerObjective
 from solvers.closures.tree_pass import best_tree_closures
 
 
-def loads_from_duals(
-    problem: PruningProblem, objective: IntegerObjective, columns: PurchaseColumns, dual: NDArray[np.float64]
-) -> ItemLoads:
-    """Whole loads, within the prices, from the dual values of the rows that bind nodes to purchases.
+def integer_duals(
+    problem: PruningProblem, objective: IntegerObjective, columns: PurchaseColumns, row_dual: NDArray[np.float64]
+) -> ItemDuals:
+    """Duals in whole units, within the prices, from the real dual values of the rows that bind nodes to purchases.
 
     Parameters
     ----------
@@ -35,39 +35,39 @@ def loads_from_duals(
         (OBJ) in integers; `IntegerObjective.refined` loses least.
     columns
         the purchase variables and arcs that the rows are about.
-    dual
+    row_dual
         float64, shape (a,), in (OBJ): how much each row charges its node, >= 0 up to the engine's tolerance. Rows of naive arcs
         charge nodes below the split that needs the item; their charges are gathered there, which makes (1) no weaker.
     """
-    user, column, amount = _gathered(columns, np.maximum(dual, 0.0), problem.ensemble.n_nodes)
+    user, column, amount = _gathered(columns, np.maximum(row_dual, 0.0), problem.ensemble.n_nodes)
     unit, price = float(objective.unit), objective.prices()
     most = float(price.sum()) * unit  # of one row; merged purchases add up
     whole = np.floor(np.minimum(amount, most) / unit).astype(np.int64)
     arcs = problem.usage_arcs()
-    load = np.zeros(arcs.tail.size, dtype=np.int64)
-    if load.size:
+    dual = np.zeros(arcs.tail.size, dtype=np.int64)
+    if dual.size:
         start = starts_by_tail(user, problem.ensemble.n_nodes)
-        split_loads(arcs.tail, load, columns.of_purchase, start, column, whole, price, arcs.head)
-    return ItemLoads(load, objective.unit, objective.lam)
+        split_duals(arcs.tail, dual, columns.of_purchase, start, column, whole, price, arcs.head)
+    return ItemDuals(dual, objective.unit, objective.lam)
 
 
-def no_loads(problem: PruningProblem, objective: IntegerObjective) -> ItemLoads:
+def zero_duals(problem: PruningProblem, objective: IntegerObjective) -> ItemDuals:
     """Nothing is charged: (1) is the error at lambda = 0 with evaluation paid."""
-    return ItemLoads(np.zeros(problem.n_usage_arcs, dtype=np.int64), objective.unit, objective.lam)
+    return ItemDuals(np.zeros(problem.n_usage_arcs, dtype=np.int64), objective.unit, objective.lam)
 
 
 def proven_bound(
-    problem: PruningProblem, objective: IntegerObjective, loads: ItemLoads, pruning: Pruning, lam: Fraction
+    problem: PruningProblem, objective: IntegerObjective, duals: ItemDuals, pruning: Pruning, lam: Fraction
 ) -> float:
     """(1) at lambda, never above the value of `pruning`.
 
     Raises
     ------
     SolverFailedError
-        if the loads prove, in exact arithmetic, a bound above the pruning's value: a defect.
+        if the duals prove, in exact arithmetic, a bound above the pruning's value: a defect.
     """
     charged = objective.profits()
-    np.subtract.at(charged, problem.usage_arcs().tail, loads.load)
+    np.subtract.at(charged, problem.usage_arcs().tail, duals.dual)
     _, best = best_tree_closures(problem.ensemble, charged, problem.ensemble.is_split, "smallest")
     return bound_of_closure(problem, objective, best, pruning, lam)
 
@@ -85,7 +85,7 @@ def bound_of_closure(problem: PruningProblem, objective: IntegerObjective, best:
         gained = pruning.integer_gain * problem.integers.gain_unit - objective.lam * pruning.exact_cost
         gap = best * objective.unit - gained
         if gap < 0:
-            raise SolverFailedError(f"the loads prove a bound above a pruning's value, by {float(-gap):g}")
+            raise SolverFailedError(f"the duals prove a bound above a pruning's value, by {float(-gap):g}")
         gap += (lam - objective.lam) * pruning.exact_cost
         return value - float(gap)
     roots = Pruning.all_roots(problem).error
