@@ -85,7 +85,7 @@ def charges_of_arcs(left: Remaining, score: NDArray[np.float32]) -> NDArray[np.f
     place[left.nodes] = np.arange(left.nodes.size)
     weight = np.exp(score.astype(float) - max(float(score.max(initial=-np.inf)), -1e300))[place[arcs.tail]]
     total = np.bincount(arcs.head, weight, problem.n_purchases)
-    price = left.objective.of(np.arange(problem.n_purchases, dtype=np.int32)).astype(float)
+    price = left.objective.prices(np.arange(problem.n_purchases, dtype=np.int32)).astype(float)
     if left.paid is not None:
         price[left.paid] = 0.0
     return np.bincount(place[arcs.tail], price[arcs.head] * weight / total[arcs.head], left.nodes.size)
