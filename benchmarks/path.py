@@ -30,6 +30,7 @@ from formulations import Pruning
 from proofs_checks import check_path
 from solvers.closures.cut import best_closure
 from solvers.closures.subproblem import subproblem
+from solvers.path.pruning_path import divide_and_conquer
 
 T = TypeVar("T")
 
@@ -107,9 +108,9 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
         first, path = best_of(1, lambda: pm.pruning_path(problem))
     whole, path = best_of(repeats, lambda: pm.pruning_path(problem))
     bare, _ = best_of(repeats, lambda: pm.pruning_path(problem, certificate=False))
-    cuts_only, cuts_path = best_of(repeats, lambda: pm.pruning_path(problem, guess=False))
+    cuts_only, cuts_path = best_of(repeats, lambda: divide_and_conquer(problem, guess=False))
     unmerged, plain_path = best_of(
-        repeats, lambda: pm.pruning_path(problem, certificate=False, merge=False, guess=False, warm=False)
+        repeats, lambda: divide_and_conquer(problem, certificate=False, merge=False, guess=False, warm=False)
     )
     for other in (cuts_path, plain_path):
         assert other.breakpoints == path.breakpoints

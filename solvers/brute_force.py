@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,22 +125,3 @@ def brute_force(problem: PruningProblem, lam: float, *, time_limit: float = math
     stats = {"seconds": time.perf_counter() - start, "prunings": float(len(worth))}
     tolerance = 0.0 if ints.exact else 1e-9
     return Solution(problem, lam, pruning, value, value - slack, StopReason.CONVERGED, tolerance, None, stats)
-
-
-def lower_hull(every: AllPrunings) -> list[tuple[Fraction, int]]:
-    """Breakpoints of the path by comparing all prunings: pairs (ratio of integers, a pruning's row), lambda rising from 0.
-
-    The row is a smallest optimum on the interval from its ratio to the next; found by walking along the hull, not by cuts.
-    """
-    size = every.kept.sum(axis=1)
-    current = max(range(len(size)), key=lambda k: (int(every.gain[k]), -int(every.cost[k]), -int(size[k])))
-    hull = [(Fraction(0), current)]
-    while True:
-        cheaper = np.flatnonzero(every.cost < every.cost[current])
-        if not cheaper.size:
-            return hull
-        drop = [Fraction(int(every.gain[current] - every.gain[k]), int(every.cost[current] - every.cost[k])) for k in cheaper]
-        ratio = min(drop)
-        ties = [int(k) for k, d in zip(cheaper, drop, strict=True) if d == ratio]
-        current = min(ties, key=lambda k: (int(every.cost[k]), int(size[k])))
-        hull.append((ratio, current))

@@ -31,12 +31,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns
 from formulations.programs.fictitious_leaves import FictitiousLeaves, leaves_of_columns, leaves_of_rows
 from formulations.programs.linear_program import Block, Names
-from formulations.programs.matrix import evaluation_above
 
 Amount = TypeVar("Amount", np.int64, np.float64)
 
@@ -145,23 +143,6 @@ class TreeNetwork:
         entries = (np.concatenate([-ones, ones]), (np.concatenate([self.tail, self.head]), np.concatenate([column, column])))
         return sparse.csr_array(entries, shape=(self.n_boundaries, self.n_arcs))
 
-    def arc_costs(self, stop_cost: NDArray[np.float64], load: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Costs of the arcs: what stopping at h costs, and the loads that an arc (2) stands for, added up.
-
-        Parameters
-        ----------
-        stop_cost
-            float64, shape (n,), over all nodes of the forest: `stop_costs`, say.
-        load
-            float64, one a usage arc of the forest, in the order of the columns that the graph was built from (the canonical order
-            by default): the dual values of the coupling rows, >= 0 when they make keeping a split dearer.
-        """
-        own = np.zeros(0)
-        if len(self.leaves.node):
-            first, last = int(self.leaves.start[0]), int(self.leaves.stop[-1])
-            own = np.add.reduceat(load[first:last], self.leaves.start - first)
-        return np.concatenate([stop_cost[self.nodes], own])
-
     def costs_by_split(self, stop_cost: NDArray[Amount], split_charge: NDArray[Amount]) -> NDArray[Amount]:
         """Costs of the arcs when keeping split h costs split_charge[h]; both of shape (n,), over the forest, of one type.
 
@@ -245,11 +226,6 @@ def tree_networks(
 ) -> list[TreeNetwork]:
     """The graphs of all trees, see `tree_network`."""
     return [tree_network(problem, t, expanded=expanded, columns=columns) for t in range(problem.ensemble.n_trees)]
-
-
-def stop_costs(problem: PruningProblem, lam: Price) -> NDArray[np.float64]:
-    """What it costs to stop at h in (OBJ): error_h + lam * (what those who stop there were evaluated for). Shape (n,)."""
-    return problem.node_error + float(exact(lam, "lam")) * evaluation_above(problem)
 
 
 def row_operations(n_rows: int) -> sparse.csr_array:

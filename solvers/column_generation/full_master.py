@@ -27,17 +27,17 @@ from solvers.programs.engines.scaling import exponent_of
 
 
 class FullMaster:
-    """(1) to (3), solved again from the last basis, or with `cold` from scratch with presolve."""
+    """(1) to (3), solved again from the last basis."""
 
-    def __init__(self, coupling: Coupling, incumbent: Incumbent | None = None, *, cold: bool = False) -> None:
-        self.coupling, self.incumbent, self.cold = coupling, incumbent, cold
+    def __init__(self, coupling: Coupling, incumbent: Incumbent | None = None) -> None:
+        self.coupling, self.incumbent = coupling, incumbent
         self.columns: list[TreePruning] = []
         self.y: NDArray[np.float64] | None = None
         k, trees = coupling.n_rows, coupling.problem.ensemble.n_trees
         one = np.ones(trees)
         exponent = exponent_of(np.append(coupling.price, coupling.stop))
         lower, upper = np.concatenate([np.full(k, -np.inf), one]), np.concatenate([np.zeros(k), one])
-        self._program = GrowingProgram(lower, upper, exponent, presolve=cold)
+        self._program = GrowingProgram(lower, upper, exponent, presolve=False)
         self.tolerance = float(np.ldexp(1e-7, -exponent))
         self._start = starts_by_tail(coupling.node, coupling.stop.size)
         bought = np.unique(coupling.purchase)
@@ -80,8 +80,6 @@ class FullMaster:
     def solve(self, time_limit: float) -> MasterAnswer | None:
         """(1) with the columns so far."""
         program = self._program
-        if self.cold:
-            program.forget()
         if not program.solve(time_limit):
             return None
         dual, k = program.row_dual, self.n_rows

@@ -32,8 +32,6 @@ class Scheme:
     look
         every round, value prunings of the forest: level sets of the master's mixture, and what pricing found. They end the
         generation as soon as the bound meets them. Else only the master's value counts, and a pruning is made at the end.
-    cold
-        without `aggregate`: solve every master from scratch, with presolve.
 
     Raises
     ------
@@ -47,7 +45,6 @@ class Scheme:
     aggregate: bool = True
     merge: bool = True
     look: bool = True
-    cold: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.smoothing < 1:

@@ -104,19 +104,6 @@ def cheapest_path(network: TreeNetwork, cost: ArrayLike) -> PathAnswer:
     return PathAnswer(arcs, *_from_grid(total, exponent, float(lost.sum())))
 
 
-def price_trees(networks: Sequence[TreeNetwork], costs: Sequence[ArrayLike]) -> list[PathAnswer]:
-    """`cheapest_path` of each graph, one after the other: OR-Tools does not let threads run side by side.
-
-    Raises
-    ------
-    InvalidInputError
-        if there are not as many graphs as arrays of costs.
-    """
-    if len(networks) != len(costs):
-        raise InvalidInputError(f"costs has {len(costs)} arrays, there are {len(networks)} graphs: give one each")
-    return [cheapest_path(network, cost) for network, cost in zip(networks, costs, strict=True)]
-
-
 def price_by_shortest_paths(
     problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike, networks: Sequence[TreeNetwork] | None = None
 ) -> CheapestPrunings:

@@ -52,10 +52,6 @@ class GrowingProgram:
         top = np.full(n, np.inf)
         self._checked(self._highs.addCols(n, scaled(cost, self._k), floor, top, entries.size, starts, rows, entries), "columns")
 
-    def forget(self) -> None:
-        """Drop the basis: the next solve is a cold one."""
-        self._highs.clearSolver()
-
     def solve(self, time_limit: float) -> bool:
         """Whether an optimum was found within the time.
 

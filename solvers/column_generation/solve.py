@@ -182,7 +182,7 @@ class _DantzigWolfe:
         """The restricted master, without columns."""
         if self.scheme.aggregate:
             return AggregatedMaster(self.coupling, self.incumbent, start.charge)
-        return FullMaster(self.coupling, self.incumbent if self.scheme.look else None, cold=self.scheme.cold)
+        return FullMaster(self.coupling, self.incumbent if self.scheme.look else None)
 
     def start(self, gap: float, time_limit: float) -> Start:
         """Charges, their bound and the first columns."""

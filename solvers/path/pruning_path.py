@@ -36,14 +36,7 @@ from solvers.progress import Progress
 
 
 def pruning_path(
-    problem: PruningProblem,
-    *,
-    ties: Ties = "smallest",
-    certificate: bool = True,
-    merge: bool = True,
-    guess: bool = True,
-    warm: bool = True,
-    progress: bool = False,
+    problem: PruningProblem, *, ties: Ties = "smallest", certificate: bool = True, progress: bool = False
 ) -> PruningPath:
     """Every optimal pruning for every lambda >= 0, exactly.
 
@@ -53,12 +46,6 @@ def pruning_path(
         which optimum to hold where there are several: the smallest (fewest splits) or the largest.
     certificate
         keep a dual state that proves all of it: 8 bytes a usage arc, and about a tenth of the time.
-    merge
-        merge purchases that the same splits need, see `formulations.instance.merging`; False for comparison only.
-    guess
-        cut large parts in two by guesses, which are verified; False: by minimum cuts, for comparison only.
-    warm
-        start cuts from the flows of earlier ones, in two threads; False: OR-Tools, from nothing, in one, for comparison only.
     progress
         show a progress bar on stderr.
 
@@ -74,6 +61,30 @@ def pruning_path(
         on Ctrl-C; nothing was changed.
     CapacityOverflowError
         if products of gains and prices do not fit 62 bits.
+    """
+    return divide_and_conquer(problem, ties=ties, certificate=certificate, progress=progress)
+
+
+def divide_and_conquer(
+    problem: PruningProblem,
+    *,
+    ties: Ties = "smallest",
+    certificate: bool = True,
+    progress: bool = False,
+    merge: bool = True,
+    guess: bool = True,
+    warm: bool = True,
+) -> PruningPath:
+    """`pruning_path` with each of its accelerations optional, for measurements and tests; all give the same path.
+
+    Parameters
+    ----------
+    merge
+        merge purchases that the same splits need, see `formulations.instance.merging`.
+    guess
+        cut large parts in two by guesses, which are verified; False: by minimum cuts.
+    warm
+        start cuts from the flows of earlier ones, in two threads; False: cut by OR-Tools, from nothing, in one thread.
     """
     start = time.perf_counter()
     parts = Parts(problem, merge=merge)

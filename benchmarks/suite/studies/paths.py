@@ -13,6 +13,7 @@ from benchmarks.suite.alternating import Measured, alternate
 from benchmarks.suite.forests import instance
 from benchmarks.suite.raw_cut import raw_cut
 from benchmarks.suite.study import Figure, Found, Lam, Row, Setting
+from solvers.path.pruning_path import divide_and_conquer
 
 PATH, PLAIN, RAW = "path", "plain divide and conquer", "raw cut"
 
@@ -31,7 +32,7 @@ def measure_path(data: str, setting: Setting) -> Found:
     lam: Lam = first.breakpoints[len(first) // 2]
     works: dict[str, Any] = {
         PATH: partial(pm.pruning_path, problem),
-        PLAIN: partial(pm.pruning_path, problem, merge=False, guess=False, warm=False, certificate=False),
+        PLAIN: partial(divide_and_conquer, problem, merge=False, guess=False, warm=False, certificate=False),
         "min_cut": partial(pm.min_cut, problem, lam),
         RAW: raw_cut(problem, lam),
     }

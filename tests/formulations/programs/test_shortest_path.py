@@ -11,10 +11,11 @@ from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
 from formulations.instance.papers import two_trees
 from formulations.programs.columns import PurchaseColumns, usage_columns
 from formulations.programs.matrix import ip3_matrix
-from formulations.programs.shortest_path import TreeNetwork, row_operations, stop_costs, tree_network, tree_networks
+from formulations.programs.shortest_path import TreeNetwork, row_operations, tree_network, tree_networks
 from proofs_checks.matrices.printed_matrices import PRINTED_TREES
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.path_costs import arc_costs, stop_costs
 
 SEEDS = range(30)
 
@@ -129,15 +130,15 @@ def test_paths_cost_what_prunings_cost(seed: int) -> None:
     every = all_prunings(problem).kept
     for expanded, columns in builds(problem):
         if columns is None:
-            load = lam * problem.real_purchase_price()[problem.usage_arcs().head]
+            dual = lam * problem.real_purchase_price()[problem.usage_arcs().head]
         else:
-            load = lam * columns.price[columns.column]
+            dual = lam * columns.price[columns.column]
         networks = tree_networks(problem, expanded=expanded, columns=columns)
         for kept in every[rng.choice(len(every), 3)]:
             cost = 0.0
             for network in networks:
                 arcs = network.path_of(kept[network.nodes])
-                cost += float(network.arc_costs(stop_costs(problem, lam), load)[arcs].sum())
+                cost += float(arc_costs(network, stop_costs(problem, lam), dual)[arcs].sum())
             pruning = Pruning(problem, kept)
             paid = problem.real_purchase_price()[problem.usage_arcs(np.flatnonzero(kept).astype(np.int32)).head].sum()
             assert cost == pytest.approx(pruning.error + lam * (pruning.evaluation_cost + paid), abs=1e-12)
@@ -169,9 +170,9 @@ def test_groups_carry_their_rows_together() -> None:
     rows = ["w_t[0,0,0]", "w_t[0,0,2]", "w_t[0,0,1]", "w_t[0,1,all]", "w_t[0,2,0]", "w_t[0,2,2]", "w_t[0,2,1]"]
     assert list(apart.arcs)[3:] == rows
     assert apart.rows == ["leaf[1]", "leaf[2]", *[name.replace("w_t", "usage") for name in rows]]
-    load = np.array([1.0, 2, 4, 8, 16, 32, 64])
-    assert together.arc_costs(problem.node_error, load)[3:].tolist() == [7, 8, 112]
-    assert apart.arc_costs(problem.node_error, load)[3:].tolist() == load.tolist()
+    dual = np.array([1.0, 2, 4, 8, 16, 32, 64])
+    assert arc_costs(together, problem.node_error, dual)[3:].tolist() == [7, 8, 112]
+    assert arc_costs(apart, problem.node_error, dual)[3:].tolist() == dual.tolist()
     merged = tree_network(problem, 0, columns=usage_columns(problem, merge=True))
     assert list(merged.arcs)[3:] == ["w_t[0,0,0]"]  # all seven have the same user
 
@@ -183,7 +184,7 @@ def test_a_tree_of_one_leaf() -> None:
     for expanded, columns in builds(problem):
         network = tree_network(problem, 1, expanded=expanded, columns=columns)
         assert (network.tail.tolist(), network.head.tolist(), list(network.arcs)) == ([0], [1], ["z[3]"])
-        assert network.arc_costs(stop_costs(problem, 1), np.ones(1)).tolist() == [1.0]  # error 2 of weight 1, over 2 trees
+        assert arc_costs(network, stop_costs(problem, 1), np.ones(1)).tolist() == [1.0]  # error 2 of weight 1, over 2 trees
         assert network.pruning_of([0]).tolist() == [False]
         assert network.path_of(np.array([False])).tolist() == [0]
     assert repr(network) == "TreeNetwork(tree 1: 2 boundaries, 1 arcs)"

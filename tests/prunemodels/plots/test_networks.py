@@ -18,11 +18,12 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations.instance.papers import two_trees
-from formulations.programs.shortest_path import TreeNetwork, stop_costs, tree_network
+from formulations.programs.shortest_path import TreeNetwork, tree_network
 from prunemodels.plots.networks import draw_network, draw_tree, network_graph
 from prunemodels.plots.picture import Picture
 from prunemodels.plots.tradeoff import BLUE, VERMILION
 from solvers.column_generation.shortest_paths import cheapest_path
+from tests.path_costs import arc_costs, stop_costs
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def network() -> TreeNetwork:
 def test_the_graph_for_networkx() -> None:
     """Networkx sees the arcs of Figure 3, and its shortest path is ours."""
     ours = network()
-    cost = ours.arc_costs(stop_costs(two_trees(), 0.1), np.full(3, 0.1))
+    cost = arc_costs(ours, stop_costs(two_trees(), 0.1), np.full(3, 0.1))
     graph = network_graph(ours, cost)
     assert {(a, b): arc["name"] for a, b, arc in graph.edges(data=True)} == {
         (0, 5): "z[0]",

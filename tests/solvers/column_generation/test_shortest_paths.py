@@ -17,16 +17,16 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import CapacityOverflowError, CostItems, InvalidInputError, Pruning, PruningProblem
 from formulations.instance.papers import two_trees
-from formulations.programs.shortest_path import stop_costs, tree_network, tree_networks
+from formulations.programs.shortest_path import tree_network, tree_networks
 from solvers.brute_force import all_prunings
 from solvers.column_generation.shortest_paths import (
     CheapestPrunings,
     cheapest_path,
     price_by_shortest_paths,
     price_by_tree_pass,
-    price_trees,
 )
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.path_costs import arc_costs, stop_costs
 
 ENGINES = [price_by_shortest_paths, price_by_tree_pass]
 
@@ -119,8 +119,8 @@ def test_both_are_equal_on_thousands_of_duals() -> None:
             one, other = price_by_shortest_paths(problem, stop, charge, networks), price_by_tree_pass(problem, stop, charge)
             np.testing.assert_array_equal(one.value, other.value)
             real = stop_costs(problem, 0.3)
-            load = random_loads(problem, 0.3, rng)
-            charge_of = np.bincount(problem.usage_arcs().tail, weights=load, minlength=real.size)
+            dual = random_loads(problem, 0.3, rng)
+            charge_of = np.bincount(problem.usage_arcs().tail, weights=dual, minlength=real.size)
             one, other = price_by_shortest_paths(problem, real, charge_of, networks), price_by_tree_pass(problem, real, charge_of)
             assert (np.abs(one.value - other.value) <= one.rounding + other.rounding).all()
 
@@ -131,15 +131,15 @@ def test_a_real_forest(real: PruningProblem, expanded: bool) -> None:
     networks = tree_networks(real, expanded=expanded)
     rng = np.random.default_rng(0)
     for lam in (0, 1e-4, 1e-3, 1e-2, 0.1):
-        load = random_loads(real, lam, rng)
+        dual = random_loads(real, lam, rng)
         stop = stop_costs(real, lam)
-        charge = np.bincount(real.usage_arcs().tail, weights=load, minlength=stop.size)
+        charge = np.bincount(real.usage_arcs().tail, weights=dual, minlength=stop.size)
         one, other = price_by_shortest_paths(real, stop, charge, networks), price_by_tree_pass(real, stop, charge)
         assert (np.abs(one.value - other.value) <= one.rounding + other.rounding).all()
         assert one.rounding.max() < 1e-10
         assert other.rounding.max() < 1e-15
         # the graph's own costs, arc by arc, lead to the same values
-        answers = price_trees(networks, [n.arc_costs(stop, load) for n in networks])
+        answers = [cheapest_path(n, arc_costs(n, stop, dual)) for n in networks]
         np.testing.assert_allclose([a.value for a in answers], other.value, rtol=0, atol=1e-10)
         ints = [np.rint(1e6 * c).astype(np.int64) for c in (stop, charge)]
         exact = price_by_shortest_paths(real, *ints, networks)
@@ -173,12 +173,12 @@ def test_many_rows_at_a_split_take_no_time() -> None:
     problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 30_000.0), rows, CostItems.plain([1]))
     network = tree_network(problem, 0, expanded=True)
     assert (network.n_boundaries, network.runs.n_boundaries) == (30_003, 4)
-    cost = network.arc_costs(stop_costs(problem, 0.5), np.full(30_000, 0.5 / 30_000))
+    cost = arc_costs(network, stop_costs(problem, 0.5), np.full(30_000, 0.5 / 30_000))
     answer = cheapest_path(network, cost)
     assert abs(answer.value - (1 / 6 + 0.5)) <= answer.rounding + 1e-12
     assert answer.arcs.tolist() == list(range(1, 30_003))
     # at 1.0 a row the root's error of 1 is cheaper: the grid is chosen for the sum of the rows, and integers are summed safely
-    assert cheapest_path(network, network.arc_costs(stop_costs(problem, 0), np.ones(30_000))).arcs.tolist() == [0]
+    assert cheapest_path(network, arc_costs(network, stop_costs(problem, 0), np.ones(30_000))).arcs.tolist() == [0]
     with pytest.raises(CapacityOverflowError, match=r"integer costs up to .* are too large"):
         cheapest_path(network, np.where(np.arange(cost.size) < 3, 0, 2**60))  # 30,000 of them wrap around to 0
 
@@ -247,12 +247,10 @@ def test_bad_costs_are_refused(engine: Any) -> None:
 
 
 def test_graphs_of_something_else_are_refused() -> None:
-    """All trees, in their order, of this problem; as many costs as graphs."""
+    """All trees, in their order, of this problem."""
     problem = two_trees()
     networks = tree_networks(problem)
     zeros = np.zeros(12)
     for wrong in (networks[:1], networks[::-1], tree_networks(two_trees())):
         with pytest.raises(InvalidInputError, match="give the graphs of all trees of this problem, in their order"):
             price_by_shortest_paths(problem, zeros, zeros, wrong)
-    with pytest.raises(InvalidInputError, match="costs has 1 arrays, there are 2 graphs"):
-        price_trees(networks, [zeros])

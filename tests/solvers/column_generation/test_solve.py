@@ -27,7 +27,6 @@ from tests.solvers.cases import instance, lambdas
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMES = {
     "plain": PLAIN,
-    "plain, cold": Scheme(smoothing=0.0, start=0, aggregate=False, merge=False, look=False, cold=True),
     "stabilised": STABILISED,
     "no start": Scheme(start=0),
     "short start": Scheme(start=2, smoothing=0.8),

@@ -25,6 +25,7 @@ from solvers.closures.preflow.flow import UNLIMITED
 from solvers.path.decomposition import PathDecomposition
 from solvers.path.guess import guess_closure
 from solvers.path.parts import Network
+from solvers.path.pruning_path import divide_and_conquer
 from solvers.path.ties import extreme
 from tests.instances import random_problem
 
@@ -49,7 +50,7 @@ def assert_same(a: PruningPath, b: PruningPath) -> None:
 
 def exactly(problem: PruningProblem, ties: Ties = "smallest") -> PruningPath:
     """The path by OR-Tools' cuts of whole networks alone."""
-    return pruning_path(problem, ties=ties, guess=False, merge=False, warm=False)
+    return divide_and_conquer(problem, ties=ties, guess=False, merge=False, warm=False)
 
 
 def by_chance(rng: np.random.Generator) -> Callable[[PathDecomposition, Network], tuple[NDArray[np.bool_] | None, Flow]]:
@@ -88,7 +89,7 @@ def test_cuts_alone_change_nothing(ties: Ties, warm: bool) -> None:
     """From the flows of earlier cuts or from nothing, merged: the same path with a certificate that holds."""
     for seed in range(200, 300):
         problem = random_problem(seed)
-        path = pruning_path(problem, ties=ties, guess=False, warm=warm)
+        path = divide_and_conquer(problem, ties=ties, guess=False, warm=warm)
         assert_same(path, exactly(problem, ties))
         assert check_path(path)
 
@@ -148,12 +149,12 @@ def test_a_real_forest_with_guesses(breast_cancer: PruningProblem, ties: Ties, m
     """On a real forest parts above 500 arcs are cut by guesses, with fewer cuts than without and the same path."""
     monkeypatch.setattr(decomposition, "WORTHWHILE", 500)
     monkeypatch.setattr(guess, "WORTHWHILE", 500)
-    exact = pruning_path(breast_cancer, ties=ties, guess=False)
+    exact = divide_and_conquer(breast_cancer, ties=ties, guess=False)
     path = pruning_path(breast_cancer, ties=ties)
     assert_same(path, exact)
     assert check_path(path)
     assert path.stats["guesses"] > 0
-    assert path.stats["arcs_cut"] < pruning_path(breast_cancer, ties=ties, guess=False).stats["arcs_cut"]
+    assert path.stats["arcs_cut"] < divide_and_conquer(breast_cancer, ties=ties, guess=False).stats["arcs_cut"]
     monkeypatch.setattr(PathDecomposition, "_guessed", by_chance(np.random.default_rng(0)))
     mended = pruning_path(breast_cancer, ties=ties)
     assert mended.stats["repairs"] > 0

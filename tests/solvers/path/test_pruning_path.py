@@ -18,7 +18,8 @@ from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
 from proofs_checks import check_path
 from solvers import pruning_path
-from solvers.brute_force import AllPrunings, all_prunings, lower_hull
+from solvers.brute_force import AllPrunings, all_prunings
+from solvers.path.pruning_path import divide_and_conquer
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
 
 SEEDS = range(400)
@@ -43,6 +44,25 @@ def check_against_all(problem: PruningProblem, path: PruningPath) -> None:
         best = every.kept[optimal_rows(every, lam / unit)]
         extreme = best.all(axis=0) if path.ties == "smallest" else best.any(axis=0)
         assert np.array_equal(path.at_lam(lam).kept, extreme), f"lambda = {lam}"
+
+
+def lower_hull(every: AllPrunings) -> list[tuple[Fraction, int]]:
+    """Breakpoints of the path by comparing all prunings: pairs (ratio of integers, a pruning's row), lambda rising from 0.
+
+    The row is a smallest optimum on the interval from its ratio to the next; found by walking along the hull, not by cuts.
+    """
+    size = every.kept.sum(axis=1)
+    current = max(range(len(size)), key=lambda k: (int(every.gain[k]), -int(every.cost[k]), -int(size[k])))
+    hull = [(Fraction(0), current)]
+    while True:
+        cheaper = np.flatnonzero(every.cost < every.cost[current])
+        if not cheaper.size:
+            return hull
+        drop = [Fraction(int(every.gain[current] - every.gain[k]), int(every.cost[current] - every.cost[k])) for k in cheaper]
+        ratio = min(drop)
+        ties = [int(k) for k, d in zip(cheaper, drop, strict=True) if d == ratio]
+        current = min(ties, key=lambda k: (int(every.cost[k]), int(size[k])))
+        hull.append((ratio, current))
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
@@ -114,7 +134,7 @@ def test_golden_instance() -> None:
 def test_merging_changes_nothing_but_the_work(seed: int) -> None:
     """Without merging purchases the path is the same, level by level, and its certificate holds as well."""
     problem = random_problem(seed)
-    merged, plain = pruning_path(problem), pruning_path(problem, merge=False)
+    merged, plain = pruning_path(problem), divide_and_conquer(problem, merge=False)
     assert merged.breakpoints == plain.breakpoints
     assert np.array_equal(merged.level, plain.level)
     assert merged.stats["arcs_cut"] <= plain.stats["arcs_cut"]
@@ -216,7 +236,7 @@ def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch, cut: str, warm: boo
     monkeypatch.setattr(decomposition, cut, stop)
     monkeypatch.setattr(decomposition, "SMALL", small)
     with pytest.raises(InterruptedSolveError, match="nothing was changed"):
-        pruning_path(two_trees(), warm=warm)
+        divide_and_conquer(two_trees(), warm=warm)
 
 
 def test_progress_bar_counts_all_splits(monkeypatch: pytest.MonkeyPatch) -> None:
