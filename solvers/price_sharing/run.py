@@ -18,7 +18,7 @@ from formulations.answers.solution import FixingStage, SharedPrices
 from formulations.errors import BrokenFileError
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
-from solvers.closures.tree_closure import without_prices
+from solvers.closures.tree_pass import without_prices
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.levels import best_level
 from solvers.price_sharing.remaining import Remaining

@@ -29,8 +29,8 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
-from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.closures.duals import bound_of_closure
+from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import interruption_explained, run_to_goal

@@ -14,8 +14,8 @@ from formulations.answers.solution import SharedPrices, Solution, Status, StopRe
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from solvers.closures.integer_objective import IntegerObjective
 from solvers.closures.duals import bound_of_closure
+from solvers.closures.integer_objective import IntegerObjective
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 
 
