@@ -62,7 +62,7 @@ def instance(name: str, *, quick: bool) -> pm.PruningProblem:
 def rate(problem: pm.PruningProblem, scaled: float) -> float:
     """Error per unit of cost, from lambda'."""
     errors = sum(float(component.weight.sum()) for component in problem.errors.components)
-    return scaled * problem.total_weight / errors
+    return scaled * problem.usage.total_weight / errors
 
 
 def histories(problem: pm.PruningProblem, lam: float, iterations: int) -> dict[str, pd.DataFrame]:

@@ -19,6 +19,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
 from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
 from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
 
 __all__ = [
     "BrokenFileError",
@@ -45,4 +46,5 @@ __all__ = [
     "Status",
     "StopReason",
     "UnsupportedModelError",
+    "Usage",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,3 +121,8 @@ def random_problem(seed: int, *, rounded: bool = False) -> PruningProblem:
         sample_weight=weights,
         evaluation_cost=evaluation,
     )
+
+
+def with_usage(problem: PruningProblem, **changes: Any) -> PruningProblem:
+    """The problem with other fields in its usage; errors and integers stay as they are."""
+    return replace(problem, usage=replace(problem.usage, **changes))

@@ -77,7 +77,7 @@ class NestedPrunings(ABC):
     def _purchase_rows(self) -> NDArray[np.int32]:
         """In how many rows, from the first on, a purchase is paid, for every purchase."""
         p = self.problem
-        return np.maximum(p.highest_user(p.splits, self.rows_kept), 0)
+        return np.maximum(p.usage.highest_user(p.splits, self.rows_kept), 0)
 
     def _in_rows(self, rows: NDArray[np.int32], amounts: NDArray[Amount]) -> NDArray[Amount]:
         """Sum over all k < rows[j] of amounts[j], for every row k."""
@@ -116,7 +116,7 @@ class NestedPrunings(ABC):
         if p.integers.cost_rounding == 0:
             return np.array([float(c) for c in self.exact_cost])
         evaluation = self._in_rows(self.rows_kept[p.splits], p.evaluation_price[p.splits])
-        return self._in_rows(self._purchase_rows, p.real_purchase_price()) + evaluation
+        return self._in_rows(self._purchase_rows, p.usage.purchase_price()) + evaluation
 
     @cached_property
     def error(self) -> NDArray[np.float64]:

@@ -15,7 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
+from formulations.instance.bill import Bill
+from formulations.instance.integers import Integers
 from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,19 +75,14 @@ class Pruning:
 
     @property
     def _paid(self) -> NDArray[np.bool_]:
-        """Which purchases the kept splits need, numbered as in `formulations.instance.usage`; not held, for it has M N bytes."""
-        return self.problem.paid_by(self.kept)
+        """Which purchases the kept splits need, numbered as in `UsageArcs`. Not held in memory: it has M N bytes."""
+        return self.problem.usage.paid_by(self.kept)
 
     @cached_property
-    def _paid_weight(self) -> tuple[NDArray[np.float64], list[int], NDArray[np.bool_]]:
-        """For each item the weight of the rows that pay it, as floats and in integers, and whether it is bought once for all.
-
-        One pass over the usage for both kinds of cost.
-        """
-        p, n_items, paid = self.problem, self.problem.costs.n_items, self._paid
-        by_row = paid[:-n_items].reshape(n_items, -1)
-        real = np.array([p.weights[row].sum() for row in by_row])  # not by_row @ weights: that makes floats of it all
-        return real, [int(p.integers.weight[row].sum()) for row in by_row], paid[-n_items:].copy()
+    def _bills(self) -> tuple[Bill, int]:
+        """What the rows pay, and `integer_cost`, from one pass over the usage."""
+        usage, paid = self.problem.usage, self._paid
+        return usage.bill(self.kept, paid), integer_cost(usage, self.problem.integers, self.kept, paid)
 
     @property
     def bought(self) -> NDArray[np.bool_]:
@@ -107,16 +105,15 @@ class Pruning:
         """sum_h error_h z_h: the trees' mean error on the error sample (error rate, or mean squared error)."""
         return float(self.problem.node_error[self.is_leaf].sum())
 
-    @cached_property
+    @property
     def feature_cost(self) -> float:
         """(1/N) sum_m c_m sum_i omega_i w_{m,i}, items paid once at full price: per example, in the unit of the prices."""
-        p, (weight, _, once) = self.problem, self._paid_weight
-        return float((p.costs.price * weight / p.total_weight).sum() + p.costs.price[once].sum())
+        return self._bills[0].feature_cost
 
-    @cached_property
+    @property
     def evaluation_cost(self) -> float:
         """(1/N) sum over kept splits of a_f |S_h|: per example, in the unit of the prices."""
-        return float(self.problem.evaluation_price[self.kept].sum())
+        return self._bills[0].evaluation_cost
 
     @property
     def cost(self) -> float:
@@ -128,13 +125,10 @@ class Pruning:
         """Sum of the integer gains of the kept splits, in units of ``problem.integers.gain_unit``."""
         return int(self.problem.integers.gain[self.kept].sum())
 
-    @cached_property
+    @property
     def integer_cost(self) -> int:
         """The cost in units of ``problem.integers.price_unit``."""
-        ints, (_, weight, once) = self.problem.integers, self._paid_weight
-        per_row = sum(int(c) * w for c, w in zip(ints.price, weight, strict=True))
-        for_all = int(ints.price[once].sum()) * int(ints.weight.sum())
-        return per_row + for_all + int(ints.evaluation[self.kept].sum())
+        return self._bills[1]
 
     @property
     def exact_cost(self) -> Fraction:
@@ -153,3 +147,12 @@ class Pruning:
 
     def __repr__(self) -> str:
         return f"Pruning(cost={self.cost:.6g}, error={self.error:.6g}, {self.n_splits} splits)"
+
+
+def integer_cost(usage: Usage, integers: Integers, kept: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None) -> int:
+    """The cost of the kept splits in units of ``integers.price_unit``; `paid` is `Usage.paid_by` of them, if known already."""
+    paid = usage.paid_by(kept) if paid is None else paid
+    weight = usage.payers(paid, integers.weight)
+    per_row = sum(int(c) * int(w) for c, w in zip(integers.price, weight, strict=True))
+    for_all = int(integers.price[paid[-usage.costs.n_items :]].sum()) * int(integers.weight.sum())
+    return per_row + for_all + int(integers.evaluation[kept].sum())

@@ -35,8 +35,8 @@ class PathCertificate:
     """One dual state that proves the path optimal for every lambda >= 0 at once.
 
     ``dual[k] / denominator[level of tail[k]]`` integer gains of split `tail[k]` are shipped to the purchase `head[k]`
-    (arcs in the canonical order of `formulations.instance.usage`). Each split first kept at a breakpoint ships to items first
-    paid there, and the items' duals are lambda times their price there; for another lambda, scale a dual that exceeds
+    (arcs in the canonical order of `formulations.instance.usage_arcs`). Each split first kept at a breakpoint ships to items
+    first paid there, and the items' duals are lambda times their price there; for another lambda, scale a dual that exceeds
     its price down to it.
     """
 

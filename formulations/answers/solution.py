@@ -41,7 +41,7 @@ class ItemDuals:
     """Dual values of the coupling rows: how the price of every purchase is shared out among the splits that need it.
 
     ``dual[k] * unit`` is the part of the purchase `head[k]` that the split `tail[k]` bears, in (OBJ), arcs in the
-    canonical order of `formulations.instance.usage`. Where no purchase bears more than lam times its price,
+    canonical order of `formulations.instance.usage_arcs`. Where no purchase bears more than lam times its price,
 
         OPT >= error of the all-roots forest - sum over trees of (best closure of the tree, each split's profit less its duals)
     """

@@ -23,6 +23,9 @@ from formulations.errors import InvalidInputError
 
 Price = float | int | Fraction | Decimal
 
+EvaluationCost = Price | Sequence[Price] | NDArray[np.float64]
+"""Price of evaluating one split: one for all features, or one for each."""
+
 
 def fraction(value: object, name: str, wanted: str = "a finite number") -> Fraction:
     """The fraction that a number stands for; `name` and what is `wanted` appear in the error.

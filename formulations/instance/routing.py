@@ -103,6 +103,11 @@ def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDA
     return rows
 
 
+def n_examples(X: Any) -> int:
+    """Rows of a table, an array or a sparse matrix."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
 def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:
     """Send every row through every tree.
 

@@ -1,177 +1,275 @@
-"""Which node charges which item to whom.
+"""Usage: what predictions cost, by the splits that they pass. No errors, no labels.
 
-Item m is first met on i's path in tree t at u_{t,m,i}. All of S_h share h's ancestors, so at a node h an item is
-first met by all of S_h or by none:
+Let K be a set of kept splits, closed under parents, and let the rows i of a cost sample have weights omega_i > 0 that sum to N.
 
-    charges(h) = items(feature of h) less the items of the features of h's strict ancestors        (1)
+    w_{m,i} = 1  where a split of K that row i reaches needs item m                                                       (1)
+    x_i     = sum of the prices c_m with w_{m,i} = 1  +  sum of a_f over the splits of K that row i reaches               (2)
+    cost    = (1/N) sum_m c_m sum_i omega_i w_{m,i}  +  (1/N) sum over h in K of a_f |S_h|                                (3)
 
-and the usage arcs are the pairs  (h, (m, i)),  m in charges(h), i in S_h.  Their canonical order, in which
-certificates store a number for each, is by h, then by m as charges(h) lists it, then along the range of S_h. An item that
-is paid once for all examples has one arc (h, m) for every h that charges it.
+An item that is paid once for all rows is no part of (2). In (3) it adds its full price if any split of K needs it.
+
+Stages keep ever more splits, K_0 in K_1 in ... . A row pays an item in the first stage that needs it, so one pass over the
+splits prices all stages. `formulations.instance.usage_arcs` numbers the purchases (m, i) and lists who needs them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Self
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from formulations.instance.cost_items import CostItems
+from formulations.instance.bill import Bill
+from formulations.instance.cost_items import CostItems, EvaluationCost
+from formulations.instance.cost_sample import check_size, check_weights, evaluation_prices
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import Routing
-from formulations.instance.scratch import array_beside
-
-Level = TypeVar("Level", np.int8, np.int32)
-
-
-@dataclass(frozen=True, eq=False)
-class Charges:
-    """``charges(h)`` of every node, as rows of a ragged table: ``item[start[h]:start[h + 1]]``.
-
-    Items without a price are left out: they constrain nothing.
-    """
-
-    start: NDArray[np.int64]
-    item: NDArray[np.int32]
+from formulations.instance.routing import Amount, Routing, as_rows, n_examples, route
+from formulations.instance.row_blocks import RowBlocks, row_blocks
+from formulations.instance.row_order import row_order
+from formulations.instance.usage_arcs import Charges, Level, UsageArcs, charges_of, count_arcs, highest_user, usage_arcs
 
 
 @dataclass(frozen=True, eq=False)
-class UsageArcs:
-    """Usage arcs of some nodes: arc k joins the split node `tail[k]` to the purchase `head[k]`.
+class Usage:
+    """What each split of a forest charges the rows of a cost sample.
 
-    The purchase of item m for row i has the number m N + i, that of an item paid once for all M N + m.
+    Build it with `Usage.build`.
+
+    Parameters
+    ----------
+    ensemble
+        the trees.
+    costs
+        items, prices, and what each feature needs.
+    evaluation
+        a_f >= 0 for each feature: the price of evaluating one split on it.
+    charges
+        the items that each node charges the rows that reach it.
+    X
+        the cost sample as it was given: a reference, not a copy.
+    rows
+        int64: the rows of X with positive weight. The others pay nothing and are left out of everything below.
+    weights
+        float64, one a row of `rows`: omega_i > 0.
+    routing
+        which of these rows reach which node.
     """
 
-    tail: NDArray[np.int32]
-    head: NDArray[np.int32]
+    ensemble: Ensemble
+    costs: CostItems
+    evaluation: tuple[Fraction, ...]
+    charges: Charges
+    X: object
+    rows: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    routing: Routing
+
+    @classmethod
+    def build(
+        cls,
+        ensemble: Ensemble,
+        costs: CostItems,
+        X: object,
+        *,
+        sample_weight: ArrayLike | None = None,
+        evaluation_cost: EvaluationCost = 0,
+    ) -> Self:
+        """Route the cost sample through the trees.
+
+        Parameters
+        ----------
+        X
+            cost sample, shape (N, n_features): a table, an array or a sparse matrix; NaN is a missing value.
+        sample_weight
+            shape (N,), >= 0: omega, the weight of each row in the cost. Default: 1 each.
+        evaluation_cost
+            a >= 0: price of evaluating one split on one row, one for all features or one for each.
+
+        Raises
+        ------
+        InvalidInputError
+            for sizes that do not fit each other, and for negative or non-finite numbers.
+        CapacityOverflowError
+            for more pairs of item and row than can be numbered.
+        """
+        costs.check_features(ensemble.n_features)
+        sample = _routed_sample(ensemble, costs, X, sample_weight)
+        return cls(ensemble, costs, evaluation_prices(evaluation_cost, ensemble), charges_of(ensemble, costs), X, *sample)
+
+    def on(self, X: object, sample_weight: ArrayLike | None = None) -> Self:
+        """The same trees and prices with another cost sample.
+
+        Raises
+        ------
+        InvalidInputError, CapacityOverflowError
+            as `build`.
+        """
+        rows, weights, routing = _routed_sample(self.ensemble, self.costs, X, sample_weight)
+        return replace(self, X=X, rows=rows, weights=weights, routing=routing)
+
+    def counting_features(self) -> Self:
+        """The same rows at a price of 1 for each feature and free evaluation: the cost counts distinct features."""
+        costs = CostItems.plain([1] * self.ensemble.n_features)
+        evaluation = evaluation_prices(0, self.ensemble)
+        return replace(self, costs=costs, evaluation=evaluation, charges=charges_of(self.ensemble, costs))
+
+    def only_tree(self, t: int) -> Self:
+        """The usage of one tree alone.
+
+        Raises
+        ------
+        InvalidInputError
+            if there is no tree t.
+        """
+        ensemble = self.ensemble.only_tree(t)
+        weight = np.zeros(n_examples(self.X))
+        weight[self.rows] = self.weights
+        return self.build(ensemble, self.costs, self.X, sample_weight=weight, evaluation_cost=list(self.evaluation))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of positive weight in the cost sample."""
+        return self.routing.n_rows
+
+    @property
+    def total_weight(self) -> float:
+        """N, the weight of the cost sample."""
+        return float(self.weights.sum())
+
+    @property
+    def n_purchases(self) -> int:
+        """Numbers that `UsageArcs.head` can take: M N + M."""
+        return self.costs.n_items * (self.n_rows + 1)
+
+    @cached_property
+    def splits(self) -> NDArray[np.int32]:
+        """The internal nodes, ascending."""
+        return np.flatnonzero(self.ensemble.is_split).astype(np.int32)
+
+    @cached_property
+    def arcs_per_node(self) -> NDArray[np.int64]:
+        """Usage arcs of each node, shape (n,)."""
+        return count_arcs(self.charges, self.routing, self.costs.paid_once)
+
+    @cached_property
+    def node_weight(self) -> NDArray[np.float64]:
+        """|S_h| of every node: the weight of the rows that reach it. Shape (n,)."""
+        return self.routing.node_sums(self.ensemble, self.weights)
+
+    @cached_property
+    def split_price(self) -> NDArray[np.float64]:
+        """a_f of every split, 0 at leaves: the price of evaluating it on one row. Shape (n,)."""
+        a = np.array([float(price) for price in self.evaluation])
+        return np.where(self.ensemble.is_split, a[self.ensemble.feature], 0.0)
+
+    @cached_property
+    def evaluation_price(self) -> NDArray[np.float64]:
+        """a_f |S_h| / N of every split: what keeping it adds to the evaluation cost. Shape (n,)."""
+        if not self.split_price.any():
+            return np.zeros(self.ensemble.n_nodes)
+        return self.split_price * self.node_weight / self.total_weight
+
+    @cached_property
+    def row_blocks(self) -> RowBlocks:
+        """The routing, cut into blocks of rows that fit a cache; 2 bytes for each row and tree, made when first asked for."""
+        return row_blocks(self.routing, self.ensemble.tree_of, rows=row_order(self.routing, self.ensemble))
+
+    def arcs(self, nodes: NDArray[np.int32] | None = None) -> UsageArcs:
+        """Usage arcs of the given splits (default: all), in canonical order."""
+        nodes = self.splits if nodes is None else nodes
+        return usage_arcs(self.charges, self.routing, self.ensemble.tree_of, self.costs.paid_once, nodes)
+
+    def highest_user(self, nodes: NDArray[np.int32], level: NDArray[Level]) -> NDArray[Level]:
+        """The highest level of the given splits that need a purchase, -1 where none does; numbered as in `UsageArcs`."""
+        return highest_user(self.charges, self.routing, self.ensemble.tree_of, self.costs.paid_once, nodes, level)
+
+    def paid_by(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """(1): which purchases the kept splits need; bool, numbered as in `UsageArcs`. `kept` is closed under parents."""
+        highest = self.highest_user(np.flatnonzero(kept).astype(np.int32), kept.astype(np.int8))
+        return np.greater(highest, 0, out=highest.view(np.bool_))  # in its place: there may be billions
+
+    def payers(self, paid: NDArray[np.bool_], weight: NDArray[Amount]) -> NDArray[Amount]:
+        """For each item the weight of the rows that pay it, shape (M,); `paid` as `paid_by` returns it."""
+        by_row = paid[: -self.costs.n_items].reshape(self.costs.n_items, -1)
+        return np.array([weight[row].sum() for row in by_row])  # not by_row @ weight: that makes floats of it all
+
+    def bill(self, kept: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None) -> Bill:
+        """What all rows pay together for the kept splits; `paid` is `paid_by` of them, if it is known already."""
+        paid = self.paid_by(kept) if paid is None else paid
+        once = paid[-self.costs.n_items :].copy()
+        split_price = self.split_price[kept]
+        reached = self.node_weight[kept] if split_price.any() else np.zeros(split_price.size)
+        return Bill(self.costs.price, split_price, self.payers(paid, self.weights), once, reached, self.total_weight)
+
+    def cost(self, kept: NDArray[np.bool_]) -> float:
+        """(3): the mean cost of a prediction with the kept splits, in the unit of the prices."""
+        return self.bill(kept).cost
+
+    def first_stages(self, stage: NDArray[np.int32], n_stages: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first stage that needs each item; S where none does.
+
+        Parameters
+        ----------
+        stage
+            int32, shape (n,): the first stage that keeps each split, not before its parent's; S or more: none.
+
+        Returns
+        -------
+        ndarray, ndarray
+            for each row, shape (M, N), and for the items paid once for all rows, shape (M,).
+        """
+        remaining = np.maximum(n_stages - stage, 0).astype(np.int32)
+        users = np.flatnonzero(self.ensemble.is_split & (stage < n_stages)).astype(np.int32)
+        first = n_stages - np.maximum(self.highest_user(users, remaining), 0).astype(np.int64)
+        by_row = first[: -self.costs.n_items].reshape(self.costs.n_items, -1)
+        return by_row, first[-self.costs.n_items :]
+
+    def stage_costs(self, stage: NDArray[np.int32], n_stages: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """What each row pays in each stage for what no earlier stage needed: the differences of (2) between stages.
+
+        Parameters
+        ----------
+        stage
+            as in `first_stages`.
+
+        Returns
+        -------
+        ndarray, ndarray
+            float64, shape (S, N); and the first stage that needs each item paid once for all rows, shape (M,).
+        """
+        by_row, once = self.first_stages(stage, n_stages)
+        each, row = np.zeros((n_stages + 1, self.n_rows)), np.arange(self.n_rows)
+        for m in np.flatnonzero(self.costs.price > 0):
+            each[by_row[m], row] += self.costs.price[m]
+        for h in np.flatnonzero((self.split_price > 0) & (stage < n_stages)):
+            reaching = self.routing.order[self.ensemble.tree_of[h], self.routing.start[h] : self.routing.stop[h]]
+            each[stage[h], reaching] += self.split_price[h]
+        return each[:-1], once
+
+    def row_costs(self, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(2) for each row, shape (N,)."""
+        each: NDArray[np.float64] = self.stage_costs(np.where(kept, 0, 1).astype(np.int32), 1)[0][0]
+        return each
+
+    def purchase_price(self) -> NDArray[np.float64]:
+        """What each purchase adds to the cost, c_m omega_i / N, or c_m if paid once for all; numbered as in `UsageArcs`."""
+        return self.by_purchase(self.costs.price / self.total_weight, self.weights, self.costs.price)
+
+    def by_purchase(self, per_row: NDArray[Amount], weight: NDArray[Amount], for_all: NDArray[Amount]) -> NDArray[Amount]:
+        """Prices in the numbering of `UsageArcs`: items paid by each row, times its weight; then those paid once for all."""
+        once = self.costs.paid_once
+        return np.concatenate([np.outer(np.where(once, 0, per_row), weight).ravel(), np.where(once, for_all, 0)])
 
 
-def charges_of(ensemble: Ensemble, costs: CostItems) -> Charges:
-    """(1) for every node; leaves charge nothing."""
-    needs_start = np.zeros(costs.n_features + 1, dtype=np.int64)
-    needs_start[1:] = np.cumsum([len(items) for items in costs.needs])
-    needs_item = np.array([m for items in costs.needs for m in items], dtype=np.int32)
-    needed = np.zeros((costs.n_features, costs.n_items), dtype=bool)
-    needed[np.repeat(np.arange(costs.n_features), np.diff(needs_start)), needs_item] = True
-    priced = np.array([p > 0 for p in costs.prices], dtype=bool)
-    most = int(np.diff(needs_start).max(initial=0)) * ensemble.n_splits
-    start = np.zeros(ensemble.n_nodes + 1, dtype=np.int64)
-    item = np.empty(most, dtype=np.int32)
-    count = _charges(ensemble.feature, ensemble.parent, needs_start, needs_item, needed, priced, start, item)
-    return Charges(start, item[:count].copy())
-
-
-def count_arcs(charges: Charges, routing: Routing, paid_once: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Number of usage arcs of each node, shape (n,)."""
-    per_row = np.concatenate([[0], np.cumsum(~paid_once[charges.item])])
-    once = np.concatenate([[0], np.cumsum(paid_once[charges.item])])
-    ends, starts = charges.start[1:], charges.start[:-1]
-    arcs: NDArray[np.int64] = routing.counts() * (per_row[ends] - per_row[starts]) + once[ends] - once[starts]
-    return arcs
-
-
-def usage_arcs(
-    charges: Charges,
-    routing: Routing,
-    tree_of: NDArray[np.int32],
-    paid_once: NDArray[np.bool_],
-    nodes: NDArray[np.int32],
-) -> UsageArcs:
-    """The usage arcs of the given nodes, in canonical order."""
-    total = _count(nodes, charges.start, charges.item, paid_once, routing.start, routing.stop)
-    tail = np.empty(total, dtype=np.int32)
-    head = np.empty(total, dtype=np.int32)
-    _expand(nodes, charges.start, charges.item, paid_once, tree_of, routing.order, routing.start, routing.stop, tail, head)
-    return UsageArcs(tail, head)
-
-
-def highest_user(
-    charges: Charges,
-    routing: Routing,
-    tree_of: NDArray[np.int32],
-    paid_once: NDArray[np.bool_],
-    nodes: NDArray[np.int32],
-    level: NDArray[Level],
-) -> NDArray[Level]:
-    """The highest level of any of the given nodes that need a purchase, for every purchase; -1 where none does.
-
-    Purchases are numbered as in `UsageArcs`; no arcs are stored. On disk if the routing is.
-    """
-    n_items, n_rows = paid_once.shape[0], routing.n_rows
-    highest = array_beside(routing, n_items * (n_rows + 1), level.dtype)
-    highest[:] = -1
-    _raise(nodes, level, charges.start, charges.item, paid_once, tree_of, routing.order, routing.start, routing.stop, highest)
-    return highest
-
-
-@njit(cache=True)
-def _charges(feature, parent, needs_start, needs_item, needed, priced, start, item):  # type: ignore[no-untyped-def]
-    """Climb from every split and keep the items that no strict ancestor needs."""
-    k = 0
-    for h in range(feature.shape[0]):
-        start[h] = k
-        f = feature[h]
-        if f >= 0:
-            for j in range(needs_start[f], needs_start[f + 1]):
-                m = needs_item[j]
-                above = parent[h]
-                while above >= 0 and not needed[feature[above], m]:
-                    above = parent[above]
-                if above < 0 and priced[m]:
-                    item[k] = m
-                    k += 1
-    start[feature.shape[0]] = k
-    return k
-
-
-@njit(cache=True)
-def _count(nodes, charge_start, charge_item, paid_once, start, stop):  # type: ignore[no-untyped-def]
-    """Usage arcs of some nodes, without an array over all."""
-    total = 0
-    for h in nodes:
-        for j in range(charge_start[h], charge_start[h + 1]):
-            total += 1 if paid_once[charge_item[j]] else stop[h] - start[h]
-    return total
-
-
-@njit(cache=True)
-def _expand(  # type: ignore[no-untyped-def]
-    nodes, charge_start, charge_item, paid_once, tree_of, order, start, stop, tail, head
-):
-    n_rows = order.shape[1]
-    n_items = paid_once.shape[0]
-    k = 0
-    for h in nodes:
-        t = tree_of[h]
-        for j in range(charge_start[h], charge_start[h + 1]):
-            m = charge_item[j]
-            if paid_once[m]:
-                tail[k] = h
-                head[k] = n_items * n_rows + m
-                k += 1
-            else:
-                for p in range(start[h], stop[h]):
-                    tail[k] = h
-                    head[k] = m * n_rows + order[t, p]
-                    k += 1
-
-
-@njit(cache=True)
-def _raise(  # type: ignore[no-untyped-def]
-    nodes, level, charge_start, charge_item, paid_once, tree_of, order, start, stop, highest
-):
-    n_rows = order.shape[1]
-    n_items = paid_once.shape[0]
-    for h in nodes:
-        for j in range(charge_start[h], charge_start[h + 1]):
-            m = charge_item[j]
-            if paid_once[m]:
-                k = n_items * n_rows + m
-                highest[k] = max(highest[k], level[h])
-            else:
-                for p in range(start[h], stop[h]):
-                    k = m * n_rows + order[tree_of[h], p]
-                    highest[k] = max(highest[k], level[h])
+def _routed_sample(
+    ensemble: Ensemble, costs: CostItems, X: object, sample_weight: ArrayLike | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64], Routing]:
+    """The rows of positive weight, their weights, and their routing."""
+    X32 = as_rows(X, ensemble.n_features)
+    omega = check_weights(sample_weight, X32.shape[0], "sample_weight")
+    rows = np.flatnonzero(omega > 0)
+    check_size(costs, rows.size)
+    return rows, omega[rows], route(ensemble, X32 if len(rows) == len(X32) else X32[rows])

@@ -23,7 +23,8 @@ from scipy import sparse
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
-from formulations.instance.problem import PruningProblem, n_examples
+from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import n_examples
 from formulations.programs.columns import PurchaseColumns
 
 
@@ -69,12 +70,12 @@ class BudgetRows:
     def of_splits(self) -> sparse.csr_array:
         """What evaluating each split adds to each group's cost: float64, shape (C, n)."""
         ensemble, routing = self.problem.ensemble, self.problem.routing
-        a = np.array([float(x) for x in self.problem.evaluation])
-        nodes = self.problem.splits[a[ensemble.feature[self.problem.splits]] > 0]
+        split_price = self.problem.usage.split_price
+        nodes = np.flatnonzero(split_price > 0)
         count = routing.counts()[nodes]
         within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
         rows = routing.order[np.repeat(ensemble.tree_of[nodes], count), np.repeat(routing.start[nodes], count) + within]
-        price = np.repeat(a[ensemble.feature[nodes]], count)
+        price = np.repeat(split_price[nodes], count)
         shape = (self.problem.n_rows, ensemble.n_nodes)
         return sparse.csr_array(self.share @ sparse.csr_array((price, (rows, np.repeat(nodes, count))), shape=shape))
 

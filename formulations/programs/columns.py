@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from formulations.instance.merging import merge_purchases
 from formulations.instance.problem import PruningProblem
-from formulations.instance.usage import Charges, UsageArcs, usage_arcs
+from formulations.instance.usage_arcs import Charges, UsageArcs, usage_arcs
 from formulations.programs.linear_program import FOR_ALL, Block
 
 
@@ -35,7 +35,7 @@ class PurchaseColumns:
     user
         int32, shape (a,): the split that charges the purchase to those who reach node[k]; `node` itself in (1).
     purchase
-        int32, shape (J,): the purchase that each variable stands for, numbered as in `formulations.instance.usage.UsageArcs`.
+        int32, shape (J,): the purchase that each variable stands for, numbered as in `UsageArcs`.
     price
         float64, shape (J,): what it adds to the cost.
     of_purchase
@@ -87,7 +87,7 @@ def naive_columns(problem: PruningProblem, *, merge: bool = False) -> PurchaseCo
 
 def items_above(problem: PruningProblem) -> tuple[Charges, NDArray[np.int32]]:
     """The priced items that the strict ancestors of each node need, and for each the ancestor that charges it."""
-    ensemble, charges = problem.ensemble, problem.charges
+    ensemble, charges = problem.ensemble, problem.usage.charges
     count = np.diff(charges.start)
     start = np.zeros(ensemble.n_nodes + 1, dtype=np.int64)
     start[1:] = np.cumsum(_summed_above(ensemble.parent, count))
@@ -103,7 +103,7 @@ def _columns(problem: PruningProblem, arcs: UsageArcs, user: NDArray[np.int32], 
     used[arcs.head] = True
     purchase = np.flatnonzero(used).astype(np.int32)
     of_purchase = np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
-    price = problem.real_purchase_price()[purchase]
+    price = problem.usage.purchase_price()[purchase]
     node, column = arcs.tail, of_purchase[arcs.head]
     if merge and purchase.size:
         merged = merge_purchases(node, column, np.zeros(purchase.size, dtype=np.int64))

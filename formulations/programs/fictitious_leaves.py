@@ -55,14 +55,14 @@ class _Rows(Block):
 
 def leaves_of_rows(problem: PruningProblem, t: int, *, expanded: bool) -> FictitiousLeaves:
     """Those of tree t, without listing the usage rows unless `expanded`."""
-    nodes, charges = problem.ensemble.nodes_of(t), problem.charges
+    nodes, charges = problem.ensemble.nodes_of(t), problem.usage.charges
     first, last = charges.start[nodes.start], charges.start[nodes.stop]
     item = charges.item[first:last]
     node = np.repeat(np.arange(nodes.start, nodes.stop), np.diff(charges.start[nodes.start : nodes.stop + 1]))
     once = problem.costs.paid_once[item]
     lowest, highest = problem.routing.start[node], problem.routing.stop[node]
     count = np.where(once, 1, highest - lowest).astype(np.int64)
-    stop = int(problem.arcs_per_node[: nodes.start].sum()) + np.cumsum(count)
+    stop = int(problem.usage.arcs_per_node[: nodes.start].sum()) + np.cumsum(count)
     start = stop - count
     order = problem.routing.order[t]
     if expanded:

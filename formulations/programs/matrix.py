@@ -150,14 +150,13 @@ def ancestors(problem: PruningProblem, nodes: NDArray[np.int32]) -> sparse.csr_a
 def evaluation_above(problem: PruningProblem) -> NDArray[np.float64]:
     """(|S_h| / N) sum of a_f over the splits strictly above h: what those who stop at h were evaluated for. Shape (n,)."""
     ensemble = problem.ensemble
-    a = np.array([float(x) for x in problem.evaluation])
-    own = np.where(ensemble.is_split, a[ensemble.feature], 0.0)
+    own = problem.usage.split_price
     paid = np.zeros(ensemble.n_nodes)
     for d in range(1, int(ensemble.depth.max(initial=0)) + 1):
         level = np.flatnonzero(ensemble.depth == d)
         above = ensemble.parent[level]
         paid[level] = paid[above] + own[above]
-    return paid * problem.node_weight / problem.total_weight
+    return paid * problem.usage.node_weight / problem.usage.total_weight
 
 
 def _rate(lam: Price) -> float:

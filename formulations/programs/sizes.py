@@ -19,7 +19,7 @@ import pandas as pd
 
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
-from formulations.instance.usage import count_arcs
+from formulations.instance.usage_arcs import count_arcs
 from formulations.programs.columns import items_above, naive_columns, usage_columns
 from formulations.programs.matrix import MATRICES, evaluation_above
 
@@ -78,9 +78,9 @@ def model_size(problem: PruningProblem, formulation: str, *, merge: bool = False
 
 def nws15_bound(problem: PruningProblem) -> tuple[float, float]:
     """Rows by (2) and columns by (1); NaN where items are paid once for all rows, which the paper does not have."""
-    if problem.costs.paid_once[problem.charges.item].any():
+    if problem.costs.paid_once[problem.usage.charges.item].any():
         return math.nan, math.nan
-    ensemble, n_rows, n_items = problem.ensemble, problem.n_rows, len(np.unique(problem.charges.item))
+    ensemble, n_rows, n_items = problem.ensemble, problem.n_rows, len(np.unique(problem.usage.charges.item))
     trees, reached = ensemble.n_trees, problem.routing.counts() > 0
     met = np.diff(items_above(problem)[0].start)
     most = int(met[reached].max(initial=0))
@@ -114,9 +114,9 @@ def size_report(problem: PruningProblem) -> pd.DataFrame:
 def _unmerged(problem: PruningProblem, formulation: str) -> _Counts:
     """Counts from the ranges of the routing."""
     ensemble, once = problem.ensemble, problem.costs.paid_once
-    charges = items_above(problem)[0] if formulation == "IP1" else problem.charges
+    charges = items_above(problem)[0] if formulation == "IP1" else problem.usage.charges
     per_node = count_arcs(charges, problem.routing, once)
-    needed = problem.highest_user(problem.splits, np.zeros(ensemble.n_nodes, dtype=np.int32)) >= 0
+    needed = problem.usage.highest_user(problem.splits, np.zeros(ensemble.n_nodes, dtype=np.int32)) >= 0
     return _Counts(int(per_node.sum()), int((per_node * (ensemble.depth + 1)).sum()), int(needed.sum()))
 
 

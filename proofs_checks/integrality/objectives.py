@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
-from formulations.instance.problem import PruningProblem, n_examples
+from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import n_examples
 
 _NAME = re.compile(r"(?P<kind>z|y|w|w_t)\[(?P<key>[^\]]+)\]")
 

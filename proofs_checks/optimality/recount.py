@@ -45,7 +45,7 @@ def shown(number: Fraction) -> str:
 class Segment:
     """The usage arcs of one split and one item: `first` to `last` of all arcs of the splits asked for, in canonical order.
 
-    `purchases`: what they buy, numbered as in `formulations.instance.usage.UsageArcs`.
+    `purchases`: what they buy, numbered as in `formulations.instance.usage_arcs.UsageArcs`.
     """
 
     split: int

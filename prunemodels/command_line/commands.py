@@ -16,9 +16,10 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
+from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import NodeErrors
-from formulations.instance.problem import PruningProblem, check_weights
+from formulations.instance.problem import PruningProblem
 from prunemodels.command_line.budget_commands import Taken, check_budget_options, take
 from prunemodels.command_line.budget_report import HeldOutFigures
 from prunemodels.command_line.refusals import named

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
-from formulations.instance.problem import check_weights
+from formulations.instance.cost_sample import check_weights
 from proofs_checks import check_closure_path
 from prunemodels.command_line.budget_commands import _same_file
 from prunemodels.command_line.check_report import CheckSummary

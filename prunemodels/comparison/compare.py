@@ -152,7 +152,12 @@ def check_solvers(solvers: Sequence[str] | None) -> list[str]:
 def _here(problem: PruningProblem, lam: float | Fraction, time_limit: float, names: list[str]) -> Generator[Answer]:
     """Solve in this process. Each engine gets the instance without what earlier ones had it cache."""
     for name in names:
-        yield solve(name, Task(replace(problem), lam, time_limit))
+        yield solve(name, Task(_without_caches(problem), lam, time_limit))
+
+
+def _without_caches(problem: PruningProblem) -> PruningProblem:
+    """The same instance as new: without what an engine had it cache."""
+    return replace(problem, usage=replace(problem.usage))
 
 
 def _isolated(problem: PruningProblem, lam: float | Fraction, time_limit: float, names: list[str]) -> Generator[Answer]:
@@ -161,7 +166,7 @@ def _isolated(problem: PruningProblem, lam: float | Fraction, time_limit: float,
     with tempfile.TemporaryFile() as tasks:
         try:
             pickle.dump(path, tasks)
-            pickle.dump(Task(replace(problem), lam, time_limit), tasks, protocol=pickle.HIGHEST_PROTOCOL)
+            pickle.dump(Task(_without_caches(problem), lam, time_limit), tasks, protocol=pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise InvalidInputError(f"problem cannot be sent to other processes ({error}); take isolate=False") from error
         tasks.flush()

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from formulations.errors import InvalidInputError
-from formulations.instance.problem import n_examples
-from formulations.instance.routing import as_rows
+from formulations.instance.routing import as_rows, n_examples
 from prunemodels.deployment.onnx_models import session, to_onnx
 from prunemodels.files.forests import dump_forest
 from prunemodels.forests.reading import read_forest

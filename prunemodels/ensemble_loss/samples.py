@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import Price
+from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem
 from formulations.instance.losses import LogLoss, Loss, Squares
 from formulations.instance.node_errors import NodeErrors
-from formulations.instance.problem import PruningProblem, check_weights
+from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import as_rows, leaves_of
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, encode_labels

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.instance.cost_items import CostItems
 from formulations.instance.problem import PruningProblem
-from formulations.instance.usage import charges_of, highest_user
 from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.evaluation.path import PathEvaluation
 
@@ -74,10 +72,5 @@ class PrunedForest:
 
 def feature_usage(pruning: Pruning) -> NDArray[np.float64]:
     """Share of the cost sample's weight that meets a kept split on each feature, shape (n_features,)."""
-    p, ensemble = pruning.problem, pruning.problem.ensemble
-    each = CostItems.plain([1] * ensemble.n_features)
-    kept = np.flatnonzero(pruning.kept).astype(np.int32)
-    charges = charges_of(ensemble, each)
-    met = highest_user(charges, p.routing, ensemble.tree_of, each.paid_once, kept, pruning.kept.astype(np.int8)) > 0
-    by_feature = met[: -ensemble.n_features].reshape(ensemble.n_features, -1)
-    return np.array([p.weights[row].sum() for row in by_feature]) / p.total_weight
+    bill = pruning.problem.usage.counting_features().bill(pruning.kept)
+    return bill.payers / bill.total

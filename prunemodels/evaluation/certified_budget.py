@@ -161,7 +161,7 @@ def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple
     """
     p = certifying
     n, once = p.n_rows, p.costs.paid_once
-    level = p.highest_user(p.splits, path.level)
+    level = p.usage.highest_user(p.splits, path.level)
     by_row, for_all = level[: n * p.costs.n_items], level[n * p.costs.n_items :]
     first = 1 if path.ties == "smallest" else 0
     falling = np.argsort(-by_row, kind="stable")[: int((by_row >= first).sum())]

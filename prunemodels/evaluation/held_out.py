@@ -194,10 +194,7 @@ def _climb(kept, price, left, right, below):  # type: ignore[no-untyped-def]
 def on_other_rows(problem: PruningProblem, X: Any, sample_weight: ArrayLike | None = None) -> PruningProblem:
     """The same forest, errors and prices with another cost sample."""
     check_columns(X, problem.ensemble.feature_names)
-    evaluation = list(problem.evaluation)
-    return PruningProblem.build(
-        problem.ensemble, problem.errors, X, problem.costs, sample_weight=sample_weight, evaluation_cost=evaluation
-    )
+    return PruningProblem.of(problem.usage.on(X, sample_weight), problem.errors)
 
 
 def _on_rows(

@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.problem import check_weights, n_examples
-from formulations.instance.routing import as_rows, route
+from formulations.instance.routing import as_rows, n_examples, route
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.forests.error_samples import encode_labels
 from prunemodels.forests.reading import check_columns
@@ -217,7 +217,7 @@ class _Sweep:
             w, truth, leaves = self.weights[block], self.truth[block], self.path.single_leaves_vote
             walk_losses(ensemble, routing, end, self.value, truth, w, reference, losses, single_leaves_vote=leaves)
             if with_costs:
-                once = walk_costs(ensemble, routing, end, p.costs, p.charges, p.evaluation, w, costs)
+                once = walk_costs(ensemble, routing, end, p.costs, p.usage.charges, p.evaluation, w, costs)
         ending = np.bincount(np.maximum(once, 0), weights=p.costs.price, minlength=positions + 1)
         paid_once = ending[::-1].cumsum()[::-1][1:]
         return costs[::-1].cumsum(axis=0)[::-1], paid_once, losses.cumsum(axis=0)

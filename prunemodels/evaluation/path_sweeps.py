@@ -28,7 +28,7 @@ from formulations.answers.nested_prunings import NestedPrunings
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing
-from formulations.instance.usage import Charges, highest_user
+from formulations.instance.usage_arcs import Charges, highest_user
 
 CLOSE = 1e-9
 """Running sums of class fractions, as shares of the number of trees, that differ by less are summed anew, tree by tree."""

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
+from formulations.instance.cost_sample import check_weights, evaluation_prices
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.problem import check_weights, evaluation_prices, n_examples
-from formulations.instance.routing import Routing, as_rows, route
-from formulations.instance.usage import charges_of, highest_user
+from formulations.instance.routing import Routing, as_rows, n_examples, route
+from formulations.instance.usage_arcs import charges_of, highest_user
 from prunemodels.forests.costs import Costs, cost_items
 
 BLOCK_BYTES = 2**27

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import InvalidInputError
-from formulations.instance.problem import check_weights
+from formulations.instance.cost_sample import check_weights
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.inputs import class_numbers

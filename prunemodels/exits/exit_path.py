@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from formulations.answers.nested_rows import first_row_within
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
+from formulations.instance.cost_sample import check_weights
 from formulations.instance.parametric_closure import ClosurePath
-from formulations.instance.problem import check_weights
 from prunemodels.evaluation.choosing import Rule, furthest_corner, within
 from prunemodels.exits.doubt import DoubtName, learn_doubt
 from prunemodels.exits.inputs import class_numbers, exit_table

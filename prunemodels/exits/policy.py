@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from formulations.errors import InvalidInputError
-from formulations.instance.problem import n_examples
+from formulations.instance.routing import n_examples
 from prunemodels.exits.doubt import Doubt
 from prunemodels.exits.levels import next_level
 from prunemodels.exits.stacking import Stack, voice

@@ -11,7 +11,7 @@ import numpy as np
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from formulations.instance.problem import evaluation_prices
+from formulations.instance.cost_sample import evaluation_prices
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages

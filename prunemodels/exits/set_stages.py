@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Task
-from formulations.instance.problem import n_examples
+from formulations.instance.routing import n_examples
 from prunemodels.exits.stages import StageOutput
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.cost_items import CostItems, Price
+from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
-from formulations.instance.problem import PruningProblem, evaluation_prices
+from formulations.instance.problem import PruningProblem
 from prunemodels.forests.costs import Costs, cost_items
 
 

@@ -18,9 +18,9 @@ from sklearn.utils.class_weight import compute_class_weight, compute_sample_weig
 
 from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import exact
+from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
-from formulations.instance.problem import check_weights
 from formulations.instance.routing import Routing, as_rows, route
 from prunemodels.forests.reading import BAGS, FORESTS, TREES, check_columns, tree_views
 

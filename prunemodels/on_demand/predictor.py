@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
+from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.problem import evaluation_prices
 from prunemodels.exits.cascade import Cascade
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.reading import read_forest

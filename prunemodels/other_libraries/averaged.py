@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.instance.cost_sample import check_weights
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
-from formulations.instance.problem import PruningProblem, check_weights
+from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import route
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.error_samples import Given

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
-from formulations.instance.problem import PruningProblem, check_weights
+from formulations.instance.cost_sample import check_weights
+from formulations.instance.problem import PruningProblem
 from prunemodels.other_libraries.losses import Loss, loss_of
 from prunemodels.other_libraries.majoriser import state_of
 from prunemodels.other_libraries.model_forest import ModelForest

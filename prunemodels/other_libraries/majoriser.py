@@ -18,13 +18,12 @@ summed over the leaves u: weighted squared residuals, as in a regression forest,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from formulations.instance.integers import to_integers
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
 from formulations.instance.problem import PruningProblem
 from prunemodels.other_libraries.losses import Loss
@@ -119,13 +118,7 @@ def majorise(forest: ModelForest, problem: PruningProblem, loss: Loss, now: Stat
         )
     total = float(weight.sum())
     component = ErrorComponent(ensemble.n_trees * e, np.full(ensemble.n_trees, total), source="majorised loss")
-    return Majorised(with_errors(problem, NodeErrors((component,))), now.loss - dropped / total)
-
-
-def with_errors(problem: PruningProblem, errors: NodeErrors) -> PruningProblem:
-    """The same instance with other errors; nothing is routed again."""
-    integers = to_integers(problem.ensemble, errors, problem.costs, problem.weights, problem.evaluation, problem.routing)
-    return replace(problem, errors=errors, integers=integers)
+    return Majorised(PruningProblem.of(problem.usage, NodeErrors((component,))), now.loss - dropped / total)
 
 
 def _reach(

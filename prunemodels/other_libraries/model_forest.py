@@ -17,8 +17,7 @@ from scipy.special import expit
 
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.problem import n_examples
-from formulations.instance.routing import as_rows, leaves_of
+from formulations.instance.routing import as_rows, leaves_of, n_examples
 from prunemodels.forests.reading import check_columns
 from prunemodels.other_libraries.node_values import mean_of_leaves
 from prunemodels.other_libraries.thresholds import Cells, cast_rows

@@ -104,8 +104,8 @@ def splits_with(problem: PruningProblem, items: set[int]) -> NDArray[np.bool_]:
 
 def items_of(problem: PruningProblem, kept: NDArray[np.bool_]) -> set[int]:
     """The priced items that the splits of a pruning need."""
-    node = np.repeat(np.arange(len(kept)), np.diff(problem.charges.start))
-    return set(np.unique(problem.charges.item[kept[node]]).tolist())
+    node = np.repeat(np.arange(len(kept)), np.diff(problem.usage.charges.start))
+    return set(np.unique(problem.usage.charges.item[kept[node]]).tolist())
 
 
 @njit(cache=True)

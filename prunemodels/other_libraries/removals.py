@@ -51,7 +51,7 @@ def eliminate(part: Part, deadline: float) -> Iterator[Removal]:
     """
     problem, loss = part.problem, part.loss
     kept = problem.ensemble.is_split.copy()
-    effects = RemovalEffects(problem, units_of(problem, "item"))
+    effects = RemovalEffects(problem.usage, problem.integers, units_of(problem.usage, "item"))
     state = state_of(part.forest, problem, loss, kept)
     margins, now = state.margins, state.loss
     unit_price, at_once = problem.integers.price_unit, 0

@@ -81,7 +81,7 @@ def closure_graph(problem: PruningProblem, lam: Price) -> nx.DiGraph:
 
 
 def purchase_name(problem: PruningProblem, j: int) -> tuple[int, int | str]:
-    """(m, i) of a purchase as `formulations.instance.usage` numbers it."""
+    """(m, i) of a purchase as `formulations.instance.usage_arcs` numbers it."""
     n_items, n_rows = problem.costs.n_items, problem.n_rows
     return (j // n_rows, j % n_rows) if j < n_items * n_rows else (j - n_items * n_rows, "all")
 

@@ -61,6 +61,6 @@ def item_costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> list[ItemCos
 def _shares(pruning: Pruning) -> NDArray[np.float64]:
     """Share of the weight that buys each item; 1 or 0 where it is paid once."""
     problem = pruning.problem
-    of_rows = np.array([problem.weights[bought].sum() for bought in pruning.bought]) / problem.total_weight
+    of_rows = np.array([problem.weights[bought].sum() for bought in pruning.bought]) / problem.usage.total_weight
     shares: NDArray[np.float64] = np.where(problem.costs.paid_once, pruning.bought_once, of_rows)
     return shares

@@ -49,7 +49,7 @@ def tree_shapes(pruning: Pruning) -> TreeShapes:
     """Of the trees of a pruning."""
     problem, ensemble = pruning.problem, pruning.problem.ensemble
     kept = np.flatnonzero(pruning.kept)
-    met = problem.node_weight[kept].sum() / (problem.total_weight * ensemble.n_trees)
+    met = problem.usage.node_weight[kept].sum() / (problem.usage.total_weight * ensemble.n_trees)
     depth = ensemble.depth[kept]
     return TreeShapes(
         np.bincount(ensemble.tree_of[kept], minlength=ensemble.n_trees),

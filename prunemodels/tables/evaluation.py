@@ -19,11 +19,12 @@ from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
+from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
-from formulations.instance.problem import PruningProblem, evaluation_prices
+from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import Routing, route
-from formulations.instance.usage import charges_of, highest_user
+from formulations.instance.usage_arcs import charges_of, highest_user
 from prunemodels.evaluation.forest import Evaluation
 from prunemodels.evaluation.held_out import HeldOut, HeldOutCost, largest_row_cost, row_costs
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval

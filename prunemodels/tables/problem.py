@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError
 from formulations.instance.chunked_routing import ChunkedRouting
 from formulations.instance.cost_items import Price
+from formulations.instance.cost_sample import check_size, evaluation_prices
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.problem import PruningProblem, check_size, evaluation_prices
+from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
+from formulations.instance.usage_arcs import charges_of
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.error_samples import ErrorSample, InBag
 from prunemodels.forests.reading import read_forest
@@ -85,7 +88,8 @@ def problem_from_table(
     weights = routed.weights if rows.size == routed.weights.size else routed.weights[rows]
     check_size(items, rows.size, reader.table.source.name)
     X = RowsInTurn(reader.without_labels(), len(routed.weights))
-    return PruningProblem.routed(ensemble, node_errors, items, X, rows, weights, evaluation, routing)
+    usage = Usage(ensemble, items, evaluation, charges_of(ensemble, items), X, rows, weights, routing)
+    return PruningProblem.of(usage, node_errors)
 
 
 class _Routed:

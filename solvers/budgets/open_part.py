@@ -48,6 +48,6 @@ class OpenPart(ParametricSubproblem):
 def open_part(problem: PruningProblem, outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> OpenPart:
     """What lies between two nested prunings; both bool, shape (n,), closed under parents, inner within outer."""
     nodes = np.flatnonzero(outer & ~inner).astype(np.int32)
-    part = parametric_subproblem(problem, nodes, problem.paid_by(inner))
+    part = parametric_subproblem(problem, nodes, problem.usage.paid_by(inner))
     merged, group, _ = part.merged()
     return OpenPart(**merged.arrays(), members=part.purchases, group=group)

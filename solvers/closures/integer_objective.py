@@ -74,7 +74,7 @@ class IntegerObjective:
         return np.left_shift(profit, self.bits, out=profit)
 
     def prices(self, purchases: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
-        """Prices of some purchases, numbered as in `formulations.instance.usage`; default: of all, shape (M (N + 1),)."""
+        """Prices of some purchases, numbered as in `formulations.instance.usage_arcs`; default: of all, shape (M (N + 1),)."""
         if purchases is None:
             if self.grid is not None:
                 return self.grid
@@ -148,7 +148,7 @@ def useful_rate(problem: PruningProblem, lam: Fraction) -> Fraction:
     Floating-point engines are run at this, so that huge coefficients do not drown the errors.
     """
     total = float(np.abs(problem.gain).sum()) or 1.0
-    least = min(_least(problem.real_purchase_price()), _least(problem.evaluation_price))
+    least = min(_least(problem.usage.purchase_price()), _least(problem.evaluation_price))
     return min(lam, Fraction(2.0 * total / least)) if least < math.inf else lam
 
 
@@ -156,7 +156,7 @@ def _on_grid(problem: PruningProblem, lam: Fraction) -> IntegerObjective:
     """Profits rounded to the nearest grid point, prices down, so that no dual value ever exceeds a real price."""
     rate = float(useful_rate(problem, lam))
     total = float(np.abs(problem.gain).sum()) or 1.0
-    real = problem.real_purchase_price()
+    real = problem.usage.purchase_price()
     # nothing dearer than all gains together is ever bought; twice that, for prices are rounded down below
     price = np.minimum(rate * real, 2.0 * total)
     profit = np.maximum(problem.gain - rate * problem.evaluation_price, -2.0 * total)

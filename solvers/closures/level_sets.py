@@ -40,8 +40,8 @@ def best_level_set(problem: PruningProblem, y: NDArray[np.float64], lam: float) 
     profit = problem.gain - lam * problem.evaluation_price
     earned = _from_top(level[splits], profit[splits], top)
     users = splits[level[splits] > 0]
-    bought = problem.highest_user(users, level)
-    paid = _from_top(np.maximum(bought, 0), lam * problem.real_purchase_price(), top)
+    bought = problem.usage.highest_user(users, level)
+    paid = _from_top(np.maximum(bought, 0), lam * problem.usage.purchase_price(), top)
     worth = earned - paid
     worth[0] = -np.inf
     best = top + 1 - int(np.argmax(worth[::-1]))

@@ -20,7 +20,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import ItemDuals, Solution, StopReason
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from formulations.instance.usage import UsageArcs
+from formulations.instance.usage_arcs import UsageArcs
 from solvers.closures.cut import Ties
 from solvers.closures.duals import proven_bound
 from solvers.closures.integer_objective import IntegerObjective, integer_objective

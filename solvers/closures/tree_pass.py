@@ -83,8 +83,8 @@ def without_prices(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
 def free_of_charge(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
     """The best closure among splits whose price is 0: the optimum for lambda beyond every breakpoint."""
     has_price = problem.integers.evaluation > 0
-    charged = np.repeat(np.arange(problem.ensemble.n_nodes), np.diff(problem.charges.start))
-    reached = problem.costs.paid_once[problem.charges.item] | (problem.routing.counts()[charged] > 0)
+    charged = np.repeat(np.arange(problem.ensemble.n_nodes), np.diff(problem.usage.charges.start))
+    reached = problem.costs.paid_once[problem.usage.charges.item] | (problem.routing.counts()[charged] > 0)
     has_price[charged[reached]] = True
     allowed = problem.ensemble.is_split & ~has_price
     return best_tree_closures(problem.ensemble, problem.integers.gain, allowed, ties)[0]

@@ -90,9 +90,9 @@ def _costs(problem: EnsembleProblem, level: NDArray[np.int32], top: int) -> NDAr
     """What every purchase costs from the highest level of its users on, and every split from its own."""
     trees = problem.problem
     users = trees.splits[level[trees.splits] > 0]
-    bought = trees.highest_user(users, level)
+    bought = trees.usage.highest_user(users, level)
     paid = np.zeros(top + 2)
-    np.add.at(paid, np.maximum(bought, 0), trees.real_purchase_price())
+    np.add.at(paid, np.maximum(bought, 0), trees.usage.purchase_price())
     np.add.at(paid, level[users], trees.evaluation_price[users])
     return np.asarray(np.cumsum(paid[::-1])[::-1][1:])
 

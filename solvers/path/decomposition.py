@@ -145,7 +145,7 @@ class PathDecomposition:
         place = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
         for k, piece in enumerate(pieces):
             place[piece.part.nodes] = k
-        payer = problem.highest_user(np.flatnonzero(place >= 0).astype(np.int32), place)
+        payer = problem.usage.highest_user(np.flatnonzero(place >= 0).astype(np.int32), place)
         self._count(repairs=1)
         for first, last in reversed(wrong):
             nodes = np.concatenate([p.part.nodes for p in pieces[first : last + 1]])

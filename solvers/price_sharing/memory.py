@@ -86,7 +86,7 @@ def memory_of_run(problem: PruningProblem, points: int = 0) -> int:
         points=points,
         on_disk=isinstance(problem.routing, RoutingOnDisk),
     )
-    return needs.run + needs.path + (0 if "row_blocks" in problem.__dict__ else needs.blocks)
+    return needs.run + needs.path + (0 if "row_blocks" in problem.usage.__dict__ else needs.blocks)
 
 
 def memory_free() -> int | None:

@@ -35,7 +35,7 @@ class Remaining:
     slices
         what they need.
     paid
-        bool, shape (M (N + 1),): purchases that a fixed split has paid, numbered as in `formulations.instance.usage`; None: none.
+        bool, shape (M (N + 1),): purchases that a fixed split has paid, numbered as in `UsageArcs`; None: none.
     base
         integer value of the splits that are fixed in.
     """

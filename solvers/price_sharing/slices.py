@@ -36,7 +36,7 @@ class Slices:
 
 def slices_of(problem: PruningProblem, nodes: NDArray[np.int32]) -> Slices:
     """The slices of some splits, which are numbered by their places in `nodes`."""
-    charges, start, stop = problem.charges, problem.routing.start, problem.routing.stop
+    charges, start, stop = problem.usage.charges, problem.routing.start, problem.routing.stop
     count = (charges.start[nodes + 1] - charges.start[nodes]).astype(np.int32)
     split = np.repeat(np.arange(nodes.size, dtype=np.int32), count)
     place = np.repeat(charges.start[nodes].astype(np.int32) - np.cumsum(count, dtype=np.int32) + count, count)

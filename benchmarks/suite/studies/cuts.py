@@ -74,7 +74,7 @@ def lambdas(data: str, problem: pm.PruningProblem, setting: Setting) -> list[tup
 def rate(problem: pm.PruningProblem, scaled: float) -> Fraction:
     """Lambda from lambda', exactly: lambda' N / (T W_t)."""
     errors = sum(Fraction(float(component.weight.sum())) for component in problem.errors.components)
-    return Fraction(str(scaled)) * Fraction(float(problem.total_weight)) / errors
+    return Fraction(str(scaled)) * Fraction(float(problem.usage.total_weight)) / errors
 
 
 def against_the_raw_cut(here: str, problem: pm.PruningProblem, lam: Lam, setting: Setting) -> list[Row]:

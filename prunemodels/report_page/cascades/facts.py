@@ -12,7 +12,8 @@ from sklearn.utils import _safe_indexing
 
 from formulations.errors import InvalidInputError, NotFittedForestError
 from formulations.instance.cost_items import Price
-from formulations.instance.problem import check_weights, n_examples
+from formulations.instance.cost_sample import check_weights
+from formulations.instance.routing import n_examples
 from prunemodels.evaluation.mean_bounds import standard_error
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath

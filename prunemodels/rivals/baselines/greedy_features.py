@@ -24,6 +24,7 @@ from formulations.answers.nested_prunings import PruningSequence
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
 from prunemodels.rivals.baselines.removal_effects import RemovalEffects
 from solvers.progress import Progress
 
@@ -56,7 +57,7 @@ def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progre
     if by not in get_args(Unit):
         raise InvalidInputError(f"by is {by!r}; give one of {get_args(Unit)}")
     ensemble = problem.ensemble
-    effects = RemovalEffects(problem, units_of(problem, by))
+    effects = RemovalEffects(problem.usage, problem.integers, units_of(problem.usage, by))
     kept = ensemble.is_split.copy()
     rows_kept = np.zeros(ensemble.n_nodes, dtype=np.int32)
     steps = 0
@@ -75,12 +76,12 @@ def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progre
     return PruningSequence(problem, rows_kept, np.arange(steps + 1, dtype=np.float64), f"{by}s removed", method)
 
 
-def units_of(problem: PruningProblem, by: Unit) -> CostItems:
+def units_of(usage: Usage, by: Unit) -> CostItems:
     """What can be removed, as the items that features need, each at the price 1; a feature without items is one of its own."""
-    features = problem.ensemble.n_features
+    features = usage.ensemble.n_features
     if by == "feature":
         return CostItems.plain([1] * features)
-    items = problem.costs
+    items = usage.costs
     needs = tuple(needed or (items.n_items + f,) for f, needed in enumerate(items.needs))
     n_units = items.n_items + features
     return CostItems(tuple(f"unit {u}" for u in range(n_units)), (Fraction(1),) * n_units, needs)

@@ -18,8 +18,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from formulations.instance.cost_items import CostItems
-from formulations.instance.problem import PruningProblem
-from formulations.instance.usage import charges_of
+from formulations.instance.integers import Integers
+from formulations.instance.usage import Usage
+from formulations.instance.usage_arcs import charges_of
 
 WORD = 64
 """Units are bits of words of so many."""
@@ -30,36 +31,38 @@ class RemovalEffects:
 
     Parameters
     ----------
+    usage, integers
+        trees, prices and rows; and the same in integers, gains included.
     units
         which units each feature belongs to, as items that it needs; each at a price above 0.
     """
 
-    def __init__(self, problem: PruningProblem, units: CostItems) -> None:
-        self.problem = problem
+    def __init__(self, usage: Usage, integers: Integers, units: CostItems) -> None:
+        self.usage, self.integers = usage, integers
         self.n_units = units.n_items
-        self._topmost = charges_of(problem.ensemble, units)
+        ensemble, charges = usage.ensemble, usage.charges
+        self._topmost = charges_of(ensemble, units)
         words = -(-self.n_units // WORD)
-        self._on_way = np.zeros((problem.ensemble.n_nodes, words), dtype=np.uint64)
-        _mark_ways(problem.ensemble.parent, self._topmost.start, self._topmost.item, self._on_way)
-        node = np.repeat(np.arange(problem.ensemble.n_nodes, dtype=np.int32), np.diff(problem.charges.start))
-        by_item = np.argsort(problem.charges.item, kind="stable")
+        self._on_way = np.zeros((ensemble.n_nodes, words), dtype=np.uint64)
+        _mark_ways(ensemble.parent, self._topmost.start, self._topmost.item, self._on_way)
+        node = np.repeat(np.arange(ensemble.n_nodes, dtype=np.int32), np.diff(charges.start))
+        by_item = np.argsort(charges.item, kind="stable")
         self._users = node[by_item]
-        self._item_of_user = problem.charges.item[by_item]
-        counts = np.bincount(problem.charges.item, minlength=problem.costs.n_items)
+        self._item_of_user = charges.item[by_item]
+        counts = np.bincount(charges.item, minlength=usage.costs.n_items)
         self._users_start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        self._known = np.zeros(problem.ensemble.n_nodes, dtype=np.bool_)
-        self._fall_by_item = np.zeros((problem.costs.n_items, self.n_units), dtype=np.int64)
+        self._known = np.zeros(ensemble.n_nodes, dtype=np.bool_)
+        self._fall_by_item = np.zeros((usage.costs.n_items, self.n_units), dtype=np.int64)
 
     def of(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """(2), (3) and the number of topmost kept splits, for every unit, shape (units,), in the problem's integers.
+        """(2), (3) and the number of topmost kept splits, for every unit, shape (units,), in integers.
 
         Parameters
         ----------
         kept
             bool, shape (n,): closed under parents.
         """
-        p = self.problem
-        ints, routing, ensemble = p.integers, p.routing, p.ensemble
+        ints, routing, ensemble = self.integers, self.usage.routing, self.usage.ensemble
         rise, fall, users = (np.zeros(self.n_units, dtype=np.int64) for _ in range(3))
         _add_subtrees(ensemble.parent, kept, ints.gain, self._topmost.start, self._topmost.item, rise, users)
         _add_subtrees(ensemble.parent, kept, ints.evaluation, self._topmost.start, self._topmost.item, fall, users.copy())
@@ -67,7 +70,15 @@ class RemovalEffects:
         self._known = kept.copy()
         self._fall_by_item[items] = 0
         common = np.empty((routing.n_rows, self._on_way.shape[1]), dtype=np.uint64)
-        arrays = (ensemble.tree_of, routing.order, routing.start, routing.stop, ints.price, ints.weight, p.costs.paid_once)
+        arrays = (
+            ensemble.tree_of,
+            routing.order,
+            routing.start,
+            routing.stop,
+            ints.price,
+            ints.weight,
+            self.usage.costs.paid_once,
+        )
         _add_purchases(items, self._users_start, self._users, kept, self._on_way, *arrays, common, self._fall_by_item)
         return rise, fall + self._fall_by_item.sum(axis=0), users
 

@@ -66,7 +66,7 @@ class _Chain:
         self.level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
         self.level[splits] = np.where(values[rank] > 0, rank + 1, 0)
         users = splits[self.level[splits] > 0]
-        bought = np.maximum(problem.highest_user(users, self.level), 0)
+        bought = np.maximum(problem.usage.highest_user(users, self.level), 0)
         self.gain = self._from_top(self.level[splits], ints.gain[splits])
         paid = self._from_top(bought, problem.purchase_price())
         self.cost = [a + b for a, b in zip(paid, self._from_top(self.level[splits], ints.evaluation[splits]), strict=True)]

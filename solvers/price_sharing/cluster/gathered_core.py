@@ -1,6 +1,6 @@
 """The core of a sharded instance: the usage arcs of what is left, gathered, and cut at the driver.
 
-They are put in the canonical order of `formulations.instance.usage` for the whole instance, whose rows are the shards' one after
+They are put in the canonical order of `UsageArcs` for the whole instance, whose rows are the shards' one after
 the other: by split, by item as the split charges them, by leaf, by row. So the flow is a certificate that does not tell how rows
 were parted.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance.usage import charges_of
+from formulations.instance.usage_arcs import charges_of
 from solvers.closures.cut import Ties
 from solvers.closures.merged_cut import merged_cut
 from solvers.closures.subproblem import subproblem

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.usage import Charges, charges_of
+from formulations.instance.usage_arcs import Charges, charges_of
 
 
 def charges_by_row(ensemble: Ensemble, costs: CostItems) -> Charges:

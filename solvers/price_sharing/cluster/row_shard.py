@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 
 from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import CostItems
+from formulations.instance.cost_sample import MOST_PURCHASES, check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.integers import Integers
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
-from formulations.instance.problem import MOST_PURCHASES, PruningProblem, check_weights
+from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import as_rows, route
+from formulations.instance.usage import Usage
 from solvers.closures.integer_objective import IntegerObjective
 from solvers.price_sharing.cluster.item_payers import charges_by_row
 from solvers.price_sharing.cluster.row_sources import RowSource
@@ -82,15 +84,17 @@ class RowShard:
         items = self.costs.n_items
         integers = Integers(zeros, np.zeros(items, dtype=np.int64), weight, zeros, Fraction(1), Fraction(1), 0.0, 0.0)
         self._problem = PruningProblem(
-            self.ensemble,
+            Usage(
+                self.ensemble,
+                self.costs,
+                (Fraction(0),) * self.ensemble.n_features,
+                charges_by_row(self.ensemble, self.costs),
+                None,
+                np.arange(weight.size),
+                self.weights,
+                self.routing,
+            ),
             NodeErrors((ErrorComponent(np.zeros(n), np.ones(self.ensemble.n_trees), source="the driver's"),)),
-            self.costs,
-            None,
-            np.arange(weight.size),
-            self.weights,
-            (Fraction(0),) * self.ensemble.n_features,
-            self.routing,
-            charges_by_row(self.ensemble, self.costs),
             integers,
         )
 

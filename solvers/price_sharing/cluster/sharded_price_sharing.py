@@ -95,7 +95,7 @@ def _solution(
     objective, driver, kept = run.objective, problem.driver, run.best_kept
     ints = driver.integers
     # The driver pays for the items that are paid once, and for evaluation; the shards' rows pay for the others.
-    bought_once = np.unique(driver.charges.item[np.repeat(kept, np.diff(driver.charges.start))])
+    bought_once = np.unique(driver.usage.charges.item[np.repeat(kept, np.diff(driver.usage.charges.start))])
     once = int(ints.price[bought_once].sum()) * int(ints.weight.sum())
     bill = once + problem.shards.bill(kept, ints.price) + int(ints.evaluation[kept].sum())
     roots = driver.errors.of_all_roots(driver.ensemble)

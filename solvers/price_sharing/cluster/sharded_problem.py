@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 
 from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
+from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.integers import to_integers
 from formulations.instance.node_errors import NodeErrors
-from formulations.instance.problem import PruningProblem, evaluation_prices
+from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import Routing
+from formulations.instance.usage import Usage
 from solvers.price_sharing.cluster.item_payers import charges_once
 from solvers.price_sharing.cluster.row_shard import RowShard
 from solvers.price_sharing.cluster.row_sources import RowSource
@@ -154,5 +156,5 @@ def _driver(
     one = replace(integers, weight=np.array([total], dtype=np.int64))
     routing = replace(nowhere, order=nowhere.order[:, :1].copy())
     row: dict[str, Any] = {"X": None, "rows": np.zeros(1, dtype=np.int64), "weights": np.array([float(unit * total)])}
-    charges = charges_once(ensemble, costs)
-    return PruningProblem(ensemble, errors, costs, **row, evaluation=evaluation, routing=routing, charges=charges, integers=one)
+    usage = Usage(ensemble, costs, evaluation, charges_once(ensemble, costs), **row, routing=routing)
+    return PruningProblem(usage, errors, one)

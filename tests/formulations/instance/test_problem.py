@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import formulations.instance.problem
+import formulations.instance.cost_sample
 from formulations import (
     CapacityOverflowError,
     CostItems,
@@ -22,7 +22,7 @@ def test_more_purchases_than_can_be_numbered_are_refused(monkeypatch: pytest.Mon
     """Beyond the numbering's range the sizes are named, instead of numbers that wrap."""
     ensemble, error = ensemble_of([Node(1, 0, 0.5, Node(0), Node(0))], 3)
     sample, costs = plain_errors(ensemble, error, 1.0), CostItems.plain([1, 1, 1])
-    monkeypatch.setattr(formulations.instance.problem, "MOST_PURCHASES", 32)
+    monkeypatch.setattr(formulations.instance.cost_sample, "MOST_PURCHASES", 32)
     with pytest.raises(CapacityOverflowError, match=r"10 rows and costs 3 items: 30 possible purchases, 32 can"):
         PruningProblem.build(ensemble, sample, np.zeros((10, 3)), costs)
     assert PruningProblem.build(ensemble, sample, np.zeros((9, 3)), costs).n_purchases == 30
@@ -48,7 +48,7 @@ def test_one_tree_alone(seed: int) -> None:
         alone, nodes = problem.only_tree(t), ensemble.nodes_of(t)
         assert alone.ensemble.n_trees == 1
         np.testing.assert_allclose(alone.node_error, error[nodes] / weight[t])
-        np.testing.assert_allclose(alone.node_weight, problem.node_weight[nodes])
+        np.testing.assert_allclose(alone.usage.node_weight, problem.usage.node_weight[nodes])
         np.testing.assert_allclose(alone.evaluation_price, problem.evaluation_price[nodes])
         kept = np.zeros(ensemble.n_nodes, dtype=bool)
         kept[nodes] = alone.ensemble.is_split

@@ -51,7 +51,7 @@ def test_arcs_are_what_the_definitions_say(seed: int, naive: bool) -> None:
     assert (np.diff(columns.node) >= 0).all()
     for j in range(columns.n_columns):
         price = float(problem.costs.prices[columns.item[j]])
-        share = 1.0 if columns.row[j] == FOR_ALL else problem.weights[columns.row[j]] / problem.total_weight
+        share = 1.0 if columns.row[j] == FOR_ALL else problem.weights[columns.row[j]] / problem.usage.total_weight
         assert columns.price[j] == pytest.approx(price * share, rel=1e-12)
 
 

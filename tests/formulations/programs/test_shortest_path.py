@@ -130,7 +130,7 @@ def test_paths_cost_what_prunings_cost(seed: int) -> None:
     every = all_prunings(problem).kept
     for expanded, columns in builds(problem):
         if columns is None:
-            dual = lam * problem.real_purchase_price()[problem.usage_arcs().head]
+            dual = lam * problem.usage.purchase_price()[problem.usage_arcs().head]
         else:
             dual = lam * columns.price[columns.column]
         networks = tree_networks(problem, expanded=expanded, columns=columns)
@@ -140,7 +140,7 @@ def test_paths_cost_what_prunings_cost(seed: int) -> None:
                 arcs = network.path_of(kept[network.nodes])
                 cost += float(arc_costs(network, stop_costs(problem, lam), dual)[arcs].sum())
             pruning = Pruning(problem, kept)
-            paid = problem.real_purchase_price()[problem.usage_arcs(np.flatnonzero(kept).astype(np.int32)).head].sum()
+            paid = problem.usage.purchase_price()[problem.usage_arcs(np.flatnonzero(kept).astype(np.int32)).head].sum()
             assert cost == pytest.approx(pruning.error + lam * (pruning.evaluation_cost + paid), abs=1e-12)
 
 

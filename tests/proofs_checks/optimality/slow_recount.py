@@ -98,7 +98,7 @@ class SlowRecount:
         return price
 
     def price_of(self, purchase: int) -> Fraction:
-        """What a purchase adds to the cost, in the numbering of `formulations.instance.usage.UsageArcs`."""
+        """What a purchase adds to the cost, in the numbering of `formulations.instance.usage_arcs.UsageArcs`."""
         n, costs = self.problem.n_rows, self.problem.costs
         if purchase >= costs.n_items * n:
             return costs.prices[purchase - costs.n_items * n]

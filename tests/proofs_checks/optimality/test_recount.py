@@ -20,7 +20,7 @@ from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.optimality.tree_worth import forced
 from proofs_checks.optimality.wide_sums import WideSums, wide_sum
 from solvers.brute_force import all_prunings
-from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
+from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree, with_usage
 from tests.proofs_checks.optimality.slow_recount import SlowRecount
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -121,7 +121,7 @@ def test_any_table_can_be_routed_again() -> None:
         )
         recount = Recount(built)
         assert recount.n_rows == 7
-        assert Recount(replace(built, X=None), X).total == recount.total
+        assert Recount(with_usage(built, X=None), X).total == recount.total
 
 
 def test_tables_of_another_shape_are_refused() -> None:
@@ -137,7 +137,7 @@ def test_tables_of_another_shape_are_refused() -> None:
         with pytest.raises(InvalidInputError, match=message):
             Recount(problem, X)
     with pytest.raises(InvalidInputError, match="carries no rows"):
-        Recount(replace(problem, X=None))
+        Recount(with_usage(problem, X=None))
 
 
 def test_weights_and_errors_that_are_none_are_refused() -> None:
@@ -145,9 +145,9 @@ def test_weights_and_errors_that_are_none_are_refused() -> None:
     problem = two_trees()
     for weights in ([0.0], [-1.0], [np.nan], [1.0, 1.0]):
         with pytest.raises(InvalidInputError, match="weights for 1 rows"):
-            Recount(replace(problem, weights=np.array(weights)))
+            Recount(with_usage(problem, weights=np.array(weights)))
     with pytest.raises(InvalidInputError, match="a row's weight is inf"):
-        Recount(replace(problem, weights=np.array([np.inf])))
+        Recount(with_usage(problem, weights=np.array([np.inf])))
     broken = random_problem(1)
     broken.errors.components[0].e[0] = np.nan
     with pytest.raises(InvalidInputError, match="not all finite"):
@@ -159,7 +159,7 @@ def test_weights_of_any_size_are_exact() -> None:
     seed = next(s for s in range(50) if random_problem(s).n_rows > 3 and Pruning.unpruned(random_problem(s)).cost > 0)
     problem = random_problem(seed)
     weights = np.array([1e-200, 0.1, 1 / 3, 1e17, *np.ones(problem.n_rows)])[: problem.n_rows]
-    heavy = replace(problem, weights=weights)
+    heavy = with_usage(problem, weights=weights)
     kept = problem.ensemble.is_split
     assert Recount(heavy).weight.dtype == object
     assert Recount(heavy).objective(kept) == SlowRecount(heavy).objective(Pruning(heavy, kept))
@@ -226,7 +226,7 @@ def test_rounded_prices_are_as_near_as_they_say() -> None:
 @pytest.mark.parametrize("field", ["gain", "price", "weight", "evaluation"])
 def test_other_integers_are_refuted(field: str) -> None:
     """A gain, price, weight or evaluation price moved by one, or missing, a unit or a rounding that is none: each is refuted."""
-    problem = replace(two_trees())
+    problem = with_usage(two_trees())
     problem = PruningProblem.build(problem.ensemble, problem.errors, problem.X, problem.costs, evaluation_cost=0.5)
     ints = problem.integers
     moved = getattr(ints, field).copy()

@@ -22,7 +22,7 @@ from proofs_checks.optimality.shared_path import check_shared_path
 from proofs_checks.optimality.shared_prices import _sum_below
 from solvers import brute_force, pruning_path
 from solvers.price_sharing import PathPoint, price_sharing_path
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
 from tests.solvers.cases import instance
 
 BEYOND = (1e299, 1e300)
@@ -421,7 +421,7 @@ def test_what_cannot_be_checked_is_said() -> None:
 def test_another_instance_is_noticed() -> None:
     """The points of one instance prove nothing of another with other prices, or with other rows."""
     problem = licence()
-    dearer = replace(problem, costs=CostItems.plain([1.01] * problem.costs.n_items))
+    dearer = with_usage(problem, costs=CostItems.plain([1.01] * problem.costs.n_items))
     assert check_shared_path(dearer, exactly()).holds is False
     assert check_shared_path(problem, exactly(), np.array(problem.X)[::-1]).holds is False
     assert check_shared_path(problem, exactly(), np.array(problem.X)).holds

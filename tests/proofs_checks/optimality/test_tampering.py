@@ -24,7 +24,7 @@ from formulations.instance.papers import two_trees
 from proofs_checks import Verdict, check_path, check_solution
 from solvers import min_cut, pruning_path
 from solvers.price_sharing import price_sharing
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
 
 LAM = 0.25
 
@@ -155,23 +155,23 @@ def solved() -> tuple[PruningProblem, Solution, Solution, PruningPath]:
 def other_table(problem: PruningProblem) -> PruningProblem:
     X = np.array(problem.X)
     X[:10] = X[-10:]
-    return replace(problem, X=X)
+    return with_usage(problem, X=X)
 
 
 def other_threshold(problem: PruningProblem) -> PruningProblem:
     threshold = problem.ensemble.threshold.copy()
     threshold[0] += 1
-    return replace(problem, ensemble=replace(problem.ensemble, threshold=threshold))
+    return with_usage(problem, ensemble=replace(problem.ensemble, threshold=threshold))
 
 
 def other_routing(problem: PruningProblem) -> PruningProblem:
-    return replace(problem, routing=replace(problem.routing, order=problem.routing.order[:, ::-1].copy()))
+    return with_usage(problem, routing=replace(problem.routing, order=problem.routing.order[:, ::-1].copy()))
 
 
 def other_ranges(problem: PruningProblem) -> PruningProblem:
     start = problem.routing.start.copy()
     start[int(problem.ensemble.left[0])] += 1
-    return replace(problem, routing=replace(problem.routing, start=start))
+    return with_usage(problem, routing=replace(problem.routing, start=start))
 
 
 def other_errors(problem: PruningProblem) -> PruningProblem:
@@ -187,12 +187,12 @@ PROBLEMS: dict[str, Callable[[PruningProblem], PruningProblem]] = {
     "routing": other_routing,
     "ranges of the routing": other_ranges,
     "errors": other_errors,
-    "prices": lambda p: replace(p, costs=CostItems.plain([1, 2.5, 0.5, 3.01])),
-    "prices in proportion": lambda p: replace(p, costs=CostItems.plain([2, 5, 1, 6])),
-    "needs": lambda p: replace(p, costs=replace(p.costs, needs=((0,), (1,), (3,), (2,)))),
-    "weights": lambda p: replace(p, weights=p.weights[::-1].copy()),
-    "rows": lambda p: replace(p, rows=p.rows[::-1].copy()),
-    "evaluation": lambda p: replace(p, evaluation=(Fraction(1, 10),) * 4),
+    "prices": lambda p: with_usage(p, costs=CostItems.plain([1, 2.5, 0.5, 3.01])),
+    "prices in proportion": lambda p: with_usage(p, costs=CostItems.plain([2, 5, 1, 6])),
+    "needs": lambda p: with_usage(p, costs=replace(p.costs, needs=((0,), (1,), (3,), (2,)))),
+    "weights": lambda p: with_usage(p, weights=p.weights[::-1].copy()),
+    "rows": lambda p: with_usage(p, rows=p.rows[::-1].copy()),
+    "evaluation": lambda p: with_usage(p, evaluation=(Fraction(1, 10),) * 4),
 }
 
 

@@ -22,7 +22,7 @@ from proofs_checks.total_unimodularity.formulation_network import (
     check_integral_formulation,
     formulation_network,
 )
-from tests.instances import random_problem
+from tests.instances import random_problem, with_usage
 
 UNIMODULAR = ("IP0", "IP2", "IP3", "closure")
 
@@ -166,7 +166,7 @@ def test_rows_of_another_tree_are_no_paths() -> None:
     left, right, none = np.array([1, 2, -1, -1, -1]), np.array([4, 3, -1, -1, -1]), -1
     mirror = replace(ensemble, left=left, right=right, feature=np.array([0, 1, none, none, none]))
     assert formulation_network(problem, program(problem, "IP0")) is not None
-    assert formulation_network(replace(problem, ensemble=mirror), program(problem, "IP0")) is None
+    assert formulation_network(with_usage(problem, ensemble=mirror), program(problem, "IP0")) is None
 
 
 def test_reading_a_matrix_twice_changes_nothing() -> None:

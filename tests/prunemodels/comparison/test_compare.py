@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from prunemodels.comparison import memory
 from prunemodels.comparison.compare import TYPES, compare
 from prunemodels.comparison.memory import PeakMemory
 from prunemodels.comparison.worker import WARM_UP_LAM, find_engine
-from tests.instances import random_problem
+from tests.instances import random_problem, with_usage
 
 ROOT = Path(__file__).resolve().parents[3]
 LAM = 0.01
@@ -291,7 +290,7 @@ def test_bad_arguments_are_refused_before_any_process_starts(case: str, monkeypa
 
 def test_what_cannot_be_sent_is_refused() -> None:
     """An instance that cannot be pickled is refused with a remedy that works; so is an engine that only this process knows."""
-    problem = replace(two_trees(), X=lambda: 0)
+    problem = with_usage(two_trees(), X=lambda: 0)
     with pytest.raises(pm.InvalidInputError, match=r"problem cannot be sent to other processes .* take isolate=False"):
         compare(problem, LAM, ["min_cut"])
     assert compare(problem, LAM, ["min_cut"], isolate=False).status[0] == "optimal"

@@ -18,7 +18,7 @@ from prunemodels.evaluation import path as path_evaluation
 from prunemodels.evaluation.held_out import on_other_rows, row_costs
 from prunemodels.evaluation.mean_bounds import standard_error
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
 from tests.prunemodels.forest_kinds import KINDS, fitted, labels, rows, targets
 from tests.prunemodels.rivals.baselines.cases import random_sequence
 
@@ -96,7 +96,7 @@ def voting_path(seed: int, task: str, ties: Any) -> PruningPath:
         ensemble = replace(problem.ensemble, value=rng.normal(size=(n, 1)), task="regression", classes=None)
     else:
         ensemble = replace(problem.ensemble, value=rng.integers(0, 8, (n, 3)) / 10, classes=np.array(["a", "b", "c"]))
-    return pm.pruning_path(replace(problem, ensemble=ensemble), ties=ties)
+    return pm.pruning_path(with_usage(problem, ensemble=ensemble), ties=ties)
 
 
 def predict(

@@ -458,7 +458,7 @@ def test_files_of_a_folder_must_have_the_same_columns(data, tmp_path):
 
 def test_too_many_purchases_are_refused_before_reading(data, monkeypatch):
     """Where the rows are known beforehand, nothing is read; else it is noticed at the end."""
-    monkeypatch.setattr("formulations.instance.problem.MOST_PURCHASES", 2000)
+    monkeypatch.setattr("formulations.instance.cost_sample.MOST_PURCHASES", 2000)
 
     def never(*_):
         raise AssertionError("was read")

@@ -81,7 +81,7 @@ def test_purchases_of_an_instance_on_disk_are_there_too(made, tmp_path):
     found = []
     for problem in (here, there):
         left = all_open(integer_objective(problem, Fraction(1, 250)).refined(), problem.ensemble.is_split)
-        found.append((problem.paid_by(kept), left.fixed(kept[left.nodes], ~kept[left.nodes]).paid))
+        found.append((problem.usage.paid_by(kept), left.fixed(kept[left.nodes], ~kept[left.nodes]).paid))
     for one, other in zip(*found, strict=True):
         assert one.dtype == other.dtype == np.bool_
         assert one.any()

@@ -67,7 +67,7 @@ def random_loads(problem: PruningProblem, lam: float, rng: np.random.Generator) 
     """All prices shared out at random among the usage arcs that need them."""
     head = problem.usage_arcs().head
     weight = rng.random(head.size)
-    return lam * problem.real_purchase_price()[head] * weight / np.bincount(head, weights=weight)[head]
+    return lam * problem.usage.purchase_price()[head] * weight / np.bincount(head, weights=weight)[head]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -14,7 +14,7 @@ from formulations.instance.losses import LogLoss, Squares
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import leaves_of
 from solvers.brute_force import all_prunings
-from tests.instances import random_problem
+from tests.instances import random_problem, with_usage
 
 TRIED = settings(deadline=None, max_examples=60)
 """Compiled code is compiled in the first example."""
@@ -52,7 +52,7 @@ def random_instance(seed: int, *, trees: PruningProblem | None = None) -> Instan
     )
     task = "regression" if kind == "regression" else "classification"
     ensemble = replace(trees.ensemble, value=value, task=task, classes=None if n_values == 1 else np.arange(n_values))
-    trees = replace(trees, ensemble=ensemble)
+    trees = with_usage(trees, ensemble=ensemble)
     n_rows = int(rng.integers(1, 12))
     rows = rng.integers(0, 5, (n_rows, ensemble.n_features)).astype(np.float32)
     leaf = leaves_of(ensemble, rows)

@@ -18,7 +18,7 @@ from solvers.ensemble_loss import evaluate_levels, level_sets_of, linearise, ora
 from solvers.ensemble_loss.mixing import RIDGE, best_combination, minimise_on_simplex
 from solvers.ensemble_loss.oracle import Oracle
 from solvers.path.pruning_path import pruning_path
-from tests.instances import random_problem
+from tests.instances import random_problem, with_usage
 from tests.solvers.ensemble_loss.cases import TRIED, random_instance, random_point
 
 SEEDS = st.integers(0, 5_000)
@@ -155,8 +155,7 @@ def test_the_linearised_path_is_optimal_for_the_slopes(seed: int, lam: float) ->
 def test_among_equal_level_sets_the_smallest_is_taken() -> None:
     """Where a split changes neither loss nor cost, it goes."""
     problem = random_instance(1).problem
-    flat = replace(
-        problem, problem=replace(problem.problem, ensemble=replace(problem.ensemble, value=np.ones_like(problem.ensemble.value)))
-    )
+    value = np.ones_like(problem.ensemble.value)
+    flat = replace(problem, problem=with_usage(problem.problem, ensemble=replace(problem.ensemble, value=value)))
     sets = evaluate_levels(flat, np.where(flat.ensemble.is_split, 1, 0).astype(np.int32))
     assert sets.best(0.0)[0].n_splits == 0

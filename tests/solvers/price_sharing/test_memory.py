@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 import warnings
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from formulations.instance.row_blocks import BLOCK
 from formulations.instance.scratch import RoutingOnDisk
 from solvers.price_sharing import memory, price_sharing, price_sharing_path
 from solvers.price_sharing.memory import memory_free, memory_needed, memory_of_run
+from tests.instances import with_usage
 from tests.solvers.cases import instance
 
 
@@ -86,8 +86,8 @@ def test_on_disk_only_rows_and_nodes_are_counted(tmp_path: Path) -> None:
     assert (needs.routing, needs.nodes, needs.blocks, needs.run) == (168, 105 * 11, 28, 30 * 11)
     problem = instance("iris")
     routing = problem.routing
-    there = replace(problem, routing=RoutingOnDisk(routing.order, routing.start, routing.stop, tmp_path))
-    assert memory_of_run(there) == 30 * problem.ensemble.n_nodes + 4 * problem.n_rows < memory_of_run(replace(problem))
+    there = with_usage(problem, routing=RoutingOnDisk(routing.order, routing.start, routing.stop, tmp_path))
+    assert memory_of_run(there) == 30 * problem.ensemble.n_nodes + 4 * problem.n_rows < memory_of_run(with_usage(problem))
 
 
 def test_blocks_that_are_there_are_not_counted_twice() -> None:

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import prunemodels as pm
 from prunemodels.rivals.baselines.early_stopping import early_stopping_path
 from prunemodels.rivals.baselines.node_impurities import node_impurities
-from tests.instances import random_problem
+from tests.instances import random_problem, with_usage
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.rivals.baselines.cases import hand_forest, keeps, same_rows
 
@@ -142,6 +142,6 @@ def test_values_that_are_no_class_fractions_are_refused(node: list[float]) -> No
     problem = hand_forest()
     value = np.full((8, 2), 0.5)
     value[3] = node
-    problem = replace(problem, ensemble=replace(problem.ensemble, value=value, classes=np.array([0, 1])))
+    problem = with_usage(problem, ensemble=replace(problem.ensemble, value=value, classes=np.array([0, 1])))
     with pytest.raises(pm.InvalidInputError, match=r"node 3 predicts .*, no class fractions"):
         early_stopping_path(problem)

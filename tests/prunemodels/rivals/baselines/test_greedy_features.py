@@ -150,7 +150,7 @@ def test_effects_are_what_removing_would_do(by: Any) -> None:
 
 def check_effects(problem: PruningProblem, by: Any, going: tuple[int, ...]) -> None:
     """Of every unit on the whole forest, on what is left after each unit that goes, and on the whole forest again."""
-    effects = RemovalEffects(problem, units_of(problem, by))
+    effects = RemovalEffects(problem.usage, problem.integers, units_of(problem.usage, by))
     n_units = problem.ensemble.n_features if by == "feature" else problem.costs.n_items
     parts = [problem.ensemble.is_split]
     for unit in going:

@@ -1,0 +1,54 @@
+"""A cost sample and its prices, checked at the door: sizes, weights, prices of evaluation."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.errors import CapacityOverflowError, InvalidInputError
+from formulations.instance.cost_items import CostItems, EvaluationCost, exact
+from formulations.instance.ensemble import Ensemble
+
+MOST_PURCHASES = 2**31 - 1
+"""Largest number of pairs of item and row that an instance may have."""
+
+
+def check_size(costs: CostItems, n_rows: int, source: str = "X") -> None:
+    """Purchases are numbered in int32: half the memory of int64, and enough for 2 * 10^9 pairs of item and row."""
+    if costs.n_items * (n_rows + 1) > MOST_PURCHASES:
+        raise CapacityOverflowError(
+            f"{source} has {n_rows:,} rows and costs {costs.n_items:,} items: {costs.n_items * n_rows:,} possible purchases, "
+            f"{MOST_PURCHASES:,} can be numbered; give a smaller cost sample"
+        )
+
+
+def check_weights(weights: ArrayLike | None, n_rows: int, name: str) -> NDArray[np.float64]:
+    """Example weights as float64, one each if None; refuses negative, non-finite, or all-zero ones."""
+    if weights is None:
+        return np.ones(n_rows)
+    try:
+        w = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} is not numeric ({error}); give one number >= 0 an example") from error
+    if w.shape != (n_rows,):
+        raise InvalidInputError(f"{name} has shape {w.shape}, there are {n_rows} examples: give one weight each")
+    bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
+    if bad.size:
+        raise InvalidInputError(f"{name}[{bad[0]}] is {w[bad[0]]}; weights must be finite and >= 0")
+    if not w.any():
+        raise InvalidInputError(f"{name} is 0 everywhere: no example would count")
+    return w
+
+
+def evaluation_prices(cost: EvaluationCost, ensemble: Ensemble) -> tuple[Fraction, ...]:
+    """a_f as exact fractions, one a feature."""
+    if np.ndim(cost) == 0:  # type: ignore[arg-type]
+        return (exact(cost, "evaluation_cost"),) * ensemble.n_features
+    prices = list(cost)  # type: ignore[arg-type]
+    if len(prices) != ensemble.n_features:
+        raise InvalidInputError(
+            f"evaluation_cost has {len(prices)} prices, the forest was trained on {ensemble.n_features} features"
+        )
+    return tuple(exact(a, f"evaluation_cost[{f}]") for f, a in enumerate(prices))

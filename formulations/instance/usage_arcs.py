@@ -1,0 +1,177 @@
+"""Which node charges which item to whom.
+
+Item m is first met on i's path in tree t at u_{t,m,i}. All of S_h share h's ancestors, so at a node h an item is
+first met by all of S_h or by none:
+
+    charges(h) = items(feature of h) less the items of the features of h's strict ancestors        (1)
+
+and the usage arcs are the pairs  (h, (m, i)),  m in charges(h), i in S_h.  Their canonical order, in which
+certificates store a number for each, is by h, then by m as charges(h) lists it, then along the range of S_h. An item that
+is paid once for all examples has one arc (h, m) for every h that charges it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from formulations.instance.cost_items import CostItems
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import Routing
+from formulations.instance.scratch import array_beside
+
+Level = TypeVar("Level", np.int8, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Charges:
+    """``charges(h)`` of every node, as rows of a ragged table: ``item[start[h]:start[h + 1]]``.
+
+    Items without a price are left out: they constrain nothing.
+    """
+
+    start: NDArray[np.int64]
+    item: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class UsageArcs:
+    """Usage arcs of some nodes: arc k joins the split node `tail[k]` to the purchase `head[k]`.
+
+    The purchase of item m for row i has the number m N + i, that of an item paid once for all M N + m.
+    """
+
+    tail: NDArray[np.int32]
+    head: NDArray[np.int32]
+
+
+def charges_of(ensemble: Ensemble, costs: CostItems) -> Charges:
+    """(1) for every node; leaves charge nothing."""
+    needs_start = np.zeros(costs.n_features + 1, dtype=np.int64)
+    needs_start[1:] = np.cumsum([len(items) for items in costs.needs])
+    needs_item = np.array([m for items in costs.needs for m in items], dtype=np.int32)
+    needed = np.zeros((costs.n_features, costs.n_items), dtype=bool)
+    needed[np.repeat(np.arange(costs.n_features), np.diff(needs_start)), needs_item] = True
+    priced = np.array([p > 0 for p in costs.prices], dtype=bool)
+    most = int(np.diff(needs_start).max(initial=0)) * ensemble.n_splits
+    start = np.zeros(ensemble.n_nodes + 1, dtype=np.int64)
+    item = np.empty(most, dtype=np.int32)
+    count = _charges(ensemble.feature, ensemble.parent, needs_start, needs_item, needed, priced, start, item)
+    return Charges(start, item[:count].copy())
+
+
+def count_arcs(charges: Charges, routing: Routing, paid_once: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Number of usage arcs of each node, shape (n,)."""
+    per_row = np.concatenate([[0], np.cumsum(~paid_once[charges.item])])
+    once = np.concatenate([[0], np.cumsum(paid_once[charges.item])])
+    ends, starts = charges.start[1:], charges.start[:-1]
+    arcs: NDArray[np.int64] = routing.counts() * (per_row[ends] - per_row[starts]) + once[ends] - once[starts]
+    return arcs
+
+
+def usage_arcs(
+    charges: Charges,
+    routing: Routing,
+    tree_of: NDArray[np.int32],
+    paid_once: NDArray[np.bool_],
+    nodes: NDArray[np.int32],
+) -> UsageArcs:
+    """The usage arcs of the given nodes, in canonical order."""
+    total = _count(nodes, charges.start, charges.item, paid_once, routing.start, routing.stop)
+    tail = np.empty(total, dtype=np.int32)
+    head = np.empty(total, dtype=np.int32)
+    _expand(nodes, charges.start, charges.item, paid_once, tree_of, routing.order, routing.start, routing.stop, tail, head)
+    return UsageArcs(tail, head)
+
+
+def highest_user(
+    charges: Charges,
+    routing: Routing,
+    tree_of: NDArray[np.int32],
+    paid_once: NDArray[np.bool_],
+    nodes: NDArray[np.int32],
+    level: NDArray[Level],
+) -> NDArray[Level]:
+    """The highest level of any of the given nodes that need a purchase, for every purchase; -1 where none does.
+
+    Purchases are numbered as in `UsageArcs`; no arcs are stored. On disk if the routing is.
+    """
+    n_items, n_rows = paid_once.shape[0], routing.n_rows
+    highest = array_beside(routing, n_items * (n_rows + 1), level.dtype)
+    highest[:] = -1
+    _raise(nodes, level, charges.start, charges.item, paid_once, tree_of, routing.order, routing.start, routing.stop, highest)
+    return highest
+
+
+@njit(cache=True)
+def _charges(feature, parent, needs_start, needs_item, needed, priced, start, item):  # type: ignore[no-untyped-def]
+    """Climb from every split and keep the items that no strict ancestor needs."""
+    k = 0
+    for h in range(feature.shape[0]):
+        start[h] = k
+        f = feature[h]
+        if f >= 0:
+            for j in range(needs_start[f], needs_start[f + 1]):
+                m = needs_item[j]
+                above = parent[h]
+                while above >= 0 and not needed[feature[above], m]:
+                    above = parent[above]
+                if above < 0 and priced[m]:
+                    item[k] = m
+                    k += 1
+    start[feature.shape[0]] = k
+    return k
+
+
+@njit(cache=True)
+def _count(nodes, charge_start, charge_item, paid_once, start, stop):  # type: ignore[no-untyped-def]
+    """Usage arcs of some nodes, without an array over all."""
+    total = 0
+    for h in nodes:
+        for j in range(charge_start[h], charge_start[h + 1]):
+            total += 1 if paid_once[charge_item[j]] else stop[h] - start[h]
+    return total
+
+
+@njit(cache=True)
+def _expand(  # type: ignore[no-untyped-def]
+    nodes, charge_start, charge_item, paid_once, tree_of, order, start, stop, tail, head
+):
+    n_rows = order.shape[1]
+    n_items = paid_once.shape[0]
+    k = 0
+    for h in nodes:
+        t = tree_of[h]
+        for j in range(charge_start[h], charge_start[h + 1]):
+            m = charge_item[j]
+            if paid_once[m]:
+                tail[k] = h
+                head[k] = n_items * n_rows + m
+                k += 1
+            else:
+                for p in range(start[h], stop[h]):
+                    tail[k] = h
+                    head[k] = m * n_rows + order[t, p]
+                    k += 1
+
+
+@njit(cache=True)
+def _raise(  # type: ignore[no-untyped-def]
+    nodes, level, charge_start, charge_item, paid_once, tree_of, order, start, stop, highest
+):
+    n_rows = order.shape[1]
+    n_items = paid_once.shape[0]
+    for h in nodes:
+        for j in range(charge_start[h], charge_start[h + 1]):
+            m = charge_item[j]
+            if paid_once[m]:
+                k = n_items * n_rows + m
+                highest[k] = max(highest[k], level[h])
+            else:
+                for p in range(start[h], stop[h]):
+                    k = m * n_rows + order[tree_of[h], p]
+                    highest[k] = max(highest[k], level[h])
