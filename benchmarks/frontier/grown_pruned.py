@@ -28,9 +28,8 @@ from benchmarks.frontier.choice import winners
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals import cegb
 from benchmarks.frontier.rivals.engines import two_columns
-from formulations.answers.pruning import Pruning
 from formulations.instance.routing import leaves_of
-from prunemodels.other_libraries.boosted import priced
+from prunemodels.other_libraries.boosted import usage_of
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.majoriser import state_of
 from prunemodels.other_libraries.model_forest import ModelForest
@@ -81,12 +80,12 @@ class Trees:
         """The first rounds of a model."""
         row = model.rows(problem.valid.X[:1])
         loss = loss_of(model, problem.valid.y[:1], 1)
-        whole = Part.whole(model, priced(model, row, problem.costs), loss)
+        whole = Part.whole(model, usage_of(model, row, problem.costs), loss)
         first = whole.inside(model.ensemble.is_split, rounds * model.n_outputs).forest
         parts = []
         for some in (problem.valid, problem.test):
             rows = first.rows(some.X)
-            parts.append(Part.whole(first, priced(first, rows, problem.costs), loss_of(first, some.y, len(rows))))
+            parts.append(Part.whole(first, usage_of(first, rows, problem.costs), loss_of(first, some.y, len(rows))))
         start = time.process_time()
         first.margins(first.rows(problem.valid.X))
         seconds = (time.process_time() - start) / len(problem.valid.X) * 1000
@@ -101,8 +100,8 @@ class Trees:
         self, forest: ModelForest, kept: NDArray[np.bool_], params: Mapping[str, Value], fit_s: float, ends: Mapping[str, str]
     ) -> Candidate:
         """A pruning as a candidate; `forest` has other values in the same leaves."""
-        said = [_said(forest, state_of(forest, part.problem, part.loss, kept).margins) for part in (self.valid, self.test)]
-        paid = Pruning(self.valid.problem, kept).cost, Pruning(self.test.problem, kept).cost
+        said = [_said(forest, state_of(forest, part.usage, part.loss, kept).margins) for part in (self.valid, self.test)]
+        paid = self.valid.usage.cost(kept), self.test.usage.cost(kept)
         return candidate(self.problem, params, said[0], said[1], paid, fit_s, self.predict_s, ends)
 
     def refits(
@@ -141,7 +140,7 @@ class Trees:
     def _within(self, path: pm.BoostedPath, budget: float) -> pm.BoostedPruning | None:
         """The dearest of the front whose cost is within the budget on the validation part; None if that has no split."""
         for pruning in reversed(path.front):
-            if pruning.cost <= 1.2 * budget and Pruning(self.valid.problem, pruning.kept).cost <= budget:
+            if pruning.cost <= 1.2 * budget and self.valid.usage.cost(pruning.kept) <= budget:
                 return pruning if pruning.kept.any() else None
         return None
 

@@ -93,7 +93,7 @@ class Pruning:
     @property
     def bought_once(self) -> NDArray[np.bool_]:
         """bool, shape (M,): items paid once for all examples that the pruned forest needs."""
-        return self._paid[-self.problem.costs.n_items :]
+        return self.problem.usage.once(self.kept)
 
     @property
     def n_splits(self) -> int:
@@ -154,5 +154,5 @@ def integer_cost(usage: Usage, integers: Integers, kept: NDArray[np.bool_], paid
     paid = usage.paid_by(kept) if paid is None else paid
     weight = usage.payers(paid, integers.weight)
     per_row = sum(int(c) * int(w) for c, w in zip(integers.price, weight, strict=True))
-    for_all = int(integers.price[paid[-usage.costs.n_items :]].sum()) * int(integers.weight.sum())
+    for_all = int(integers.price[usage.once(kept)].sum()) * int(integers.weight.sum())
     return per_row + for_all + int(integers.evaluation[kept].sum())

@@ -93,7 +93,7 @@ class _Prices:
 
 def to_integers(
     ensemble: Ensemble,
-    errors: NodeErrors,
+    errors: NodeErrors | None,
     costs: CostItems,
     weights: NDArray[np.float64],
     evaluation: tuple[Fraction, ...],
@@ -101,17 +101,21 @@ def to_integers(
 ) -> Integers:
     """Scale an instance to integers, exactly if the product of all gains and all prices fits 62 bits.
 
+    Without errors all gains are 0: the prices alone are scaled.
+
     Raises
     ------
     CapacityOverflowError
         if a positive price would be rounded to nothing because another is so much larger.
     """
-    gains = _exact_gains(ensemble, errors)
+    nothing = _Gains(np.zeros(ensemble.n_nodes, dtype=np.int64), Fraction(1), 0.0)
+    gains = nothing if errors is None else _exact_gains(ensemble, errors)
     prices = _exact_prices(ensemble, costs, weights, evaluation, routing)
     gain_bits = None if gains is None else _bits(_total(gains.gain))
     price_bits = None if prices is None else _bits(prices.total)
     too_many = price_bits is None or (gain_bits is not None and gain_bits + price_bits > PRODUCT_BITS)
     if gain_bits is None or (gain_bits > MOST_PRICE_BITS and too_many):
+        assert errors is not None
         gains = _rounded_gains(ensemble, errors, room_for_gains(price_bits))
         gain_bits = _bits(_total(gains.gain))
     assert gains is not None

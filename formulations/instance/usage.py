@@ -20,12 +20,14 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.instance.bill import Bill
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.cost_sample import check_size, check_weights, evaluation_prices
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.integers import Integers, to_integers
 from formulations.instance.routing import Amount, Routing, as_rows, n_examples, route
 from formulations.instance.row_blocks import RowBlocks, row_blocks
 from formulations.instance.row_order import row_order
@@ -199,69 +201,99 @@ class Usage:
     def bill(self, kept: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None) -> Bill:
         """What all rows pay together for the kept splits; `paid` is `paid_by` of them, if it is known already."""
         paid = self.paid_by(kept) if paid is None else paid
-        once = paid[-self.costs.n_items :].copy()
         split_price = self.split_price[kept]
         reached = self.node_weight[kept] if split_price.any() else np.zeros(split_price.size)
-        return Bill(self.costs.price, split_price, self.payers(paid, self.weights), once, reached, self.total_weight)
+        return Bill(self.costs.price, split_price, self.payers(paid, self.weights), self.once(kept), reached, self.total_weight)
 
     def cost(self, kept: NDArray[np.bool_]) -> float:
         """(3): the mean cost of a prediction with the kept splits, in the unit of the prices."""
         return self.bill(kept).cost
 
-    def first_stages(self, stage: NDArray[np.int32], n_stages: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The first stage that needs each item; S where none does.
+    def once(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The items paid once for all rows that the kept splits need; bool, shape (M,)."""
+        once: NDArray[np.bool_] = self.first_stage_once(_one_stage(kept), 1) == 0
+        return once
+
+    def once_cost(self, kept: NDArray[np.bool_]) -> float:
+        """The prices of `once`."""
+        return float(self.costs.price[self.once(kept)].sum())
+
+    def first_stage_once(self, stage: NDArray[np.int32], n_stages: int) -> NDArray[np.int64]:
+        """The first stage that needs each item paid once for all rows, S for all other items; shape (M,).
 
         Parameters
         ----------
         stage
             int32, shape (n,): the first stage that keeps each split, not before its parent's; S or more: none.
-
-        Returns
-        -------
-        ndarray, ndarray
-            for each row, shape (M, N), and for the items paid once for all rows, shape (M,).
         """
+        first = np.full(self.costs.n_items, n_stages, dtype=np.int64)
+        np.minimum.at(first, self.charges.item, np.repeat(stage, np.diff(self.charges.start)))
+        return np.where(self.costs.paid_once, first, n_stages)
+
+    def first_stage_by_row(self, stage: NDArray[np.int32], n_stages: int) -> NDArray[np.int64]:
+        """The first stage in which each row needs each item that rows pay, S for all other items; shape (M, N)."""
         remaining = np.maximum(n_stages - stage, 0).astype(np.int32)
         users = np.flatnonzero(self.ensemble.is_split & (stage < n_stages)).astype(np.int32)
-        first = n_stages - np.maximum(self.highest_user(users, remaining), 0).astype(np.int64)
-        by_row = first[: -self.costs.n_items].reshape(self.costs.n_items, -1)
-        return by_row, first[-self.costs.n_items :]
+        highest = self.highest_user(users, remaining)[: -self.costs.n_items].reshape(self.costs.n_items, -1)
+        return n_stages - np.maximum(highest, 0).astype(np.int64)
 
-    def stage_costs(self, stage: NDArray[np.int32], n_stages: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """What each row pays in each stage for what no earlier stage needed: the differences of (2) between stages.
-
-        Parameters
-        ----------
-        stage
-            as in `first_stages`.
-
-        Returns
-        -------
-        ndarray, ndarray
-            float64, shape (S, N); and the first stage that needs each item paid once for all rows, shape (M,).
-        """
-        by_row, once = self.first_stages(stage, n_stages)
+    def stage_costs(self, stage: NDArray[np.int32], n_stages: int) -> NDArray[np.float64]:
+        """What each row pays in each stage for what no earlier stage needed: the rises of (2) from stage to stage; (S, N)."""
+        by_row = self.first_stage_by_row(stage, n_stages)
         each, row = np.zeros((n_stages + 1, self.n_rows)), np.arange(self.n_rows)
         for m in np.flatnonzero(self.costs.price > 0):
             each[by_row[m], row] += self.costs.price[m]
         for h in np.flatnonzero((self.split_price > 0) & (stage < n_stages)):
             reaching = self.routing.order[self.ensemble.tree_of[h], self.routing.start[h] : self.routing.stop[h]]
             each[stage[h], reaching] += self.split_price[h]
-        return each[:-1], once
+        return each[:-1]
 
     def row_costs(self, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
         """(2) for each row, shape (N,)."""
-        each: NDArray[np.float64] = self.stage_costs(np.where(kept, 0, 1).astype(np.int32), 1)[0][0]
+        each: NDArray[np.float64] = self.stage_costs(_one_stage(kept), 1)[0]
         return each
+
+    def largest_row_cost(self, kept: NDArray[np.bool_]) -> float:
+        """The most that (2) can be for any row: all items of the kept splits, and in each tree the dearest way to a leaf."""
+        needed = {m for f in np.unique(self.ensemble.feature[kept]).tolist() for m in self.costs.needs[f]}
+        items = sum(float(self.costs.prices[m]) for m in sorted(needed) if not self.costs.paid_once[m])
+        if not self.split_price.any():
+            return items
+        below = np.zeros(self.ensemble.n_nodes)
+        _climb(kept, self.split_price, self.ensemble.left, self.ensemble.right, below)
+        return items + float(below[self.ensemble.roots].sum())
 
     def purchase_price(self) -> NDArray[np.float64]:
         """What each purchase adds to the cost, c_m omega_i / N, or c_m if paid once for all; numbered as in `UsageArcs`."""
         return self.by_purchase(self.costs.price / self.total_weight, self.weights, self.costs.price)
 
+    def in_integers(self) -> Integers:
+        """Prices and weights in integers; the gains are 0.
+
+        Raises
+        ------
+        CapacityOverflowError
+            for prices or weights too far apart for 64-bit integers.
+        """
+        return to_integers(self.ensemble, None, self.costs, self.weights, self.evaluation, self.routing)
+
     def by_purchase(self, per_row: NDArray[Amount], weight: NDArray[Amount], for_all: NDArray[Amount]) -> NDArray[Amount]:
         """Prices in the numbering of `UsageArcs`: items paid by each row, times its weight; then those paid once for all."""
         once = self.costs.paid_once
         return np.concatenate([np.outer(np.where(once, 0, per_row), weight).ravel(), np.where(once, for_all, 0)])
+
+
+def _one_stage(kept: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The kept splits as the only stage."""
+    return np.where(kept, 0, 1).astype(np.int32)
+
+
+@njit(cache=True)
+def _climb(kept, price, left, right, below):  # type: ignore[no-untyped-def]
+    """The dearest way from each node down to a leaf; children stand behind their parents."""
+    for h in range(kept.shape[0] - 1, -1, -1):
+        if kept[h]:
+            below[h] = price[h] + max(below[left[h]], below[right[h]])
 
 
 def _routed_sample(

@@ -34,7 +34,7 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from prunemodels.evaluation.held_out import largest_row_cost, on_other_rows
+from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.mean_bounds import Method, check_method, upper_bound
 from solvers import pruning_path
 
@@ -132,7 +132,7 @@ def budget_for_confidence(
         if chosen_by.exact_cost[k] > limit:
             break
         tested += 1
-        largest = largest_row_cost(choosing, chosen_by[k].kept)
+        largest = choosing.usage.largest_row_cost(chosen_by[k].kept)
         u = once + upper_bound(np.minimum(x, largest)[order], largest, 1 - confidence, method, weights)
         if u > limit:
             break

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price
-from formulations.instance.node_errors import ErrorComponent, NodeErrors
-from formulations.instance.problem import PruningProblem
+from formulations.instance.cost_items import EvaluationCost
+from formulations.instance.usage import Usage
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
@@ -53,7 +49,7 @@ def evaluate(
     y: Any,
     *,
     costs: Costs | None = None,
-    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+    evaluation_cost: EvaluationCost = 0,
 ) -> Evaluation:
     """Predict X with a scikit-learn forest, or a cascade, and count what it asks for on the way.
 
@@ -77,15 +73,14 @@ def evaluate(
     if costs is None:
         raise InvalidInputError("costs is None, and a forest does not know its prices; give one number, one a feature ...")
     check_columns(X, ensemble.feature_names)
-    nothing = NodeErrors((ErrorComponent(np.zeros(ensemble.n_nodes), np.ones(ensemble.n_trees)),))
-    priced = PruningProblem.build(ensemble, nothing, X, cost_items(costs, ensemble), evaluation_cost=evaluation_cost)
-    counted = PruningProblem.build(ensemble, nothing, X, cost_items(1, ensemble))
+    usage = Usage.build(ensemble, cost_items(costs, ensemble), X, evaluation_cost=evaluation_cost)
+    cost, features = (u.cost(ensemble.is_split) for u in (usage, usage.counting_features()))
     predicted, truth = model.predict(X), np.asarray(y)
     if truth.shape != predicted.shape:
         raise InvalidInputError(f"y has shape {truth.shape}, X has {len(predicted)} rows: give one label each")
     wrong = predicted != truth if ensemble.task == "classification" else (predicted - truth) ** 2
     error = float(np.mean(wrong))
-    return Evaluation(Pruning.unpruned(priced).cost, Pruning.unpruned(counted).cost, error, ensemble.n_splits, len(truth))
+    return Evaluation(cost, features, error, ensemble.n_splits, len(truth))
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:

@@ -13,27 +13,22 @@ where M is what a row would pay that needs every item of the pruned forest and t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price
-from formulations.instance.ensemble import Ensemble
-from formulations.instance.node_errors import ErrorComponent, NodeErrors
+from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.reading import check_columns, read_forest
 from prunemodels.forests.surgery import apply_pruning
-
-Evaluation = Price | Sequence[Price] | NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ def held_out_cost(
     *,
     costs: Costs | None = None,
     sample_weight: ArrayLike | None = None,
-    evaluation_cost: Evaluation | None = None,
+    evaluation_cost: EvaluationCost | None = None,
     confidence: float = 0.95,
     method: Method = "t",
 ) -> HeldOutCost:
@@ -101,13 +96,22 @@ def held_out_cost(
         as `problem_from_forest`; and for a confidence outside (0, 1), fewer than two rows, weights with another method
         than ``"t"``.
     """
-    on_rows = _on_rows(pruned, X_held_out, costs, sample_weight, evaluation_cost)
-    problem = on_rows.problem
-    weights = None if (problem.weights == problem.weights[0]).all() else problem.weights
-    largest = largest_row_cost(problem, on_rows.kept)
-    x = np.minimum(row_costs(on_rows), largest)
-    once = float(problem.costs.price[on_rows.bought_once].sum())
-    of_rows = mean_interval(x, largest, confidence, method, weights)
+    usage, kept = _on_rows(pruned, X_held_out, costs, sample_weight, evaluation_cost)
+    return mean_cost(usage, kept, usage.row_costs(kept), usage.weights, confidence, method)
+
+
+def mean_cost(
+    usage: Usage,
+    kept: NDArray[np.bool_],
+    x: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    confidence: float,
+    method: Method,
+) -> HeldOutCost:
+    """The mean of the costs x_i of some rows, with its interval; see (1)."""
+    largest, once = usage.largest_row_cost(kept), usage.once_cost(kept)
+    unequal = None if (weights == weights[0]).all() else weights
+    of_rows = mean_interval(np.minimum(x, largest), largest, confidence, method, unequal)
     low, mean, high = (once + amount for amount in (of_rows.low, of_rows.mean, of_rows.high))
     return HeldOutCost(mean, of_rows.standard_error, low, high, confidence, method, len(x), once, largest)
 
@@ -153,44 +157,6 @@ def hold_out(
     return HeldOut(pruning, cost, held_out_error(apply_pruning(pruning, forest), X, y, confidence=confidence, method=method))
 
 
-def row_costs(pruning: Pruning) -> NDArray[np.float64]:
-    """x_i of (1) for each row of the pruning's problem, shape (N,)."""
-    problem = pruning.problem
-    paid: NDArray[np.float64] = problem.costs.price @ pruning.bought
-    a = np.array([float(price) for price in problem.evaluation])
-    if a.any():
-        routing, ensemble = problem.routing, problem.ensemble
-        for h in np.flatnonzero(pruning.kept & (a[ensemble.feature] > 0)).tolist():
-            paid[routing.order[ensemble.tree_of[h], routing.start[h] : routing.stop[h]]] += a[ensemble.feature[h]]
-    return paid
-
-
-def largest_row_cost(problem: PruningProblem, kept: NDArray[np.bool_]) -> float:
-    """M of (1): from the pruned trees alone, whatever rows there are."""
-    ensemble, costs = problem.ensemble, problem.costs
-    needed = {m for f in np.unique(ensemble.feature[kept]).tolist() for m in costs.needs[f]}
-    items = sum(float(costs.prices[m]) for m in sorted(needed) if not costs.paid_once[m])
-    return items + _dearest_evaluation(ensemble, problem.evaluation, kept)
-
-
-def _dearest_evaluation(ensemble: Ensemble, evaluation: Sequence[Price], kept: NDArray[np.bool_]) -> float:
-    """Sum over the trees of their dearest way from the root to a leaf."""
-    a = np.array([float(price) for price in evaluation])
-    if not a.any():
-        return 0.0
-    below = np.zeros(ensemble.n_nodes)
-    _climb(kept, a[ensemble.feature], ensemble.left, ensemble.right, below)
-    return float(below[ensemble.roots].sum())
-
-
-@njit(cache=True)
-def _climb(kept, price, left, right, below):  # type: ignore[no-untyped-def]
-    """The dearest way from each node down to a leaf; children stand behind their parents."""
-    for h in range(kept.shape[0] - 1, -1, -1):
-        if kept[h]:
-            below[h] = price[h] + max(below[left[h]], below[right[h]])
-
-
 def on_other_rows(problem: PruningProblem, X: Any, sample_weight: ArrayLike | None = None) -> PruningProblem:
     """The same forest, errors and prices with another cost sample."""
     check_columns(X, problem.ensemble.feature_names)
@@ -198,21 +164,19 @@ def on_other_rows(problem: PruningProblem, X: Any, sample_weight: ArrayLike | No
 
 
 def _on_rows(
-    pruned: Any, X: Any, costs: Costs | None, sample_weight: ArrayLike | None, evaluation_cost: Evaluation | None
-) -> Pruning:
-    """The pruning, or the forest unpruned, with the held-out rows as cost sample."""
+    pruned: Any, X: Any, costs: Costs | None, sample_weight: ArrayLike | None, evaluation_cost: EvaluationCost | None
+) -> tuple[Usage, NDArray[np.bool_]]:
+    """Usage on the held-out rows, and the splits that the pruning, or the unpruned forest, keeps."""
     if isinstance(pruned, Pruning):
         own, kept = pruned.problem, pruned.kept
         ensemble = own.ensemble
-        priced = own.costs if costs is None else cost_items(costs, ensemble)
+        items = own.costs if costs is None else cost_items(costs, ensemble)
         evaluation = list(own.evaluation) if evaluation_cost is None else evaluation_cost
     else:
         ensemble = read_forest(pruned)
         if costs is None:
             raise InvalidInputError("costs is missing: a forest has no prices; give them, or give the Pruning in its place")
-        kept, priced = ensemble.is_split, cost_items(costs, ensemble)
+        kept, items = ensemble.is_split, cost_items(costs, ensemble)
         evaluation = 0 if evaluation_cost is None else evaluation_cost
     check_columns(X, ensemble.feature_names)
-    nothing = NodeErrors((ErrorComponent(np.zeros(ensemble.n_nodes), np.ones(ensemble.n_trees)),))
-    problem = PruningProblem.build(ensemble, nothing, X, priced, sample_weight=sample_weight, evaluation_cost=evaluation)
-    return Pruning(problem, kept)
+    return Usage.build(ensemble, items, X, sample_weight=sample_weight, evaluation_cost=evaluation), kept

@@ -9,24 +9,22 @@ example meets it, so one pass over the splits gives all stages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price
-from formulations.instance.cost_sample import check_weights, evaluation_prices
+from formulations.instance.cost_items import EvaluationCost
+from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import Routing, as_rows, n_examples, route
-from formulations.instance.usage_arcs import charges_of, highest_user
+from formulations.instance.routing import as_rows, n_examples
+from formulations.instance.usage import Usage
 from prunemodels.forests.costs import Costs, cost_items
 
 BLOCK_BYTES = 2**27
 """Examples are taken in blocks that need about so much memory."""
-
-EvaluationCost = Price | Sequence[Price] | NDArray[np.float64]
 
 
 def example_costs(ensemble: Ensemble, X: Any, costs: Costs, *, evaluation_cost: EvaluationCost = 0) -> NDArray[np.float64]:
@@ -62,8 +60,8 @@ def staged_example_costs(
     stage
         int32, shape (n,): the first stage that each split belongs to, not before its parent's; S: none.
     """
-    account = _Account(ensemble, costs, evaluation_cost, stage, n_stages)
-    return np.concatenate([np.cumsum(account.settle(block)[0], axis=0) for block in account.blocks(X)], axis=1)
+    blocks = _by_blocks(ensemble, X, costs, evaluation_cost, n_stages)
+    return np.concatenate([np.cumsum(usage.stage_costs(stage, n_stages), axis=0) for usage in blocks], axis=1)
 
 
 def first_stages_of_items(ensemble: Ensemble, X: Any, costs: Costs, stage: NDArray[np.int32], n_stages: int) -> NDArray[np.int64]:
@@ -74,11 +72,10 @@ def first_stages_of_items(ensemble: Ensemble, X: Any, costs: Costs, stage: NDArr
     stage
         as in `staged_example_costs`.
     """
-    account = _Account(ensemble, costs, 0, stage, n_stages)
     found = []
-    for block in account.blocks(X):
-        by_row, once = account.first_needed(route(ensemble, block))
-        found.append(np.where(account.items.paid_once[:, None], once[:, None], by_row))
+    for usage in _by_blocks(ensemble, X, costs, 0, n_stages):
+        once = usage.first_stage_once(stage, n_stages)[:, None]
+        found.append(np.minimum(once, usage.first_stage_by_row(stage, n_stages)))
     return np.concatenate(found, axis=1)
 
 
@@ -108,58 +105,24 @@ def staged_costs(
     stages = np.arange(ensemble.n_trees, dtype=np.int32) if stage is None else np.asarray(stage, dtype=np.int32)
     if stages.shape != (ensemble.n_trees,) or (stages < 0).any():
         raise InvalidInputError(f"stage has shape {stages.shape}; give one number >= 0 for each of {ensemble.n_trees} trees")
-    account = _Account(ensemble, costs, evaluation_cost, stages[ensemble.tree_of], int(stages.max(initial=-1)) + 1)
+    first, n_stages = stages[ensemble.tree_of], int(stages.max(initial=-1)) + 1
     weights = check_weights(sample_weight, n_examples(X), "sample_weight")
-    paid, first_once, done = np.zeros(account.n_stages), np.full(account.items.n_items, account.n_stages), 0
-    for block in account.blocks(X):
-        w = weights[done : done + len(block)]
-        done += len(block)
-        each, once = account.settle(block)
-        paid += each @ w
-        first_once = np.minimum(first_once, once)
-    for_all = np.bincount(first_once, weights=account.items.price * account.items.paid_once, minlength=account.n_stages + 1)
+    paid, done = np.zeros(n_stages), 0
+    for usage in _by_blocks(ensemble, X, costs, evaluation_cost, n_stages):
+        paid += usage.stage_costs(first, n_stages) @ weights[done : done + usage.n_rows]
+        done += usage.n_rows
+    once = usage.first_stage_once(first, n_stages)
+    for_all = np.bincount(once, weights=usage.costs.price * usage.costs.paid_once, minlength=n_stages + 1)
     return np.asarray(np.cumsum(paid) / weights.sum() + np.cumsum(for_all[:-1]))
 
 
-class _Account:
-    """Who pays what for the splits of an ensemble, by the stage that they belong to."""
-
-    def __init__(
-        self, ensemble: Ensemble, costs: Costs, evaluation_cost: EvaluationCost, stage: NDArray[np.int32], n_stages: int
-    ) -> None:
-        self.ensemble, self.items = ensemble, cost_items(costs, ensemble)
-        self.charges = charges_of(ensemble, self.items)
-        a = np.array([float(price) for price in evaluation_prices(evaluation_cost, ensemble)])
-        self.splits = np.flatnonzero(ensemble.is_split & (stage < n_stages)).astype(np.int32)
-        self.split_price = np.zeros(ensemble.n_nodes)
-        self.split_price[self.splits] = a[ensemble.feature[self.splits]]
-        self.n_stages, self.stage = n_stages, stage
-
-    def blocks(self, X: Any) -> Iterator[NDArray[np.float32]]:
-        """The rows of X, a block at a time."""
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, self.ensemble.n_features)
-        size = max(1, BLOCK_BYTES // (8 * self.ensemble.n_trees + 16 * self.items.n_items + 8 * self.n_stages + 32))
-        for first in range(0, n_examples(X), size):
-            yield as_rows(X[first : first + size], self.ensemble.n_features)
-
-    def settle(self, rows: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """What each row of a block pays at each stage, shape (S, rows); the first stage that needs each item paid once."""
-        routing = route(self.ensemble, rows)
-        by_row, once = self.first_needed(routing)
-        each, row = np.zeros((self.n_stages + 1, len(rows))), np.arange(len(rows))
-        for m in np.flatnonzero(self.items.price > 0):
-            each[by_row[m], row] += self.items.price[m]
-        for h in np.flatnonzero(self.split_price > 0):
-            each[self.stage[h], routing.order[self.ensemble.tree_of[h], routing.start[h] : routing.stop[h]]] += self.split_price[
-                h
-            ]
-        return each[:-1], once
-
-    def first_needed(self, routing: Routing) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The first stage that needs each item, S: none; of each row, shape (M, rows), and of items paid once for all, (M,)."""
-        n, m = routing.n_rows, self.items.n_items
-        remaining = np.maximum(self.n_stages - self.stage, 0).astype(np.int32)
-        found = highest_user(self.charges, routing, self.ensemble.tree_of, self.items.paid_once, self.splits, remaining)
-        first = self.n_stages - np.maximum(found, 0).astype(np.int64)
-        return first[: n * m].reshape(m, n), first[n * m :]
+def _by_blocks(ensemble: Ensemble, X: Any, costs: Costs, evaluation_cost: EvaluationCost, n_stages: int = 0) -> Iterator[Usage]:
+    """The usage of the rows of X, block by block."""
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, ensemble.n_features)
+    items = cost_items(costs, ensemble)
+    size = max(1, BLOCK_BYTES // (8 * ensemble.n_trees + 16 * items.n_items + 8 * n_stages + 32))
+    usage = Usage.build(ensemble, items, X[:size], evaluation_cost=evaluation_cost)
+    yield usage
+    for first in range(size, n_examples(X), size):
+        yield usage.on(X[first : first + size])

@@ -16,8 +16,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
+from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.ensemble import Ensemble
-from prunemodels.evaluation.stages import EvaluationCost
 from prunemodels.exits.tree_stages import Link, TreeStages, boosting_as_stages
 from prunemodels.forests.costs import Costs
 from prunemodels.forests.reading import read_forest

@@ -19,10 +19,10 @@ from scipy.special import expit, softmax
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import CostItems, Price
+from formulations.instance.cost_items import CostItems, EvaluationCost, Price
 from formulations.instance.ensemble import Ensemble, Task
 from formulations.instance.routing import as_rows, leaves_of
-from prunemodels.evaluation.stages import EvaluationCost, staged_example_costs
+from prunemodels.evaluation.stages import staged_example_costs
 from prunemodels.exits.stages import StageOutput
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.reading import check_columns

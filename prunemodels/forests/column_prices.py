@@ -7,11 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance.cost_items import CostItems, Price
-from formulations.instance.cost_sample import evaluation_prices
+from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.node_errors import ErrorComponent, NodeErrors
-from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
 from prunemodels.forests.costs import Costs, cost_items
 
 
@@ -20,7 +18,7 @@ def column_prices(
     n_features: int,
     names: Sequence[str] | None = None,
     *,
-    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+    evaluation_cost: EvaluationCost = 0,
 ) -> tuple[CostItems, NDArray[np.float64]]:
     """Read prices as any forest that is trained on these columns would.
 
@@ -50,6 +48,6 @@ def column_prices(
     named = None if names is None else tuple(str(n) for n in names)
     leaf = Ensemble(np.array([0, 1]), *where, n_features, "regression", feature_names=named)  # what fits it fits all forests
     items = cost_items(1 if costs is None else costs, leaf)
-    errors = NodeErrors((ErrorComponent(column[0], np.ones(1)),))
-    PruningProblem.build(leaf, errors, np.zeros((1, n_features)), items, evaluation_cost=evaluation_cost)
-    return items, np.array([float(a) for a in evaluation_prices(evaluation_cost, leaf)])
+    usage = Usage.build(leaf, items, np.zeros((1, n_features)), evaluation_cost=evaluation_cost)
+    usage.in_integers()  # refuses prices too far apart
+    return items, np.array([float(a) for a in usage.evaluation])

@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import route
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.error_samples import Given
-from prunemodels.other_libraries.boosted import Evaluation
 from prunemodels.other_libraries.labels import class_indices, targets
 from prunemodels.other_libraries.model_forest import ModelForest
 from prunemodels.other_libraries.reading import read_model, write_model
@@ -50,7 +50,7 @@ def problem_from_model(
     errors: Given,
     tree_loss: TreeLoss | None = None,
     sample_weight: ArrayLike | None = None,
-    evaluation_cost: Evaluation = 0,
+    evaluation_cost: EvaluationCost = 0,
 ) -> PruningProblem:
     """Set up the pruning of an averaged forest of another library: all solvers, paths and budgets apply to it.
 

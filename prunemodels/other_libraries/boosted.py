@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.solution import Solver
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price, exact
-from formulations.instance.node_errors import ErrorComponent, NodeErrors
-from formulations.instance.problem import PruningProblem
+from formulations.instance.cost_items import EvaluationCost, exact
+from formulations.instance.usage import Usage
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPruning, warn_if_empty
 from prunemodels.other_libraries.losses import loss_of
@@ -24,8 +23,6 @@ from prunemodels.other_libraries.model_forest import ModelForest
 from prunemodels.other_libraries.reading import read_model
 from prunemodels.other_libraries.search import GRID, Search
 from solvers import price_sharing
-
-Evaluation = Price | Sequence[Price] | NDArray[np.float64]
 
 
 def prune_boosted(
@@ -37,7 +34,7 @@ def prune_boosted(
     lam: float | None = None,
     budget: float | None = None,
     sample_weight: ArrayLike | None = None,
-    evaluation_cost: Evaluation = 0,
+    evaluation_cost: EvaluationCost = 0,
     rounds: int = 30,
     solver: Solver = price_sharing,
     time_limit: float = math.inf,
@@ -110,7 +107,7 @@ def boosted_path(
     lams: Sequence[float] | int = 15,
     budgets: Sequence[float] = (),
     sample_weight: ArrayLike | None = None,
-    evaluation_cost: Evaluation = 0,
+    evaluation_cost: EvaluationCost = 0,
     rounds: int = 30,
     solver: Solver = price_sharing,
     time_limit: float = math.inf,
@@ -155,7 +152,7 @@ def _search(
     y: ArrayLike,
     costs: Costs,
     sample_weight: ArrayLike | None,
-    evaluation_cost: Evaluation,
+    evaluation_cost: EvaluationCost,
     rounds: int,
     solver: Solver,
     time_limit: float,
@@ -164,22 +161,19 @@ def _search(
     forest = model if isinstance(model, ModelForest) else read_model(model)
     rows = forest.rows(X)
     everyone = loss_of(forest, y, len(rows))  # checks all labels, also of rows without weight
-    problem = priced(forest, rows, costs, sample_weight, evaluation_cost)
-    some = len(problem.rows) < len(rows)
-    loss = loss_of(forest, np.asarray(y)[problem.rows], problem.n_rows) if some else everyone
-    return Search(forest, problem, loss, rounds, solver, time_limit)
+    usage = usage_of(forest, rows, costs, sample_weight, evaluation_cost)
+    some = len(usage.rows) < len(rows)
+    loss = loss_of(forest, np.asarray(y)[usage.rows], usage.n_rows) if some else everyone
+    return Search(forest, usage, loss, rounds, solver, time_limit)
 
 
-def priced(
+def usage_of(
     forest: ModelForest,
     rows: NDArray[np.float32],
     costs: Costs,
     sample_weight: ArrayLike | None = None,
-    evaluation_cost: Evaluation = 0,
-) -> PruningProblem:
-    """The instance of a model's trees with prices and without errors."""
-    ensemble = forest.ensemble
-    nothing = NodeErrors((ErrorComponent(np.zeros(ensemble.n_nodes), np.ones(ensemble.n_trees)),))
-    return PruningProblem.build(
-        ensemble, nothing, rows, cost_items(costs, ensemble), sample_weight=sample_weight, evaluation_cost=evaluation_cost
-    )
+    evaluation_cost: EvaluationCost = 0,
+) -> Usage:
+    """What predictions of a model's trees cost on some rows."""
+    items = cost_items(costs, forest.ensemble)
+    return Usage.build(forest.ensemble, items, rows, sample_weight=sample_weight, evaluation_cost=evaluation_cost)

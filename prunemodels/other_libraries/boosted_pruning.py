@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.cost_sample import check_weights
-from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
 from prunemodels.other_libraries.losses import Loss, loss_of
 from prunemodels.other_libraries.majoriser import state_of
 from prunemodels.other_libraries.model_forest import ModelForest
@@ -34,8 +34,8 @@ class BoostedPruning:
     ----------
     forest
         the model as it was read, but for values: of refitted leaves, and 0 in the last trees where these are dropped.
-    problem
-        its trees and prices on the sample; its errors are 0, the loss is not a sum over nodes.
+    usage
+        what its trees cost on the sample.
     kept
         bool, shape (n,): the splits that stay.
     lam
@@ -49,11 +49,11 @@ class BoostedPruning:
     stats
         seconds, pruning problems solved, prunings visited.
     sample
-        the loss of single rows of the problem, which holds their labels.
+        the loss of single rows of the sample, which holds their labels.
     """
 
     forest: ModelForest
-    problem: PruningProblem
+    usage: Usage
     kept: NDArray[np.bool_]
     lam: float
     loss: float
@@ -102,7 +102,7 @@ class BoostedPruning:
         loss, weight = loss_of(self.forest, y, len(rows)), check_weights(sample_weight, len(rows), "sample_weight")
         taken = self
         for strength, forest in refitted(self.forest, self.kept, rows, loss, weight, strengths):
-            seen = state_of(forest, self.problem, self.sample, self.kept).loss
+            seen = state_of(forest, self.usage, self.sample, self.kept).loss
             if seen < taken.loss:
                 stats = {**self.stats, "strength": strength}
                 taken = replace(self, forest=forest, loss=seen, stationary=False, stats=stats)

@@ -24,6 +24,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Solver
 from formulations.errors import SolverFailedError
 from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
 from prunemodels.other_libraries.losses import Loss
 from prunemodels.other_libraries.majoriser import State, majorise, state_of
 from prunemodels.other_libraries.model_forest import ModelForest
@@ -79,7 +80,7 @@ class Descent:
 
 def descend(
     forest: ModelForest,
-    problem: PruningProblem,
+    usage: Usage,
     loss: Loss,
     lam: float,
     start: NDArray[np.bool_],
@@ -99,20 +100,20 @@ def descend(
     deadline
         on the clock of ``time.perf_counter``, looked at before each problem is solved.
     """
-    state = state_of(forest, problem, loss, start)
-    points, worked, solved = [point_of(problem, state)], BOLDEST, 0
+    state = state_of(forest, usage, loss, start)
+    points, worked, solved = [point_of(usage, state)], BOLDEST, 0
     while len(points) <= rounds:
         for share in _shares(worked):
             if time.perf_counter() > deadline:
                 return Descent(tuple(points), False, solved)
-            bound = majorise(forest, problem, loss, state, share).problem
+            bound = majorise(forest, usage, loss, state, share).problem
             best = _minimiser(solver, bound, lam)
             solved += 1
             here = Pruning(bound, state.kept).value(lam)
             if best.value(lam) >= here - NOTICEABLE * abs(here):
                 return Descent(tuple(points), True, solved)
-            tried = state_of(forest, problem, loss, best.kept)
-            point, last = point_of(problem, tried, share), points[-1].value(lam)
+            tried = state_of(forest, usage, loss, best.kept)
+            point, last = point_of(usage, tried, share), points[-1].value(lam)
             if point.value(lam) < last - NOTICEABLE * abs(last):
                 state, worked = tried, share
                 points.append(point)
@@ -122,9 +123,9 @@ def descend(
     return Descent(tuple(points), False, solved)
 
 
-def point_of(problem: PruningProblem, state: State, share: float = 0.0) -> Point:
+def point_of(usage: Usage, state: State, share: float = 0.0) -> Point:
     """The state's pruning with its cost."""
-    return Point(state.kept, state.loss, Pruning(problem, state.kept).cost, share)
+    return Point(state.kept, state.loss, usage.cost(state.kept), share)
 
 
 def _shares(last: float) -> Iterator[float]:

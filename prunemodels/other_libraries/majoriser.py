@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
 from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
 from prunemodels.other_libraries.losses import Loss
 from prunemodels.other_libraries.model_forest import ModelForest, pruned_ends
 
@@ -48,7 +49,7 @@ class Majorised:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A pruning and its margins on the rows of the problem.
+    """A pruning and its margins on the rows.
 
     Parameters
     ----------
@@ -65,29 +66,29 @@ class State:
     loss: float
 
 
-def state_of(forest: ModelForest, problem: PruningProblem, loss: Loss, kept: NDArray[np.bool_]) -> State:
-    """Margins and loss of a pruning on the problem's rows, in float64."""
-    ensemble, routing = forest.ensemble, problem.routing
+def state_of(forest: ModelForest, usage: Usage, loss: Loss, kept: NDArray[np.bool_]) -> State:
+    """Margins and loss of a pruning on the rows of the usage, in float64."""
+    ensemble, routing = forest.ensemble, usage.routing
     value = ensemble.value[pruned_ends(ensemble, kept), 0]
     margins = np.tile(forest.base, (routing.n_rows, 1))
     for t in range(ensemble.n_trees):
         nodes = ensemble.nodes_of(t)
         leaves = nodes.start + np.flatnonzero(~ensemble.is_split[nodes])
         _add_leaves(routing.order[t], routing.start, routing.stop, leaves, value, margins[:, forest.output[t]])
-    return State(kept, margins, float(np.average(loss.values(margins), weights=problem.weights)))
+    return State(kept, margins, float(np.average(loss.values(margins), weights=usage.weights)))
 
 
-def majorise(forest: ModelForest, problem: PruningProblem, loss: Loss, now: State, share: float = 1.0) -> Majorised:
+def majorise(forest: ModelForest, usage: Usage, loss: Loss, now: State, share: float = 1.0) -> Majorised:
     """Set up (1) around a pruning, over all prunings of the original trees: pruned splits may come back.
 
     Parameters
     ----------
-    problem
-        of the forest, with the rows whose loss it is; its errors are not looked at.
+    usage
+        of the forest, on the rows whose loss it is.
     share
         of the curvature; at 1 the bound (1) holds.
     """
-    ensemble, routing = forest.ensemble, problem.routing
+    ensemble, routing = forest.ensemble, usage.routing
     value = np.ascontiguousarray(ensemble.value[:, 0])
     present = value[pruned_ends(ensemble, now.kept)]
     reach = _reach(ensemble.left, ensemble.right, ensemble.parent, value, present)
@@ -97,7 +98,7 @@ def majorise(forest: ModelForest, problem: PruningProblem, loss: Loss, now: Stat
     together = np.zeros_like(now.margins)
     for t, own in enumerate(leaves):
         _add_leaves(routing.order[t], routing.start, routing.stop, own, reach, together[:, forest.output[t]])
-    slope, weight = loss.slopes(now.margins), problem.weights
+    slope, weight = loss.slopes(now.margins), usage.weights
     e, dropped = np.zeros(ensemble.n_nodes), 0.0
     for t, own in enumerate(leaves):
         o = int(forest.output[t])
@@ -118,7 +119,7 @@ def majorise(forest: ModelForest, problem: PruningProblem, loss: Loss, now: Stat
         )
     total = float(weight.sum())
     component = ErrorComponent(ensemble.n_trees * e, np.full(ensemble.n_trees, total), source="majorised loss")
-    return Majorised(PruningProblem.of(problem.usage, NodeErrors((component,))), now.loss - dropped / total)
+    return Majorised(PruningProblem.of(usage, NodeErrors((component,))), now.loss - dropped / total)
 
 
 def _reach(

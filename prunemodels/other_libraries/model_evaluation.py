@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from formulations.answers.pruning import Pruning
+from formulations.instance.cost_items import EvaluationCost
 from prunemodels.forests.costs import Costs
-from prunemodels.other_libraries.boosted import Evaluation, priced
+from prunemodels.other_libraries.boosted import usage_of
 from prunemodels.other_libraries.labels import class_indices, targets
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.model_forest import ModelForest
@@ -45,7 +45,7 @@ class ModelEvaluation:
     n: int
 
 
-def evaluate_model(model: Any, X: Any, y: ArrayLike, *, costs: Costs, evaluation_cost: Evaluation = 0) -> ModelEvaluation:
+def evaluate_model(model: Any, X: Any, y: ArrayLike, *, costs: Costs, evaluation_cost: EvaluationCost = 0) -> ModelEvaluation:
     """Predict X with a model and count what it asks for on the way.
 
     Parameters
@@ -71,6 +71,6 @@ def evaluate_model(model: Any, X: Any, y: ArrayLike, *, costs: Costs, evaluation
     else:
         error = float(np.mean(predicted != forest.classes[class_indices(y, forest.classes, len(rows))]))
     loss = np.nan if forest.link == "fractions" else float(np.mean(loss_of(forest, y, len(rows)).values(margins)))
-    cost = Pruning.unpruned(priced(forest, rows, costs, evaluation_cost=evaluation_cost)).cost
-    features = Pruning.unpruned(priced(forest, rows, 1)).cost
+    usage = usage_of(forest, rows, costs, evaluation_cost=evaluation_cost)
+    cost, features = (u.cost(forest.ensemble.is_split) for u in (usage, usage.counting_features()))
     return ModelEvaluation(cost, features, loss, error, forest.ensemble.n_splits, len(rows))

@@ -8,13 +8,14 @@ last one count for nothing, as in a model of fewer rounds.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from formulations.instance.node_errors import ErrorComponent, NodeErrors
-from formulations.instance.problem import PruningProblem
+from formulations.instance.integers import Integers
+from formulations.instance.usage import Usage
 from prunemodels.other_libraries.losses import Loss
 from prunemodels.other_libraries.model_forest import ModelForest, pruned_ends
 
@@ -25,7 +26,7 @@ class Part:
 
     Parameters
     ----------
-    forest, problem
+    forest, usage
         of the part alone.
     loss
         of the rows.
@@ -38,17 +39,22 @@ class Part:
     """
 
     forest: ModelForest
-    problem: PruningProblem
+    usage: Usage
     loss: Loss
     nodes: NDArray[np.int64]
     size: int
     trees: int
 
     @classmethod
-    def whole(cls, forest: ModelForest, problem: PruningProblem, loss: Loss) -> Part:
+    def whole(cls, forest: ModelForest, usage: Usage, loss: Loss) -> Part:
         """Everything."""
         n = forest.ensemble.n_nodes
-        return cls(forest, problem, loss, np.arange(n), n, forest.ensemble.n_trees)
+        return cls(forest, usage, loss, np.arange(n), n, forest.ensemble.n_trees)
+
+    @cached_property
+    def prices(self) -> Integers:
+        """The prices of the part in integers."""
+        return self.usage.in_integers()
 
     def inside(self, kept: NDArray[np.bool_], trees: int) -> Part:
         """What is left of a whole's first trees once all splits that `kept`, shape (n,), does not name are leaves."""
@@ -77,13 +83,10 @@ class Part:
             node_id=self.forest.node_id[nodes],
             source=None,
         )
-        p = self.problem
-        nothing = NodeErrors((ErrorComponent(np.zeros(nodes.size), np.ones(trees)),))
-        rows = np.asarray(p.X)[p.rows]
-        problem = PruningProblem.build(
-            smaller, nothing, rows, p.costs, sample_weight=p.weights, evaluation_cost=list(p.evaluation)
-        )
-        return Part(forest, problem, self.loss, nodes, ensemble.n_nodes, trees)
+        u = self.usage
+        rows, evaluation = np.asarray(u.X)[u.rows], list(u.evaluation)
+        usage = Usage.build(smaller, u.costs, rows, sample_weight=u.weights, evaluation_cost=evaluation)
+        return Part(forest, usage, self.loss, nodes, ensemble.n_nodes, trees)
 
     def lift(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """A pruning of the part as one of the whole, shape (size,)."""
@@ -92,9 +95,9 @@ class Part:
         return lifted
 
 
-def splits_with(problem: PruningProblem, items: set[int]) -> NDArray[np.bool_]:
+def splits_with(usage: Usage, items: set[int]) -> NDArray[np.bool_]:
     """The largest pruning that needs no priced item but these; bool, shape (n,)."""
-    costs, ensemble = problem.costs, problem.ensemble
+    costs, ensemble = usage.costs, usage.ensemble
     free = {m for m, price in enumerate(costs.prices) if price == 0}
     allowed = np.array([set(needed) <= items | free for needed in costs.needs], dtype=np.bool_)
     kept = ensemble.is_split & allowed[ensemble.feature]
@@ -102,10 +105,10 @@ def splits_with(problem: PruningProblem, items: set[int]) -> NDArray[np.bool_]:
     return kept
 
 
-def items_of(problem: PruningProblem, kept: NDArray[np.bool_]) -> set[int]:
+def items_of(usage: Usage, kept: NDArray[np.bool_]) -> set[int]:
     """The priced items that the splits of a pruning need."""
-    node = np.repeat(np.arange(len(kept)), np.diff(problem.usage.charges.start))
-    return set(np.unique(problem.usage.charges.item[kept[node]]).tolist())
+    node = np.repeat(np.arange(len(kept)), np.diff(usage.charges.start))
+    return set(np.unique(usage.charges.item[kept[node]]).tolist())
 
 
 @njit(cache=True)

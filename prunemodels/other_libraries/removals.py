@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import Pruning
+from formulations.answers.pruning import integer_cost
 from prunemodels.other_libraries.majoriser import state_of
 from prunemodels.other_libraries.parts import Part
 from prunemodels.rivals.baselines.greedy_features import units_of
@@ -32,7 +32,7 @@ STEPS = 300
 class Removal:
     """One removal that was tried: the pruning that is left, its loss and cost, and whether the elimination goes on from it.
 
-    The cost is that of the problem's integers.
+    The cost is that of the integer prices.
     """
 
     kept: NDArray[np.bool_]
@@ -49,13 +49,13 @@ def eliminate(part: Part, deadline: float) -> Iterator[Removal]:
     deadline
         on the clock of ``time.perf_counter``, looked at before each step.
     """
-    problem, loss = part.problem, part.loss
-    kept = problem.ensemble.is_split.copy()
-    effects = RemovalEffects(problem.usage, problem.integers, units_of(problem.usage, "item"))
-    state = state_of(part.forest, problem, loss, kept)
+    usage, prices, loss = part.usage, part.prices, part.loss
+    kept = usage.ensemble.is_split.copy()
+    effects = RemovalEffects(usage, prices, units_of(usage, "item"))
+    state = state_of(part.forest, usage, loss, kept)
     margins, now = state.margins, state.loss
-    unit_price, at_once = problem.integers.price_unit, 0
-    cost = Pruning(problem, kept).integer_cost
+    unit_price, at_once = prices.price_unit, 0
+    cost = integer_cost(usage, prices, kept)
     while kept.any() and time.perf_counter() <= deadline:
         _, fall, users = effects.of(kept)
         units = np.flatnonzero((users > 0) & (fall > 0))
@@ -65,21 +65,21 @@ def eliminate(part: Part, deadline: float) -> Iterator[Removal]:
         tried = []
         for unit in units.tolist():
             left = effects.without(kept, unit)
-            after = float(np.average(loss.values(without(part, kept, left, margins)), weights=problem.weights))
+            after = float(np.average(loss.values(without(part, kept, left, margins)), weights=usage.weights))
             yield Removal(left, after, float((cost - int(fall[unit])) * unit_price), taken=False)
             tried.append(((after - now) / float(fall[unit]), unit))
         left, gone = kept, [unit for _, unit in sorted(tried)[:at_once]]
         for unit in gone:
             left = effects.without(left, unit)
-        cost = cost - int(fall[gone[0]]) if len(gone) == 1 else Pruning(problem, left).integer_cost
+        cost = cost - int(fall[gone[0]]) if len(gone) == 1 else integer_cost(usage, prices, left)
         margins = without(part, kept, left, margins)
-        now, kept = float(np.average(loss.values(margins), weights=problem.weights)), left
+        now, kept = float(np.average(loss.values(margins), weights=usage.weights)), left
         yield Removal(kept, now, float(cost * unit_price), taken=True)
 
 
 def without(part: Part, kept: NDArray[np.bool_], left: NDArray[np.bool_], margins: NDArray[np.float64]) -> NDArray[np.float64]:
     """The margins of a pruning that keeps fewer splits, from those of one that keeps more."""
-    forest, routing = part.forest, part.problem.routing
+    forest, routing = part.forest, part.usage.routing
     ensemble, moved = forest.ensemble, margins.copy()
     arrays = (ensemble.parent, ensemble.tree_of, forest.output, ensemble.value, routing.order, routing.start, routing.stop)
     _move_up(kept, left, *arrays, moved)

@@ -20,9 +20,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Solver
-from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
 from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.other_libraries.descent import Point, descend, point_of
 from prunemodels.other_libraries.losses import Loss
@@ -55,14 +54,12 @@ FILLS, FILLING = 2, 4
 class Search:
     """The pool of one model and sample; `prune_boosted` says what the parameters are."""
 
-    def __init__(
-        self, forest: ModelForest, problem: PruningProblem, loss: Loss, rounds: int, solver: Solver, time_limit: float
-    ) -> None:
+    def __init__(self, forest: ModelForest, usage: Usage, loss: Loss, rounds: int, solver: Solver, time_limit: float) -> None:
         self.started = time.perf_counter()
         self.deadline = self.started + time_limit
         self.loss, self.rounds, self.solver, self.solved = loss, rounds, solver, 0
         self.pool, self.stationary = Pool(), set[tuple[Point, float]]()
-        self.whole = Part.whole(forest, problem, loss)
+        self.whole = Part.whole(forest, usage, loss)
         self.firsts = {self.whole.trees: self.whole}
         self.eliminated: list[Point] = []
         self.unpruned = self._point(self.whole, forest.ensemble.is_split)
@@ -71,7 +68,7 @@ class Search:
 
     def _point(self, part: Part, kept: NDArray[np.bool_]) -> Point:
         """A pruning of a part, seen."""
-        point = point_of(part.problem, state_of(part.forest, part.problem, self.loss, kept))
+        point = point_of(part.usage, state_of(part.forest, part.usage, self.loss, kept))
         return self._see(part, point) or point
 
     def _see(self, part: Part, point: Point, *, rough: bool = False) -> Point | None:
@@ -85,7 +82,7 @@ class Search:
             trees = None if part.trees == self.whole.trees else part.trees
             point = replace(point, kept=part.lift(point.kept), trees=trees)
         if rough:
-            point = replace(point, cost=Pruning(self.whole.problem, point.kept).cost)
+            point = replace(point, cost=self.whole.usage.cost(point.kept))
         self.pool.add(point)
         return point
 
@@ -96,7 +93,7 @@ class Search:
             self._point(whole, kept)
         for point in self._prefixes():
             self._see(whole, point, rough=True)
-        rounded = whole.problem.integers.cost_rounding > 0
+        rounded = whole.prices.cost_rounding > 0
         for trees in reversed(self._ends(ELIMINATIONS)):
             part = self.first(trees)
             for removal in eliminate(part, self.deadline):
@@ -132,7 +129,7 @@ class Search:
         """One descent of a part into the pool; what it ends with, and whether that is stationary, and where it was from."""
         found = descend(
             part.forest,
-            part.problem,
+            part.usage,
             self.loss,
             lam,
             start,
@@ -210,7 +207,7 @@ class Search:
             for trees, items in self._around(best, budget):
                 if (trees, items) not in done and time.perf_counter() <= self.deadline:
                     done.add((trees, items))
-                    kept = splits_with(self.whole.problem, set(items))
+                    kept = splits_with(self.whole.usage, set(items))
                     self._bisect(self.whole.inside(kept, trees), budget, max(lams))
             if self.pool.within(budget) is best:
                 return
@@ -219,16 +216,16 @@ class Search:
         """Trees and items of the budget's best, of the next dearer one, and of the elimination's last step that is too dear."""
         dearer = [p for p in (self.pool.above(budget), *[p for p in self.eliminated if p.cost > budget][-1:]) if p]
         for point in (best, *dearer):
-            yield point.trees or self.whole.trees, frozenset(items_of(self.whole.problem, point.kept))
+            yield point.trees or self.whole.trees, frozenset(items_of(self.whole.usage, point.kept))
 
     def _bisect(self, part: Part, budget: float, top: float) -> None:
         """Descents inside of a part, from all of it, for lambdas at which it comes to cost the budget."""
         kept = self._descend(part, part.forest.ensemble.is_split, 0.0)[0]
         low, high = 0.0, top
-        for _ in range(FILLING if Pruning(part.problem, kept).cost > budget else 0):
+        for _ in range(FILLING if part.usage.cost(kept) > budget else 0):
             lam = math.sqrt(low * high) if low > 0 else high / 16.0
             end = self._descend(part, kept, lam)[0]
-            if Pruning(part.problem, end).cost > budget:
+            if part.usage.cost(end) > budget:
                 low, kept = lam, end
             else:
                 high = lam
@@ -242,9 +239,9 @@ class Search:
             "problems_solved": float(self.solved),
             "visited": float(len(self.pool.visited)),
         }
-        loss = state_of(forest, part.problem, self.loss, point.kept).loss
+        loss = state_of(forest, part.usage, self.loss, point.kept).loss
         stationary = (point, lam) in self.stationary
-        return BoostedPruning(forest, part.problem, point.kept, lam, loss, point.cost, stationary, stats, self.loss)
+        return BoostedPruning(forest, part.usage, point.kept, lam, loss, point.cost, stationary, stats, self.loss)
 
 
 def _first_rounds(forest: ModelForest, trees: int) -> ModelForest:

@@ -33,31 +33,24 @@ def evenly(numbers: NDArray[np.int64], n: int) -> list[int]:
 
 def prefixes(part: Part) -> Iterator[Point]:
     """The model before the first round, and after each but the last."""
-    forest, problem, ensemble = part.forest, part.problem, part.forest.ensemble
+    forest, usage, ensemble = part.forest, part.usage, part.forest.ensemble
     ends = round_ends(forest)
     stage = np.searchsorted(ends, np.arange(ensemble.n_trees), side="right")
-    rows = np.asarray(problem.X)[problem.rows]
-    cost = staged_costs(
-        ensemble,
-        rows,
-        problem.costs,
-        evaluation_cost=list(problem.evaluation),
-        stage=stage,
-        sample_weight=problem.weights,
-    )
+    rows, evaluation = np.asarray(usage.X)[usage.rows], list(usage.evaluation)
+    cost = staged_costs(ensemble, rows, usage.costs, evaluation_cost=evaluation, stage=stage, sample_weight=usage.weights)
     done = 0
-    margins = np.tile(forest.base, (problem.n_rows, 1))
+    margins = np.tile(forest.base, (usage.n_rows, 1))
     for k, trees in enumerate([0, *ends[:-1].tolist()]):
         for t in range(done, trees):
             margins[:, forest.output[t]] += _values(part, t)
         done = trees
-        loss = float(np.average(part.loss.values(margins), weights=problem.weights))
+        loss = float(np.average(part.loss.values(margins), weights=usage.weights))
         yield Point(ensemble.is_split & (ensemble.tree_of < trees), loss, float(cost[k - 1]) if k else 0.0, trees=trees)
 
 
 def _values(part: Part, t: int) -> NDArray[np.float64]:
     """What a whole tree adds to each row."""
-    ensemble, routing = part.forest.ensemble, part.problem.routing
+    ensemble, routing = part.forest.ensemble, part.usage.routing
     nodes = ensemble.nodes_of(t)
     leaves = nodes.start + np.flatnonzero(~ensemble.is_split[nodes])
     leaves = leaves[np.argsort(routing.start[leaves], kind="stable")]
@@ -68,8 +61,8 @@ def _values(part: Part, t: int) -> NDArray[np.float64]:
 
 def single_features(part: Part) -> Iterator[NDArray[np.bool_]]:
     """For each feature that is split on, the splits that need none of the items but its own."""
-    problem = part.problem
-    used = np.unique(problem.ensemble.feature[problem.ensemble.is_split])
-    needed = {frozenset(problem.costs.needs[f]) for f in used.tolist()}
+    usage = part.usage
+    used = np.unique(usage.ensemble.feature[usage.ensemble.is_split])
+    needed = {frozenset(usage.costs.needs[f]) for f in used.tolist()}
     for items in sorted(needed, key=sorted):
-        yield splits_with(problem, set(items))
+        yield splits_with(usage, set(items))

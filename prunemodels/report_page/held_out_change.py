@@ -20,7 +20,6 @@ from scipy import stats
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
-from prunemodels.evaluation.held_out import largest_row_cost, row_costs
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval, standard_error
 
 
@@ -138,9 +137,9 @@ def change_of(
 
 
 def _paid(pruning: Pruning) -> Paid:
-    largest = largest_row_cost(pruning.problem, pruning.kept)
-    once = float(pruning.problem.costs.price[pruning.bought_once].sum())
-    return Paid(np.minimum(row_costs(pruning), largest), once, largest)
+    usage = pruning.problem.usage
+    largest = usage.largest_row_cost(pruning.kept)
+    return Paid(np.minimum(usage.row_costs(pruning.kept), largest), usage.once_cost(pruning.kept), largest)
 
 
 def _cost(paid: Paid, weights: NDArray[np.float64], confidence: float) -> MeanInterval:

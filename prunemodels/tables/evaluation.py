@@ -8,7 +8,6 @@ where an interval or a squared error is asked for, 8 bytes each.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,15 +17,13 @@ from numpy.typing import NDArray
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.errors import InterruptedSolveError, InvalidInputError
-from formulations.instance.cost_items import CostItems, Price
+from formulations.instance.bill import Bill
+from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.node_errors import ErrorComponent, NodeErrors
-from formulations.instance.problem import PruningProblem
-from formulations.instance.routing import Routing, route
-from formulations.instance.usage_arcs import charges_of, highest_user
+from formulations.instance.usage import Usage
 from prunemodels.evaluation.forest import Evaluation
-from prunemodels.evaluation.held_out import HeldOut, HeldOutCost, largest_row_cost, row_costs
+from prunemodels.evaluation.held_out import HeldOut, mean_cost
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.evaluation.path import PathEvaluation, Vote, evaluate_path
 from prunemodels.forests.costs import Costs, cost_items
@@ -43,7 +40,7 @@ def evaluate_on_table(
     y: Column,
     *,
     costs: Costs,
-    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+    evaluation_cost: EvaluationCost = 0,
     progress: bool = False,
 ) -> Evaluation:
     """`evaluate` on a table that need not fit into memory.
@@ -68,18 +65,19 @@ def evaluate_on_table(
         as `problem_from_table`.
     """
     ensemble = read_forest(forest)
-    bill = _Bill(ensemble, cost_items(costs, ensemble), evaluation_prices(evaluation_cost, ensemble))
-    count = _Bill(ensemble, cost_items(1, ensemble), evaluation_prices(0, ensemble))
+    items, evaluation = cost_items(costs, ensemble), list(evaluation_prices(evaluation_cost, ensemble))
+    bills: list[Bill] = []
     losses: list[NDArray[Any]] = []
 
     def add(part: Part) -> None:
-        routing = route(ensemble, part.rows)
-        bill.add(routing)
-        count.add(routing)
+        usage = Usage.build(ensemble, items, part.rows, evaluation_cost=evaluation)
+        more = [u.bill(ensemble.is_split) for u in (usage, usage.counting_features())]
+        bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more
         losses.append(_losses(forest, ensemble, part))
 
     n = Reader(as_chunked(table), ensemble, y=y, progress=progress).each("evaluating", add)
-    return Evaluation(bill.mean(n), count.mean(n), float(np.mean(np.concatenate(losses))), ensemble.n_splits, n)
+    cost, features = (bill.cost for bill in bills)
+    return Evaluation(cost, features, float(np.mean(np.concatenate(losses))), ensemble.n_splits, n)
 
 
 def evaluate_path_on_table(
@@ -172,68 +170,27 @@ def hold_out_on_table(
     InvalidInputError, BrokenFileError, InterruptedSolveError
         as `hold_out` and `problem_from_table`.
     """
-    problem = pruning.problem
-    ensemble = problem.ensemble
+    usage, kept = pruning.problem.usage, pruning.kept
+    ensemble = usage.ensemble
     pruned = None if y is None else apply_pruning(pruning, forest)
     paid, weights, losses = [], [], []
-    once = np.zeros(problem.costs.n_items, dtype=bool)
 
     def add(part: Part) -> None:
-        on_rows = Pruning(_on_rows(ensemble, problem.costs, problem.evaluation, part.rows), pruning.kept)
         weight = np.ones(len(part.rows)) if part.weight is None else part.weight
         counted = weight > 0
-        paid.append(row_costs(on_rows)[counted])
+        paid.append(usage.on(part.rows).row_costs(kept)[counted])
         weights.append(weight[counted])
-        once[on_rows.bought_once] = True
         if pruned is not None:
             losses.append(_losses(pruned, ensemble, part).astype(np.float64))
 
     chunked = as_chunked(table)
     Reader(chunked, ensemble, y=y, weight=sample_weight, progress=progress).each("counting costs", add)
-    x, w = np.concatenate(paid), weights_of(weights, chunked.source.name)
-    largest, for_all = largest_row_cost(problem, pruning.kept), float(problem.costs.price[once].sum())
-    of_rows = mean_interval(np.minimum(x, largest), largest, confidence, method, None if (w == w[0]).all() else w)
-    low, mean, high = (for_all + amount for amount in (of_rows.low, of_rows.mean, of_rows.high))
-    cost = HeldOutCost(mean, of_rows.standard_error, low, high, confidence, method, len(x), for_all, largest)
+    cost = mean_cost(usage, kept, np.concatenate(paid), weights_of(weights, chunked.source.name), confidence, method)
     if pruned is None:
         return HeldOut(pruning, cost)
     most = 1.0 if ensemble.task == "classification" else math.inf
     error: MeanInterval = mean_interval(np.concatenate(losses), most, confidence, method)
     return HeldOut(pruning, cost, error)
-
-
-class _Bill:
-    """What all rows together ask an unpruned forest for, as counts."""
-
-    def __init__(self, ensemble: Ensemble, items: CostItems, evaluation: Sequence[Price]) -> None:
-        self._ensemble, self._items, self._evaluation = ensemble, items, evaluation
-        self._charges = charges_of(ensemble, items)
-        self._splits = np.flatnonzero(ensemble.is_split).astype(np.int32)
-        self._buyers = np.zeros(items.n_items)
-        self._once = np.zeros(items.n_items, dtype=bool)
-        self._reached = np.zeros(ensemble.n_nodes)
-
-    def add(self, routing: Routing) -> None:
-        """Count some rows more."""
-        once, kept = self._items.paid_once, self._ensemble.is_split.astype(np.int8)
-        paid = highest_user(self._charges, routing, self._ensemble.tree_of, once, self._splits, kept) > 0
-        self._buyers += paid[: -once.size].reshape(once.size, -1).sum(axis=1)
-        self._once |= paid[-once.size :]
-        self._reached += routing.counts()
-
-    def mean(self, n: int) -> float:
-        """The mean cost of n rows, by the formulas of `Pruning.cost`."""
-        features = (self._items.price * self._buyers / float(n)).sum() + self._items.price[self._once].sum()
-        a = np.array([float(price) for price in self._evaluation])
-        splits = self._ensemble.is_split
-        asked = (a[self._ensemble.feature] * self._reached / float(n))[splits].sum() if a.any() else 0.0
-        return float(features) + float(asked)
-
-
-def _on_rows(ensemble: Ensemble, items: CostItems, evaluation: Sequence[Price], rows: NDArray[np.float32]) -> PruningProblem:
-    """An instance of one chunk, without errors."""
-    nothing = NodeErrors((ErrorComponent(np.zeros(ensemble.n_nodes), np.ones(ensemble.n_trees)),))
-    return PruningProblem.build(ensemble, nothing, rows, items, evaluation_cost=list(evaluation))
 
 
 def _losses(forest: Any, ensemble: Ensemble, part: Part) -> NDArray[Any]:

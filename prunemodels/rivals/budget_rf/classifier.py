@@ -14,9 +14,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import CostItems, Price, exact
+from formulations.instance.cost_items import CostItems, EvaluationCost, Price, exact
 from prunemodels.estimators.samples import Sample, named
-from prunemodels.evaluation.stages import EvaluationCost, example_costs, staged_costs
+from prunemodels.evaluation.stages import example_costs, staged_costs
 from prunemodels.forests.costs import Costs
 from prunemodels.forests.reading import read_forest
 from prunemodels.rivals.budget_rf.growing import GrownTrees, grow_within

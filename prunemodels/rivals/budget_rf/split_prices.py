@@ -14,8 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from formulations.instance.cost_items import CostItems
-from prunemodels.evaluation.stages import EvaluationCost
+from formulations.instance.cost_items import CostItems, EvaluationCost
 from prunemodels.forests.column_prices import column_prices
 from prunemodels.forests.costs import Costs
 

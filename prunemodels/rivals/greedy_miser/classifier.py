@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from formulations.errors import InvalidInputError
-from prunemodels.evaluation.stages import EvaluationCost
+from formulations.instance.cost_items import EvaluationCost
 from prunemodels.forests.costs import Costs
 from prunemodels.rivals.greedy_miser.binning import MOST_BINS
 from prunemodels.rivals.greedy_miser.losses import Loss, LossName, classification_loss

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from prunemodels.evaluation.stages import EvaluationCost
+from formulations.instance.cost_items import EvaluationCost
 from prunemodels.forests.costs import Costs
 from prunemodels.rivals.greedy_miser.binning import MOST_BINS
 from prunemodels.rivals.greedy_miser.losses import Loss, SquaredError

@@ -7,6 +7,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
+from formulations.instance import usage
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows
 
 
@@ -34,6 +35,15 @@ def test_agrees_with_the_pruning(kind):
     assert result.splits == pruning.n_splits
     wrong = pruned.predict(X) != case.y if hasattr(pruned, "classes_") else (pruned.predict(X) - case.y) ** 2
     assert result.error == np.mean(wrong)
+
+
+def test_examples_are_routed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cost and number of features come from the same routes."""
+    routed, route = [], usage.route
+    monkeypatch.setattr(usage, "route", lambda *given: routed.append(1) or route(*given))
+    case = fitted(next(iter(KINDS)))
+    pm.evaluate(case.forest, case.X, case.y, costs=1)
+    assert len(routed) == 1
 
 
 def test_all_roots_ask_for_nothing():

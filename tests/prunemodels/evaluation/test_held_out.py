@@ -17,7 +17,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from formulations import PruningProblem
 from prunemodels.evaluation.certified_budget import budget_for_confidence, costs_along
-from prunemodels.evaluation.held_out import held_out_cost, held_out_error, hold_out, largest_row_cost, on_other_rows, row_costs
+from prunemodels.evaluation.held_out import held_out_cost, held_out_error, hold_out, on_other_rows
 from prunemodels.evaluation.mean_bounds import Method, upper_bound
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 
@@ -34,13 +34,13 @@ def test_the_costs_of_rows_by_hand() -> None:
     """Unpruned, every row buys both features and is asked 2 questions, 3 where x_1 > 0.5; without the stump only those buy 0."""
     problem = two_stumps([[0, 0], [0, 1]], evaluation_cost=0.25)
     unpruned = pm.Pruning.unpruned(problem)
-    np.testing.assert_array_equal(row_costs(unpruned), [8 + 0.5, 8 + 0.75])
+    np.testing.assert_array_equal(unpruned.problem.usage.row_costs(unpruned.kept), [8 + 0.5, 8 + 0.75])
     kept = unpruned.kept.copy()
     kept[0] = False
-    np.testing.assert_array_equal(row_costs(pm.Pruning(problem, kept)), [5 + 0.25, 8 + 0.5])
-    assert largest_row_cost(problem, unpruned.kept) == 8 + 0.75
-    assert largest_row_cost(problem, kept) == 8 + 0.5
-    assert largest_row_cost(problem, np.zeros_like(kept)) == 0
+    np.testing.assert_array_equal(problem.usage.row_costs(kept), [5 + 0.25, 8 + 0.5])
+    assert problem.usage.largest_row_cost(unpruned.kept) == 8 + 0.75
+    assert problem.usage.largest_row_cost(kept) == 8 + 0.5
+    assert problem.usage.largest_row_cost(np.zeros_like(kept)) == 0
 
 
 def test_largest_cost_counts_what_no_row_has_reached() -> None:
@@ -48,8 +48,8 @@ def test_largest_cost_counts_what_no_row_has_reached() -> None:
     problem = two_stumps([[0, 0]], evaluation_cost=0.25)
     kept = pm.Pruning.unpruned(problem).kept.copy()
     kept[0] = False
-    assert row_costs(pm.Pruning(problem, kept)).tolist() == [5.25]
-    assert largest_row_cost(problem, kept) == 8.5
+    assert problem.usage.row_costs(kept).tolist() == [5.25]
+    assert problem.usage.largest_row_cost(kept) == 8.5
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -57,10 +57,10 @@ def test_rows_add_up_to_the_prunings_cost(seed: int) -> None:
     """On random instances the weighted mean of the rows, and what is paid once, is the pruning's cost; none pays more than M."""
     problem = random_problem(seed)
     for pruning in (pm.pruning_path(problem)[0], pm.Pruning.unpruned(problem)):
-        x = row_costs(pruning)
+        x = pruning.problem.usage.row_costs(pruning.kept)
         once = float(problem.costs.price[pruning.bought_once].sum())
         assert np.average(x, weights=problem.weights) + once == pytest.approx(pruning.cost, abs=1e-12)
-        assert x.max() <= largest_row_cost(problem, pruning.kept) + 1e-12
+        assert x.max() <= problem.usage.largest_row_cost(pruning.kept) + 1e-12
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -75,7 +75,7 @@ def test_costs_along_the_path_are_those_of_its_rows(seed: int, ties: Any) -> Non
     walked = 0
     for k, x, once in costs_along(path, others):
         pruning = pm.Pruning(others, path[k].kept)
-        np.testing.assert_allclose(x, row_costs(pruning), atol=1e-12)
+        np.testing.assert_allclose(x, pruning.problem.usage.row_costs(pruning.kept), atol=1e-12)
         assert once == pytest.approx(float(problem.costs.price[pruning.bought_once].sum()))
         assert (x >= before - 1e-12).all()
         before = x
@@ -309,8 +309,8 @@ def test_the_rule_is_the_last_before_the_first_failure() -> None:
     expected, tested = pm.Pruning.all_roots(p.problem), 0
     for k in reversed(range(len(p.path))):
         tested += 1
-        x = row_costs(pm.Pruning(others, p.path[k].kept))
-        u = upper_bound(x, largest_row_cost(others, p.path[k].kept), 0.3, "hoeffding")
+        x = others.usage.row_costs(p.path[k].kept)
+        u = upper_bound(x, others.usage.largest_row_cost(p.path[k].kept), 0.3, "hoeffding")
         if u > p.budget:
             break
         expected, bound, mean = p.path[k], u, x.mean()

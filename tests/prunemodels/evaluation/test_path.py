@@ -15,7 +15,7 @@ import prunemodels as pm
 from formulations import PruningPath, PruningProblem
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from prunemodels.evaluation import path as path_evaluation
-from prunemodels.evaluation.held_out import on_other_rows, row_costs
+from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.mean_bounds import standard_error
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
@@ -158,7 +158,7 @@ def check_every_number(path: NestedPrunings, seed: int, task: str, vote: Any) ->
         wrong = (predicted - y[counted]) ** 2 if task == "regression" else np.array(list("abc"))[predicted] != y[counted]
         losses.append(wrong.astype(float))
         pruning = pm.Pruning(others, kept)
-        costs.append(row_costs(pruning))
+        costs.append(pruning.problem.usage.row_costs(pruning.kept))
         once.append(float(others.costs.price[pruning.bought_once].sum()))
     seen = evaluate_path(path, X, y, sample_weight=w, vote=vote)
     v = w[counted]

@@ -16,8 +16,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import CostItems, Ensemble, InvalidInputError
+from formulations.instance import usage
 from prunemodels.evaluation import stages
-from prunemodels.evaluation.held_out import row_costs
 from prunemodels.evaluation.stages import example_costs, staged_costs
 from prunemodels.forests.reading import read_forest
 from tests.instances import Node, ensemble_of, random_problem
@@ -105,7 +105,7 @@ def test_costs_are_those_of_evaluate(kind: str) -> None:
     ensemble, prices = pm.read_forest(f.forest), [1, 2.5, 3, 0, 7.27]
     paid = example_costs(ensemble, f.X, prices, evaluation_cost=0.1)
     problem = pm.problem_from_forest(f.forest, f.X, costs=prices, evaluation_cost=0.1)
-    np.testing.assert_allclose(paid, row_costs(pm.Pruning.unpruned(problem)), atol=1e-12)
+    np.testing.assert_allclose(paid, problem.usage.row_costs(problem.ensemble.is_split), atol=1e-12)
     assert paid.mean() == pytest.approx(pm.evaluate(f.forest, f.X, f.y, costs=prices, evaluation_cost=0.1).cost)
     staged = staged_costs(ensemble, f.X, prices, evaluation_cost=0.1)
     assert staged[-1] == pytest.approx(paid.mean())
@@ -142,9 +142,9 @@ def test_blocks_of_rows_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
     whole = both(f.X)
     routed = []
-    route = stages.route
+    route = usage.route
     monkeypatch.setattr(stages, "BLOCK_BYTES", 1000)
-    monkeypatch.setattr(stages, "route", lambda e, block: routed.append(len(block)) or route(e, block))
+    monkeypatch.setattr(usage, "route", lambda e, block: routed.append(len(block)) or route(e, block))
     for table in (f.X, sparse.csc_matrix(f.X), f.X.tolist()):
         for parts, expected in zip(both(table), whole, strict=True):
             np.testing.assert_allclose(parts, expected, atol=1e-12)

@@ -16,7 +16,6 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from prunemodels.evaluation.held_out import row_costs
 from prunemodels.forests import mixture
 from prunemodels.forests.mixture import MixturePredictor, mixture_of
 from solvers.budgets import relaxed_optimum
@@ -128,7 +127,8 @@ def test_the_relaxations_budget_and_value_are_met_in_expectation(forest: RandomF
     assert not predictor.stratified
     assert mixture_of(relaxation, forest, stratified=True).stratified
     # and on the cost sample, drawn again and again
-    dear, cheap = row_costs(relaxation.dearer), row_costs(relaxation.cheaper)
+    usage = relaxation.dearer.problem.usage
+    dear, cheap = usage.row_costs(relaxation.dearer.kept), usage.row_costs(relaxation.cheaper.kept)
     paid = [np.where(predictor.choose(len(dear)), dear, cheap).mean() for _ in range(500)]
     assert abs(np.mean(paid) - float(budget)) < 5 * np.std(paid) / np.sqrt(500)
 
@@ -136,7 +136,7 @@ def test_the_relaxations_budget_and_value_are_met_in_expectation(forest: RandomF
 def test_stratified_batches_cost_nearly_the_same(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
     """The mean cost of a batch varies less than with independent draws."""
     cheaper, dearer = path[len(path) - 2], path[0]
-    dear, cheap = row_costs(dearer), row_costs(cheaper)
+    dear, cheap = dearer.problem.usage.row_costs(dearer.kept), cheaper.problem.usage.row_costs(cheaper.kept)
     spread = []
     for stratified in (False, True):
         forests = pm.apply_pruning(cheaper, forest), pm.apply_pruning(dearer, forest)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from formulations import InvalidInputError, Pruning
 from prunemodels.other_libraries import BoostedPath, boosted_path, evaluate_model, prune_boosted, read_model
-from prunemodels.other_libraries.boosted import priced
+from prunemodels.other_libraries.boosted import usage_of
 from prunemodels.other_libraries.descent import descend
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.majoriser import majorise, state_of
@@ -31,11 +31,11 @@ def test_the_objective_never_rises(name: str, lam: float) -> None:
     t = tiny(name)
     e = t.forest.ensemble
     for start in (e.is_split, np.zeros_like(e.is_split)):
-        found = descend(t.forest, t.problem, t.loss, lam, start, solver=min_cut, rounds=20)
+        found = descend(t.forest, t.usage, t.loss, lam, start, solver=min_cut, rounds=20)
         values = []
         for point in found.points:
             assert point.loss == pytest.approx(direct_loss(t, point.kept), rel=1e-12)
-            assert point.cost == Pruning(t.problem, point.kept).cost
+            assert point.cost == t.usage.cost(point.kept)
             values.append(point.loss + lam * point.cost)
         assert all(b < a for a, b in pairwise(values))
         assert found.stationary
@@ -45,24 +45,24 @@ def test_the_objective_never_rises(name: str, lam: float) -> None:
 def test_stationary_means_optimal_for_the_own_majoriser(name: str) -> None:
     """Where a descent ends as stationary, no pruning at all has a lower majoriser + lam * cost around it."""
     t, lam = tiny(name), 0.01
-    found = descend(t.forest, t.problem, t.loss, lam, t.forest.ensemble.is_split, solver=price_sharing, rounds=20)
+    found = descend(t.forest, t.usage, t.loss, lam, t.forest.ensemble.is_split, solver=price_sharing, rounds=20)
     assert found.stationary
-    here = state_of(t.forest, t.problem, t.loss, found.points[-1].kept)
-    bound = majorise(t.forest, t.problem, t.loss, here)
+    here = state_of(t.forest, t.usage, t.loss, found.points[-1].kept)
+    bound = majorise(t.forest, t.usage, t.loss, here)
     values = [Pruning(bound.problem, kept).value(lam) for kept in all_prunings(t.forest.ensemble)]
     assert Pruning(bound.problem, here.kept).value(lam) <= min(values) * (1 + 1e-9)
 
 
 def least_losses(t: Tiny, prunings: NDArray[np.bool_]) -> NDArray[np.float64]:
     """For each pruning the least loss of the trees up to some tree, behind which none splits; for averages that of all trees."""
-    e, rows = t.forest.ensemble, np.asarray(t.problem.X)[t.problem.rows]
+    e, rows = t.forest.ensemble, np.asarray(t.usage.X)[t.usage.rows]
     least = []
     for kept in prunings:
         losses = [direct_loss(t, kept)]
         for trees in range(0, e.n_trees, t.forest.n_outputs):
             if not t.forest.averaged and not kept[e.tree_start[trees] :].any():
                 later = t.forest.with_values(np.where(e.tree_of[:, None] < trees, e.value, 0.0))
-                losses.append(float(np.average(t.loss.values(later.margins(rows, kept)), weights=t.problem.weights)))
+                losses.append(float(np.average(t.loss.values(later.margins(rows, kept)), weights=t.usage.weights)))
         least.append(min(losses))
     return np.array(least)
 
@@ -71,11 +71,11 @@ def least_losses(t: Tiny, prunings: NDArray[np.bool_]) -> NDArray[np.float64]:
 def test_near_the_best_of_all_prunings(name: str) -> None:
     """Over six lambdas the answer is never better than the best of all prunings of all first trees, and within 2 % of it."""
     t = tiny(name)
-    rows = np.asarray(t.problem.X)
+    rows = np.asarray(t.usage.X)
     everyone = all_prunings(t.forest.ensemble)
-    loss, cost = least_losses(t, everyone), np.array([Pruning(t.problem, kept).cost for kept in everyone])
+    loss, cost = least_losses(t, everyone), np.array([t.usage.cost(kept) for kept in everyone])
     weight = np.zeros(len(rows))
-    weight[t.problem.rows] = t.problem.weights
+    weight[t.usage.rows] = t.usage.weights
     y = {"numbers": YR / 100, "softmax": Y3, "rest": Y3}.get(name, Y2)[120:180]
     lams = [0, 0.002, 0.005, 0.01, 0.03, 0.1]
     path = boosted_path(t.forest, rows, y, costs=np.arange(1.0, 7.0), sample_weight=weight, lams=lams)
@@ -143,7 +143,7 @@ def test_one_lambda() -> None:
 def test_splits_come_back() -> None:
     """From the bare roots at lambda 0 splits return: the majoriser is over the original trees, not over what is left."""
     t = tiny("binary")
-    found = descend(t.forest, t.problem, t.loss, 0.0, np.zeros(t.forest.ensemble.n_nodes, bool), solver=min_cut, rounds=20)
+    found = descend(t.forest, t.usage, t.loss, 0.0, np.zeros(t.forest.ensemble.n_nodes, bool), solver=min_cut, rounds=20)
     assert found.points[-1].kept.sum() > 3
 
 
@@ -168,7 +168,7 @@ def test_a_time_limit_leaves_the_best_so_far() -> None:
     assert path.found[0].stats["problems_solved"] == 0
     t = tiny("binary")
     late = descend(
-        t.forest, t.problem, t.loss, 0.01, t.forest.ensemble.is_split, solver=min_cut, rounds=5, deadline=time.perf_counter() - 1
+        t.forest, t.usage, t.loss, 0.01, t.forest.ensemble.is_split, solver=min_cut, rounds=5, deadline=time.perf_counter() - 1
     )
     assert late.solved == 0
     assert not late.stationary
@@ -177,7 +177,7 @@ def test_a_time_limit_leaves_the_best_so_far() -> None:
 def test_rounds_limit_the_steps() -> None:
     """With one round a descent takes one step and claims nothing."""
     t = tiny("binary")
-    found = descend(t.forest, t.problem, t.loss, 0.003, np.zeros(t.forest.ensemble.n_nodes, bool), solver=min_cut, rounds=1)
+    found = descend(t.forest, t.usage, t.loss, 0.003, np.zeros(t.forest.ensemble.n_nodes, bool), solver=min_cut, rounds=1)
     assert len(found.points) == 2
     assert not found.stationary
 
@@ -191,13 +191,12 @@ def test_evaluation_costs_and_shared_items_are_priced() -> None:
     assert p.cost <= 4.0
 
 
-def test_the_problem_is_priced_without_errors() -> None:
-    """What the loss is measured on is not mixed up with per-tree errors: the priced problem has none."""
+def test_the_loss_of_the_whole_model_is_that_of_its_margins() -> None:
+    """The routes of the usage lead each row to the leaves whose values the model adds up."""
     forest = read_model(MODEL)
-    problem = priced(forest, forest.rows(X2), 1)
-    assert not problem.node_error.any()
+    usage = usage_of(forest, forest.rows(X2), 1)
     loss = loss_of(forest, Y2, len(Y2))
-    whole = state_of(forest, problem, loss, forest.ensemble.is_split)
+    whole = state_of(forest, usage, loss, forest.ensemble.is_split)
     assert whole.loss == pytest.approx(float(np.mean(loss.values(forest.margins(forest.rows(X2))))), rel=1e-12)
 
 

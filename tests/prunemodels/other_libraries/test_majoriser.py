@@ -11,9 +11,9 @@ import pytest
 import xgboost
 from numpy.typing import NDArray
 
-from formulations import Pruning, PruningProblem
+from formulations import Pruning, Usage
 from prunemodels.other_libraries import ModelForest, read_model
-from prunemodels.other_libraries.boosted import priced
+from prunemodels.other_libraries.boosted import usage_of
 from prunemodels.other_libraries.losses import LogLoss, Loss, Softmax, Squares, loss_of
 from prunemodels.other_libraries.majoriser import majorise, state_of
 from tests.prunemodels.other_libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings, some_pruning
@@ -24,7 +24,7 @@ class Tiny:
     """A model with at most 14 splits and labelled rows of unequal weights."""
 
     forest: ModelForest
-    problem: PruningProblem
+    usage: Usage
     loss: Loss
 
 
@@ -47,8 +47,8 @@ def tiny(name: str) -> Tiny:
     }[name]
     forest = read_model(model)
     weight = np.random.default_rng(0).integers(0, 4, 60).astype(float)
-    problem = priced(forest, forest.rows(X[120:180]), np.arange(1.0, 7.0), weight)
-    return Tiny(forest, problem, loss_of(forest, y[120:180][problem.rows], problem.n_rows))
+    usage = usage_of(forest, forest.rows(X[120:180]), np.arange(1.0, 7.0), weight)
+    return Tiny(forest, usage, loss_of(forest, y[120:180][usage.rows], usage.n_rows))
 
 
 NAMES = ["binary", "forest", "steep", "numbers", "softmax", "rest"]
@@ -56,8 +56,8 @@ NAMES = ["binary", "forest", "steep", "numbers", "softmax", "rest"]
 
 def direct_loss(t: Tiny, kept: NDArray[np.bool_]) -> float:
     """The mean loss from the margins of the reference walk through all trees."""
-    rows = np.asarray(t.problem.X)[t.problem.rows]
-    return float(np.average(t.loss.values(t.forest.margins(rows, kept)), weights=t.problem.weights))
+    rows = np.asarray(t.usage.X)[t.usage.rows]
+    return float(np.average(t.loss.values(t.forest.margins(rows, kept)), weights=t.usage.weights))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -66,8 +66,8 @@ def test_the_majoriser_is_above_the_loss_and_touches_it(name: str, seed: int | N
     """For every pruning, constant + error >= loss; at the current pruning they are equal. From any current pruning."""
     t = tiny(name)
     e = t.forest.ensemble
-    now = state_of(t.forest, t.problem, t.loss, e.is_split if seed is None else some_pruning(e, seed))
-    bound = majorise(t.forest, t.problem, t.loss, now)
+    now = state_of(t.forest, t.usage, t.loss, e.is_split if seed is None else some_pruning(e, seed))
+    bound = majorise(t.forest, t.usage, t.loss, now)
     above = []
     for kept in all_prunings(e):
         loss = direct_loss(t, kept)
@@ -84,8 +84,8 @@ def test_a_share_scales_the_quadratic_part(name: str) -> None:
     """Bound minus linear part is proportional to the share: with shares 1, 1/2 and 1/4 the differences halve."""
     t = tiny(name)
     e = t.forest.ensemble
-    now = state_of(t.forest, t.problem, t.loss, some_pruning(e, 0))
-    bounds = [majorise(t.forest, t.problem, t.loss, now, share) for share in (1.0, 0.5, 0.25)]
+    now = state_of(t.forest, t.usage, t.loss, some_pruning(e, 0))
+    bounds = [majorise(t.forest, t.usage, t.loss, now, share) for share in (1.0, 0.5, 0.25)]
     for kept in (np.zeros_like(e.is_split), e.is_split, some_pruning(e, 4)):
         one, half, quarter = (b.constant + Pruning(b.problem, kept).error for b in bounds)
         assert one - half == pytest.approx(2 * (half - quarter), abs=1e-9)
@@ -95,10 +95,10 @@ def test_by_hand_squares_of_one_stump() -> None:
     """One tree with one split: the sum over trees is one term, so for squares the majoriser is the loss itself."""
     model = xgboost.XGBRegressor(n_estimators=1, max_depth=1, n_jobs=1).fit(XR, YR)
     forest = read_model(model)
-    problem = priced(forest, forest.rows(XR), 1)
+    usage = usage_of(forest, forest.rows(XR), 1)
     loss = loss_of(forest, YR, len(YR))
-    now = state_of(forest, problem, loss, forest.ensemble.is_split)
-    bound = majorise(forest, problem, loss, now)
+    now = state_of(forest, usage, loss, forest.ensemble.is_split)
+    bound = majorise(forest, usage, loss, now)
     root = np.zeros(3, dtype=bool)
     expected = float(np.mean((YR - forest.base[0] - forest.ensemble.value[0, 0]) ** 2))
     assert bound.constant + Pruning(bound.problem, root).error == pytest.approx(expected, rel=1e-9)
@@ -139,11 +139,11 @@ def test_rows_without_weight_do_not_count() -> None:
     X, y = X2[120:180], Y2[120:180]
     weight = np.random.default_rng(0).integers(0, 4, 60)
     repeated = np.repeat(np.arange(60), weight)
-    problem = priced(t.forest, t.forest.rows(X[repeated]), np.arange(1.0, 7.0))
+    usage = usage_of(t.forest, t.forest.rows(X[repeated]), np.arange(1.0, 7.0))
     loss = loss_of(t.forest, y[repeated], len(repeated))
     kept = some_pruning(t.forest.ensemble, 2)
-    plain, weighted = state_of(t.forest, problem, loss, kept), state_of(t.forest, t.problem, t.loss, kept)
+    plain, weighted = state_of(t.forest, usage, loss, kept), state_of(t.forest, t.usage, t.loss, kept)
     assert plain.loss == pytest.approx(weighted.loss, rel=1e-12)
-    a = majorise(t.forest, problem, loss, plain).problem.node_error
-    b = majorise(t.forest, t.problem, t.loss, weighted).problem.node_error
+    a = majorise(t.forest, usage, loss, plain).problem.node_error
+    b = majorise(t.forest, t.usage, t.loss, weighted).problem.node_error
     assert np.allclose(a, b, rtol=1e-9, atol=1e-15)

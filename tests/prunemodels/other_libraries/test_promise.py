@@ -14,7 +14,7 @@ from sklearn.datasets import make_classification, make_regression
 
 from formulations import CostItems
 from prunemodels.other_libraries import ModelForest, boosted_path, evaluate_model, prune_boosted, read_model
-from prunemodels.other_libraries.boosted import priced
+from prunemodels.other_libraries.boosted import usage_of
 from prunemodels.other_libraries.descent import descend
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
@@ -149,10 +149,10 @@ def test_never_worse_than_prunings_of_prefixes() -> None:
     path = boosted_path(booster, X[FITTED:], y[FITTED:], costs=1, lams=lams)
     for rounds in (2, 4, 6):
         first = read_model(booster[:rounds])
-        problem, loss = priced(first, first.rows(X[FITTED:]), 1), loss_of(first, y[FITTED:], len(y) - FITTED)
+        usage, loss = usage_of(first, first.rows(X[FITTED:]), 1), loss_of(first, y[FITTED:], len(y) - FITTED)
         kept = first.ensemble.is_split
         for lam in lams:
-            end = descend(first, problem, loss, lam, kept, solver=price_sharing, rounds=30).points[-1]
+            end = descend(first, usage, loss, lam, kept, solver=price_sharing, rounds=30).points[-1]
             kept = end.kept
             best = min(p.loss + lam * p.cost for p in path.found)
             assert best <= end.loss + lam * end.cost + 1e-9

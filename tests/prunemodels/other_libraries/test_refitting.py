@@ -13,7 +13,7 @@ from scipy.optimize import check_grad
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from formulations import InvalidInputError, Pruning
+from formulations import InvalidInputError
 from prunemodels.other_libraries import boosted_path, evaluate_model, prune_boosted, read_model
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.model_forest import pruned_ends
@@ -99,7 +99,7 @@ def test_same_splits_same_cost_less_loss(name: str) -> None:
     pruned = prune_boosted(model, X[300:450], y[300:450], costs=1, budget=4, time_limit=0.0)
     fitted = pruned.refit(X[:300], y[:300])
     assert np.array_equal(fitted.kept, pruned.kept)
-    assert fitted.cost == pruned.cost == pytest.approx(Pruning(fitted.problem, fitted.kept).cost, rel=1e-12)
+    assert fitted.cost == pruned.cost == pytest.approx(fitted.usage.cost(fitted.kept), rel=1e-12)
     assert fitted.loss <= pruned.loss
     assert fitted is pruned or not fitted.stationary
     seen = evaluate_model(fitted.to_model(), X[300:450], y[300:450], costs=1)
@@ -179,6 +179,6 @@ def test_bad_arguments_are_refused() -> None:
         pruned.refit(X2, np.where(np.arange(600) == 0, 5, Y2))
     with pytest.raises(InvalidInputError, match="sample_weight"):
         pruned.refit(X2, Y2, sample_weight=-np.ones(600))
-    bare = type(pruned)(pruned.forest, pruned.problem, pruned.kept, 0.0, pruned.loss, pruned.cost, False)
+    bare = type(pruned)(pruned.forest, pruned.usage, pruned.kept, 0.0, pruned.loss, pruned.cost, False)
     with pytest.raises(InvalidInputError, match="does not hold the labels"):
         bare.refit(X2, Y2)
