@@ -1,6 +1,7 @@
 # make demo      install into .venv and run the main job on data that scikit-learn ships
 # make test      install into .venv, lint, check types, run all quick tests
 # make test-slow the tests that take minutes (real data, five seeds)
+# make wheel     sdist and wheel: dist/
 # make docs      the site, notebooks executed: docs/_build/html/index.html
 # make bench     what it costs, measured: seconds, arcs, bytes; more than an hour. make bench-quick: a minute
 
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: demo test test-slow lint types docs bench bench-quick clean
+.PHONY: demo test test-slow lint types wheel docs bench bench-quick clean
 
 demo: $(VENV)/.user
 	$(BIN)/prunemodels demo --force
@@ -27,6 +28,10 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
+
+wheel: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs . docs/_build/html -d docs/_build/doctrees
@@ -60,7 +65,7 @@ bench-quick: $(VENV)/.dev
 	$(BIN)/python -m benchmarks --quick
 
 clean:
-	rm -rf $(VENV) demo-output docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	rm -rf $(VENV) demo-output dist build docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it: make PYTHON=/path/to/python"; exit 1; }
