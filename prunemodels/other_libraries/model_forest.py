@@ -91,11 +91,6 @@ class ModelForest:
         """Number of margins of a row: 1 for regression and two classes."""
         return int(self.base.shape[0])
 
-    @property
-    def trees_of_output(self) -> NDArray[np.int64]:
-        """int64, shape (n_outputs,): how many trees add to each output."""
-        return np.bincount(self.output, minlength=self.n_outputs)
-
     def with_cover(self, cover: NDArray[np.float64]) -> ModelForest:
         """The forest whose collapsed splits predict the mean of their leaves, weighted by `cover`, shape (n,), of the leaves."""
         ensemble = self.ensemble

@@ -2,6 +2,5 @@
 
 from prunemodels.rivals.cstc.astc import ASTCClassifier, ASTCRegressor
 from prunemodels.rivals.cstc.cstc import CSTCClassifier, CSTCRegressor
-from prunemodels.rivals.cstc.quadrants import QUADRANT_COSTS, four_quadrants
 
-__all__ = ["QUADRANT_COSTS", "ASTCClassifier", "ASTCRegressor", "CSTCClassifier", "CSTCRegressor", "four_quadrants"]
+__all__ = ["ASTCClassifier", "ASTCRegressor", "CSTCClassifier", "CSTCRegressor"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,7 +12,6 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows
@@ -95,27 +93,6 @@ class GreedyMiser(BaseEstimator):  # type: ignore[misc]
         return staged_costs(
             self.ensemble_, rows, self.cost_items_, evaluation_cost=self.evaluation_cost, stage=self.stage_of_tree_
         )
-
-    def first_stages(self, stages: int) -> Self:
-        """The fitted model of the first stages alone, as if `n_estimators` had been so many.
-
-        Raises
-        ------
-        InvalidInputError
-            if there are not so many stages.
-        """
-        check_is_fitted(self)
-        if not 1 <= stages <= self.n_estimators_:
-            raise InvalidInputError(f"stages is {stages}; give a number from 1 to n_estimators_, which is {self.n_estimators_}")
-        e, trees = self.ensemble_, int(np.searchsorted(self.stage_of_tree_, stages))
-        nodes, short = slice(0, int(e.tree_start[trees])), copy(self)
-        arrays = ("left", "right", "feature", "threshold", "missing_left", "value")
-        start = e.tree_start[: trees + 1]
-        short.ensemble_ = replace(e, tree_start=start, **{name: getattr(e, name)[nodes] for name in arrays})
-        short.stage_of_tree_, short.output_of_tree_ = self.stage_of_tree_[:trees], self.output_of_tree_[:trees]
-        short.model_cost_, short.validation_loss_ = self.model_cost_[:stages], self.validation_loss_[:stages]
-        short.n_estimators_ = stages
-        return short
 
     def _keep(self, grown: BoostedTrees, items: CostItems, loss: Loss) -> None:
         self.ensemble_, self.baseline_ = grown.trees, grown.baseline

@@ -23,10 +23,11 @@ from prunemodels.report_page.cascades.purchases import Item, purchases
 from prunemodels.report_page.cascades.stage_figures import stage_figures
 from prunemodels.report_page.cascades.staircase_chart import staircase_chart
 from prunemodels.report_page.chart import Chart, left_end, ticks
-from prunemodels.report_page.style import DARK, LIGHT, contrast
+from prunemodels.report_page.style import DARK, LIGHT
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
 from tests.prunemodels.exits.tables import learn_exits, margins, monotone_policies, random_table, tally, walk
 from tests.prunemodels.report_page.cascade_cases import ITEMS, ROWS, TRUTH, facts_of, hand_cascade, hand_path, stages
+from tests.prunemodels.report_page.contrast import contrast
 
 
 def test_evidence_by_hand() -> None:

@@ -15,9 +15,10 @@ import prunemodels as pm
 from prunemodels.report_page import report_page, write_report
 from prunemodels.report_page.facts import Labels, gather
 from prunemodels.report_page.page import render
-from prunemodels.report_page.style import DARK, LIGHT, SHAPE_ON, TEXT_ON, contrast
+from prunemodels.report_page.style import DARK, LIGHT
 from tests.prunemodels.report_page.cases import HOSTILE, Case, Page, classifier, regressor
 from tests.prunemodels.report_page.checks import check_alone, check_markup, check_readable
+from tests.prunemodels.report_page.contrast import SHAPE_ON, TEXT_ON, contrast
 
 TITLE = 'Forest <"7"> & co'
 

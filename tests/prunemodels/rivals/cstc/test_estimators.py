@@ -17,15 +17,9 @@ from sklearn.preprocessing import FunctionTransformer
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.evaluation.curve import tradeoff_curve
-from prunemodels.rivals.cstc import (
-    QUADRANT_COSTS,
-    ASTCClassifier,
-    ASTCRegressor,
-    CSTCClassifier,
-    CSTCRegressor,
-    four_quadrants,
-)
+from prunemodels.rivals.cstc import ASTCClassifier, ASTCRegressor, CSTCClassifier, CSTCRegressor
 from prunemodels.rivals.learner import Learner
+from tests.prunemodels.rivals.cstc.quadrants import QUADRANT_COSTS, four_quadrants
 from tests.prunemodels.rivals.cstc.test_greedy_selection import own
 
 SMALL: dict[str, Any] = {"n_weak_learners": 10, "weak_depth": 2, "random_state": 0}
