@@ -1,4 +1,4 @@
-"""What pruning did to a forest, or what a cascade does, as one HTML page that needs nothing else."""
+"""A report on a pruned forest or on a cascade, as one self-contained HTML page."""
 
 from prunemodels.report_page.page import report_page, write_report
 

@@ -1,4 +1,4 @@
-"""A small chart in SVG: scales, ticks, axes. Its text is text, its colours are the style sheet's classes."""
+"""A small chart in SVG: scales, ticks, axes. Texts are SVG text elements, and colours come from classes of the style sheet."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ class Chart:
     x_least: float = 0.0
 
     def x(self, value: float) -> float:
-        """Horizontal place of a value."""
+        """Horizontal position of a value, in pixels."""
         return self.left + (self.width - self.left - self.right) * (value - self.x_least) / (self.x_most - self.x_least or 1.0)
 
     def y(self, value: float) -> float:
-        """Vertical place of a value."""
+        """Vertical position of a value, in pixels."""
         return self.height - self.bottom - (self.height - self.top - self.bottom) * value / (self.y_most or 1.0)
 
     def axes(self, x_label: str, y_label: str, y_text: Callable[[float], str], *, shift: float = 0.0) -> Html:
-        """Grid, ticks and labels; the vertical axis is named above it, those of the horizontal one are shifted by so much."""
+        """Grid, ticks and labels. The vertical axis is named above it; `shift` moves the horizontal ticks, in their unit."""
         parts = []
         for value in ticks(self.y_most):
-            at = f"{self.y(value):.1f}"
-            parts.append(tag("line", x1=self.left, x2=self.width - self.right, y1=at, y2=at, class_="grid"))
+            height = f"{self.y(value):.1f}"
+            parts.append(tag("line", x1=self.left, x2=self.width - self.right, y1=height, y2=height, class_="grid"))
             parts.append(tag("text", y_text(value), x=self.left - 6, y=f"{self.y(value) + 4:.1f}", class_="quiet end"))
         base = self.height - self.bottom
-        places = [(f"{self.x(value + shift):.1f}", f"{value:g}") for value in ticks(self.x_most - shift, least=self.x_least)]
-        parts += [tag("text", text, x=x, y=base + 16, class_="quiet mid") for x, text in places]
+        labels = [(f"{self.x(value + shift):.1f}", f"{value:g}") for value in ticks(self.x_most - shift, least=self.x_least)]
+        parts += [tag("text", text, x=x, y=base + 16, class_="quiet mid") for x, text in labels]
         parts.append(tag("line", x1=self.left, x2=self.width - self.right, y1=base, y2=base, class_="axis"))
         parts.append(tag("text", x_label, x=self.width - self.right, y=self.height - 6, class_="quiet end"))
         parts.append(tag("text", y_label, x=2, y=13, class_="quiet"))
         return join(*parts)
 
     def line(self, points: Sequence[Point], class_: str) -> Html:
-        """A polyline; points closer than half a pixel to the one before are left out."""
+        """A polyline; points less than half a pixel from the last one are left out."""
         return tag("path", d=self._steps(points), class_=class_)
 
     def band(self, lower: Sequence[Point], upper: Sequence[Point]) -> Html:
@@ -64,20 +64,20 @@ class Chart:
     def _steps(self, points: Sequence[Point]) -> str:
         drawn: list[Point] = []
         for k, (x, y) in enumerate(points):
-            at = (self.x(x), self.y(y))
-            if not drawn or k == len(points) - 1 or math.dist(at, drawn[-1]) >= 0.5:
-                drawn.append(at)
+            position = (self.x(x), self.y(y))
+            if not drawn or k == len(points) - 1 or math.dist(position, drawn[-1]) >= 0.5:
+                drawn.append(position)
         return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in drawn)
 
     def clipped(self, *parts: object) -> Html:
-        """Parts that may leave the axes at the top: what is outside is not seen."""
+        """Parts that may extend beyond the axes; what is outside is hidden."""
         width, height = self.width - self.left - self.right, self.height - self.top - self.bottom
         box = f"{self.left - 4} {self.top} {width + 8} {height + 4}"
         place = dict(zip(("x", "y", "width", "height"), box.split(), strict=True))
         return tag("svg", *parts, viewBox=box, class_="plot", **place)
 
     def svg(self, title: str, description: str, *parts: object, id_: str) -> Html:
-        """The picture, with a name and a description for those who do not see it."""
+        """The picture, with a title and a description for readers who cannot see it."""
         return picture(self.width, self.height, title, description, *parts, id_=id_)
 
 
@@ -106,20 +106,20 @@ def ticks(most: float, wanted: int = 5, *, least: float = 0.0) -> list[float]:
 
 
 def left_end(values: Sequence[float]) -> float:
-    """Where a horizontal axis begins: at 0, or close to the values where they would fill less than half of it."""
+    """Where a horizontal axis begins: at 0, or close to the least value if the values would fill less than half of the axis."""
     least, most = min(values), max(values)
     return 0.0 if least <= most / 2 else max(0.0, least - 0.08 * (most - least))
 
 
 def marker(kind: str, x: float, y: float, hint: str | None = None) -> Html:
-    """A point: told apart by shape, not by colour alone.
+    """A point. Kinds differ in shape, not in colour alone.
 
     Parameters
     ----------
     kind
         ``"dot"``, ``"unpruned"`` (diamond), ``"chosen"`` (ring) or ``"relaxed"`` (open triangle).
     hint
-        shown where the pointer rests.
+        text that is shown when the pointer rests on the point.
     """
     title = None if hint is None else tag("title", hint)
     if kind == "unpruned":
@@ -133,7 +133,7 @@ def marker(kind: str, x: float, y: float, hint: str | None = None) -> Html:
 
 
 def legend(entries: Sequence[tuple[Html, str]]) -> Html:
-    """What the marks mean; each with its own small picture, 28 by 16."""
+    """A legend: each entry has a small picture of its mark, 28 by 16, and a text."""
     return tag(
         "ul",
         *(tag("li", tag("svg", mark, viewBox="0 0 28 16", aria_hidden="true"), tag("span", text)) for mark, text in entries),

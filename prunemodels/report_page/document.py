@@ -1,4 +1,4 @@
-"""What all pages share: one style sheet, contents, sections in order, and nothing from elsewhere."""
+"""The frame of all pages: style sheet, table of contents and sections, with no reference to other files."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from prunemodels.report_page.markup import Html, join, name, tag
 from prunemodels.report_page.style import style_sheet
 
 Section = tuple[str, str, Html]
-"""Id, heading, content."""
+"""Identifier, heading and content of a section."""
 
 
 def document(labels: Labels, opening: Html, sections: Sequence[Section], versions: Mapping[str, str]) -> str:
-    """A whole page.
+    """Build a whole page.
 
     Parameters
     ----------
     opening
-        the top: title, headline, numbers.
+        the top of the page: title, headline, figures.
     versions
-        of the libraries.
+        versions of the libraries.
     """
     contents = tag("ul", *(tag("li", tag("a", heading, href=f"#{key}")) for key, heading, _ in sections))
     body = tag(
@@ -48,19 +48,19 @@ def _section(key: str, heading: str, content: Html) -> Html:
 
 
 def data_section(rows: Sequence[tuple[str, object]], labels: Labels, versions: Mapping[str, str]) -> Section:
-    """Data, versions, and how to make the page again.
+    """The section on the data, the versions, and the command that makes the page again.
 
     Parameters
     ----------
     rows
-        what was used, and what is to be said of it.
+        pairs of a term and its description.
     """
-    told: list[tuple[str, object]] = [
+    entries: list[tuple[str, object]] = [
         *rows,
         *((key, name(value)) for key, value in (labels.sources or {}).items()),
         ("versions", ", ".join(f"{library} {number}" for library, number in versions.items())),
     ]
-    parts = [tag("dl", *(join(tag("dt", what), tag("dd", text)) for what, text in told), class_="facts")]
+    parts = [tag("dl", *(join(tag("dt", term), tag("dd", text)) for term, text in entries), class_="facts")]
     if labels.command is not None:
         parts.append(tag("h3", "To make this page again"))
         parts.append(tag("pre", tag("code", labels.command)))

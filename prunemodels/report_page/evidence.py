@@ -1,8 +1,8 @@
-"""What is proven of the pruning, and what is not: the verdicts of `proofs_checks`, in words.
+"""What is proven about a pruning: the verdicts of `proofs_checks` for a report.
 
-Every report checks its path first, anew, whoever computed it. A pruning is then one of three: a row of the path (optimal for an
-interval of lambda), the answer to a budget (with a bound), or anything else, which is measured against LP1's relaxation at its
-own cost.
+Every report first checks its path again, whoever computed it. The pruning is then one of three: a row of the path, which is
+optimal for an interval of lambda; the answer to a budget, which has a bound; or another pruning, which is compared with LP1's
+relaxation at its own cost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from solvers.budgets import solve_budget
 from solvers.budgets.exact.cost import exact_cost
 
 ROUNDING = 1e-12
-"""Bounds that differ by less are the same."""
+"""Bounds that differ by less count as equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,20 +33,21 @@ class Evidence:
     Parameters
     ----------
     of_path
-        is every row of the path optimal?
+        whether every row of the path is optimal.
     row
-        of the path that the pruning is; None for another pruning.
+        the row of the path that equals the pruning; None where no row does.
     lam_from, lam_to
-        the lambdas for which the row is optimal, both included; None for no row. ``lam_to`` is None where there is no end.
+        the lambdas for which the row is optimal, both included; None without a row. ``lam_to`` is also None where the
+        interval has no end.
     solution
-        the answer to the budget, or to the pruning's own cost where it is no row; None for a row without a budget. Its bound is
-        at most the relaxation's, which the path proves.
+        the answer to the budget, or to the pruning's own cost where it is not a row; None for a row without a budget. Its bound
+        is at most that of the relaxation, which the path proves.
     stated_bound
-        the search's own bound, where it is above that: from branch and bound, without a certificate; else None.
+        the bound that the search stated, where it is higher: it comes from branch and bound, without a certificate; else None.
     of_solution
-        is it within the budget, and are error and bound true? None where there is no solution.
+        whether the solution is within the budget, and its error and bound are true; None where there is no solution.
     cost, error
-        of the pruning, exactly.
+        exact cost and error of the pruning.
     rounded
         whether the instance had to be rounded to integers.
     """
@@ -70,7 +71,7 @@ class Evidence:
 
 
 def evidence_of(path: PruningPath, pruning: Pruning, solution: BudgetSolution | None) -> Evidence:
-    """Check the path, and the pruning against it."""
+    """Check the path, and compare the pruning with it."""
     row = row_of(path, pruning)
     of_path = check_path(path)
     compared = solution
@@ -97,7 +98,7 @@ def evidence_of(path: PruningPath, pruning: Pruning, solution: BudgetSolution | 
 
 
 def row_of(path: PruningPath, pruning: Pruning) -> int | None:
-    """The row of the path that keeps the same splits."""
+    """The row of the path that keeps the same splits; None where no row does."""
     rows = [k for k in range(len(path)) if path.n_splits[k] == pruning.n_splits]
     return next((k for k in rows if np.array_equal(path[k].kept, pruning.kept)), None)
 
@@ -110,7 +111,7 @@ def lam_interval(path: PruningPath, row: int) -> tuple[Fraction, Fraction | None
 
 
 def figures_of(verdict: Verdict) -> str:
-    """A verdict's certificate in a line."""
+    """The certificate of a verdict, in one line."""
     if isinstance(verdict.certificate, Mapping):
         return ", ".join(f"{key} {value}" for key, value in verdict.certificate.items())
     return "" if verdict.certificate is None else str(verdict.certificate)

@@ -1,4 +1,4 @@
-"""All that a report tells, computed before a line of it is written."""
+"""All facts that a report shows, computed before the page is written."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from prunemodels.report_page.tree_shapes import TreeShapes, tree_shapes
 from prunemodels.report_page.usage_counts import UsageCounts, usage_counts
 
 LIBRARIES = ("prunemodels", "scikit-learn", "numpy", "numba", "ortools")
-"""Whose versions a report tells."""
+"""The libraries whose versions a report shows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What the user calls things.
+    """Texts on the page that the user chooses.
 
     Parameters
     ----------
     title
-        heading of the page.
+        the heading of the page.
     unit
-        of the prices, such as "dollars"; empty: no word.
+        the unit of the prices, such as "dollars"; may be empty.
     command
-        how to make the page again; None: not told.
+        the command that makes the page again; None: not shown.
     sources
-        what the data are, by what they are used for; shown as they are.
+        the origin of the data, by their use; shown as given.
     """
 
     title: str = "Pruned forest"
@@ -53,7 +53,7 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What the sections of a report are made of; `before` and `after` are pairs in that order."""
+    """The facts that the sections of a report show. Pairs are in the order before, after pruning."""
 
     labels: Labels
     path: PruningPath
@@ -87,7 +87,7 @@ def gather(
     confidence: float,
     labels: Labels,
 ) -> Facts:
-    """Compute everything; arguments as in `report_page`."""
+    """Compute all facts; for the arguments see `report_page`."""
     if not isinstance(path, PruningPath):
         raise InvalidInputError(
             f"the source is a {type(path).__name__}; give a PruningPath with its forest, a fitted cascade, or an exit path"
@@ -96,14 +96,14 @@ def gather(
     pruning = chosen.pruning if isinstance(chosen, BudgetSolution) else chosen
     problem = path.problem
     if pruning.problem is not problem:
-        raise InvalidInputError("chosen is of another problem than path; give a pruning of path.problem")
+        raise InvalidInputError("chosen belongs to another problem than path; give a pruning of path.problem")
     pruned = apply_pruning(pruning, forest)
     X = table_or_array(X)
-    elsewhere = on_other_rows(problem, X, sample_weight)
+    on_held_out = on_other_rows(problem, X, sample_weight)
     along_path = evaluate_path(path, X, y, sample_weight=sample_weight)
-    rows = X.iloc[elsewhere.rows] if hasattr(X, "iloc") else X[elsewhere.rows]
+    rows = X.iloc[on_held_out.rows] if hasattr(X, "iloc") else X[on_held_out.rows]
     kept = (problem.ensemble.is_split, pruning.kept)
-    counts = [usage_counts(problem.ensemble, k, rows, elsewhere.weights) for k in kept]
+    counts = [usage_counts(problem.ensemble, k, rows, on_held_out.weights) for k in kept]
     unpruned = Pruning.unpruned(problem)
     return Facts(
         labels=labels,
@@ -112,9 +112,9 @@ def gather(
         unpruned=unpruned,
         solution=solution,
         model=type(forest).__name__,
-        held_out=held_out_change(elsewhere, pruning.kept, (forest, pruned), y, confidence),
+        held_out=held_out_change(on_held_out, pruning.kept, (forest, pruned), y, confidence),
         along_path=along_path,
-        items=tuple(item_costs(elsewhere, pruning.kept)),
+        items=tuple(item_costs(on_held_out, pruning.kept)),
         usage=(counts[0], counts[1]),
         shapes=(tree_shapes(unpruned), tree_shapes(pruning)),
         evidence=evidence_of(path, pruning, solution),
@@ -124,7 +124,7 @@ def gather(
 
 
 def table_or_array(X: Any) -> Any:
-    """Examples as a pandas table, a CSR matrix or an array: tables of polars and pyarrow, lists of lists."""
+    """Convert examples of any form to a pandas table, a CSR matrix or an array."""
     if hasattr(X, "to_pandas"):
         return X.to_pandas()
     if hasattr(X, "iloc"):
@@ -133,6 +133,6 @@ def table_or_array(X: Any) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """Of the libraries and the machine's kind; nothing that names the machine."""
+    """Versions of the libraries, of Python and the kind of system; nothing that identifies the machine."""
     found = {library: version(library) for library in LIBRARIES}
     return {**found, "Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}

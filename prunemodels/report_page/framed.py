@@ -12,7 +12,7 @@ from prunemodels.report_page.markup import Html, tag
 HEAD = "<head>"
 
 BASE = tag("base", href="about:srcdoc").removesuffix("</base>")
-"""Without it a link to a section leads to the surrounding page: a page in a frame inherits that page's address."""
+"""A page in a frame inherits the address of the surrounding page. Without this element, links to sections would lead there."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class FramedPage:
     page
         the page, as `report_page` returns it or `write_report` wrote it.
     height
-        of the frame, in pixels; the page scrolls within.
+        height of the frame, in pixels; the page scrolls within it.
 
     Raises
     ------
     InvalidInputError
-        for a text that is no complete page, and a height that is not positive.
+        for a text that is not a complete page, and a height that is not positive.
     """
 
     page: str
@@ -42,12 +42,12 @@ class FramedPage:
             raise InvalidInputError(f"height is {self.height}; give pixels above 0")
 
     def _repr_html_(self) -> Html:
-        """What Jupyter asks for."""
-        within = str(self.page).replace(HEAD, HEAD + BASE, 1)
+        """The HTML that Jupyter displays."""
+        framed = str(self.page).replace(HEAD, HEAD + BASE, 1)
         style = f"width:100%;height:{self.height}px;border:1px solid #999"
         own = re.search("<title>(.*?)</title>", self.page, re.DOTALL)
         title = html.unescape(own.group(1)) if own else "Report"
-        return tag("iframe", srcdoc=within, title=title, style=style)
+        return tag("iframe", srcdoc=framed, title=title, style=style)
 
     def __repr__(self) -> str:
         return f"FramedPage({len(self.page):,} characters)"

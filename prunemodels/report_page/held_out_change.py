@@ -1,7 +1,7 @@
-"""What changed on held-out examples: cost and error before and after, and the differences, example by example.
+"""Cost and error on held-out examples before and after, and their differences, example by example.
 
-Before is the unpruned forest, or a cascade whose last stage answers everybody. Both see the same examples, so their difference is
-known better than either: its interval is that of the mean of
+Before is the unpruned forest, or a cascade whose last stage answers every example. Both models see the same examples, so their
+difference is known better than either figure: its interval is that of the mean of
 
     x_i(before) - x_i(after)        the cost that example i saves                                                         (1)
     l_i(after) - l_i(before)        0-1 loss, or squared error, of the model's own prediction                               (2)
@@ -34,18 +34,18 @@ class Difference:
 
 @dataclass(frozen=True)
 class HeldOutChange:
-    """Before and after on held-out examples.
+    """Cost and error before and after, on held-out examples.
 
     Parameters
     ----------
     n
-        examples of positive weight.
+        number of examples of positive weight.
     cost_before, cost_after, error_before, error_after
-        with intervals; costs contain what is paid once.
+        means with their intervals; costs include items that are paid once for all examples.
     saving, increase
-        (1) and (2), paired.
+        means of (1) and (2), with their intervals.
     broken, mended
-        examples that only the model before, only the one after predicts rightly; None for regression.
+        number of examples that only the first model, and that only the second predicts correctly; None for regression.
     """
 
     n: int
@@ -72,9 +72,9 @@ def held_out_change(
     Parameters
     ----------
     problem
-        the forest and prices with the held-out examples as cost sample.
+        the forest and prices, with the held-out examples as cost sample.
     forests
-        before and after.
+        the forests before and after pruning.
     y
         labels of all examples of ``problem.X``.
     """
@@ -93,16 +93,16 @@ def held_out_change(
 
 @dataclass(frozen=True, eq=False)
 class Paid:
-    """What a model costs on some examples.
+    """The cost of a model on some examples.
 
     Parameters
     ----------
     rows
         float64, shape (N,): what each example pays.
     once
-        what is paid once for all of them.
+        the price of the items that are paid once for all of them.
     largest
-        what no example can pay more than; infinite where that is not known.
+        an upper bound on what an example can pay; infinite where none is known.
     """
 
     rows: NDArray[np.float64]
@@ -118,7 +118,7 @@ def change_of(
     *,
     classification: bool,
 ) -> HeldOutChange:
-    """Compare what two models cost and lose on the same examples, all of positive weight; before first, after second."""
+    """Compare costs and losses of two models on the same examples of positive weight; pairs are in the order before, after."""
     before, after = paid
     l_before, l_after = losses
     worst = 1.0 if classification else math.inf
@@ -143,14 +143,14 @@ def _paid(pruning: Pruning) -> Paid:
 
 
 def _cost(paid: Paid, weights: NDArray[np.float64], confidence: float) -> MeanInterval:
-    """The mean cost with its interval; what is paid once for all examples is known, without error."""
+    """The mean cost with its interval. Items that are paid once for all examples shift it, without uncertainty."""
     rows = mean_interval(paid.rows, paid.largest, confidence, "t", weights)
     mean, low, high = (paid.once + number for number in (rows.mean, rows.low, rows.high))
     return MeanInterval(mean, rows.standard_error, low, high, confidence, "t", rows.n)
 
 
 def _paired(d: NDArray[np.float64], w: NDArray[np.float64], confidence: float) -> Difference:
-    """The weighted mean of differences."""
+    """The weighted mean of differences, with its interval."""
     mean = float(w @ d / w.sum())
     half = float(stats.t.ppf((1 + confidence) / 2, len(d) - 1)) * standard_error(d, w)
     return Difference(mean, mean - half, mean + half)

@@ -1,4 +1,4 @@
-"""What each item costs an average held-out example, before and after pruning."""
+"""The mean cost of each item on held-out examples, before and after pruning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ItemCost:
     features
         names of the features that need it, other than the one of its own name.
     price
-        None for the evaluation, whose price may differ by feature.
+        price of the item; None for the evaluation, whose price may differ by feature.
     once
         whether it is paid once for all examples.
     bought_before, bought_after
@@ -40,7 +40,7 @@ class ItemCost:
 
 
 def item_costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> list[ItemCost]:
-    """Of every item with a price, and of the evaluation where that has one; the dearest before pruning first."""
+    """The costs of all items with a price, and of evaluating splits if that has one; the dearest before pruning first."""
     costs, ensemble = problem.costs, problem.ensemble
     prunings = Pruning.unpruned(problem), Pruning(problem, kept)
     shares = [_shares(p) for p in prunings]
@@ -59,7 +59,7 @@ def item_costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> list[ItemCos
 
 
 def _shares(pruning: Pruning) -> NDArray[np.float64]:
-    """Share of the weight that buys each item; 1 or 0 where it is paid once."""
+    """Share of the examples, by weight, that buy each item; 1 or 0 where it is paid once."""
     problem = pruning.problem
     of_rows = np.array([problem.weights[bought].sum() for bought in pruning.bought]) / problem.usage.total_weight
     shares: NDArray[np.float64] = np.where(problem.costs.paid_once, pruning.bought_once, of_rows)

@@ -1,4 +1,4 @@
-"""The top of the page: what was saved and at which loss, in one sentence and four numbers."""
+"""The top of the page: the saving and the increase of the error, in one sentence and four figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prunemodels.report_page.wording import amount, change, count, error, less, 
 
 
 def opening(facts: Facts) -> Html:
-    """Title, headline, numbers."""
+    """Title, headline and figures."""
     h, task = facts.held_out, facts.task
     compared = comparison(
         (h.cost_before.mean, h.cost_after.mean), (h.error_before.mean, h.error_after.mean), task, facts.labels.unit
@@ -24,7 +24,7 @@ def opening(facts: Facts) -> Html:
 
 
 def comparison(costs: tuple[float, float], errors: tuple[float, float], task: str, unit: str) -> Html:
-    """What was saved at which loss; before first, after second."""
+    """A clause on cost and error after pruning, compared with those before; pairs are in the order before, after."""
     cost = f"{amount(costs[1])}{f' {unit}' if unit else ''} instead of {amount(costs[0])}"
     before, after = (error(x, task) for x in errors)
     measure = f"{after} of the predictions are wrong" if task == "classification" else f"the mean squared error is {after}"
@@ -33,7 +33,7 @@ def comparison(costs: tuple[float, float], errors: tuple[float, float], task: st
 
 
 def stats(facts: Facts) -> Html:
-    """Four numbers, before and after."""
+    """Four figures, each before and after."""
     deployment = facts.deployment
     return tag(
         "dl",
@@ -55,7 +55,7 @@ def stats(facts: Facts) -> Html:
 
 
 def cost_and_error(h: HeldOutChange, task: str) -> list[Html]:
-    """The first two numbers, with their intervals."""
+    """The first two figures, with their intervals."""
 
     def interval(x: MeanInterval, low: str, high: str) -> str:
         return f"{100 * x.confidence:g}\u00a0% interval {low} to {high}"
@@ -77,20 +77,20 @@ def cost_and_error(h: HeldOutChange, task: str) -> list[Html]:
     ]
 
 
-def stat(label: str, before: str | None, after: str, more: str) -> Html:
-    """A number in a box, and what it was before if there is such."""
+def stat(label: str, before: str | None, after: str, note: str) -> Html:
+    """A box with a figure, the figure before where there is one, and a note."""
     was = None if before is None else join(tag("span", f"{before} \u2192", class_="was"), " ")
     now = tag("span", after, class_="now")
-    return tag("div", tag("dt", label), tag("dd", was, now, class_="big"), tag("dd", more, class_="more"))
+    return tag("div", tag("dt", label), tag("dd", was, now, class_="big"), tag("dd", note, class_="more"))
 
 
 def certainty(h: HeldOutChange, task: str, both: str, after: str) -> Html:
-    """What these examples say of the difference, pair by pair.
+    """A paragraph on the differences of cost and error, whose intervals come from pairs on the same example.
 
     Parameters
     ----------
     both, after
-        what is compared, and the second of them: "Both forests", "The pruned forest".
+        names of the two models together, and of the second: "Both forests", "The pruned forest".
     """
     percent = f"{100 * h.confidence:g}\u00a0%"
     saved = f"{amount(h.saving.mean)} ({percent} interval {amount(h.saving.low)} to {amount(h.saving.high)})"
@@ -105,7 +105,7 @@ def certainty(h: HeldOutChange, task: str, both: str, after: str) -> Html:
 
 
 def _verdict(increase: Difference, after: str) -> str:
-    """Whether zero is in the interval."""
+    """A sentence on whether zero is in the interval."""
     if increase.low == increase.high == 0:
         return "No example is predicted worse or better."
     if increase.low > 0:

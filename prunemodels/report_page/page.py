@@ -1,4 +1,4 @@
-"""The page on a pruning, or on a cascade, and the file that it goes to."""
+"""Build the page on a pruning or on a cascade, and write it to a file."""
 
 from __future__ import annotations
 
@@ -59,35 +59,36 @@ def report_page(
 
 
 def report_page(source: Any, *examples: Any, **options: Any) -> str:
-    """One self-contained HTML page on what a pruning did, or on a cascade: saved cost, loss, what was bought, proof.
+    """Build one self-contained HTML page on a pruning or a cascade: cost, error, purchases, proof.
 
-    It needs no network, no other file and no JavaScript. All checks are made anew, with `proofs_checks`.
+    The page needs no network, no other file and no JavaScript. All claims are checked again, by `proofs_checks`.
 
     Parameters
     ----------
     source
-        the path of the forest's problem, with its certificate; or a fitted cascade, or an exit path, of which the policy is shown
-        that the rule ``"one_se"`` chooses.
+        the path of the forest's problem, with its certificate; or a fitted cascade; or an exit path, whose policy by the rule
+        ``"one_se"`` is shown.
     forest
-        the forest before pruning; a cascade brings its models.
+        the forest before pruning; not for cascades, which contain their models.
     X, y
-        held-out examples and their labels: nothing was trained, pruned or chosen on them. A cascade needs none; the page then
-        tells what is known from fitting.
+        held-out examples and their labels, on which nothing was trained, pruned or chosen. They are optional for a cascade;
+        without them the page shows the figures from fitting.
     chosen
-        a pruning of the path's problem, or the answer to a budget, which brings its bound.
+        a pruning of the path's problem, or the answer to a budget, whose bound is then shown.
     budget
-        of a cascade or an exit path: show the policy of least error within it.
+        only for a cascade or an exit path: show the policy of least error within this mean cost.
     sample_weight
         shape (N,), >= 0: weights of the held-out examples, in cost and error.
     confidence
-        of the intervals: each is Student's, two-sided, of a mean or of a mean of paired differences.
+        confidence of the intervals, which are two-sided Student intervals of means and of means of paired differences.
     title, unit, command, sources
-        heading; unit of the prices; how to make the page again; what the data are, by what they were used for. All are escaped.
+        the heading; the unit of the prices; the command that makes the page again; the origin of the data, by their use. All are
+        escaped.
 
     Returns
     -------
     str
-        the page. Equal arguments give equal pages but for the date and the measured times.
+        the page. Equal arguments give equal pages, except for the date and the measured times.
 
     Raises
     ------
@@ -101,7 +102,7 @@ def report_page(source: Any, *examples: Any, **options: Any) -> str:
         return cascade_page(source, *examples, **options)
     if "budget" in options:
         raise InvalidInputError(
-            f"budget is {options['budget']!r}, which goes with cascades; of a PruningPath give "
+            f"budget is {options['budget']!r}, which is for cascades; with a PruningPath give "
             "chosen=pm.solve_budget(path.problem, budget)"
         )
     return pruning_page(source, *examples, **options)
@@ -153,36 +154,37 @@ def _check_confidence(confidence: float) -> None:
 
 
 def _check_cascade_arguments(source: Any, examples: tuple[Any, ...], options: Mapping[str, Any]) -> None:
-    """Refuse what a pruning's page needs and a cascade's has not."""
+    """Refuse arguments that only the page on a pruning takes."""
     kind = type(source).__name__
     if "chosen" in options:
         raise InvalidInputError(
-            f"chosen is a {type(options['chosen']).__name__}, which goes with a PruningPath; of a {kind} another policy is "
-            "shown with budget="
+            f"chosen is a {type(options['chosen']).__name__}, which is for a PruningPath; for a {kind}, choose the "
+            "policy by budget="
         )
     if "forest" in options or len(examples) > 2:
         forest = options.get("forest", examples[0] if examples else None)
         raise InvalidInputError(
-            f"forest is a {type(forest).__name__}, and a {kind} brings its models; give X and y behind the {kind}, or nothing"
+            f"forest is a {type(forest).__name__}, but a {kind} contains its models; give X and y after the {kind}, or nothing"
         )
 
 
 def write_report(file: str | Path, source: Any, *examples: Any, force: bool = False, **options: Any) -> Path:
-    """Write `report_page` to a file, whole or not at all; the file.
+    """Write `report_page` to a file, completely or not at all, and return the file's path.
 
     Parameters
     ----------
     file
-        ``.html``.
+        path of the page, ending in ``.html``.
     force
-        replace a file that exists.
+        replace the file if it exists.
     source, examples, options
-        as `report_page`: ``write_report(file, path, forest, X, y, chosen=...)`` or ``write_report(file, cascade, X, y)``.
+        arguments of `report_page`: ``write_report(file, path, forest, X, y, chosen=...)`` or ``write_report(file, cascade, X,
+        y)``.
 
     Raises
     ------
     InvalidInputError
-        for a place that cannot be written, and as `report_page`.
+        for a path that cannot be written, and for what `report_page` refuses.
     """
     place = check_output(file, "file", endings=(".html",), force=force)
     page = report_page(source, *examples, **options)
@@ -192,13 +194,13 @@ def write_report(file: str | Path, source: Any, *examples: Any, force: bool = Fa
 
 
 def render(facts: Facts) -> str:
-    """The facts on a pruning as a page."""
+    """The page that shows the facts on a pruning."""
     sections = [part(facts) for part in (tradeoff, items, usage, trees, proof, deployment, provenance)]
     return document(facts.labels, opening(facts), sections, facts.versions)
 
 
 def provenance(facts: Facts) -> Section:
-    """Data, versions, and how to do it again."""
+    """The section on the data, the versions, and the command."""
     problem = facts.path.problem
     ensemble = problem.ensemble
     rows: list[tuple[str, object]] = [

@@ -1,4 +1,4 @@
-"""What the certificate says: the checks, their verdicts, and where they end."""
+"""The section on the proof: the checks, their verdicts, and the limits of what is proven."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from prunemodels.report_page.facts import Facts
 from prunemodels.report_page.markup import Html, join, tag
 from prunemodels.report_page.wording import error, exactly
 
-WORD = {True: ("yes", "Verified."), False: ("no", "Refuted."), None: ("open", "Undecided.")}
+ANSWERS = {True: ("yes", "Verified."), False: ("no", "Refuted."), None: ("open", "Undecided.")}
 
 
 def proof(facts: Facts) -> tuple[str, str, Html]:
-    """The section."""
+    """The section, with its identifier and heading."""
     e = facts.evidence
     verdicts = [v for v in (e.of_path, e.of_solution) if v is not None]
     parts = [
@@ -27,14 +27,14 @@ def proof(facts: Facts) -> tuple[str, str, Html]:
 
 
 def answer(holds: bool | None) -> Html:
-    """The outcome of a check in a word."""
-    class_, word = WORD[holds]
+    """The outcome of a check, in one word."""
+    class_, word = ANSWERS[holds]
     return tag("strong", word, class_=f"verdict {class_}")
 
 
 def verdict(v: Verdict) -> Html:
-    """A claim, whether it holds, and how that was found."""
-    class_, word = WORD[v.holds]
+    """A claim, whether it holds, and how that was decided."""
+    class_, word = ANSWERS[v.holds]
     figures = figures_of(v)
     return join(
         tag("span", word, class_=f"verdict {class_}"),
@@ -44,10 +44,10 @@ def verdict(v: Verdict) -> Html:
 
 
 def _in_words(facts: Facts) -> str:
-    """What the verdicts mean for the chosen pruning."""
+    """A sentence on what the verdicts mean for the chosen pruning."""
     e, task = facts.evidence, facts.task
     if e.holds is False:
-        return "A check found something wrong, see below: do not rely on this pruning before that is explained."
+        return "A check found something wrong, see below: do not rely on this pruning until that is explained."
     if e.holds is None:
         return "The checks could not decide everything, see below."
     if e.solution is not None:
@@ -57,9 +57,9 @@ def _in_words(facts: Facts) -> str:
             return f"No pruning {of} has less error on the samples than the chosen one."
         return (
             f"No pruning {of} has less error on the samples than {error(s.bound, task)}; the chosen one has "
-            f"{error(s.error, task)}. What is open is the gap between them, {error(s.gap, task)}."
+            f"{error(s.error, task)}. The gap between them, {error(s.gap, task)}, is open."
         )
-    return f"The chosen pruning is optimal on the samples: none has less error plus lambda times cost, for {_interval(e)}."
+    return f"The chosen pruning is optimal on the samples: no pruning has less error plus lambda times cost, for {_interval(e)}."
 
 
 def _interval(e: Evidence) -> str:
@@ -70,7 +70,7 @@ def _interval(e: Evidence) -> str:
 
 
 def _exact(facts: Facts) -> list[Html]:
-    """Fractions, of the problem's integers."""
+    """Exact fractions, computed from the problem's integers."""
     e, s = facts.evidence, facts.evidence.solution
     rows: list[tuple[str, object]] = [
         ("cost, cost sample", exactly(e.cost)),
@@ -84,20 +84,21 @@ def _exact(facts: Facts) -> list[Html]:
         rows.append(("relaxation LP1", exactly(s.relaxation.value)))
         rows.append(("lambda*", exactly(s.relaxation.lam)))
         rows.append(("bound, gap", f"{s.bound!r}, {s.gap!r} ({s.status})"))
-    return [join(tag("dt", what), tag("dd", told)) for what, told in rows]
+    return [join(tag("dt", term), tag("dd", text)) for term, text in rows]
 
 
 def _limits(facts: Facts) -> list[str]:
-    """Where the proof ends."""
+    """The limits of the proof."""
     limits = [
-        "Optimality is that of the samples: the trees\u2019 mean error on the error sample and the cost on the cost sample. On "
-        "other examples cost and error are estimates, with the intervals given above.",
-        "Compared are all prunings of this forest. Another forest, grown with costs in mind say, may do better.",
-        "What is minimised is the mean of the trees\u2019 errors, not the error of their vote.",
+        "All claims are about the samples: the trees\u2019 mean error on the error sample, and the cost on the cost sample. "
+        "On other examples cost and error are estimates, with the intervals given above.",
+        "Only prunings of this forest are compared. Another forest, for example one that was grown with costs in mind, "
+        "may do better.",
+        "Pruning minimises the mean of the trees\u2019 errors, not the error of their vote.",
     ]
     if facts.evidence.rounded:
         limits.append(
-            "Prices, weights or errors were rounded to a grid of integers; what that can change is part of the figures above."
+            "Prices, weights or errors were rounded to a grid of integers; the figures above allow for what that can change."
         )
     if facts.evidence.row is None and facts.evidence.solution is not None and facts.evidence.solution.gap > 0:
         limits.append("Whether a better pruning lies in the gap is open.")

@@ -12,11 +12,11 @@ from prunemodels.report_page.usage_chart import NAMES, usage_chart
 from prunemodels.report_page.wording import amount, count, error, seconds, share, size
 
 SHOWN_ITEMS = 12
-"""Items in the open part of the table."""
+"""Items that are shown without unfolding the rest."""
 
 
 def tradeoff(facts: Facts) -> Section:
-    """Both charts, and the held-out points as a table."""
+    """The section on the trade-off: both charts, and held-out points as a table."""
     along, task = facts.along_path, facts.task
     half = half_width(along.error_se, along.n, facts.held_out.confidence)
     rows: list[list[object]] = [
@@ -47,7 +47,7 @@ def tradeoff(facts: Facts) -> Section:
 
 
 def items(facts: Facts) -> Section:
-    """Cost by item, before and after; the dearest first."""
+    """The section on the costs of the items before and after pruning, the dearest first."""
     most = max((item.before for item in facts.items), default=0.0)
     rows = [_item_row(item, most) for item in facts.items]
     header: list[object] = ["item", "price", "bought by", "cost before", "cost after", "before and after"]
@@ -73,8 +73,8 @@ def _items_in_words(facts: Facts) -> str:
 def _item_row(item: ItemCost, most: float) -> list[object]:
     users = None
     if item.features:
-        told = ", ".join(item.features[:4]) + (f" and {len(item.features) - 4} more" if len(item.features) > 4 else "")
-        users = tag("span", "for ", name(told), class_="users")
+        listed = ", ".join(item.features[:4]) + (f" and {len(item.features) - 4} more" if len(item.features) > 4 else "")
+        users = tag("span", "for ", name(listed), class_="users")
     price = "" if item.price is None else amount(item.price) + (", once for all" if item.once else "")
     bought = "" if item.bought_before is None or item.bought_after is None else _arrow(item.bought_before, item.bought_after)
     return [join(name(item.name), users), price, bought, amount(item.before), amount(item.after), _bars(item, most)]
@@ -85,7 +85,7 @@ def _arrow(before: float, after: float) -> str:
 
 
 def _bars(item: ItemCost, most: float) -> Html:
-    """Both costs as bars; the numbers stand beside them."""
+    """Both costs as bars; the table has the numbers beside them."""
     scale = 200 / most if most else 0.0
     bars = [
         tag("rect", x=0.6, y=y, width=f"{max(0.0, scale * cost - 1.2):.1f}", height=7, class_=class_)
@@ -96,7 +96,7 @@ def _bars(item: ItemCost, most: float) -> Html:
 
 
 def usage(facts: Facts) -> Section:
-    """Table 1 of BP16."""
+    """The section on how many trees use a feature, as in Table 1 of BP16."""
     before, after = facts.usage
     task = facts.task
     errors = facts.held_out.error_before.mean, facts.held_out.error_after.mean
@@ -107,8 +107,8 @@ def usage(facts: Facts) -> Section:
     header: list[object] = ["forest", *NAMES, "features used", "error"]
     caption = "Share of all pairs of example and feature by the number of trees that use the feature for the example"
     text = (
-        "An example pays for a feature as soon as one tree uses it; further trees use it for nothing. So a feature that only a "
-        "few trees ask for is dear for what it does, and pruning saves most where it moves pairs from few trees to none "
+        "An example pays for a feature as soon as one tree uses it; further trees then use it for free. So a feature that only a "
+        "few trees ask for costs much for what it does, and pruning saves most where it moves pairs from few trees to none "
         "(Table 1 of Nan, Wang and Saligrama 2016)."
     )
     return (
@@ -119,15 +119,15 @@ def usage(facts: Facts) -> Section:
 
 
 def trees(facts: Facts) -> Section:
-    """Shapes before and after."""
+    """The section on the trees' shapes before and after pruning."""
     before, after = facts.shapes
     rows: list[list[object]] = [
         [label, old, new]
         for label, old, new in (
             ("splits", f"{before.splits.sum():,}", f"{after.splits.sum():,}"),
             ("leaves", f"{before.leaves:,}", f"{after.leaves:,}"),
-            ("splits on the longest way down", f"{before.deepest:,}", f"{after.deepest:,}"),
-            ("splits that an average row meets in a tree", f"{before.mean_way:.2f}", f"{after.mean_way:.2f}"),
+            ("splits on the longest path from root to leaf", f"{before.deepest:,}", f"{after.deepest:,}"),
+            ("splits that an average row meets in a tree", f"{before.mean_path_length:.2f}", f"{after.mean_path_length:.2f}"),
             ("trees that are a single leaf", f"{before.stumps:,}", f"{after.stumps:,}"),
             ("features in any split", f"{before.features:,}", f"{after.features:,}"),
         )
@@ -141,7 +141,7 @@ def trees(facts: Facts) -> Section:
 
 
 def deployment(facts: Facts) -> Section:
-    """Size and latency."""
+    """The section on the size of the files and the latency of predictions."""
     d = facts.deployment
     rows: list[list[object]] = [
         ["joblib file", size(d.before.joblib_bytes), size(d.after.joblib_bytes)],
@@ -150,8 +150,8 @@ def deployment(facts: Facts) -> Section:
     rows += [[f"predict, {count(t.rows, 'row')}", seconds(t.before), seconds(t.after)] for t in d.timings]
     caption = f"Compressed files; {d.timings[0].engine}, one job, medians of {d.timings[0].repeats} calls, both forests in turns"
     note = (
-        "Times are of the machine that wrote this page. One row in scikit-learn costs mostly its own overhead, "
-        "which pruning does not change; the cost above is that of the features."
+        "Times were measured on the machine that wrote this page. For one row, most of scikit-learn\u2019s time is overhead, "
+        "which pruning does not change. The cost above is that of the features, not of this time."
     )
     table_ = table(caption, ["what", "before", "after"], rows, id_="deployment-table")
     return "deployment", "Size and latency", join(table_, tag("p", note, class_="note"))

@@ -141,7 +141,7 @@ figure,tr,.stats{break-inside:avoid}h2{break-after:avoid}.scroll{overflow:visibl
 
 
 def style_sheet() -> Html:
-    """The page's only style sheet; printed pages are light."""
+    """The page's only style sheet. Printed pages use the light theme."""
     light, dark = _variables(LIGHT), _variables(DARK)
     theme = f":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}"
     return Html(f"<style>{theme}{RULES}{PRINT}</style>")

@@ -1,4 +1,4 @@
-"""The trade-off twice: on held-out examples, and on the samples that pruning was computed from."""
+"""Two charts of the trade-off: on held-out examples, and on the samples that pruning was computed from."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from prunemodels.report_page.markup import Html, join, tag
 from prunemodels.report_page.wording import amount, error
 
 POINTS = 16
-"""Held-out points with whiskers; the line and its band go through all rows."""
+"""Points that are drawn with intervals; the line and its band go through all rows."""
 
 MOST_DOTS = 80
-"""With more breakpoints than this the line alone says where they are."""
+"""With more breakpoints than this, only the line is drawn, without dots."""
 
 CHEAPEST = 0.15
-"""Prunings that cost a smaller share than this of the dearest may lie above the charts."""
+"""Prunings that cost less than this share of the dearest one may lie above the chart."""
 
 LINE = tag("line", x1=1, x2=27, y1=8, y2=8, class_="line")
 
 
 def spread(cost: NDArray[np.float64], points: int = POINTS) -> list[int]:
-    """Rows of the path that lie evenly over the costs, the first and the last among them."""
-    wanted = np.linspace(float(cost.max()), float(cost.min()), points)
-    return sorted({int(np.abs(cost - at).argmin()) for at in wanted} | {0, len(cost) - 1})
+    """Rows of the path at evenly spaced costs, the first and the last included."""
+    targets = np.linspace(float(cost.max()), float(cost.min()), points)
+    return sorted({int(np.abs(cost - target).argmin()) for target in targets} | {0, len(cost) - 1})
 
 
 def ceiling(cost: NDArray[np.float64], high: NDArray[np.float64], least: float) -> float:
-    """Where the vertical axis ends: above all prunings but the cheapest, whose errors would flatten the rest."""
+    """The end of the vertical axis: above all prunings but the cheapest, whose large errors would flatten the rest."""
     usual = high[cost >= CHEAPEST * cost.max()]
     return float(min(high.max(), max(1.25 * float(usual.max()), 1.6 * least)))
 
 
 def half_width(standard_error: NDArray[np.float64], n: int, confidence: float) -> NDArray[np.float64]:
-    """Half of each mean's interval, of n examples."""
+    """Half the width of the interval of each mean over n examples."""
     quantile = float(stats.t.ppf((1 + confidence) / 2, max(1, n - 1)))
     half: NDArray[np.float64] = quantile * np.nan_to_num(standard_error)
     return half
@@ -82,18 +82,20 @@ def held_out_chart(facts: Facts) -> Html:
             ("Unpruned", held_out.cost_before, held_out.error_before),
         )
     ]
-    told = f"Held out, the path goes from {reach[0]} to {reach[1]}. {'. '.join(marked)}."
-    svg = chart.svg("Held-out error against held-out cost", told, *parts, id_="held-out-chart")
+    description = f"Held out, the path goes from {reach[0]} to {reach[1]}. {'. '.join(marked)}."
+    svg = chart.svg("Held-out error against held-out cost", description, *parts, id_="held-out-chart")
     entries = [
         (join(LINE, marker("dot", 14, 8)), f"optimal prunings, with {percent} intervals point by point"),
         (marker("unpruned", 14, 8), "the forest before pruning"),
         (marker("chosen", 14, 8), "the chosen pruning"),
     ]
-    return tag("figure", tag("h3", "On held-out examples"), svg, legend(entries), _above(float(along.error.max()), chart, task))
+    return tag(
+        "figure", tag("h3", "On held-out examples"), svg, legend(entries), _note_above(float(along.error.max()), chart, task)
+    )
 
 
 def sample_chart(facts: Facts) -> Html:
-    """What was minimised: the hull of all prunings on the samples, the budget, the relaxation's optimum, the pruning."""
+    """The trade-off on the samples: the hull of all prunings, the budget, the optimum of the relaxation, the chosen pruning."""
     path, task, solution = facts.path, facts.task, facts.solution
     points = {"unpruned": facts.unpruned, "chosen": facts.pruning}
     top = ceiling(path.cost, path.error, max(facts.pruning.error, facts.unpruned.error))
@@ -119,45 +121,47 @@ def sample_chart(facts: Facts) -> Html:
         hint = f"{kind}: cost {amount(pruning.cost)}, error {error(pruning.error, task)}"
         parts.append(marker(kind, chart.x(pruning.cost), chart.y(pruning.error), hint))
         entries.append((marker(kind, 14, 8), "before pruning" if kind == "unpruned" else "the chosen pruning"))
-    told = (
+    description = (
         f"The lower convex hull of all prunings, from cost {amount(path.cost[0])} and error {error(path.error[0], task)} to cost "
         f"{amount(path.cost[-1])} and error {error(path.error[-1], task)}. Chosen: cost {amount(facts.pruning.cost)}, error "
         f"{error(facts.pruning.error, task)}."
     )
     if solution is not None:
-        value, at = float(solution.relaxation.value), min(float(solution.budget), solution.relaxation.dearer.cost)
-        parts.append(marker("relaxed", chart.x(at), chart.y(value), f"relaxation: cost {amount(at)}, error {error(value, task)}"))
+        value, cost = float(solution.relaxation.value), min(float(solution.budget), solution.relaxation.dearer.cost)
+        parts.append(
+            marker("relaxed", chart.x(cost), chart.y(value), f"relaxation: cost {amount(cost)}, error {error(value, task)}")
+        )
         line = tag("line", x1=14, x2=14, y1=0, y2=16, class_="budget")
         entries.append((line, f"the budget, {amount(float(solution.budget))}"))
         entries.append((marker("relaxed", 14, 8), f"optimum of the relaxation LP1, {error(value, task)}: no pruning is below"))
-        told += f" Budget {amount(float(solution.budget))}; the relaxation's optimum there has error {error(value, task)}."
-    svg = chart.svg("Error against cost on the samples that pruning was computed from", told, *parts, id_="sample-chart")
-    above = _above(float(path.error.max()), chart, task)
+        description += f" Budget {amount(float(solution.budget))}; the relaxation's optimum there has error {error(value, task)}."
+    svg = chart.svg("Error against cost on the samples that pruning was computed from", description, *parts, id_="sample-chart")
+    above = _note_above(float(path.error.max()), chart, task)
     return tag("figure", tag("h3", "On the samples that it was computed from"), svg, legend(entries), above)
 
 
-def _above(most: float, chart: Chart, task: str) -> Html | None:
-    """What is not seen."""
+def _note_above(most: float, chart: Chart, task: str) -> Html | None:
+    """A note on prunings that lie above the chart; None where none does."""
     if most <= chart.y_most:
         return None
     return tag("figcaption", f"The cheapest prunings lie above the chart: they err up to {error(most, task)}.")
 
 
 def cost_label(unit: str) -> str:
-    """What the horizontal axis shows."""
+    """The label of the horizontal axis."""
     return "cost per prediction" + (f", {unit}" if 0 < len(unit) <= 20 else "")
 
 
 def measure(task: str) -> str:
-    """What an error is called."""
+    """The name of the error."""
     return "error rate" if task == "classification" else "mean squared error"
 
 
 def error_ticks(task: str) -> Any:
-    """Labels of errors along an axis."""
+    """The function that formats errors along an axis."""
     return (lambda v: f"{100 * v:g}\u00a0%") if task == "classification" else (lambda v: f"{v:g}")
 
 
 def points_of(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[Point]:
-    """Pairs of coordinates."""
+    """Points with the given coordinates."""
     return list(zip(x.tolist(), y.tolist(), strict=True))

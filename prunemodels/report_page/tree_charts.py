@@ -1,4 +1,4 @@
-"""Pictures of trees before and after: how many splits at each depth, and one tree whole."""
+"""Charts of the trees before and after pruning: the number of splits at each depth, and one tree in full."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def depth_chart(facts: Facts) -> Html:
     """Splits of all trees at each depth: outlined before, filled after."""
     before, after = (shape.by_depth for shape in facts.shapes)
     chart = Chart(float(len(before)), 1.05 * max(1.0, float(before.max(initial=0))))
-    parts: list[object] = [chart.axes("depth, the root at 0", "splits in all trees", _whole, shift=0.5)]
+    parts: list[object] = [chart.axes("depth, the root at 0", "splits in all trees", _integer_label, shift=0.5)]
     for d, (was, now) in enumerate(zip(before.tolist(), after.tolist(), strict=True)):
         hint = f"depth {d}: {was:,} splits before, {now:,} after"
         for number, class_, inset in ((was, "was-bar", 0.08), (now, "now-bar", 0.2)):
             parts.append(_bar(chart, d, number, inset, class_, hint))
     deepest = [shape.deepest for shape in facts.shapes]
-    told = f"Before, {before.sum():,} splits, {deepest[0]} levels; after, {after.sum():,} splits, {deepest[1]} levels."
-    svg = chart.svg("Splits at each depth before and after", told, *parts, id_="depth-chart")
+    description = f"Before, {before.sum():,} splits, {deepest[0]} levels; after, {after.sum():,} splits, {deepest[1]} levels."
+    svg = chart.svg("Splits at each depth before and after", description, *parts, id_="depth-chart")
     return tag("figure", tag("h3", "All trees, by depth"), svg, legend([(BEFORE, "before"), (AFTER, "after")]))
 
 
-def _whole(value: float) -> str:
-    """Ticks between whole numbers have no label."""
+def _integer_label(value: float) -> str:
+    """The label of a tick; empty between integers."""
     return f"{value:,.0f}" if value == int(value) else ""
 
 
@@ -66,11 +66,11 @@ def icicle(facts: Facts, width: int = 400, height: int = 264) -> Html:
         tag("path", d=_boxes(left[which], right[which], ensemble.depth[splits[which]], step), class_=class_)
         for which, class_ in ((~kept, "gone"), (kept, "kept"))
     ]
-    told = (
+    description = (
         f"Tree {t}: {count(splits.size, 'split')} before, {int(kept.sum()):,} after. Each split is a bar at its depth, as wide "
         "as the share of examples that reach it."
     )
-    svg = picture(width, round(step * deepest) + 4, f"Tree {t} before and after pruning", told, *parts, id_="icicle")
+    svg = picture(width, round(step * deepest) + 4, f"Tree {t} before and after pruning", description, *parts, id_="icicle")
     kept_mark = tag("rect", x=2, y=3, width=24, height=10, class_="kept")
     gone_mark = tag("rect", x=2, y=3, width=24, height=10, class_="gone")
     marks = legend([(kept_mark, f"splits kept, {int(kept.sum()):,}"), (gone_mark, f"splits pruned, {int((~kept).sum()):,}")])

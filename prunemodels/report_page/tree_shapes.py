@@ -17,13 +17,13 @@ class TreeShapes:
     Parameters
     ----------
     splits
-        int64, shape (T,): of each tree.
+        int64, shape (T,): number of splits of each tree.
     by_depth
         int64: splits at each depth, roots at 0; as long as the unpruned forest is deep.
     deepest
-        of the leaves: splits on the longest way.
-    mean_way
-        splits that an average row of the cost sample meets in a tree.
+        number of splits on the longest path from a root to a leaf.
+    mean_path_length
+        mean number of splits that a row of the cost sample meets in a tree.
     features
         distinct features that the splits test.
     """
@@ -31,12 +31,12 @@ class TreeShapes:
     splits: NDArray[np.int64]
     by_depth: NDArray[np.int64]
     deepest: int
-    mean_way: float
+    mean_path_length: float
     features: int
 
     @property
     def leaves(self) -> int:
-        """Of all trees: one more than splits in each."""
+        """Leaves of all trees; a tree has one more leaf than splits."""
         return int(self.splits.sum()) + len(self.splits)
 
     @property
@@ -46,15 +46,15 @@ class TreeShapes:
 
 
 def tree_shapes(pruning: Pruning) -> TreeShapes:
-    """Of the trees of a pruning."""
+    """The shapes of the trees of a pruning."""
     problem, ensemble = pruning.problem, pruning.problem.ensemble
     kept = np.flatnonzero(pruning.kept)
-    met = problem.usage.node_weight[kept].sum() / (problem.usage.total_weight * ensemble.n_trees)
+    mean_path_length = problem.usage.node_weight[kept].sum() / (problem.usage.total_weight * ensemble.n_trees)
     depth = ensemble.depth[kept]
     return TreeShapes(
         np.bincount(ensemble.tree_of[kept], minlength=ensemble.n_trees),
         np.bincount(depth, minlength=max(1, int(ensemble.depth.max()))),
         int(depth.max()) + 1 if kept.size else 0,
-        float(met),
+        float(mean_path_length),
         int(np.unique(ensemble.feature[kept]).size),
     )

@@ -2,8 +2,8 @@
 
     c_{i,f}  =  number of trees on whose path for example i some kept split tests feature f                                (1)
 
-The table tells which share of all pairs (i, f) has c = 0, 1 to 7, and more. An example pays for f as soon as c > 0, so features
-that few trees use are what pruning saves on.
+The table gives the shares of the pairs (i, f) with c = 0, with c from 1 to 7, and with more. An example pays for f as soon as
+c > 0, so pruning saves on features that few trees use.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows
 
 FEW = 7
-"""Where BP16 draws the line between few and many trees."""
+"""The largest number of trees that BP16 counts as few."""
 
 
 @dataclass(frozen=True, eq=False)
 class UsageCounts:
-    """The pairs of example and feature by the number of trees that use them.
+    """The distribution of (1) over all pairs of an example and a feature.
 
     Parameters
     ----------
     share
-        float64, shape (T + 1,): share of the pairs, weighted by example, that k trees use.
+        float64, shape (T + 1,): entry k is the share of the pairs, weighted by example, with c = k.
     features
         mean number of features that an example uses.
     """
@@ -44,7 +44,7 @@ class UsageCounts:
 
 
 def usage_counts(ensemble: Ensemble, kept: NDArray[np.bool_], X: Any, weights: NDArray[np.float64]) -> UsageCounts:
-    """(1) over examples with weights > 0.
+    """Count (1) over examples with weights > 0.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def usage_counts(ensemble: Ensemble, kept: NDArray[np.bool_], X: Any, weights: N
 def _tally(  # type: ignore[no-untyped-def]
     rows, weights, roots, left, right, feature, threshold, missing_left, kept, tally
 ):
-    """Add each example's weight to the tally of every number of trees that one of its features has."""
+    """For each pair of an example and a feature, add the example's weight to `tally` at the number of trees that use the pair."""
     n_features = rows.shape[1]
     uses = np.zeros(n_features, dtype=np.int64)
     last = np.full(n_features, -1, dtype=np.int64)

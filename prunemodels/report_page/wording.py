@@ -1,4 +1,4 @@
-"""Numbers in text: enough digits to compare, no more."""
+"""Numbers as text, with as many digits as a comparison needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MINUS = "\u2212"
 
 
 def amount(x: float) -> str:
-    """A cost: four significant digits, no exponent from 0.001 up."""
+    """A cost with four significant digits, and without an exponent from 0.001 on."""
     if x == 0:
         return "0"
     if abs(x) >= 1000:
@@ -22,7 +22,7 @@ def error(x: float, task: str) -> str:
 
 
 def change(x: float, task: str) -> str:
-    """A difference of errors, with its sign: in percentage points, or plain."""
+    """A difference of errors with its sign: in percentage points, or as a number for regression."""
     if task == "classification":
         return f"{100 * x:+.2f}".replace("-", MINUS) + "\u00a0points"
     return ("+" if x > 0 else "") + amount(x)
@@ -34,7 +34,7 @@ def share(x: float, digits: int = 1) -> str:
 
 
 def less(before: float, after: float) -> str:
-    """How much less the second is: ``39 % less``."""
+    """The relative saving: ``39 % less``, or ``more``."""
     if before == 0:
         return "nothing to save"
     saved = 1 - after / before
@@ -45,22 +45,22 @@ def less(before: float, after: float) -> str:
 
 
 def count(n: int, noun: str, several: str | None = None) -> str:
-    """``1 tree``, ``40 trees``; `several` where the plural has no plain s."""
+    """``1 tree``, ``40 trees``; `several` is the plural where it is not formed by an s."""
     return f"{n:,} {noun if n == 1 else several or f'{noun}s'}"
 
 
 def seconds(s: float) -> str:
-    """In ms or microseconds."""
+    """A time in milliseconds or microseconds."""
     return f"{1e3 * s:.3g}\u00a0ms" if s >= 1e-3 else f"{1e6 * s:.3g}\u00a0\u00b5s"
 
 
 def size(n: int) -> str:
-    """Bytes as kB or MB, of 1,000 and 1,000,000."""
+    """Bytes as kB (1,000 bytes) or MB (1,000,000 bytes)."""
     return f"{n / 1e6:,.2f}\u00a0MB" if n >= 1e6 else f"{n / 1e3:,.1f}\u00a0kB"
 
 
 def exactly(x: Fraction) -> str:
-    """A fraction and about what it is; alone the latter where it is too long to be read."""
+    """A fraction and its approximate value; only the latter where the fraction is too long to read."""
     text = str(x)
     if x.denominator == 1:
         return text

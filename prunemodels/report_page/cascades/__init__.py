@@ -1,1 +1,1 @@
-"""The page on a cascade: who stops where, what was bought by then, and what is proven of the policy."""
+"""The page on a cascade: which examples stop where, what they have bought by then, and what is proven about the policy."""

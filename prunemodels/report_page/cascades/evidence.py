@@ -1,13 +1,13 @@
-"""What is proven of a cascade's policy, checked anew, and its exact figures on the rows that it was learned from.
+"""What is proven about a cascade's policy, checked again, and its exact figures on the rows that it was learned from.
 
-Nodes of the closures are pairs of stage s and level l (`prunemodels.exits.learning`), and what is paid once for all. With y the
-nodes that the policy keeps,
+A node of the closures is a pair of a stage s and a level l (`prunemodels.exits.learning`), or an item that is paid once for all
+examples. For the nodes that the policy keeps,
 
     cost up to stage s   =  base cost  +  sum of the prices of kept nodes of stages before s                               (1)
     least error at cost c  >=  error_k + lambda_k (cost_k - c)         for every row k of the path, lambda_k its breakpoint (2)
 
-(1) of the last stage is the policy's cost. (2) holds for all policies with these levels, since row k has the least
-error + lambda_k * cost; it is sharpest for the first row that costs at most c.
+For the last stage, (1) is the policy's cost. (2) holds for all policies with these levels, because row k has the least
+error + lambda_k * cost. It is sharpest for the first row that costs at most c.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ class CascadeEvidence:
     Parameters
     ----------
     of_path
-        is every policy of the path optimal?
+        whether every policy of the path is optimal.
     of_policy
-        is the chosen policy one of those that these are compared with?
+        whether the chosen policy satisfies the requirements of all policies with these levels, so that (2) holds for it.
     row
-        of the path that the policy is; None for another one.
+        the row of the path that equals the policy; None where no row does.
     lam_from, lam_to
-        the lambdas for which the row is optimal, both included; None for no row. ``lam_to`` is None where there is no end.
+        the lambdas for which the row is optimal, both included; None without a row. ``lam_to`` is also None where the
+        interval has no end.
     cost, error
-        of the policy on the rows that it was learned from, exactly.
+        exact cost and error of the policy on the rows that it was learned from.
     bound
         (2) at this cost: no policy with these levels errs less.
     cost_by_stage
@@ -67,16 +68,16 @@ class CascadeEvidence:
 
 
 def evidence_of_cascade(cascade: Cascade) -> CascadeEvidence:
-    """Check the path, and the policy against it."""
+    """Check the path, and compare the policy with it."""
     path = cascade.exit_path_.closures
     problem, ints, policy = path.problem, path.problem.integers, cascade.policy_
     n_decisions, n_levels = policy.theta.shape
-    of_policy = n_decisions * n_levels
+    n_pairs = n_decisions * n_levels
     kept = np.zeros(problem.n, dtype=bool)
-    kept[:of_policy] = policy.go[:, 1:].ravel()
+    kept[:n_pairs] = policy.go[:, 1:].ravel()
     stage = np.zeros(problem.n, dtype=np.int64)
-    stage[:of_policy] = np.repeat(np.arange(n_decisions), n_levels)
-    licences = problem.head >= of_policy  # what is paid once is bought as soon as somebody needs it
+    stage[:n_pairs] = np.repeat(np.arange(n_decisions), n_levels)
+    licences = problem.head >= n_pairs  # an item that is paid once is bought at the first stage that needs it
     stage[problem.head[licences]] = stage[problem.tail[licences]]
     kept[problem.head[licences & kept[problem.tail]]] = True
     rows = [k for k in range(len(path)) if np.array_equal(path.kept(k), kept)]
@@ -86,7 +87,7 @@ def evidence_of_cascade(cascade: Cascade) -> CascadeEvidence:
     last = None if row is None or row + 1 == len(path) else path.breakpoints[row + 1]
     return CascadeEvidence(
         of_path=check_closure_path(path),
-        of_policy=_compared(path, kept, policy.theta.shape),
+        of_policy=_check_requirements(path, kept, policy.theta.shape),
         row=row,
         lam_from=None if row is None else path.breakpoints[row],
         lam_to=last,
@@ -99,19 +100,22 @@ def evidence_of_cascade(cascade: Cascade) -> CascadeEvidence:
 
 
 def least_error(path: ClosurePath, cost: Fraction) -> Fraction:
-    """(2), of the first row that costs at most so much; where none does, of the last."""
+    """The bound (2) of the first row that costs at most that much; of the last row where none does."""
     k = next((k for k, c in enumerate(path.exact_cost) if c <= cost), len(path) - 1)
     return path.exact_error[k] + path.breakpoints[k] * (path.exact_cost[k] - cost)
 
 
-def _compared(path: ClosurePath, kept: NDArray[np.bool_], shape: tuple[int, ...]) -> Verdict:
-    """Does the policy keep what its decisions require? `shape`: stages but the last, levels."""
-    claim = "the chosen policy is among them: rows that doubt more go on, too, and only from where rows of their level arrive"
+def _check_requirements(path: ClosurePath, kept: NDArray[np.bool_], shape: tuple[int, ...]) -> Verdict:
+    """Whether the policy keeps all nodes that its kept nodes require; `shape`: stages but the last, levels."""
+    claim = (
+        "the chosen policy is among those compared: where rows of a level go on, so do rows with more doubt, "
+        "and a level goes on only from a stage that it reaches"
+    )
     method = "requirement by requirement"
     broken = np.flatnonzero(kept[path.problem.tail] & ~kept[path.problem.head])
     if broken.size:
         s, level = divmod(int(path.problem.tail[broken[0]]), shape[1])
         return Verdict(
-            claim, False, method, f"rows of level {level + 1} go on from stage {s}, and what that requires does not hold"
+            claim, False, method, f"rows of level {level + 1} go on from stage {s}, but what that requires does not hold"
         )
     return Verdict(claim, True, method, {"stages": shape[0] + 1, "levels": shape[1]})

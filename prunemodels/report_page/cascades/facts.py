@@ -1,4 +1,4 @@
-"""All that a cascade's report tells, computed before a line of it is written."""
+"""All facts that a cascade's report shows, computed before the page is written."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class OnRows:
-    """A cascade on labelled rows that were given.
+    """A cascade on the labelled rows that the caller gave.
 
     Parameters
     ----------
     stops
-        who stops where, and all policies of the path.
+        the stage at which each row stops, and all policies of the path.
     change
-        from the last stage for everybody to the cascade.
+        from the last stage for every row to the cascade.
     stages
-        figures of every stage.
+        the figures of every stage.
     """
 
     stops: Stops
@@ -49,16 +49,16 @@ class OnRows:
 
 @dataclass(frozen=True, eq=False)
 class Tradeoff:
-    """Cost and error of all policies, and of every stage if it answers everybody.
+    """Cost and error of all policies, and of every stage if it answered every row.
 
     Parameters
     ----------
     cost, error
-        float64, shape (K,): held out; of the rows given, or cross-fitted.
+        float64, shape (K,): on the rows that were given, else cross-fitted.
     half
-        half of the errors' intervals; None for cross-fitted ones.
+        half the widths of the errors' intervals; None for cross-fitted errors.
     single_cost, single_error
-        float64, shape (S,): of a stage that answers everybody.
+        float64, shape (S,): of a stage that answers every row.
     chosen
         cost and error of the chosen policy.
     """
@@ -73,7 +73,7 @@ class Tradeoff:
 
 @dataclass(frozen=True, eq=False)
 class CascadeFacts:
-    """What the sections of a cascade's report are made of; `on_rows` is None where no rows were given."""
+    """The facts that the sections of a cascade's report show; `on_rows` is None where no rows were given."""
 
     labels: Labels
     cascade: Cascade
@@ -85,7 +85,7 @@ class CascadeFacts:
 
     @property
     def path(self) -> ExitPath:
-        """All policies."""
+        """The path of all optimal policies."""
         return self.cascade.exit_path_
 
     @property
@@ -95,12 +95,12 @@ class CascadeFacts:
 
     @property
     def n_stages(self) -> int:
-        """S."""
+        """The number of stages, S."""
         return self.path.stages.n_stages
 
     @property
     def before(self) -> tuple[float, float]:
-        """Cost and error of the last stage for everybody."""
+        """Cost and error if the last stage answers every row."""
         t = self.tradeoff
         return float(t.single_cost[-1]), float(t.single_error[-1])
 
@@ -115,7 +115,7 @@ def gather_cascade(
     confidence: float,
     labels: Labels,
 ) -> CascadeFacts:
-    """Compute everything; arguments as in `report_page`."""
+    """Compute all facts; for the arguments see `report_page`."""
     if isinstance(source, Cascade) and not hasattr(source, "exit_path_"):
         raise NotFittedForestError(f"the {type(source).__name__} is not fitted: call fit(X, y) first")
     given = _given(X, y, sample_weight)
@@ -138,13 +138,13 @@ def _given(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, NDArra
     Raises
     ------
     InvalidInputError
-        for rows without labels and the other way round, and for fewer than two rows.
+        for rows without labels, labels without rows, and fewer than two rows.
     """
     if X is None and y is None and sample_weight is None:
         return None
     if X is None or y is None:
-        lacks, has = ("X", "y" if y is not None else "sample_weight") if X is None else ("y", "X")
-        raise InvalidInputError(f"{lacks} is None, and {has} is given; give examples with their labels, or neither of them")
+        missing, given = ("X", "y" if y is not None else "sample_weight") if X is None else ("y", "X")
+        raise InvalidInputError(f"{missing} is None, but {given} is given; give examples with their labels, or neither of them")
     rows = table_or_array(X)
     n, truth = n_examples(rows), np.asarray(y)
     if truth.shape != (n,):
@@ -152,14 +152,14 @@ def _given(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, NDArra
     weights = check_weights(sample_weight, n, "sample_weight")
     counted = np.flatnonzero(weights > 0)
     if counted.size < 2:
-        raise InvalidInputError(f"X has {counted.size} examples of positive weight; give 2 or more, or none to leave them out")
+        raise InvalidInputError(f"X has {counted.size} examples of positive weight; give 2 or more, or no examples at all")
     if counted.size < n:
         rows = _safe_indexing(rows, counted)
     return rows, truth[counted], weights[counted]
 
 
 def _on_rows(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confidence: float) -> OnRows:
-    """Send the rows through the stages."""
+    """Evaluate the cascade on the rows."""
     stops = stops_of(cascade, X, y, sample_weight=weights, unpriced=True)
     seen, policy = stops.evaluation, cascade.policy_
     once = seen.table.once

@@ -12,10 +12,10 @@ from prunemodels.report_page.tradeoff_charts import cost_label, points_of
 from prunemodels.report_page.wording import amount, share
 
 PALEST, DARKEST = 0.1, 0.5
-"""Share of the colour in the areas of the first and of the last stage: text stays readable on all of them."""
+"""Opacity of the areas of the first and of the last stage, at which text on them stays readable."""
 
 MOST_SWATCHES = 5
-"""With more stages the legend has the first and the last."""
+"""With more stages than this, the legend shows only the first and the last."""
 
 Floats = NDArray[np.float64]
 
@@ -45,8 +45,8 @@ def layers_chart(facts: CascadeFacts, seen: OnRows) -> Html | None:
     cheapest, dearest = (
         f"{share(by_policy[k, first])} stop at stage {first} at a mean cost of {amount(cost[k])}" for k in (0, -1)
     )
-    told = f"By the cheapest policy, {cheapest}; by the dearest, {dearest}. The chosen one costs {amount(own)}."
-    svg = chart.svg("Share of the examples that stop at each stage, by policy", told, *parts, id_="layers-chart")
+    description = f"By the cheapest policy, {cheapest}; by the dearest, {dearest}. The chosen one costs {amount(own)}."
+    svg = chart.svg("Share of the examples that stop at each stage, by policy", description, *parts, id_="layers-chart")
     line = tag("line", x1=14, x2=14, y1=0, y2=16, class_="budget")
     entries = [(line, f"the chosen policy, mean cost {amount(own)}")]
     marked = list(zip(used.tolist(), shades.tolist(), strict=True))
@@ -59,9 +59,10 @@ def layers_chart(facts: CascadeFacts, seen: OnRows) -> Html | None:
 
 
 def _label(chart: Chart, s: int, cost: Floats, lower: Floats, upper: Floats) -> Html | None:
-    """The stage's number in the widest part of its area, where there is room for it."""
+    """The number of a stage in the widest part of its area; None where there is no room for it."""
     places = np.linspace(cost[0], cost[-1], 101)
-    room = (cost[-1] - cost[0]) / max(chart.x(float(cost[-1])) - chart.x(float(cost[0])), 1.0) * 9  # half a number, as a cost
+    # half the width of a number, in units of cost
+    room = (cost[-1] - cost[0]) / max(chart.x(float(cost[-1])) - chart.x(float(cost[0])), 1.0) * 9
     inside = places[(places >= cost[0] + room) & (places <= cost[-1] - room)]
     if not inside.size:
         return None

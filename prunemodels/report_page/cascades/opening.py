@@ -1,4 +1,4 @@
-"""The top of a cascade's page: what exits save at which loss, and who stops where, in sentences and a few numbers."""
+"""The top of a cascade's page: what exits save, the change of the error, and which examples stop where."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from prunemodels.report_page.opening import certainty, comparison, cost_and_erro
 from prunemodels.report_page.wording import amount, count, error, share
 
 NAMED_STAGES = 4
-"""Stages that the sentence on who stops where names, if there are more."""
+"""The number of stages that the sentence on who stops where names, if there are more."""
 
 
 def cascade_opening(facts: CascadeFacts) -> Html:
-    """Title, headline, numbers."""
+    """Title, headline and figures."""
     h1 = tag("h1", name(facts.labels.title))
     return join(h1, *(_of_fitting(facts) if facts.on_rows is None else _on_rows(facts, facts.on_rows)))
 
@@ -24,7 +24,7 @@ def _on_rows(facts: CascadeFacts, seen: OnRows) -> list[Html]:
         stat(
             "Stages per prediction",
             f"{facts.n_stages}",
-            amount(sum(s.come for s in seen.stages)),
+            amount(sum(s.reach for s in seen.stages)),
             f"{share(seen.stages[0].stop)} stop at the first",
         ),
     ]
@@ -42,7 +42,7 @@ def _on_rows(facts: CascadeFacts, seen: OnRows) -> list[Html]:
 
 
 def _of_fitting(facts: CascadeFacts) -> list[Html]:
-    """What is known without further rows."""
+    """The figures that are known from fitting, without further rows."""
     path, task, cascade = facts.path, facts.task, facts.cascade
     before_cost, before_error = facts.before
     own = f"error {error(float(facts.evidence.error), task)}"
@@ -54,13 +54,13 @@ def _of_fitting(facts: CascadeFacts) -> list[Html]:
             error(cascade.held_out_error_, task),
             "cross-fitted",
         ),
-        stat("Cost where it was learned", None, amount(cascade.cost_), f"{own} there: these rows flatter"),
+        stat("Cost where it was learned", None, amount(cascade.cost_), f"{own} there; figures on these rows are too good"),
         stat("Examples it was learned from", None, f"{path.n:,}", f"{count(len(path), 'policy', 'policies')} on the path"),
     ]
     text = (
-        "No held-out examples were given, so these figures are those known from fitting. They are cross-fitted: such policies "
-        f"are learned from a part of the {path.n:,} examples and judged on the others. The last stage for everybody is judged on "
-        "the same examples. Who stops where can be told only with examples."
+        "No held-out examples were given, so these figures come from fitting. They are cross-fitted: policies are learned from "
+        f"one part of the {path.n:,} examples and judged on the others. The last stage for everybody is judged on the same "
+        "examples. Which examples stop where can only be shown with held-out examples."
     )
     return [
         _lede(f"Cross-fitted on {path.n:,} examples ", facts),
@@ -78,14 +78,14 @@ def _lede(begin: str, facts: CascadeFacts) -> Html:
 
 
 def who_stops(seen: OnRows) -> str:
-    """How many rows stop at which stage, in a sentence."""
+    """A sentence on how many rows stop at which stage."""
     used = [(s, f) for s, f in enumerate(seen.stages) if f.rows]
     few = used if len(used) <= NAMED_STAGES + 1 else used[:NAMED_STAGES]
-    told = [f"{f.rows:,} ({share(f.stop, 0)}) {'stop ' if k == 0 else ''}at stage {s}" for k, (s, f) in enumerate(few)]
+    parts = [f"{f.rows:,} ({share(f.stop, 0)}) {'stop ' if k == 0 else ''}at stage {s}" for k, (s, f) in enumerate(few)]
     rest = used[len(few) :]
     if rest:
-        rows, part = sum(f.rows for _, f in rest), sum(f.stop for _, f in rest)
+        rows, rest_share = sum(f.rows for _, f in rest), sum(f.stop for _, f in rest)
         later = f"{count(len(rest), 'later stage')}, of which stage {rest[-1][0]} is the last"
-        told.append(f"the other {rows:,} ({share(part, 0)}) at {later}")
-    listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+        parts.append(f"the other {rows:,} ({share(rest_share, 0)}) at {later}")
+    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
     return f"Of {seen.change.n:,} examples, {listed}. The first stage is stage 0."

@@ -16,14 +16,14 @@ from prunemodels.report_page.wording import count
 
 
 def render_cascade(facts: CascadeFacts) -> str:
-    """The facts on a cascade as a page."""
+    """The page that shows the facts on a cascade."""
     parts = (stage_table, tradeoff_section, stops_section, cascade_proof, cascade_provenance)
     sections = [section for section in (part(facts) for part in parts) if section is not None]
     return document(facts.labels, cascade_opening(facts), sections, facts.versions)
 
 
 def cascade_provenance(facts: CascadeFacts) -> Section:
-    """Data, versions, and how to do it again."""
+    """The section on the data, the versions, and the command."""
     path, policy = facts.path, facts.cascade.policy_
     doubt = "margin of the two largest probabilities" if isinstance(policy.doubt, MarginDoubt) else "learned"
     rows: list[tuple[str, object]] = [
@@ -38,15 +38,15 @@ def cascade_provenance(facts: CascadeFacts) -> Section:
 
 
 def _stages(facts: CascadeFacts) -> str:
-    """What the stages are."""
+    """A description of the stages."""
     stages = facts.cascade.stages_
-    told, stack = count(facts.n_stages, "stage"), facts.cascade.policy_.stack
-    weighed = (
+    number, stack = count(facts.n_stages, "stage"), facts.cascade.policy_.stack
+    stacking = (
         "" if stack is None or not stack.stacked.any() else f"; {int(stack.stacked.sum())} also weigh what earlier ones said"
     )
     if isinstance(stages, TreeStages):
         e = stages.ensemble
-        return f"{told} of one model with {count(e.n_trees, 'tree')} on {count(e.n_features, 'feature')}{weighed}"
+        return f"{number} of one model with {count(e.n_trees, 'tree')} on {count(e.n_features, 'feature')}{stacking}"
     if isinstance(stages, SetStages):
-        return f"{told}, models of their own on {count(stages.items.n_features, 'feature')} at most{weighed}"
-    return f"{told}, {type(stages).__name__}{weighed}"
+        return f"{number}, models of their own on {count(stages.items.n_features, 'feature')} at most{stacking}"
+    return f"{number}, {type(stages).__name__}{stacking}"

@@ -1,4 +1,4 @@
-"""Held-out error against mean cost: all policies of the path, the chosen one, and every stage that answers everybody."""
+"""Held-out error against mean cost: all policies of the path, the chosen one, and single stages that answer every row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prunemodels.report_page.wording import amount, count, error
 
 
 def tradeoff_section(facts: CascadeFacts) -> Section:
-    """The chart, and its points as tables."""
+    """The section on the trade-off: the chart, and its points as tables."""
     t, task, path = facts.tradeoff, facts.task, facts.path
     shown = spread(t.cost)
     half = [""] * len(path) if t.half is None else [f" \u00b1 {error(h, task)}" for h in t.half.tolist()]
@@ -48,7 +48,7 @@ def tradeoff_section(facts: CascadeFacts) -> Section:
 
 
 def policy_chart(facts: CascadeFacts) -> Html:
-    """The picture with its legend."""
+    """The chart with its legend."""
     t, task = facts.tradeoff, facts.task
     half = np.zeros(len(t.error)) if t.half is None else t.half
     low, high = np.maximum(t.error - half, 0.0), t.error + half
@@ -71,7 +71,7 @@ def policy_chart(facts: CascadeFacts) -> Html:
         x = f"{chart.x(t.chosen[0]):.1f}"
         parts.append(tag("line", x1=x, x2=x, y1=f"{chart.y(ends.low):.1f}", y2=f"{chart.y(ends.high):.1f}", class_="ink"))
     parts.append(marker("chosen", chart.x(t.chosen[0]), chart.y(t.chosen[1]), _hint("chosen", *t.chosen, task)))
-    svg = chart.svg("Error against mean cost of all policies", _told(facts), *parts, id_="policy-chart")
+    svg = chart.svg("Error against mean cost of all policies", _description(facts), *parts, id_="policy-chart")
     percent = None if facts.on_rows is None else f"{100 * facts.on_rows.change.confidence:g}\u00a0%"
     entries = [
         (
@@ -87,7 +87,7 @@ def policy_chart(facts: CascadeFacts) -> Html:
 
 
 def _in_words(facts: CascadeFacts) -> str:
-    """What exits bring against the best single stage of no higher cost."""
+    """A comparison of the policy with the best single stage of no higher cost."""
     t, task, policy = facts.tradeoff, facts.task, facts.cascade.policy_
     going = policy.go[:, 1:]
     if (going.all(axis=1) | ~going.any(axis=1)).all():
@@ -103,7 +103,7 @@ def _in_words(facts: CascadeFacts) -> str:
     )
 
 
-def _told(facts: CascadeFacts) -> str:
+def _description(facts: CascadeFacts) -> str:
     t, task = facts.tradeoff, facts.task
     first, last = (f"cost {amount(t.cost[k])} and {measure(task)} {error(t.error[k], task)}" for k in (0, -1))
     cost, err = facts.before

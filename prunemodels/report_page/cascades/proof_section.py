@@ -1,4 +1,4 @@
-"""What is proven of a cascade's policy, what its figures are worth, and where the proof ends."""
+"""The section on the proof of a cascade's policy: the checks, how far its figures hold elsewhere, and the limits."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from prunemodels.report_page.wording import amount, change, error, exactly
 
 
 def cascade_proof(facts: CascadeFacts) -> Section:
-    """The section."""
+    """The section, with its identifier and heading."""
     e = facts.evidence
     parts = [
         tag("p", answer(e.holds), " ", _in_words(facts)),
         tag("ul", *(tag("li", verdict(v)) for v in (e.of_path, e.of_policy)), class_="plain"),
         tag("h3", "In exact numbers, on the rows that the policy was learned from"),
         tag("dl", *_exact(facts), class_="facts"),
-        tag("h3", "How far these rows are from others"),
-        tag("p", _flattery(facts)),
+        tag("h3", "How the policy does on other rows"),
+        tag("p", _on_other_rows(facts)),
         table("The chosen policy on three kinds of rows", ["rows", "examples", "cost", "error"], _rows(facts), id_="honesty"),
         tag("h3", "What is not proven"),
         tag("ul", *(tag("li", text) for text in _limits(facts)), class_="plain"),
@@ -30,7 +30,7 @@ def cascade_proof(facts: CascadeFacts) -> Section:
 def _in_words(facts: CascadeFacts) -> str:
     e, task = facts.evidence, facts.task
     if e.holds is False:
-        return "A check found something wrong, see below: do not rely on this policy before that is explained."
+        return "A check found something wrong, see below: do not rely on this policy until that is explained."
     if e.holds is None:
         return "The checks could not decide everything, see below."
     if e.row is not None and e.lam_from is not None:
@@ -43,14 +43,14 @@ def _in_words(facts: CascadeFacts) -> str:
     if e.error == e.bound:
         return "Of policies with these stages and these levels of doubt, none of at most this cost errs less on these rows."
     return (
-        "The chosen policy is none of the path; it was chosen for a budget. On the rows that it was learned from, "
+        "The chosen policy is not on the path; it was chosen for a budget. On the rows that it was learned from, "
         f"no policy with these stages and these levels of doubt that costs at most {amount(float(e.cost))} errs less than "
         f"{error(float(e.bound), task)}; the chosen one errs {error(float(e.error), task)}."
     )
 
 
 def _exact(facts: CascadeFacts) -> list[Html]:
-    """Fractions, of the problem's integers."""
+    """Exact fractions, computed from the problem's integers."""
     e = facts.evidence
     rows: list[tuple[str, object]] = [("mean cost", exactly(e.cost)), ("error", exactly(e.error))]
     if e.row is not None and e.lam_from is not None:
@@ -58,26 +58,27 @@ def _exact(facts: CascadeFacts) -> list[Html]:
         rows.append(("optimal for lambda", f"{exactly(e.lam_from)} to {end}, row {e.row} of {len(facts.path)} of the path"))
     else:
         rows.append(("no policy of this cost errs less than", exactly(e.bound)))
-    return [join(tag("dt", what), tag("dd", told)) for what, told in rows]
+    return [join(tag("dt", term), tag("dd", text)) for term, text in rows]
 
 
-def _flattery(facts: CascadeFacts) -> str:
-    """How much better the policy looks on its own rows."""
+def _on_other_rows(facts: CascadeFacts) -> str:
+    """How much better the policy looks on the rows that it was learned from than on others."""
     cascade, task, e = facts.cascade, facts.task, facts.evidence
     own = float(e.error)
     text = (
         "Thresholds and policy were chosen by the labels of the rows that they were learned from, so figures on these rows "
-        f"flatter. The error there is {error(own, task)}. Cross-fitted, as policies learned from a part of these rows do on the "
-        f"others, it is {error(cascade.held_out_error_, task)}, {_more(cascade.held_out_error_, own, task)}"
+        f"are too good. The error there is {error(own, task)}. Cross-fitted, that is for policies learned from one part of these "
+        f"rows and judged on the others, it is {error(cascade.held_out_error_, task)}, "
+        f"{_difference(cascade.held_out_error_, own, task)}"
     )
     if facts.on_rows is None:
         return f"{text}. No other examples were given."
     seen = facts.on_rows.change.error_after.mean
-    return f"{text}. On the examples given here it is {error(seen, task)}, {_more(seen, own, task)}."
+    return f"{text}. On the examples given here it is {error(seen, task)}, {_difference(seen, own, task)}."
 
 
-def _more(seen: float, own: float, task: str) -> str:
-    """How far an error is from the policy's own; rounding is no difference."""
+def _difference(seen: float, own: float, task: str) -> str:
+    """The difference between two errors as text; differences by rounding are ignored."""
     return "the same" if abs(seen - own) <= 1e-9 * max(seen, own) else change(seen - own, task)
 
 
@@ -97,16 +98,16 @@ def _rows(facts: CascadeFacts) -> list[list[object]]:
 
 
 def _limits(facts: CascadeFacts) -> list[str]:
-    """Where the proof ends."""
+    """The limits of the proof."""
     limits = [
-        "Stages, doubts and levels are learned. No theorem says that other ones would not do better.",
-        "Optimality is that of the rows that the policy was learned from. On other examples cost and error are estimates.",
+        "Stages, doubts and levels are learned. No theorem excludes that others would do better.",
+        "All claims are about the rows that the policy was learned from. On other examples cost and error are estimates.",
     ]
     if isinstance(facts.cascade.stages_, SetStages):
         limits.append(
-            "If the stages were fitted once more when the policy was known, the figures of fitting are those of the folds\u2019 "
-            "models, which saw fewer rows; only examples that played no part tell what the final ones do."
+            "If the stages were fitted again after the policy was chosen, the figures from fitting are those of the folds\u2019 "
+            "models, which saw fewer rows. Only examples that played no part in fitting show how the final models do."
         )
     if facts.evidence.rounded:
-        limits.append("Gains or prices were rounded to a grid of integers; what that can change is part of the figures above.")
+        limits.append("Gains or prices were rounded to a grid of integers; the figures above allow for what that can change.")
     return limits

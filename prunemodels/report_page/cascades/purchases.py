@@ -1,4 +1,4 @@
-"""What each stage opens that no stage before it has: items with a price, features, splits, trees."""
+"""What is new at each stage compared with the stages before: items with a price, features, splits, trees."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Purchase:
     Parameters
     ----------
     items
-        with a price, which the stage is the first to need.
+        items with a price that the stage is the first to need.
     features
-        that the stage is the first to read.
+        features that the stage is the first to read.
     model
         kind of the stage's own model, and how many features it reads; None for stages that walk the same trees.
     splits, trees
-        that the stage is the first to use, of all trees; None for stages with models of their own.
+        numbers of splits and trees that the stage is the first to use; None for stages with models of their own.
     """
 
     items: tuple[Item, ...]
@@ -48,7 +48,7 @@ class Purchase:
 
     @property
     def price(self) -> float:
-        """Of the items that each example pays for."""
+        """The price of the items that each example pays for."""
         return sum(item.price for item in self.items if not item.once)
 
 
@@ -58,17 +58,17 @@ def purchases(stages: Stages, names: Sequence[str] | None) -> tuple[Purchase, ..
     Parameters
     ----------
     names
-        of the columns; None: ``x0``, ``x1`` ...
+        names of the columns; None: ``x0``, ``x1`` ...
     """
     if isinstance(stages, SetStages):
-        features = _firsts(stages.features, stages.items.n_features, stages.n_stages)
+        features = _first_stages(stages.features, stages.items.n_features, stages.n_stages)
         models = [(_kind(model), columns.size) for model, columns in zip(stages.models, stages.features, strict=True)]
         more: list[tuple[Any, Any, Any]] = [(model, None, None) for model in models]
     elif isinstance(stages, TreeStages):
         e = stages.ensemble
         kept = np.flatnonzero(e.is_split & (stages.first_stage < stages.n_stages))
         first = stages.first_stage[kept]
-        features = _firsts([e.feature[kept[first == s]] for s in range(stages.n_stages)], e.n_features, stages.n_stages)
+        features = _first_stages([e.feature[kept[first == s]] for s in range(stages.n_stages)], e.n_features, stages.n_stages)
         splits, trees = (np.bincount(f, minlength=stages.n_stages) for f in (first, stages.joins))
         more = [(None, int(splits[s]), int(trees[s])) for s in range(stages.n_stages)]
     else:
@@ -78,22 +78,22 @@ def purchases(stages: Stages, names: Sequence[str] | None) -> tuple[Purchase, ..
     for f in np.flatnonzero(features < stages.n_stages).tolist():
         needed = list(items.needs[f])
         first_item[needed] = np.minimum(first_item[needed], features[f])
-    called = [f"x{f}" for f in range(items.n_features)] if names is None else [str(name) for name in names]
+    feature_names = [f"x{f}" for f in range(items.n_features)] if names is None else [str(name) for name in names]
     return tuple(
         Purchase(
             tuple(
                 Item(items.names[m], float(items.prices[m]), bool(items.paid_once[m]))
                 for m in np.flatnonzero((first_item == s) & (items.price > 0)).tolist()
             ),
-            tuple(called[f] for f in np.flatnonzero(features == s).tolist()),
+            tuple(feature_names[f] for f in np.flatnonzero(features == s).tolist()),
             *more[s],
         )
         for s in range(stages.n_stages)
     )
 
 
-def _firsts(read: Sequence[NDArray[Any]], n_features: int, n_stages: int) -> NDArray[np.int64]:
-    """The first stage that reads each feature, shape (F,); S: none."""
+def _first_stages(read: Sequence[NDArray[Any]], n_features: int, n_stages: int) -> NDArray[np.int64]:
+    """The first stage that reads each feature, shape (F,); S where no stage does."""
     first = np.full(n_features, n_stages, dtype=np.int64)
     for s in range(n_stages - 1, -1, -1):
         first[read[s]] = s
@@ -101,7 +101,7 @@ def _firsts(read: Sequence[NDArray[Any]], n_features: int, n_stages: int) -> NDA
 
 
 def _kind(model: Any) -> str:
-    """A model's class; of a pipeline, its last step's; empty for a constant."""
+    """The class name of a model, or of the last step of a pipeline; empty for a constant."""
     if isinstance(model, Constant):
         return ""
     return _kind(model.steps[-1][1]) if isinstance(model, Pipeline) else type(model).__name__

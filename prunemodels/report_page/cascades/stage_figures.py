@@ -1,11 +1,11 @@
-"""What happens at each stage: who comes there, who stops, what they pay and how often they err.
+"""Figures of each stage: which rows reach it, which stop there, what they pay and how often they err.
 
-With stage(i) where row i stops, its weight w_i (sum 1), and last the last stage that the policy lets anybody come to,
+Let stage(i) be the stage at which row i stops, w_i its weight (with sum 1), and last the last stage that any row may reach. Then
 
-    come_s         =  sum of w_i over rows with stage(i) >= s                                                              (1)
+    reach_s        =  sum of w_i over rows with stage(i) >= s                                                              (1)
     cost up to s   =  sum over i of w_i cost_{min(stage(i), s), i}  +  once_{min(last, s)}                                 (2)
 
-(2) of the last stage is the mean cost of a prediction.
+For the last stage, (2) is the mean cost of a prediction.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from prunemodels.exits.policy import ExitPolicy
 
 @dataclass(frozen=True)
 class StageFigures:
-    """One stage on some rows.
+    """The figures of one stage on some rows.
 
     Parameters
     ----------
-    come, stop
-        share of the rows that come there, and that stop there, by weight.
+    reach, stop
+        shares of the rows, by weight, that reach the stage (1), and that stop there.
     rows
         number of rows that stop there.
     paid
-        what a row that comes there pays more than before, on average; None where no row comes.
+        mean of what a row that reaches the stage pays more than before; None where no row does.
     error
-        share of wrong predictions among the rows that stop there, or their mean squared error; None where none stops.
+        share of wrong predictions among the rows that stop there, or their mean squared error; None where no row stops.
     cost_so_far
-        (2).
+        the cost (2) up to this stage.
     """
 
-    come: float
+    reach: float
     stop: float
     rows: int
     paid: float | None
@@ -46,19 +46,19 @@ class StageFigures:
 
 
 def stage_figures(seen: ExitPathEvaluation, policy: ExitPolicy) -> tuple[StageFigures, ...]:
-    """Of every stage by a policy, on labelled rows."""
+    """The figures of every stage under a policy, on labelled rows."""
     table, weights, stage = seen.table, seen.weights, seen.stages(policy)
-    more = np.diff(table.cost, axis=0, prepend=0.0)
+    increase = np.diff(table.cost, axis=0, prepend=0.0)
     total, found = weights.sum(), []
     for s in range(table.n_stages):
-        come, stop = stage >= s, stage == s
+        reach, stop = stage >= s, stage == s
         by_then = table.cost[np.minimum(stage, s), np.arange(seen.n)]
         found.append(
             StageFigures(
-                come=float(weights[come].sum() / total),
+                reach=float(weights[reach].sum() / total),
                 stop=float(weights[stop].sum() / total),
                 rows=int(stop.sum()),
-                paid=_mean(more[s], come, weights),
+                paid=_mean(increase[s], reach, weights),
                 error=_mean(seen.loss[s], stop, weights),
                 cost_so_far=float(by_then @ seen.share + table.once[min(policy.last_stage, s)]),
             )

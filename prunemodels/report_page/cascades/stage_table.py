@@ -1,4 +1,4 @@
-"""The table of stages: what each buys, who comes, who stops, and what has been paid by then."""
+"""The table of stages: what each buys, which share of the rows reach it and stop there, and the cost so far."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from prunemodels.report_page.markup import Html, join, name, table, tag
 from prunemodels.report_page.wording import amount, count, error, share
 
 NAMED = 6
-"""Names of items or features that a cell has."""
+"""The largest number of items or features that a cell names."""
 
 NONE = "\u2013"
-"""Where nobody comes, there is no mean."""
+"""The mean over the rows of a stage that no row reaches."""
 
 
 def stage_table(facts: CascadeFacts) -> Section:
-    """All stages; those that the policy never comes to are folded away."""
+    """The section with all stages; those that the policy never reaches are folded away."""
     last = facts.cascade.policy_.last_stage
     rows = [_row(facts, s) for s in range(facts.n_stages)]
     parts = [tag("p", _in_words(facts, last)), table(_caption(facts), _header(facts), rows[: last + 1], id_="stages-table")]
     if rest := rows[last + 1 :]:
-        more = table(f"{_caption(facts)} No row comes to these.", _header(facts), rest, id_="more-stages")
+        more = table(f"{_caption(facts)} No row reaches these.", _header(facts), rest, id_="more-stages")
         parts.append(tag("details", tag("summary", f"{count(len(rest), 'more stage')}, which the policy never asks"), more))
     return "stages", "The stages", join(*parts)
 
@@ -31,7 +31,7 @@ def stage_table(facts: CascadeFacts) -> Section:
 def _header(facts: CascadeFacts) -> list[object]:
     if facts.on_rows is None:
         return ["stage, and what it buys", "price", "cost, all stop here", "error, all stop here", "mean cost so far"]
-    return ["stage, and what it buys", "price", "come here", "stop here", "error of those", "mean cost so far"]
+    return ["stage, and what it buys", "price", "reach it", "stop here", "error of those", "mean cost so far"]
 
 
 def _caption(facts: CascadeFacts) -> str:
@@ -42,7 +42,7 @@ def _caption(facts: CascadeFacts) -> str:
             f"from; the last column is the policy\u2019s mean cost on these rows, up to each stage.{unit}"
         )
     return (
-        "The price is what a row that comes to a stage pays more than before, on average; shares are of all held-out examples; "
+        "The price is what a row that reaches a stage pays more than before, on average; shares are of all held-out examples; "
         f"the last number of the last column is the mean cost of a prediction.{unit}"
     )
 
@@ -50,8 +50,8 @@ def _caption(facts: CascadeFacts) -> str:
 def _in_words(facts: CascadeFacts, last: int) -> str:
     reached = "stage 0 alone" if last == 0 else f"stages 0 to {last}"
     n = facts.n_stages
-    whole = "that is all there are" if last + 1 == n else f"there are {n}"
-    text = f"The chosen policy may ask {reached}; {whole}. "
+    total = "these are all stages" if last + 1 == n else f"there are {n}"
+    text = f"The chosen policy may ask {reached}; {total}. "
     if facts.purchases is None:
         return text + "The stages do not say what they read, so what they buy is not listed."
     if facts.purchases[0].splits is not None:
@@ -60,32 +60,35 @@ def _in_words(facts: CascadeFacts, last: int) -> str:
             "every row pays for all that a stage allows."
         )
     model = _only_model(facts.purchases) or "model"
-    return f"{text}Each stage has a {model} of its own, on what was bought by then."
+    return f"{text}Each stage has a {model} of its own, on all features that were bought by then."
 
 
 def _only_model(new: tuple[Purchase, ...]) -> str | None:
-    """The kind that all models have; None for several kinds."""
+    """The kind of all models; None if they differ in kind."""
     kinds = {p.model[0] for p in new if p.model is not None and p.model[0]}
     return kinds.pop() if len(kinds) == 1 else None
 
 
 def _row(facts: CascadeFacts, s: int) -> list[object]:
-    told = join(f"stage {s}", None if facts.purchases is None else _bought(facts.purchases, s))
+    label = join(f"stage {s}", None if facts.purchases is None else _bought(facts.purchases, s))
     if facts.on_rows is not None:
         f = facts.on_rows.stages[s]
         wrong = NONE if f.error is None else error(f.error, facts.task)
         paid = _price(facts, s, f.paid)
-        return [told, paid, share(f.come), f"{f.rows:,} ({share(f.stop)})", wrong, amount(f.cost_so_far)]
+        return [label, paid, share(f.reach), f"{f.rows:,} ({share(f.stop)})", wrong, amount(f.cost_so_far)]
     path = facts.path
     cost, so_far = path.single_cost, facts.evidence.cost_by_stage
     once = facts.cascade.stages_.once
-    more = float(cost[s] - once[s] - (cost[s - 1] - once[s - 1] if s else 0.0))
+    increase = float(cost[s] - once[s] - (cost[s - 1] - once[s - 1] if s else 0.0))
     wrong = error(float(path.single_error[s]), facts.task)
-    return [told, _price(facts, s, more), amount(float(cost[s])), wrong, amount(float(so_far[s]))]
+    return [label, _price(facts, s, increase), amount(float(cost[s])), wrong, amount(float(so_far[s]))]
 
 
 def _price(facts: CascadeFacts, s: int, paid: float | None) -> str:
-    """What a row pays there, and what is paid once for all; a stage with a model of its own says it where nobody comes."""
+    """What a row pays at a stage, and what is paid once for all.
+
+    Where no row reaches a stage with a model of its own, the price of its items is shown.
+    """
     if paid is None and facts.purchases is not None and facts.purchases[s].splits is None:
         paid = facts.purchases[s].price
     once = facts.cascade.stages_.once
@@ -95,28 +98,28 @@ def _price(facts: CascadeFacts, s: int, paid: float | None) -> str:
 
 
 def _bought(all_new: tuple[Purchase, ...], s: int) -> Html:
-    """Names of what is new, and who reads it."""
+    """The names of what is new at a stage, and the model that reads it."""
     new = all_new[s]
     nothing = "nothing new to pay" if new.splits is None else "no new item" if s else "no item"
     items = join(": ", _names([item.name for item in new.items]) if new.items else nothing)
     features = [f for f in new.features if f not in {item.name for item in new.items}]
-    more: list[Html | str] = []
+    details: list[Html | str] = []
     if new.splits is not None:
         trees = f" in {count(new.trees or 0, 'new tree')}" if new.trees and s else ""
-        more.append(count(new.splits, "new split" if s else "split") + trees)
+        details.append(count(new.splits, "new split" if s else "split") + trees)
     elif new.model == ("", 0):
-        more.append("one answer for all")
+        details.append("one answer for all")
     elif new.model is not None:
         kind = "reads" if _only_model(all_new) else f"{new.model[0]} reads"
-        more.append(f"{kind} {count(new.model[1], 'feature')}")
+        details.append(f"{kind} {count(new.model[1], 'feature')}")
     if features:
-        more.append(join("new: " if new.items else "free: ", _names(features)))
-    return join(items, tag("span", *_between("; ", more), class_="users") if more else None)
+        details.append(join("new: " if new.items else "free: ", _names(features)))
+    return join(items, tag("span", *_between("; ", details), class_="users") if details else None)
 
 
-def _between(mark: str, parts: Sequence[Html | str]) -> list[Html | str]:
-    """Parts with a mark between them."""
-    return [piece for k, part in enumerate(parts) for piece in ((mark, part) if k else (part,))]
+def _between(separator: str, parts: Sequence[Html | str]) -> list[Html | str]:
+    """Parts with a separator between them."""
+    return [piece for k, part in enumerate(parts) for piece in ((separator, part) if k else (part,))]
 
 
 def _names(names: list[str]) -> Html:

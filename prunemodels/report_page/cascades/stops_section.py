@@ -1,4 +1,4 @@
-"""Who stops where: by every policy, and by the chosen one with what was bought by then."""
+"""The section on which examples stop where: by every policy, and by the chosen one with the items bought by then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prunemodels.report_page.wording import amount, count, error, share
 
 
 def stops_section(facts: CascadeFacts) -> Section | None:
-    """Both charts and a table; None without rows."""
+    """The section with both charts and a table; None without rows."""
     if facts.on_rows is None:
         return None
     seen = facts.on_rows
@@ -21,7 +21,7 @@ def stops_section(facts: CascadeFacts) -> Section | None:
 
 
 def _table(facts: CascadeFacts, seen: OnRows) -> Html:
-    """The same in numbers and words."""
+    """The chart of the chosen policy as a table."""
     rows: list[list[object]] = [
         [
             f"stage {row['stage']}",

@@ -104,11 +104,11 @@ def test_figures_of_stages_add_up(kind: Kind) -> None:
     seen = evaluate_exit_path(known.path, known.X, known.y)
     found = stage_figures(seen, policy)
     assert sum(f.stop for f in found) == pytest.approx(1)
-    assert [f.come for f in found] == pytest.approx(np.cumsum([f.stop for f in found][::-1])[::-1])
+    assert [f.reach for f in found] == pytest.approx(np.cumsum([f.stop for f in found][::-1])[::-1])
     assert sum(f.stop * (f.error or 0) for f in found) == pytest.approx(seen.mean_loss(policy))
     assert found[-1].cost_so_far == pytest.approx(seen.mean_cost(policy))
     once = seen.table.once[min(policy.last_stage, len(found) - 1)]
-    assert sum(f.come * (f.paid or 0) for f in found) + once == pytest.approx(seen.mean_cost(policy))
+    assert sum(f.reach * (f.paid or 0) for f in found) + once == pytest.approx(seen.mean_cost(policy))
     assert sum(f.rows for f in found) == len(known.y)
     assert all((f.error is None) == (f.rows == 0) for f in found)
 

@@ -134,7 +134,7 @@ def test_without_rows_the_figures_are_those_of_fitting(pages: dict[str, str], ki
     said = error(cascade.held_out_error_, task).replace("\u00a0", " ")
     assert paragraph(page, 0).startswith(f"Cross-fitted on {n:,} examples a prediction costs {amount(cascade.held_out_cost_)} ")
     assert said in paragraph(page, 0)
-    assert paragraph(page, 1).startswith("No held-out examples were given, so these figures are those known from fitting.")
+    assert paragraph(page, 1).startswith("No held-out examples were given, so these figures come from fitting.")
     own, crossed, given = cells(page, "honesty")
     assert (own[1], own[2]) == (f"{n:,}", amount(cascade.cost_))
     assert crossed[2:] == [amount(cascade.held_out_cost_), said]
@@ -321,7 +321,7 @@ def test_a_policy_that_was_not_compared_is_refuted() -> None:
     cascade.policy_ = ExitPolicy(cascade.policy_.doubt, cascade.policy_.theta, go)
     page = report_page(cascade)
     assert "do not rely on this policy" in page
-    assert "rows of level 1 go on from stage 0, and what that requires does not hold" in page
+    assert "rows of level 1 go on from stage 0, but what that requires does not hold" in page
 
 
 def test_an_optimal_policy_is_told_with_its_lambdas() -> None:
@@ -342,7 +342,7 @@ def test_many_stages_make_a_small_page() -> None:
     model = pm.CascadeClassifier(stages, lam=1e-4, doubt="margin", random_state=0).fit(X[600:900], y[600:900])
     page = report_page(model, X[900:], y[900:])
     assert len(page.encode()) < 150_000
-    assert re.search(r"24 of \d+ items, those that most have bought", page)
+    assert re.search(r"24 of \d+ items are shown, those that most examples bought", page)
     assert re.search(r" and \d+ more / ", cells(page, "stages-table")[0][0])
 
 
@@ -362,18 +362,18 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((ROWS,), {}, "y is None, and X is given; give examples with their labels, or neither"),
-        ((), {"y": TRUTH}, "X is None, and y is given"),
-        ((), {"sample_weight": np.ones(8)}, "X is None, and sample_weight is given"),
+        ((ROWS,), {}, "y is None, but X is given; give examples with their labels, or neither"),
+        ((), {"y": TRUTH}, "X is None, but y is given"),
+        ((), {"sample_weight": np.ones(8)}, "X is None, but sample_weight is given"),
         ((ROWS, TRUTH[:5]), {}, r"y has shape \(5,\), X has 8 rows: give one label each"),
         ((ROWS, TRUTH), {"sample_weight": np.eye(8)[0]}, "X has 1 examples of positive weight; give 2 or more"),
         ((ROWS, TRUTH), {"sample_weight": -np.ones(8)}, "sample_weight"),
         ((ROWS, TRUTH + 5), {}, r"y has the label 6, the stages were trained on \[0, 1\]"),
         ((ROWS, TRUTH), {"confidence": 95}, "confidence is 95; give a number between 0 and 1"),
         ((), {"budget": -1}, "budget is -1"),
-        ((), {"chosen": None}, "chosen is a NoneType, which goes with a PruningPath; of a CascadeClassifier another policy"),
-        ((None, ROWS, TRUTH), {}, "forest is a NoneType, and a CascadeClassifier brings its models; give X and y behind"),
-        ((), {"forest": 3}, "forest is a int, and a CascadeClassifier brings its models"),
+        ((), {"chosen": None}, "chosen is a NoneType, which is for a PruningPath; for a CascadeClassifier, choose the policy"),
+        ((None, ROWS, TRUTH), {}, "forest is a NoneType, but a CascadeClassifier contains its models; give X and y after"),
+        ((), {"forest": 3}, "forest is a int, but a CascadeClassifier contains its models"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments: tuple, options: dict, message: str) -> None:
@@ -391,7 +391,7 @@ def test_other_sources_are_refused() -> None:
         pm.InvalidInputError, match="source is a RandomForestClassifier; give a PruningPath with its forest, a fitted"
     ):
         report_page(small.forest, small.forest, small.X, small.y, chosen=small.some)
-    with pytest.raises(pm.InvalidInputError, match="budget is 3, which goes with cascades; of a PruningPath give chosen="):
+    with pytest.raises(pm.InvalidInputError, match="budget is 3, which is for cascades; with a PruningPath give chosen="):
         report_page(small.path, small.forest, small.X, small.y, budget=3)
     assert isinstance(hand_path(), ExitPath)
 

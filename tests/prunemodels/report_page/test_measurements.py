@@ -160,10 +160,10 @@ def test_shapes_of_the_papers_trees() -> None:
     assert whole.splits.tolist() == [2, 3]
     assert whole.by_depth.tolist() == [2, 3]
     assert (whole.leaves, whole.deepest, whole.stumps, whole.features) == (7, 2, 0, 3)
-    assert whole.mean_way == 2.0
+    assert whole.mean_path_length == 2.0
     assert roots.splits.tolist() == [0, 0]
     assert roots.by_depth.tolist() == [0, 0]
-    assert (roots.leaves, roots.deepest, roots.stumps, roots.features, roots.mean_way) == (2, 0, 2, 0, 0.0)
+    assert (roots.leaves, roots.deepest, roots.stumps, roots.features, roots.mean_path_length) == (2, 0, 2, 0, 0.0)
 
 
 @pytest.mark.parametrize("kind", ["random forest", "extra trees", "bag"])
@@ -179,7 +179,7 @@ def test_shapes_are_those_of_the_pruned_forest(kind: str) -> None:
     assert seen.deepest == max(t.get_depth() for t in trees)
     X = np.asarray(case.X, dtype=np.float32)
     ways = [t.decision_path(X).sum() / len(X) - 1 for t in trees]
-    assert seen.mean_way == pytest.approx(np.mean(ways))
+    assert seen.mean_path_length == pytest.approx(np.mean(ways))
 
 
 def test_a_single_leaf_has_a_shape() -> None:
