@@ -1,4 +1,4 @@
-"""Arguments that several commands share: the instance, manners, and the types of values."""
+"""Arguments that several commands share: those that define the instance, those of all commands, and the types of values."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ class Result(Protocol):
     """What a command returns."""
 
     def text(self) -> str:
-        """For a terminal."""
+        """The text that a terminal shows."""
         ...
 
     def json(self) -> str:
-        """For programs."""
+        """One JSON object, for programs."""
         ...
 
 
 def add_inputs(command: argparse.ArgumentParser, *, required: bool = True, metavar: str = "FOREST", also: str = "") -> None:
-    """The forest, the cost sample, the prices and where errors are measured.
+    """Add the arguments for the forest, the cost sample, the prices, and the data on which errors are measured.
 
     Parameters
     ----------
     required
         whether a cost sample and prices must be given.
     metavar, also
-        what else may stand in the place of the forest.
+        how the argument is called, and what it may name instead of a forest.
     """
     add = command.add_argument
     add("forest", metavar=metavar, help=f"{also} a fitted scikit-learn forest: .skops, or .joblib with --trust-pickle".strip())
@@ -51,14 +51,19 @@ def add_inputs(command: argparse.ArgumentParser, *, required: bool = True, metav
         help="table with the columns feature,cost[,item,...], or one price for all",
     )
     add("--evaluation-cost", type=nonnegative, default=0.0, metavar="A", help="price of evaluating one split (default: 0)")
-    add("--errors", choices=ERRORS, default="in-bag", help="where the errors to be minimised are measured (default: in-bag)")
+    add(
+        "--errors",
+        choices=ERRORS,
+        default="in-bag",
+        help="the examples on which the errors to be minimised are measured (default: in-bag)",
+    )
     add("--train", metavar="FILE", help="the forest's training data, rows in their order, for in-bag, out-of-bag or blend")
     add("--error-data", metavar="FILE", help="labelled data for given or blend")
     add("--given-share", type=share, default=0.5, metavar="S", help="part of --error-data in a blend with in-bag (default: 0.5)")
 
 
-def add_manners(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
-    """How a command behaves, and what it runs."""
+def add_common_options(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
+    """Add the options that every command has, and set the function that it runs."""
     command.add_argument("--force", action="store_true", help="replace output files that exist")
     command.add_argument("--json", action="store_true", help="print the summary as JSON, and nothing else")
     command.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -69,15 +74,15 @@ def nonnegative(text: str) -> float:
     """A finite number >= 0."""
     number = _number(text)
     if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no price or budget; give a finite number >= 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a price or budget; give a finite number >= 0")
     return number
 
 
 def seconds(text: str) -> float:
-    """A number >= 0."""
+    """A number of seconds >= 0, or ``inf``."""
     number = _number(text)
     if not number >= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; give seconds >= 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time; give seconds >= 0")
     return number
 
 
@@ -95,22 +100,22 @@ def share(text: str) -> float:
     """A number from 0 to 1."""
     number = _number(text)
     if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share; give a number from 0 to 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share; give a number from 0 to 1")
     return number
 
 
 def confidence(text: str) -> float:
-    """A number between 0 and 1, neither of them."""
+    """A number between 0 and 1, both excluded."""
     number = _number(text)
     if not 0 < number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no confidence; give a number between 0 and 1, such as 0.95")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a confidence level; give a number between 0 and 1, such as 0.95")
     return number
 
 
 def positive(text: str) -> int:
     """An integer >= 1."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; give a whole number >= 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count; give a whole number >= 1")
     return int(text)
 
 
@@ -118,4 +123,4 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None

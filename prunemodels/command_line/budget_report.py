@@ -1,6 +1,6 @@
-"""What a budget led to, for the screen and for programs: the relaxation, the gap, the confidence, the held-out cost.
+"""The figures of an answer to a budget, for terminals and for programs: relaxation, gap, confidence, held-out cost.
 
-Figures come from the solution, from exact fractions, and from held-out rows; fractions also stand as text, ``"37/8"``.
+Exact fractions are also given as text, such as ``"37/8"``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Point:
 
 @dataclass(frozen=True)
 class RelaxationFigures:
-    """The optimum of LP1's relaxation: its value, lambda*, the two neighbouring prunings and the dearer one's weight."""
+    """The optimum of LP1's relaxation: its value, lambda*, the two prunings that it mixes, and the weight of the dearer one."""
 
     value: float
     lam: float
@@ -39,7 +39,7 @@ class RelaxationFigures:
 
 @dataclass(frozen=True)
 class ConfidenceFigures:
-    """The rows that certified the budget, and what it amounts to on the rows that the pruning was chosen by."""
+    """The rows that certified the budget, and the smaller budget that the pruning keeps on the rows that chose it."""
 
     confidence: float
     method: str
@@ -53,18 +53,18 @@ class ConfidenceFigures:
 
 @dataclass(frozen=True)
 class BudgetFigures:
-    """Answer to a budget.
+    """The answer to a budget.
 
     Parameters
     ----------
     budget, exact_cost
-        as fractions in text; the exact cost, on the cost sample, is at most the budget.
+        fractions as text. The exact cost, on the cost sample, is at most the budget.
     method, status, stopped, seconds
         of the search for the pruning.
     bound, gap
-        no pruning within the budget errs less than the bound; gap = error of the pruning taken - bound.
+        no pruning within the budget errs less than the bound; the gap is the error of the chosen pruning less the bound.
     confidence
-        None where the budget is that of the cost sample.
+        None where the budget holds on the cost sample, not for the population.
     """
 
     budget: str
@@ -82,7 +82,7 @@ class BudgetFigures:
 
     @classmethod
     def of(cls, solution: BudgetSolution, method: str, pruning: Pruning, certified: CertifiedBudget | None) -> BudgetFigures:
-        """The figures of a solution, and of the pruning taken, which is another one where the budget was certified."""
+        """The figures of a solution and of the chosen pruning, which is not the solution's where the budget was certified."""
         mixture = solution.relaxation
         relaxation = RelaxationFigures(
             float(mixture.value),
@@ -110,7 +110,7 @@ class BudgetFigures:
         )
 
     def lines(self, shown: Callable[[float], str], budget: float) -> list[str]:
-        """For the screen; `shown` writes an error."""
+        """The lines for a terminal; `shown` formats an error."""
         r = self.relaxation
         mixed = f"one pruning, of cost {r.dearer.cost:.6g}"
         if r.exact_weight != "1":
@@ -131,9 +131,9 @@ class BudgetFigures:
         c = self.confidence
         return [
             f"budget         {budget:g} for the population with {100 * c.confidence:g} % confidence; "
-            f"its test bounds the mean by {c.upper_bound:.6g}",
-            f"               on {c.certifying_rows:,} rows of mean {c.certified_cost:.6g}; "
-            f"it amounts to a budget of {c.smaller_budget:.6g} on the other {c.choosing_rows:,}",
+            f"mean cost at most {c.upper_bound:.6g},",
+            f"               certified by {c.certifying_rows:,} rows of mean cost {c.certified_cost:.6g}; "
+            f"the budget on the other {c.choosing_rows:,} was {c.smaller_budget:.6g}",
             *lines,
         ]
 
@@ -161,7 +161,7 @@ class HeldOutFigures:
         return cls(file, cost.n, cost.confidence, cost.method, cost.mean, cost.low, cost.high, *ends)
 
     def lines(self, shown: Callable[[float], str]) -> list[str]:
-        """For the screen; `shown` writes an error."""
+        """The lines for a terminal; `shown` formats an error."""
         certain = f"{100 * self.confidence:g} %"
         lines = [
             f"held out       cost {self.cost:.4g} on {self.examples:,} examples of {self.file}, "
@@ -174,7 +174,7 @@ class HeldOutFigures:
 
 
 def figures(part: BudgetFigures | HeldOutFigures | None) -> dict[str, Any] | None:
-    """For JSON."""
+    """The figures as a mapping, for JSON."""
     return None if part is None else asdict(part)
 
 

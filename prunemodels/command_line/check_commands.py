@@ -28,7 +28,7 @@ from proofs_checks.verdict import Verdict
 from prunemodels.command_line.check_report import CheckSummary
 from prunemodels.command_line.commands import read_problem
 from prunemodels.command_line.exit_commands import check_exits
-from prunemodels.command_line.refusals import named
+from prunemodels.command_line.refusals import errors_naming
 from prunemodels.datasets import read_table
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest
 from prunemodels.files.matrices import MATRIX_ENDINGS, load_matrix, load_network, save_network
@@ -37,21 +37,21 @@ from prunemodels.forests.surgery import pruning_from_forest
 from solvers import SOLVERS, min_cut, pruning_path
 
 PAPERS = "papers"
-"""In the place of a forest: the papers' two trees."""
+"""The word that stands for the papers' two trees in the place of a forest."""
 
 
 def check_tu(args: argparse.Namespace) -> CheckSummary:
-    """``prunemodels check tu``: of a matrix in a file, or of a formulation's matrix."""
+    """``prunemodels check tu``: a matrix in a file, or the matrix of a formulation."""
     start = time.perf_counter()
     _check_method(args)
     places = [] if args.out is None else [check_output(args.out, "--out", endings=(".npz",), force=args.force)]
     given = None
     if args.certificate is not None:
-        with named("--certificate"):
+        with errors_naming("--certificate"):
             given = load_network(args.certificate)
     if args.forest.endswith(MATRIX_ENDINGS):
         _refuse(args, ("data", "costs", "formulation", "merge"), "belongs to a forest; drop it for a matrix")
-        with named("MATRIX"):
+        with errors_naming("MATRIX"):
             matrix: Any = load_matrix(args.forest)
         problem, subject = None, f"{args.forest}: {matrix!r}"
     else:
@@ -91,12 +91,14 @@ def check_figure(args: argparse.Namespace) -> CheckSummary:
 
 
 def check_a_solution(args: argparse.Namespace) -> CheckSummary:
-    """``prunemodels check solution``: of a forest that somebody pruned, or of a solver's answer."""
+    """``prunemodels check solution``: a forest that somebody pruned, or a solver's answer."""
     start = time.perf_counter()
     if args.solver not in SOLVERS:
         raise InvalidInputError(f"--solver: there is no solver {args.solver!r}; there are {', '.join(SOLVERS)}")
     if args.pruned is not None and args.solver != "min_cut":
-        raise InvalidInputError("--solver and --pruned: the one is checked, or the other; drop one")
+        raise InvalidInputError(
+            "--solver and --pruned exclude each other: either a solver's answer is checked or a pruned forest; drop one"
+        )
     problem = _problem(args)
     if args.pruned is None:
         subject = f"{args.forest}, pruned by {args.solver} for lambda = {args.lam:g}"
@@ -108,8 +110,8 @@ def check_a_solution(args: argparse.Namespace) -> CheckSummary:
 
 
 def _check_pruned_forest(args: argparse.Namespace, problem: PruningProblem) -> Verdict:
-    """Is there no pruning better than this forest's: against the bound that a minimum cut proves."""
-    with named("--pruned"):
+    """Compare the value of a pruned forest with the bound that a minimum cut proves."""
+    with errors_naming("--pruned"):
         pruning = pruning_from_forest(problem, load_forest(args.pruned, trust_pickle=args.trust_pickle))
     value = pruning.value(args.lam)
     verdict = check_solution(problem, replace(min_cut(problem, args.lam), pruning=pruning, value=value))
@@ -120,11 +122,11 @@ def _check_pruned_forest(args: argparse.Namespace, problem: PruningProblem) -> V
 
 
 def check_a_path(args: argparse.Namespace) -> CheckSummary:
-    """``prunemodels check path``: the path itself, and a table of it if one is given."""
+    """``prunemodels check path``: the path, and a table of it if one is given."""
     start = time.perf_counter()
     table = None
     if args.table is not None:
-        with named("--table"):
+        with errors_naming("--table"):
             table = read_table(args.table)
     path = pruning_path(_problem(args), progress=not args.quiet)
     verdicts = [check_path(path)]
@@ -150,7 +152,7 @@ CHECKS: dict[str, Callable[[argparse.Namespace], CheckSummary]] = {
     "corollary": check_the_corollary,
     "exits": check_exits,
 }
-"""By the word after ``check``."""
+"""The function of each claim, by the word after ``check``."""
 
 
 def _problem(args: argparse.Namespace) -> PruningProblem:
@@ -160,7 +162,7 @@ def _problem(args: argparse.Namespace) -> PruningProblem:
         return two_trees()
     if not args.forest.endswith(FOREST_ENDINGS):
         known = ", ".join((*FOREST_ENDINGS, *(MATRIX_ENDINGS if args.claim == "tu" else ())))
-        raise InvalidInputError(f"{args.forest!r} ends in none of {known}, nor is it the word {PAPERS!r}")
+        raise InvalidInputError(f"{args.forest!r} ends in none of {known}, and is not the word {PAPERS!r}")
     for option in ("data", "costs"):
         if getattr(args, option) is None:
             raise InvalidInputError(f"--{option} is needed to set up the problem of the forest {args.forest}")
@@ -168,12 +170,12 @@ def _problem(args: argparse.Namespace) -> PruningProblem:
 
 
 def _formulation_matrix(problem: PruningProblem, formulation: str, *, merge: bool) -> Any:
-    """The matrix of a formulation; neither lambda nor the budget stands in it."""
+    """The matrix of a formulation. It does not depend on lambda or the budget, so 0 will do for them."""
     if formulation == "IP0":
         if merge:
             raise InvalidInputError("--formulation IP0 prunes for the error alone and takes no --merge; drop it")
         return MATRICES["IP0"](problem)
-    with named(f"--formulation {formulation}"):
+    with errors_naming(f"--formulation {formulation}"):
         return MATRICES[formulation](problem, merge=merge, **({"budget": 0} if formulation == "LP1" else {"lam": 0}))
 
 
@@ -181,18 +183,21 @@ def _check_method(args: argparse.Namespace) -> None:
     if args.method is not None and args.method not in METHODS:
         raise InvalidInputError(f"--method: there is no method {args.method!r}; there are {', '.join(METHODS)}")
     if args.method is not None and args.certificate is not None:
-        raise InvalidInputError("--method and --certificate: the one searches, the other says what to look at; drop one")
+        raise InvalidInputError(
+            "--method and --certificate exclude each other: a method searches for a certificate, --certificate names one; "
+            "drop one"
+        )
 
 
 def _refuse(args: argparse.Namespace, options: tuple[str, ...], why: str) -> None:
-    """Options that have no meaning here."""
+    """Refuse options that have no meaning for what is checked."""
     for option in options:
         if getattr(args, option) not in (None, False):
             raise InvalidInputError(f"--{option.replace('_', '-')} {why}")
 
 
 def _check_table(file: str, table: pd.DataFrame, path: PruningPath) -> Verdict:
-    """Is this the table of the path, row by row?"""
+    """Compare a table with that of the path, row by row."""
     claim, method = f"{file} is the table of this path", "row by row, to 12 digits"
     ours = path.to_frame()
     missing = [name for name in ours if name not in table]

@@ -1,4 +1,4 @@
-"""What a check found, for one screen of a terminal or as JSON for programs."""
+"""The result of a check, for one screen of a terminal or as JSON for programs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ WIDTH = 118
 """Characters of a line."""
 
 LINES = 20
-"""Lines of a table; ``--json`` has all."""
+"""Lines of a table that the text shows; ``--json`` has all of them."""
 
-WORD = {True: "holds", False: "refuted", None: "undecided"}
+ANSWER = {True: "holds", False: "refuted", None: "undecided"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class CheckSummary:
     Parameters
     ----------
     subject
-        what was looked at, in a line.
+        what was checked, in one line.
     verdicts
         one or more claims.
     lines
@@ -56,27 +56,27 @@ class CheckSummary:
         verdicts = [
             {"claim": v.claim, "holds": v.holds, "method": v.method, "certificate": plain(v.certificate)} for v in self.verdicts
         ]
-        told = {"subject": self.subject, "verdicts": verdicts, "seconds": self.seconds, "written": list(self.written)}
-        return json.dumps(told, indent=2, allow_nan=False)
+        record = {"subject": self.subject, "verdicts": verdicts, "seconds": self.seconds, "written": list(self.written)}
+        return json.dumps(record, indent=2, allow_nan=False)
 
     def text(self) -> str:
         """The summary on one screen."""
         parts = [self.subject, *self.lines]
         for verdict in self.verdicts:
             evidence = _evidence(verdict.certificate)
-            parts += ["", _line("claim", verdict.claim), _line("answer", WORD[verdict.holds]), _line("how", verdict.method)]
+            parts += ["", _line("claim", verdict.claim), _line("answer", ANSWER[verdict.holds]), _line("how", verdict.method)]
             parts += ["", evidence] if "\n" in evidence else [_line("evidence", evidence)] if evidence else []
         parts += ["", f"time      {self.seconds:.1f} s", *(f"written   {file}" for file in self.written)]
         return "\n".join(parts)
 
 
-def _line(word: str, text: str) -> str:
-    """A word, and what is said to it, on as many lines as it takes."""
-    return textwrap.fill(text, WIDTH, initial_indent=f"{word:10}", subsequent_indent=" " * 10)
+def _line(label: str, text: str) -> str:
+    """A label and its text, wrapped over as many lines as it needs."""
+    return textwrap.fill(text, WIDTH, initial_indent=f"{label:10}", subsequent_indent=" " * 10)
 
 
 def _evidence(certificate: Any) -> str:
-    """A certificate in words."""
+    """A certificate as text."""
     if certificate is None:
         return ""
     if isinstance(certificate, Mapping):
@@ -87,7 +87,7 @@ def _evidence(certificate: Any) -> str:
 def plain(value: Any) -> Any:
     """A certificate for JSON: fractions as strings, arrays as lists, dataclasses as objects.
 
-    A tree with paths is told by its size; ``--out`` writes it.
+    Of a tree with paths only the sizes are given; ``--out`` writes all of it.
     """
     if isinstance(value, NetworkMatrix):
         return {"arcs": len(value.tail), "paths": len(value.start), "transposed": value.transposed}

@@ -1,9 +1,9 @@
 """The command line: ``prunemodels demo``, ``path``, ``prune``, ``exits``, ``cascade``, ``report``, ``compare``,
 ``export`` and ``check``.
 
-This module only parses; what a command needs is imported when it runs, so help and usage errors come at once.
-Exit status: 0, 2 for bad input, 130 after Ctrl-C; of checks 0, 1 or 2 as the claim holds, is refuted or remains
-undecided; of ``report`` 1 if a check of the page is refuted.
+This module only parses. What a command needs is imported when the command runs, so that help and usage errors appear at once.
+The exit status is 0 for success, 2 for bad input and 130 after Ctrl-C. A check returns 0 if its claim holds, 1 if the claim is
+refuted and 2 if it remains undecided. ``report`` returns 1 if a check on its page is refuted.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from prunemodels.command_line.arguments import (
     BUDGET_METHODS,
     Result,
+    add_common_options,
     add_inputs,
-    add_manners,
     amounts,
     confidence,
     names,
@@ -35,11 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     try:
         args = parser().parse_args(argv)
-        args.words = argv
-    except SystemExit as stop:  # argparse has said why
+        args.typed = argv
+    except SystemExit as stop:  # argparse has printed the reason
         return int(stop.code or 0)
     try:
-        # the package's own exceptions, imported late: they bring the whole package with them
+        # imported late, because this loads the whole package, which help and usage errors do not need
         from formulations.errors import PruneModelsError
 
         try:
@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"prunemodels {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _add_demo(commands.add_parser("demo", help="train, prune and evaluate a forest, on data at hand; no network"))
+    _add_demo(commands.add_parser("demo", help="train, prune and evaluate a forest, on data that needs no network"))
     path = commands.add_parser("path", help="every optimal pruning of a forest, as a table of cost and error")
     add_inputs(path)
     path.add_argument(
@@ -100,11 +100,12 @@ def _add_prune(command: argparse.ArgumentParser) -> None:
     goal.add_argument(
         "--budget", type=nonnegative, metavar="B", help="largest mean cost of a prediction, in the unit of the prices"
     )
-    goal.add_argument("--lam", type=nonnegative, metavar="L", help="error worth one unit of cost")
+    goal.add_argument("--lam", type=nonnegative, metavar="L", help="how much error one unit of cost is worth")
     add(
         "--method",
         choices=BUDGET_METHODS,
-        help="within the budget: path (best breakpoint, at once), best (default: improved, in seconds), exact (to the end)",
+        help="search within the budget: path (the best breakpoint, at once), best (default; improves it, in seconds), "
+        "exact (until proven)",
     )
     add(
         "--time-limit",
@@ -116,12 +117,11 @@ def _add_prune(command: argparse.ArgumentParser) -> None:
         "--confidence",
         type=confidence,
         metavar="C",
-        help="meet the budget in the population with this confidence, e.g. 0.95: half of --data chooses, half certifies",
+        help="meet the budget in the population with this confidence, e.g. 0.95: one half of --data chooses the pruning, "
+        "the other certifies it",
     )
     add("--held-out", metavar="FILE", help="examples kept apart, a table like --data: report the cost there with its interval")
-    add(
-        "--mixture", action="store_true", help="also write the relaxation's two forests beside --out, and how often to serve each"
-    )
+    add("--mixture", action="store_true", help="also write the relaxation's two forests beside --out, and how often to use each")
     add("--out", required=True, metavar="FILE", help="the pruned forest: .skops or .joblib")
     add("--path-csv", metavar="FILE.csv", help="also write the whole path")
     _add_outputs(command, _run_prune)
@@ -131,7 +131,7 @@ def _add_outputs(command: argparse.ArgumentParser, run: Callable[[argparse.Names
     command.add_argument(
         "--picture", metavar="STEM", help="draw the trade-off as STEM.png and STEM.svg, or the one whose ending is given"
     )
-    add_manners(command, run)
+    add_common_options(command, run)
 
 
 def _add_demo(command: argparse.ArgumentParser) -> None:
@@ -143,7 +143,7 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
     )
     add("--label", metavar="COLUMN", help="label column of --data (default: the last)")
     add("--seeds", type=positive, metavar="N", help="grow N forests (default: 5 with --data, else 1)")
-    add("--resplit", action="store_true", help="a random split of its own for every forest, not one for all")
+    add("--resplit", action="store_true", help="split the data anew for every forest, not once for all")
     add("--trees", type=positive, default=40, metavar="T", help="trees of the forest (default: 40)")
     add(
         "--out",
@@ -151,30 +151,36 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder for pictures, tables and the pruned forest (default: demo-output)",
     )
-    add_manners(command, _run_demo)
+    add_common_options(command, _run_demo)
 
 
 def _add_compare(command: argparse.ArgumentParser) -> None:
     add_inputs(command)
     add = command.add_argument
-    add("--lam", type=nonnegative, required=True, metavar="L", help="error worth one unit of cost")
+    add("--lam", type=nonnegative, required=True, metavar="L", help="how much error one unit of cost is worth")
     add("--solvers", type=names, metavar="A,B,...", help="which solvers, in that order (default: all)")
     add("--time-limit", type=seconds, default=math.inf, metavar="S", help="seconds for each solver (default: no limit)")
     add("--out", metavar="FILE.csv", help="also write the table, with all digits")
-    add_manners(command, _run_compare)
+    add_common_options(command, _run_compare)
 
 
 def _add_export(command: argparse.ArgumentParser) -> None:
     add_inputs(command)
     add = command.add_argument
     goal = command.add_mutually_exclusive_group()
-    goal.add_argument("--lam", type=nonnegative, metavar="L", help="error worth one unit of cost; for IP1, IP2, IP3 and closure")
+    goal.add_argument(
+        "--lam", type=nonnegative, metavar="L", help="how much error one unit of cost is worth; for IP1, IP2, IP3 and closure"
+    )
     goal.add_argument("--budget", type=nonnegative, metavar="B", help="largest mean cost of a prediction; for LP1")
-    add("--formulation", choices=FORMULATIONS, help="of the papers (default: IP3 with --lam, LP1 with --budget)")
+    add(
+        "--formulation",
+        choices=FORMULATIONS,
+        help="the papers' name of the formulation (default: IP3 with --lam, LP1 with --budget)",
+    )
     add("--relax", action="store_true", help="the linear relaxation, not the integer program")
     add("--merge", action="store_true", help="one variable for purchases with the same usage: smaller, same optimum; not for IP0")
     add("--out", required=True, metavar="FILE", help="the program: .lp or .mps, or either with .gz")
-    add_manners(command, _run_export)
+    add_common_options(command, _run_export)
 
 
 def _add_check(command: argparse.ArgumentParser) -> None:
@@ -185,34 +191,49 @@ def _add_check(command: argparse.ArgumentParser) -> None:
     claims = command.add_subparsers(dest="claim", required=True, metavar="CLAIM")
     tu = claims.add_parser("tu", help="a matrix is totally unimodular")
     add_inputs(tu, required=False, metavar="MATRIX|FOREST|papers", also="a matrix: .npy, .npz (scipy), .mtx, .csv, .mps, .lp; or")
-    tu.add_argument("--formulation", choices=FORMULATIONS, help="whose matrix, for a forest or the papers' trees (default: IP3)")
+    tu.add_argument(
+        "--formulation",
+        choices=FORMULATIONS,
+        help="the formulation whose matrix is checked, for a forest or the papers' trees (default: IP3)",
+    )
     tu.add_argument("--merge", action="store_true", help="one variable for purchases with the same usage")
     tu.add_argument("--method", metavar="NAME", help="one method only (default: the fastest that decides)")
-    tu.add_argument("--certificate", metavar="FILE.npz", help="check this tree and its paths, found anywhere, and nothing else")
+    tu.add_argument("--certificate", metavar="FILE.npz", help="only check this tree and its paths, whoever found them")
     tu.add_argument("--out", metavar="FILE.npz", help="write the tree and its paths, if that is the certificate")
-    add_manners(tu, _run_check)
-    counterexample = claims.add_parser("counterexample", help="the naive formulation has a fractional vertex, the papers' own")
-    add_manners(counterexample, _run_check)
-    figure = claims.add_parser("figure", help="the papers' trees have the printed matrices, and row operations join them")
-    add_manners(figure, _run_check)
+    add_common_options(tu, _run_check)
+    counterexample = claims.add_parser(
+        "counterexample", help="the naive formulation has the fractional vertex that the papers give"
+    )
+    add_common_options(counterexample, _run_check)
+    figure = claims.add_parser(
+        "figure", help="the papers' trees have the printed matrices, and row operations turn one into the other"
+    )
+    add_common_options(figure, _run_check)
     solution = claims.add_parser("solution", help="a pruned forest is optimal for a lambda")
     add_inputs(solution, required=False, metavar="FOREST|papers")
-    solution.add_argument("--lam", type=nonnegative, required=True, metavar="L", help="error worth one unit of cost")
-    solution.add_argument("--pruned", metavar="FILE", help="the forest after pruning, by anyone (default: what --solver finds)")
-    solution.add_argument("--solver", default="min_cut", metavar="NAME", help="whose bound is checked (default: min_cut)")
-    add_manners(solution, _run_check)
+    solution.add_argument("--lam", type=nonnegative, required=True, metavar="L", help="how much error one unit of cost is worth")
+    solution.add_argument("--pruned", metavar="FILE", help="the pruned forest, whoever pruned it (default: what --solver finds)")
+    solution.add_argument(
+        "--solver", default="min_cut", metavar="NAME", help="the solver whose answer and bound are checked (default: min_cut)"
+    )
+    add_common_options(solution, _run_check)
     path = claims.add_parser("path", help="every pruning of a forest's path is optimal, and they are nested")
     add_inputs(path, required=False, metavar="FOREST|papers")
     path.add_argument("--table", metavar="FILE.csv", help="also compare this table, as prunemodels path writes it, with the path")
-    add_manners(path, _run_check)
+    add_common_options(path, _run_check)
     exits = claims.add_parser("exits", help="every policy of a saved cascade's exit path is optimal, and they are nested")
     exits.add_argument("cascade", metavar="CASCADE", help="what exits or cascade wrote: .skops, or .joblib with --trust-pickle")
     exits.add_argument("--trust-pickle", action="store_true", help="load a joblib file, which runs any code in it")
-    add_manners(exits, _run_check)
+    add_common_options(exits, _run_check)
     corollary = claims.add_parser("corollary", help="the linear relaxation solves every budget (Corollary 4.3 of NWS15)")
     add_inputs(corollary, required=False, metavar="FOREST|papers")
-    corollary.add_argument("--budgets", type=amounts, metavar="A,B,...", help="only these (default: the middle of every edge)")
-    add_manners(corollary, _run_check)
+    corollary.add_argument(
+        "--budgets",
+        type=amounts,
+        metavar="A,B,...",
+        help="check only these budgets (default: the middle of every edge of the hull)",
+    )
+    add_common_options(corollary, _run_check)
 
 
 def _run_path(args: argparse.Namespace) -> Result:

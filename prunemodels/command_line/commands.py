@@ -1,4 +1,4 @@
-"""The commands ``path`` and ``prune``: read, prune, write, and say what was done."""
+"""The commands ``path`` and ``prune``: read the instance, prune, write the files, and summarise."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
-from prunemodels.command_line.budget_commands import Taken, check_budget_options, take
+from prunemodels.command_line.budget_commands import ChosenPruning, check_budget_options, choose_pruning
 from prunemodels.command_line.budget_report import HeldOutFigures
-from prunemodels.command_line.refusals import named
+from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.report import ForestFigures, Summary
 from prunemodels.datasets import read_table, shown, take_column, take_features
 from prunemodels.evaluation.forest import Evaluation, evaluate
@@ -41,7 +41,10 @@ from solvers import pruning_path
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Rows of a file: the features as the forest takes them, labels and weights if they were asked for."""
+    """Rows of a file: features as the forest takes them, and labels and weights where their columns were named.
+
+    `names` are the columns that the forest uses, `ignored` the others.
+    """
 
     X: pd.DataFrame | NDArray[Any]
     y: NDArray[Any] | None
@@ -51,36 +54,36 @@ class Examples:
 
 
 def read_examples(file: str, ensemble: Ensemble, option: str, label: str | None, weights: str | None = None) -> Examples:
-    """Read a table for a forest: columns by name where the forest knows names, by place where not.
+    """Read a table for a forest: columns are found by name where the forest knows names, else by position.
 
     Raises
     ------
     InvalidInputError, BrokenFileError
-        each begins with the option that named the file or the column.
+        The message begins with the option that named the file or the column.
     """
-    with named(option):
+    with errors_naming(option):
         table = read_table(file)
     y = None if label is None else take_column(table, label, "--label", file)
-    omega = None if weights is None else take_column(table, weights, "--weights", file)
-    others = [c for c in table.columns if c not in (label, weights)]
-    with named(option):
-        names = ensemble.feature_names or by_place(others, ensemble.n_features, "forest", file, label)
+    example_weights = None if weights is None else take_column(table, weights, "--weights", file)
+    columns = [c for c in table.columns if c not in (label, weights)]
+    with errors_naming(option):
+        names = ensemble.feature_names or columns_in_order(columns, ensemble.n_features, "forest", file, label)
         features = take_features(table, names, file)
     if y is not None:
-        with named(f"--label {label}"):
+        with errors_naming(f"--label {label}"):
             _check_labels(y, ensemble, file)
-    if omega is not None:
-        with named(f"--weights {weights}"):
-            omega = check_weights(omega, len(table), f"{file}: {weights}")
-    # a forest that was trained without names warns about tables
+    if example_weights is not None:
+        with errors_naming(f"--weights {weights}"):
+            example_weights = check_weights(example_weights, len(table), f"{file}: {weights}")
+    # a forest that was trained without names warns when it is given a table
     rows = features if ensemble.feature_names else features.to_numpy()
-    return Examples(rows, y, omega, tuple(names), tuple(c for c in others if c not in set(names)))
+    return Examples(rows, y, example_weights, tuple(names), tuple(c for c in columns if c not in set(names)))
 
 
-def by_place(columns: list[str], n_features: int, kind: str, file: str, label: str | None) -> tuple[str, ...]:
-    """The columns of a file for a model that knows no names: all, if they are as many as it was trained on."""
+def columns_in_order(columns: list[str], n_features: int, kind: str, file: str, label: str | None) -> tuple[str, ...]:
+    """All columns of a file, for a model without feature names; refused unless it was trained on as many."""
     if len(columns) != n_features:
-        remedy = "name the label column with --label" if label is None else "drop what is no feature"
+        remedy = "name the label column with --label" if label is None else "drop the columns that are not features"
         raise InvalidInputError(
             f"{file} has {len(columns)} feature columns ({shown(columns)}), the {kind} was trained on {n_features}, "
             f"without names; {remedy}"
@@ -102,7 +105,7 @@ def read_costs(given: str, names: tuple[str, ...]) -> CostItems:
     InvalidInputError, BrokenFileError
         beginning with ``--costs``.
     """
-    with named(f"--costs {given}"):
+    with errors_naming(f"--costs {given}"):
         try:
             uniform = float(given)
         except ValueError:
@@ -112,27 +115,27 @@ def read_costs(given: str, names: tuple[str, ...]) -> CostItems:
 
 @dataclass(frozen=True, eq=False)
 class NamedErrors:
-    """An error sample whose refusals begin with the option that asked for it."""
+    """An error sample whose error messages begin with the option that asked for it."""
 
     sample: ErrorSample
     option: str
 
     def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
         """See `ErrorSample.measure`."""
-        with named(self.option):
+        with errors_naming(self.option):
             return self.sample.measure(forest, ensemble)
 
 
-NEEDS = {"in-bag": (), "out-of-bag": ("train",), "given": ("error_data",), "blend": ("error_data",)}
-MAY_USE = {"in-bag": ("train",), "out-of-bag": ("train",), "given": ("error_data",), "blend": ("train", "error_data")}
+_REQUIRED_FILES = {"in-bag": (), "out-of-bag": ("train",), "given": ("error_data",), "blend": ("error_data",)}
+_USABLE_FILES = {"in-bag": ("train",), "out-of-bag": ("train",), "given": ("error_data",), "blend": ("train", "error_data")}
 
 
 def read_errors(args: argparse.Namespace, ensemble: Ensemble) -> ErrorSample:
-    """The error sample that ``--errors`` and its companions describe."""
-    _check_companions(args)
+    """The error sample that ``--errors``, ``--train`` and ``--error-data`` describe."""
+    _check_error_files(args)
     files = {
         name: read_examples(getattr(args, name), ensemble, f"--{name.replace('_', '-')}", args.label)
-        for name in MAY_USE[args.errors]
+        for name in _USABLE_FILES[args.errors]
         if getattr(args, name) is not None
     }
     train, given = files.get("train"), files.get("error_data")
@@ -146,21 +149,21 @@ def read_errors(args: argparse.Namespace, ensemble: Ensemble) -> ErrorSample:
     return NamedErrors(sample, f"--errors {args.errors}")
 
 
-def _check_companions(args: argparse.Namespace) -> None:
-    """``--train`` and ``--error-data`` where they are needed, nowhere else, and with labels."""
+def _check_error_files(args: argparse.Namespace) -> None:
+    """Refuse ``--train`` and ``--error-data`` where they are missing, not used, or without labels."""
     for name in ("train", "error_data"):
         option, given = f"--{name.replace('_', '-')}", getattr(args, name) is not None
-        if name in NEEDS[args.errors] and not given:
+        if name in _REQUIRED_FILES[args.errors] and not given:
             raise InvalidInputError(f"--errors {args.errors} needs labelled data: give {option} FILE")
-        if given and name not in MAY_USE[args.errors]:
+        if given and name not in _USABLE_FILES[args.errors]:
             raise InvalidInputError(f"{option} is not used with --errors {args.errors}; drop it, or change --errors")
         if given and args.label is None:
             raise InvalidInputError(f"{option} needs labels: name the column with --label")
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
-    """What a command has read and computed."""
+class SolvedInstance:
+    """The inputs of a command, and the path of the instance that they define."""
 
     forest: Any
     data: Examples
@@ -175,8 +178,8 @@ class Work:
 
 
 def read_problem(args: argparse.Namespace) -> tuple[Any, Examples, CostItems, PruningProblem]:
-    """Read everything that the arguments name: the forest, the cost sample, the prices, and the instance that they make."""
-    with named("FOREST"):
+    """Read the forest, the cost sample and the prices that the arguments name, and build the instance from them."""
+    with errors_naming("FOREST"):
         forest = load_forest(args.forest, trust_pickle=args.trust_pickle)
         ensemble = read_forest(forest)
     data = read_examples(args.data, ensemble, "--data", args.label, args.weights)
@@ -192,101 +195,101 @@ def read_problem(args: argparse.Namespace) -> tuple[Any, Examples, CostItems, Pr
     return forest, data, costs, problem
 
 
-def compute(args: argparse.Namespace) -> Work:
+def read_and_solve(args: argparse.Namespace) -> SolvedInstance:
     """Read the instance, and compute its path."""
     forest, data, costs, problem = read_problem(args)
-    return Work(forest, data, costs, pruning_path(problem, progress=not args.quiet))
+    return SolvedInstance(forest, data, costs, pruning_path(problem, progress=not args.quiet))
 
 
 def path_command(args: argparse.Namespace) -> Summary:
-    """``prunemodels path``: every optimal pruning as a table, and as a picture if one is wanted."""
+    """``prunemodels path``: every optimal pruning as a table, and as a picture if one is asked for."""
     start = time.perf_counter()
     table = check_output(args.out, "--out", endings=(".csv",), force=args.force)
     pictures = _check_pictures(args)
-    work = compute(args)
+    solved = read_and_solve(args)
     with OutputFiles() as outputs:
-        work.path.to_frame().to_csv(outputs.aside(table), index=False)
+        solved.path.to_frame().to_csv(outputs.aside(table), index=False)
         for picture in pictures:
-            draw(plot_tradeoff(work.path), outputs.aside(picture))
-        return _summary(args, work, start, [table, *pictures])
+            draw(plot_tradeoff(solved.path), outputs.aside(picture))
+        return _summary(args, solved, start, [table, *pictures])
 
 
 def prune_command(args: argparse.Namespace) -> Summary:
-    """``prunemodels prune``: one pruned forest, and what led to it if that is wanted."""
+    """``prunemodels prune``: one pruned forest, and the path and pictures if they are asked for."""
     start = time.perf_counter()
     check_budget_options(args)
     out = check_output(args.out, "--out", endings=FOREST_ENDINGS, force=args.force)
     tables = [] if args.path_csv is None else [check_output(args.path_csv, "--path-csv", endings=(".csv",), force=args.force)]
     pictures = _check_pictures(args)
     mixture = MixtureFiles.beside(out, force=args.force) if args.mixture else None
-    work = compute(args)
-    path = work.path
-    taken = take(args, path)
-    pruned = apply_pruning(taken.pruning, work.forest)
-    held_out = _hold_out(args, work, taken.pruning)
+    solved = read_and_solve(args)
+    path = solved.path
+    choice = choose_pruning(args, path)
+    pruned = apply_pruning(choice.pruning, solved.forest)
+    held_out = _hold_out(args, solved, choice.pruning)
     with OutputFiles() as outputs:
         dump_forest(pruned, outputs.aside(out))
         for table in tables:
             path.to_frame().to_csv(outputs.aside(table), index=False)
         for picture in pictures:
-            draw(taken.picture(path, held_out), outputs.aside(picture))
-        if mixture is not None and taken.solution is not None:
-            mixture.write(outputs, taken.solution, work.forest)
+            draw(choice.picture(path, held_out), outputs.aside(picture))
+        if mixture is not None and choice.solution is not None:
+            mixture.write(outputs, choice.solution, solved.forest)
         files = [out, *tables, *pictures, *(mixture.all if mixture else [])]
-        return _summary(args, work, start, files, taken, pruned, held_out)
+        return _summary(args, solved, start, files, choice, pruned, held_out)
 
 
-def _hold_out(args: argparse.Namespace, work: Work, pruning: Pruning) -> HeldOut | None:
-    """The pruning on the examples of ``--held-out``, if there are any."""
+def _hold_out(args: argparse.Namespace, solved: SolvedInstance, pruning: Pruning) -> HeldOut | None:
+    """Evaluate the pruning on the examples of ``--held-out``; None without that option."""
     if args.held_out is None:
         return None
-    kept_apart = read_examples(args.held_out, pruning.problem.ensemble, "--held-out", args.label, args.weights)
-    with named(f"--held-out {args.held_out}"):
-        return hold_out(pruning, work.forest, kept_apart.X, kept_apart.y, sample_weight=kept_apart.weights)
+    held_out = read_examples(args.held_out, pruning.problem.ensemble, "--held-out", args.label, args.weights)
+    with errors_naming(f"--held-out {args.held_out}"):
+        return hold_out(pruning, solved.forest, held_out.X, held_out.y, sample_weight=held_out.weights)
 
 
 def _check_pictures(args: argparse.Namespace) -> list[Path]:
     if args.picture is None:
         return []
-    with named("--picture"):
+    with errors_naming("--picture"):
         files = picture_files(args.picture)
     return [check_output(file, "--picture", force=args.force) for file in files]
 
 
 def _summary(
     args: argparse.Namespace,
-    work: Work,
+    solved: SolvedInstance,
     start: float,
     written: list[Path],
-    taken: Taken | None = None,
+    choice: ChosenPruning | None = None,
     pruned: Any = None,
     held_out: HeldOut | None = None,
 ) -> Summary:
-    """The summary; figures of the pruned forest come from evaluating it."""
-    problem: PruningProblem = work.path.problem
+    """Build the summary; the figures of the pruned forest come from evaluating it."""
+    problem: PruningProblem = solved.path.problem
     chosen = dearer = row = None
-    if taken is not None:
-        row, dearer = taken.row, taken.next_dearer
-        chosen = ForestFigures.of(taken.pruning, work.evaluate(pruned, args.evaluation_cost))
+    if choice is not None:
+        row, dearer = choice.row, choice.next_dearer
+        chosen = ForestFigures.of(choice.pruning, solved.evaluate(pruned, args.evaluation_cost))
     return Summary(
         forest=args.forest,
-        model=type(work.forest).__name__,
+        model=type(solved.forest).__name__,
         trees=problem.ensemble.n_trees,
         task=problem.ensemble.task,
         data=args.data,
         examples=problem.n_rows,
         error_source=problem.errors.source,
         data_labelled=None if args.label is None else args.data,
-        breakpoints=len(work.path),
+        breakpoints=len(solved.path),
         seconds=time.perf_counter() - start,
-        unpruned=ForestFigures.of(Pruning.unpruned(problem), work.evaluate(work.forest, args.evaluation_cost)),
+        unpruned=ForestFigures.of(Pruning.unpruned(problem), solved.evaluate(solved.forest, args.evaluation_cost)),
         pruned=chosen,
         budget=getattr(args, "budget", None),
         lam=getattr(args, "lam", None),
-        chosen_lam=None if row is None else float(work.path.lam[row]),
+        chosen_lam=None if row is None else float(solved.path.lam[row]),
         next_dearer=None if dearer is None else ForestFigures.of(dearer, None),
-        budget_answer=None if taken is None else taken.figures(),
+        budget_answer=None if choice is None else choice.figures(),
         held_out=None if held_out is None else HeldOutFigures.of(held_out, args.held_out),
         written=tuple(str(file) for file in written),
-        ignored=work.data.ignored,
+        ignored=solved.data.ignored,
     )

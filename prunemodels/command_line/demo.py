@@ -35,7 +35,7 @@ from solvers import pruning_path
 FILES = ("tradeoff.png", "tradeoff.svg", "path.csv", "table.csv", "pruned.skops")
 
 BUDGETS: dict[str, tuple[float, ...]] = {"miniboone": (35, 30, 24.9, 20, 15, 10, 5)}
-"""Features a prediction, where the figures are known from elsewhere."""
+"""Budgets for data with known figures, in features per prediction."""
 
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1)
 """Budgets of all other data, as shares of what the unpruned forest costs."""
@@ -43,7 +43,8 @@ SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1)
 SAVED = {"miniboone": "24.9"}
 """The budget whose pruned forest is saved; half the unpruned cost for all other data."""
 
-Say = Callable[[str], None]
+Announce = Callable[[str], None]
+"""A function that announces a step of the demo."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,27 +66,28 @@ def breast_cancer() -> Dataset:
 
 
 def budgets(name: str, unpruned_cost: float) -> dict[str, float]:
-    """The budgets of the table, by the name that it shows."""
+    """The budgets of the table, by the labels that it shows."""
     if name in BUDGETS:
         return {f"{b:g}": b for b in BUDGETS[name]}
     return {f"{100 * s:.0f} %": s * unpruned_cost for s in SHARES}
 
 
-def run(data: Dataset, seed: int, *, split: int, trees: int, say: Say, progress: bool = False) -> Run:
+def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce, progress: bool = False) -> Run:
     """Train a forest on one random split, prune it, and measure every budget on the test part.
 
-    A budget bounds the cost on the validation part, which the pruning sees; the cost on the test part may differ a little.
+    A budget bounds the cost on the validation part, on which the pruning is chosen. The cost on the test part may differ a
+    little.
     """
     train, valid, test = data.parts(split)
-    say(f"training {trees} trees on {len(train):,} examples")
+    announce(f"training {trees} trees on {len(train):,} examples")
     forest = RandomForestClassifier(trees, criterion="entropy", max_features=None, random_state=seed, n_jobs=-1)
     forest.fit(data.X.iloc[train], data.y[train])
-    say("computing all optimal prunings")
+    announce("computing all optimal prunings")
     start = time.perf_counter()
     problem = problem_from_forest(forest, data.X.iloc[valid], costs=1)
     path = pruning_path(problem, progress=progress)
     seconds = time.perf_counter() - start
-    say(f"measuring on {len(test):,} held-out examples")
+    announce(f"measuring on {len(test):,} held-out examples")
     X, y, unpruned = data.X.iloc[test], data.y[test], Pruning.unpruned(problem)
     measured = [Measurement(seed, "unpruned", None, None, unpruned.error, evaluate(forest, X, y, costs=1))]
     for name, budget in budgets(data.name, unpruned.cost).items():
@@ -107,14 +109,14 @@ def demo_command(args: argparse.Namespace) -> DemoReport:
             f"--label: the labels of {data.name} are continuous; the demo trains classifiers: name a column of classes"
         )
     seeds = args.seeds or (1 if args.data is None else 5)
-    _compile(_speaker(args.quiet, 0, 1))
+    _compile(_progress(args.quiet, 0, 1))
     first, measured = None, []
     for seed in range(seeds):
         split = seed if args.resplit else 0
-        say = _speaker(args.quiet, seed, seeds)
-        one = run(data, seed, split=split, trees=args.trees, say=say, progress=not args.quiet)
-        first = first or one
-        measured += one.measured
+        announce = _progress(args.quiet, seed, seeds)
+        result = run(data, seed, split=split, trees=args.trees, announce=announce, progress=not args.quiet)
+        first = first or result
+        measured += result.measured
     assert first is not None  # seeds >= 1
     report = DemoReport(
         data=data.name,
@@ -133,9 +135,9 @@ def demo_command(args: argparse.Namespace) -> DemoReport:
     return report
 
 
-def _compile(say: Say) -> None:
-    """Prune a toy forest first: on a new machine that compiles the kernels, which is not what the demo times."""
-    say("compiling (once on a machine)")
+def _compile(announce: Announce) -> None:
+    """Prune a toy forest first. On a new machine this compiles the kernels, which the demo should not time."""
+    announce("compiling (once on a machine)")
     X, y = load_breast_cancer(return_X_y=True)
     toy = RandomForestClassifier(3, random_state=0).fit(X[:100], y[:100])
     pruning = pruning_path(problem_from_forest(toy, X[:100], costs=1)).at_cost(1)
@@ -143,7 +145,7 @@ def _compile(say: Say) -> None:
 
 
 def _check_folder(args: argparse.Namespace) -> Path:
-    """The folder for the output, refused before the work if something is in the way."""
+    """The folder for the output. It is refused before any work is done if a file would be overwritten."""
     folder = Path(args.out)
     if not folder.exists():
         check_output(folder, "--out")
@@ -155,14 +157,14 @@ def _check_folder(args: argparse.Namespace) -> Path:
     return folder
 
 
-def _speaker(quiet: bool, seed: int, seeds: int) -> Say:
-    """Says on stderr what is going on."""
-    before = f"forest {seed + 1} of {seeds}: " if seeds > 1 else ""
-    return lambda text: None if quiet else print(before + text, file=sys.stderr, flush=True)
+def _progress(quiet: bool, seed: int, seeds: int) -> Announce:
+    """A function that says on stderr which step of which forest is running."""
+    prefix = f"forest {seed + 1} of {seeds}: " if seeds > 1 else ""
+    return lambda text: None if quiet else print(prefix + text, file=sys.stderr, flush=True)
 
 
 def _write(report: DemoReport, first: Run, folder: Path) -> None:
-    """All files of the demo, together or not at all; the first forest and its path."""
+    """Write all files of the demo together or not at all; they are about the first forest and its path."""
     place = next(k for k, m in enumerate(first.measured) if m.budget == report.saved)
     chosen = first.path.at_cost(_limit(first.measured, place))
     picture = plot_tradeoff(first.path, held_out=[m.held_out for m in first.measured], chosen=chosen)

@@ -1,4 +1,4 @@
-"""What the demo measured, in words and figures."""
+"""The measurements of the demo, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Measurement:
     Parameters
     ----------
     seed
-        the forest's random state; of the split too, where each forest has its own.
+        the random state of the forest, and of the split where each forest has its own.
     budget, limit
-        the budget as the table shows it, and in features a prediction; None for the unpruned forest.
+        the budget as the table labels it, and in features per prediction (None for the unpruned forest).
     lam
         lambda of the breakpoint within the budget.
     sample_error
@@ -70,7 +70,7 @@ class DemoReport:
     saved
         the budget whose pruned forest, of the first seed, was saved.
     resplit
-        whether every forest has a random split of its own; else all are grown on the first.
+        whether the data were split anew for every forest; else all forests are grown on the first split.
     """
 
     data: str

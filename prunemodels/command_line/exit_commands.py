@@ -15,11 +15,11 @@ from sklearn.utils.multiclass import type_of_target
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from proofs_checks import check_closure_path
-from prunemodels.command_line.budget_commands import _same_file
+from prunemodels.command_line.budget_commands import same_file
 from prunemodels.command_line.check_report import CheckSummary
-from prunemodels.command_line.commands import _check_pictures, compute, read_costs, read_examples
-from prunemodels.command_line.exit_report import ExitSummary, Told
-from prunemodels.command_line.refusals import named
+from prunemodels.command_line.commands import _check_pictures, read_and_solve, read_costs, read_examples
+from prunemodels.command_line.exit_report import CascadeFigures, ExitSummary
+from prunemodels.command_line.refusals import errors_naming
 from prunemodels.datasets import read_table, shown, take_column, take_features
 from prunemodels.exits import BudgetCascadeClassifier, BudgetCascadeRegressor, exit_path
 from prunemodels.exits.cascade import Cascade
@@ -31,27 +31,31 @@ from prunemodels.plots.exits import plot_exits
 from prunemodels.plots.tradeoff import draw
 
 SEED = 0
-"""The same command gives the same cascade."""
+"""The random state is fixed, so that the same command gives the same cascade."""
 
 
 def exits_command(args: argparse.Namespace) -> ExitSummary:
-    """``prunemodels exits``: exits along the optimal path of a forest that nobody retrains."""
+    """``prunemodels exits``: exits along the optimal path of a forest, which is not retrained."""
     start = time.perf_counter()
     _check_options(args)
     out = check_output(args.out, "--out", endings=FOREST_ENDINGS, force=args.force)
     pictures = _check_pictures(args)
-    work = compute(args)
-    with named("--data"):
-        weights = work.data.weights
-        path = exit_path(work.path, work.data.X, work.data.y, n_stages=args.stages, sample_weight=weights, random_state=SEED)
-    with named("--budget"):
+    solved = read_and_solve(args)
+    with errors_naming("--data"):
+        weights = solved.data.weights
+        path = exit_path(
+            solved.path, solved.data.X, solved.data.y, n_stages=args.stages, sample_weight=weights, random_state=SEED
+        )
+    with errors_naming("--budget"):
         cascade = path.at_row(path.row_by("one_se")) if args.budget is None else path.at_cost(args.budget)
-    apart = None
+    held_out = None
     if args.held_out is not None:
-        seen = read_examples(args.held_out, work.path.problem.ensemble, "--held-out", args.label)
-        apart = (seen.X, seen.y)
-    model = f"{args.forest}: {type(work.forest).__name__}, {work.path.problem.ensemble.n_trees} trees; prunings are the stages"
-    return _write(args, start, model, cascade, apart, (work.data.X, work.data.y), out, pictures)
+        seen = read_examples(args.held_out, solved.path.problem.ensemble, "--held-out", args.label)
+        held_out = (seen.X, seen.y)
+    model = (
+        f"{args.forest}: {type(solved.forest).__name__}, {solved.path.problem.ensemble.n_trees} trees; prunings are the stages"
+    )
+    return _write(args, start, model, cascade, held_out, (solved.data.X, solved.data.y), out, pictures)
 
 
 def cascade_command(args: argparse.Namespace) -> ExitSummary:
@@ -60,30 +64,30 @@ def cascade_command(args: argparse.Namespace) -> ExitSummary:
     _check_options(args)
     out = check_output(args.out, "--out", endings=FOREST_ENDINGS, force=args.force)
     pictures = _check_pictures(args)
-    with named("--data"):
+    with errors_naming("--data"):
         table = read_table(args.data)
     y = take_column(table, args.label, "--label", args.data)
     weights = _weights(args, table)
     names = tuple(str(c) for c in table.columns if c not in (args.label, args.weights))
     if not names:
         raise InvalidInputError(f"--data: {args.data} has no column but {shown(table.columns)}; give features, too")
-    with named("--data"):
+    with errors_naming("--data"):
         X = take_features(table, names, args.data)
     numbers = args.regression or type_of_target(y).startswith("continuous")
     options: dict[str, Any] = {"budget": args.budget, "n_stages": args.stages, "random_state": SEED}
     kind = BudgetCascadeRegressor if numbers else BudgetCascadeClassifier
     cascade = kind(costs=read_costs(args.costs, names), verbose=0 if args.quiet else 1, **options)
-    with named("--data"):
+    with errors_naming("--data"):
         cascade.fit(X, y, sample_weight=weights)
-    apart = None if args.held_out is None else _labelled(args, names)
+    held_out = None if args.held_out is None else _labelled(args, names)
     model = f"{kind.__name__} of {cascade.exit_path_.stages.n_stages} sets of {len(names)} features"
-    return _write(args, start, model, cascade, apart, (X, y), out, pictures)
+    return _write(args, start, model, cascade, held_out, (X, y), out, pictures)
 
 
 def check_exits(args: argparse.Namespace) -> CheckSummary:
     """``prunemodels check exits``: every policy of a saved cascade's path is optimal, and they are nested."""
     start = time.perf_counter()
-    with named("CASCADE"):
+    with errors_naming("CASCADE"):
         cascade = load_cascade(args.cascade, trust_pickle=args.trust_pickle)
     path = cascade.exit_path_
     return CheckSummary(f"{args.cascade}: {path!r}", (check_closure_path(path.closures),), time.perf_counter() - start)
@@ -94,41 +98,43 @@ def _write(
     start: float,
     model: str,
     cascade: Cascade,
-    apart: tuple[Any, Any] | None,
+    held_out: tuple[Any, Any] | None,
     learned_from: tuple[Any, Any],
     out: Path,
     pictures: list[Path],
 ) -> ExitSummary:
     """Measure, draw and save; all files appear together."""
-    told = None
-    if apart is not None:
-        with named(f"--held-out {args.held_out}"):
-            told = Told.of(cascade, stops_of(cascade, *apart), args.held_out)
+    figures = None
+    if held_out is not None:
+        with errors_naming(f"--held-out {args.held_out}"):
+            figures = CascadeFigures.of(cascade, stops_of(cascade, *held_out), args.held_out)
     with OutputFiles() as outputs:
         dump_forest(cascade, outputs.aside(out))
         for picture in pictures:
-            draw(plot_exits(cascade, *(learned_from if apart is None else apart)), outputs.aside(picture))
-        return ExitSummary.of(model, cascade, args.budget, told, time.perf_counter() - start, [out, *pictures])
+            draw(plot_exits(cascade, *(learned_from if held_out is None else held_out)), outputs.aside(picture))
+        return ExitSummary.of(model, cascade, args.budget, figures, time.perf_counter() - start, [out, *pictures])
 
 
 def _check_options(args: argparse.Namespace) -> None:
-    """Refuse what does not go together, before anything is read."""
+    """Refuse options that do not go together, before anything is read."""
     if args.label is None:
         raise InvalidInputError("--label is missing: exits are learned from labelled examples; name the label column of --data")
     if args.stages < 2:
-        raise InvalidInputError(f"--stages is {args.stages}; give 2 or more, one stage has no exit")
-    if args.held_out is not None and _same_file(args.held_out, args.data):
-        raise InvalidInputError("--held-out names the file of --data, which the policy is learned from; give examples kept apart")
+        raise InvalidInputError(f"--stages is {args.stages}; give 2 or more, because a single stage has no exit")
+    if args.held_out is not None and same_file(args.held_out, args.data):
+        raise InvalidInputError(
+            "--held-out names the same file as --data, from which the policy is learned; give examples that were kept apart"
+        )
 
 
 def _weights(args: argparse.Namespace, table: pd.DataFrame) -> NDArray[np.float64] | None:
     if args.weights is None:
         return None
-    with named(f"--weights {args.weights}"):
+    with errors_naming(f"--weights {args.weights}"):
         return check_weights(take_column(table, args.weights, "--weights", args.data), len(table), args.weights)
 
 
 def _labelled(args: argparse.Namespace, names: tuple[str, ...]) -> tuple[Any, Any]:
-    with named("--held-out"):
+    with errors_naming("--held-out"):
         table = read_table(args.held_out)
         return take_features(table, names, args.held_out), take_column(table, args.label, "--label", args.held_out)

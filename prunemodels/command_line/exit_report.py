@@ -1,4 +1,4 @@
-"""What exits do, for one screen of a terminal or as JSON for programs."""
+"""The figures of exits and cascades, for one screen of a terminal or as JSON for programs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from prunemodels.report_page.wording import amount, error
 CONFIDENCE = 0.95
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
-"""Budgets of the table, in parts of what the last stage costs."""
+"""Budgets of the table, as shares of the cost of the last stage."""
 
 MOST_NAMES = 6
-"""Items that a line names."""
+"""The largest number of items that a line names."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Within:
-    """The policy within a budget: its cost and error on the rows that are told of."""
+class BudgetRow:
+    """The best policy within a budget: its cost and error on the held-out rows."""
 
     budget: float
     cost: float
@@ -47,21 +47,21 @@ class Within:
 
 
 @dataclass(frozen=True)
-class Told:
+class CascadeFigures:
     """A cascade on labelled rows.
 
     Parameters
     ----------
     file, examples
-        the rows.
+        where the rows come from, and their number.
     cost_before, error_before
-        of the last stage for everyone: the unpruned forest, or the model that reads everything.
+        of the last stage for every row: the unpruned forest, or the model that reads all features.
     cost, error
         of the cascade, with 95 % intervals.
     change
-        interval of error less error before, row by row: the mean and its two ends.
+        mean of the rows' differences between error and error before, and the ends of its interval.
     stops, budgets
-        who stops where, and what other budgets give.
+        which rows stop at which stage, and the cost and error of other budgets.
     """
 
     file: str
@@ -72,17 +72,17 @@ class Told:
     error: tuple[float, float, float]
     change: tuple[float, float, float]
     stops: tuple[Stop, ...]
-    budgets: tuple[Within, ...]
+    budgets: tuple[BudgetRow, ...]
 
     @classmethod
-    def of(cls, cascade: Cascade, stops: Stops, file: str) -> Told:
+    def of(cls, cascade: Cascade, stops: Stops, file: str) -> CascadeFigures:
         """Measure a cascade on rows that it was not learned from; items paid once for all are in every cost."""
         seen = stops.evaluation
         last, once = seen.table.n_stages - 1, float(seen.table.once[cascade.policy_.last_stage])
         loss = seen.losses(cascade.policy_)
-        more = loss - seen.loss[last]
-        lowest = float(more.min(initial=0.0))
-        change = _ends(_interval(more - lowest), lowest)
+        increase = loss - seen.loss[last]
+        lowest = float(increase.min(initial=0.0))
+        change = _ends(_interval(increase - lowest), lowest)
         return cls(
             file,
             seen.n,
@@ -100,8 +100,8 @@ def _interval(x: Any) -> MeanInterval:
     return mean_interval(x, float("inf"), CONFIDENCE, "t")
 
 
-def _ends(interval: MeanInterval, more: float) -> tuple[float, float, float]:
-    return interval.mean + more, interval.low + more, interval.high + more
+def _ends(interval: MeanInterval, shift: float) -> tuple[float, float, float]:
+    return interval.mean + shift, interval.low + shift, interval.high + shift
 
 
 def _stop_lines(stops: Stops) -> list[Stop]:
@@ -111,16 +111,16 @@ def _stop_lines(stops: Stops) -> list[Stop]:
     ]
 
 
-def _budgets(cascade: Cascade, seen: ExitPathEvaluation) -> list[Within]:
-    """Policies within parts of the last stage's cost; parts below the first stage's cost are left out."""
-    whole = float(seen.table.cost[-1].mean() + seen.table.once[-1])
+def _budgets(cascade: Cascade, seen: ExitPathEvaluation) -> list[BudgetRow]:
+    """The best policies within shares of the last stage's cost. Budgets below the first stage's cost are left out."""
+    last_stage_cost = float(seen.table.cost[-1].mean() + seen.table.once[-1])
     found = []
-    for part in SHARES:
+    for share in SHARES:
         try:
-            policy = cascade.exit_path_.within(part * whole).policy
+            policy = cascade.exit_path_.within(share * last_stage_cost).policy
         except InvalidInputError:  # cheaper than the first stage
             continue
-        found.append(Within(part * whole, seen.mean_cost(policy), seen.mean_loss(policy)))
+        found.append(BudgetRow(share * last_stage_cost, seen.mean_cost(policy), seen.mean_loss(policy)))
     return found
 
 
@@ -131,15 +131,15 @@ class ExitSummary:
     Parameters
     ----------
     model
-        what was given exits, in words.
+        a description of the model that has the exits.
     stages, policies, learned_from
-        of the exit path, and the rows that taught it.
+        of the exit path; and the number of rows that it was learned from.
     learned_cost
         mean cost on these rows: at most the budget.
     cross_fitted_cost, cross_fitted_error
-        of such policies on rows that they were not learned from, without a further file.
+        of such policies on rows that they were not learned from; this needs no further file.
     held_out
-        on ``--held-out``; None without.
+        the cascade on ``--held-out``; None without that option.
     """
 
     model: str
@@ -151,13 +151,19 @@ class ExitSummary:
     learned_cost: float
     cross_fitted_cost: float
     cross_fitted_error: float
-    held_out: Told | None
+    held_out: CascadeFigures | None
     seconds: float
     written: tuple[str, ...]
 
     @classmethod
     def of(
-        cls, model: str, cascade: Cascade, budget: float | None, told: Told | None, seconds: float, written: Sequence[Any]
+        cls,
+        model: str,
+        cascade: Cascade,
+        budget: float | None,
+        figures: CascadeFigures | None,
+        seconds: float,
+        written: Sequence[Any],
     ) -> ExitSummary:
         """The summary of a fitted cascade."""
         path = cascade.exit_path_
@@ -171,7 +177,7 @@ class ExitSummary:
             cascade.cost_,
             cascade.held_out_cost_,
             cascade.held_out_error_,
-            told,
+            figures,
             seconds,
             tuple(str(file) for file in written),
         )
@@ -193,21 +199,21 @@ class ExitSummary:
         lines += [f"time           {self.seconds:.1f} s", f"written        {', '.join(self.written)}"]
         return "\n".join(lines).replace("\u00a0", " ")
 
-    def _held_out_lines(self, told: Told) -> list[str]:
-        mean, low, high = told.cost
-        wrong, least, most = told.error
-        change = [f"{100 * x:+.2f}" if self.task == "classification" else f"{x:+.4g}" for x in told.change]
+    def _held_out_lines(self, figures: CascadeFigures) -> list[str]:
+        mean, low, high = figures.cost
+        wrong, least, most = figures.error
+        change = [f"{100 * x:+.2f}" if self.task == "classification" else f"{x:+.4g}" for x in figures.change]
         points = " percentage points" if self.task == "classification" else ""
         header = ["stops at", "of the rows", "cost", "error", "most of them have bought"]
         rows = [
             [f"stage {s.stage}", f"{100 * s.share:.1f} %", amount(s.cost), self._error(s.error), _named(s.bought)]
-            for s in told.stops
+            for s in figures.stops
         ]
-        budgets = [[amount(b.budget), amount(b.cost), self._error(b.error)] for b in told.budgets]
+        budgets = [[amount(b.budget), amount(b.cost), self._error(b.error)] for b in figures.budgets]
         return [
-            f"held out       {told.file}, {told.examples:,} examples: cost {amount(told.cost_before)} -> {amount(mean)} "
+            f"held out       {figures.file}, {figures.examples:,} examples: cost {amount(figures.cost_before)} -> {amount(mean)} "
             f"[{amount(low)}, {amount(high)}],",
-            f"               error {self._error(told.error_before)} -> {self._error(wrong)} "
+            f"               error {self._error(figures.error_before)} -> {self._error(wrong)} "
             f"[{self._error(least)}, {self._error(most)}]; paired change {change[0]} [{change[1]}, {change[2]}]{points}",
             "",
             align(header, rows),

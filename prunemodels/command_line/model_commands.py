@@ -1,4 +1,4 @@
-"""The commands ``compare`` and ``export``: the problem handed to several solvers, or written down for those of others."""
+"""The commands ``compare`` and ``export``: solve the problem with several solvers, or write it to a file for other solvers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from prunemodels.command_line.commands import read_problem
 from prunemodels.command_line.model_report import CompareSummary, ExportSummary, optimum
-from prunemodels.command_line.refusals import named
+from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.report import ForestFigures
 from prunemodels.comparison.compare import check_solvers, compare
 from prunemodels.files.outputs import OutputFiles, check_output
@@ -26,10 +26,10 @@ PROGRAM_ENDINGS = (".lp", ".mps", ".lp.gz", ".mps.gz")
 
 
 def compare_command(args: argparse.Namespace) -> CompareSummary:
-    """``prunemodels compare``: one row a solver, on the screen and as a table if that is wanted."""
+    """``prunemodels compare``: one row a solver, on the screen and as a table if one is asked for."""
     start = time.perf_counter()
     tables = [] if args.out is None else [check_output(args.out, "--out", endings=(".csv",), force=args.force)]
-    with named("--solvers"):
+    with errors_naming("--solvers"):
         solvers = check_solvers(args.solvers)
     forest, data, _, problem = read_problem(args)
     table = compare(problem, args.lam, solvers, time_limit=args.time_limit, progress=not args.quiet)
@@ -60,7 +60,7 @@ def export_command(args: argparse.Namespace) -> ExportSummary:
     formulation, options = _formulation(args)
     out = _check_program_file(args.out, force=args.force)
     forest, data, _, problem = read_problem(args)
-    with named(f"--formulation {formulation}"):
+    with errors_naming(f"--formulation {formulation}"):
         program = MATRICES[formulation](problem, relax=args.relax, **options)
     with OutputFiles() as outputs:
         hidden = outputs.aside(out)
@@ -93,7 +93,7 @@ def _formulation(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     Raises
     ------
     InvalidInputError
-        for an option that is missing, or has no place in the formulation.
+        for an option that is missing, or that the formulation does not take.
     """
     given = {name: number for name, number in (("lam", args.lam), ("budget", args.budget)) if number is not None}
     if args.formulation is None and not given:
@@ -122,7 +122,7 @@ def _check_program_file(path: str, *, force: bool) -> Path:
 
 
 def _write(program: LinearProgram, place: Path, name: str) -> None:
-    """Write a program under its name's ending, packed if that ends in .gz."""
+    """Write a program in the format of its ending, compressed where that is .gz."""
     if place.suffix != ".gz":
         write_program(program, place)
         return

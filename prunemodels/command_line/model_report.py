@@ -1,4 +1,4 @@
-"""What ``compare`` and ``export`` did, for one screen of a terminal or as JSON for programs."""
+"""The results of ``compare`` and ``export``, for one screen of a terminal or as JSON for programs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CompareSummary:
     Parameters
     ----------
     unpruned, optimum
-        what lambda means: cost and error before pruning, and at the optimum; None if no engine proved it.
+        cost and error before pruning and at the optimum, which show what lambda means; None if no engine proved an optimum.
     table
         of `prunemodels.compare`.
     """
@@ -57,11 +57,11 @@ class CompareSummary:
 
     def json(self) -> str:
         """The summary as one JSON object; null for what an engine does not have."""
-        told: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "table"}
-        told["unpruned"] = _sample_figures(self.unpruned)
-        told["optimum"] = None if self.optimum is None else _sample_figures(self.optimum)
-        told["solvers"] = [{name: _plain(cell) for name, cell in row.items()} for row in self.table.to_dict("records")]
-        return json.dumps(told, indent=2, allow_nan=False)
+        record: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "table"}
+        record["unpruned"] = _sample_figures(self.unpruned)
+        record["optimum"] = None if self.optimum is None else _sample_figures(self.optimum)
+        record["solvers"] = [{name: _plain(cell) for name, cell in row.items()} for row in self.table.to_dict("records")]
+        return json.dumps(record, indent=2, allow_nan=False)
 
     def text(self) -> str:
         """The summary on one screen."""
@@ -69,10 +69,10 @@ class CompareSummary:
         lines += [comparison_text(self.table), ""]
         lines.append(f"cost sample    {self.examples:,} examples of {self.data}")
         lines.append(f"time           {self.seconds:.1f} s in all")
-        return "\n".join(lines + _endings(self.written, self.ignored))
+        return "\n".join(lines + _last_lines(self.written, self.ignored))
 
     def _meaning(self) -> str:
-        """What lambda stands for: the optimum beside the unpruned forest."""
+        """A table that shows what lambda means: the optimum beside the unpruned forest."""
         shown = {"unpruned": self.unpruned} | ({} if self.optimum is None else {"optimum": self.optimum})
         classes = self.task == "classification"
         measure = "error rate" if classes else "mean squared error"
@@ -95,7 +95,7 @@ class ExportSummary:
     Parameters
     ----------
     lam, budget
-        what was asked for: one of them, or for IP0 neither.
+        the goal of the command: one of them, or neither for IP0.
     relaxed, merged
         whether the program is the linear relaxation, and has one variable for purchases with the same usage.
     bytes
@@ -138,18 +138,18 @@ class ExportSummary:
             f"size              {self.bytes / 1e6:.3g} MB, {self.seconds:.1f} s in all",
             f"to solve it       {reading(self.written[0])}",
         ]
-        return "\n".join(lines + _endings(self.written, self.ignored, 18))
+        return "\n".join(lines + _last_lines(self.written, self.ignored, 18))
 
 
 def reading(file: str) -> str:
-    """A shell command that solves the file with HiGHS, which came with this package; HiGHS reads no packed files."""
+    """A shell command that solves the file with HiGHS, which this package installs. HiGHS reads no compressed files."""
     unpack = f"gunzip --keep {shlex.quote(file)} && " if file.endswith(".gz") else ""
     name = json.dumps(file.removesuffix(".gz"))
     return unpack + "python -c " + shlex.quote(f"import highspy; h = highspy.Highs(); h.readModel({name}); h.run()")
 
 
 def comparison_text(table: pd.DataFrame) -> str:
-    """The table for terminals: rounded, without columns that are empty, notes below."""
+    """The table for terminals: rounded, without empty columns, with the notes below."""
     columns: dict[str, tuple[str, Callable[[Any], str]]] = {
         "status": ("status", str),
         "value": ("value", _six_digits),
@@ -162,22 +162,22 @@ def comparison_text(table: pd.DataFrame) -> str:
         "iterations": ("iterations", lambda x: f"{x:,.0f}"),
         "nodes": ("nodes", lambda x: f"{x:,.0f}"),
     }
-    told = {name: how for name, how in columns.items() if table[name].notna().any()}
+    shown = {name: how for name, how in columns.items() if table[name].notna().any()}
     rows = [
-        [row["solver"], *("" if pd.isna(row[name]) else show(row[name]) for name, (_, show) in told.items())]
+        [row["solver"], *("" if pd.isna(row[name]) else show(row[name]) for name, (_, show) in shown.items())]
         for row in table.to_dict("records")
     ]
     notes = [
-        textwrap.fill(f"{row['solver']}: {_told(row)}", WIDTH, subsequent_indent="    ")
+        textwrap.fill(f"{row['solver']}: {_note(row)}", WIDTH, subsequent_indent="    ")
         for row in table.to_dict("records")
-        if _told(row)
+        if _note(row)
     ]
-    text = align(["solver", *(header for header, _ in told.values())], rows, left=2, gap=2)
+    text = align(["solver", *(header for header, _ in shown.values())], rows, left=2, gap=2)
     return "\n".join([text, *([""] if notes else []), *notes])
 
 
-def _told(row: dict[Any, Any]) -> str:
-    """The note, and why an engine stopped where it did not converge."""
+def _note(row: dict[Any, Any]) -> str:
+    """The reason why an engine stopped, unless it converged, and its note."""
     stopped = "" if row["stopped"] in ("", "converged") else f"stopped by {row['stopped']}"
     return "; ".join(part for part in (stopped, row["note"]) if part)
 
@@ -197,8 +197,8 @@ def _sample_figures(figures: ForestFigures) -> dict[str, float]:
     return {"cost": figures.cost, "sample_error": figures.sample_error, "splits": figures.splits}
 
 
-def _endings(written: tuple[str, ...], ignored: tuple[str, ...], width: int = 15) -> list[str]:
-    """The last lines of a summary: columns that were not used, and files."""
+def _last_lines(written: tuple[str, ...], ignored: tuple[str, ...], width: int = 15) -> list[str]:
+    """The last lines of a summary: the columns that were not used, and the files written."""
     lines = []
     if ignored:
         lines.append(f"{'not used':{width}s}columns {', '.join(ignored[:6])}{', ...' if len(ignored) > 6 else ''}")

@@ -1,4 +1,4 @@
-"""Refusals that name the option of the command line that they are about."""
+"""Error messages that name the command-line option that they are about."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from formulations.errors import PruneModelsError
 
 
 @contextmanager
-def named(option: str) -> Iterator[None]:
-    """Have refusals begin with the option that they are about."""
+def errors_naming(option: str) -> Iterator[None]:
+    """Have the messages of errors in the block begin with the option that they are about."""
     try:
         yield
     except PruneModelsError as error:

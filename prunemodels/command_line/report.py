@@ -1,4 +1,4 @@
-"""What a command did, for one screen of a terminal or as JSON for programs.
+"""The results of ``path`` and ``prune``, for one screen of a terminal or as JSON for programs.
 
 Every figure comes from a `Pruning` or from `evaluate`; nothing is read back from a solver.
 """
@@ -16,7 +16,7 @@ from prunemodels.evaluation.forest import Evaluation
 
 @dataclass(frozen=True)
 class ForestFigures:
-    """What a forest costs and how often it errs.
+    """Cost, errors and size of a forest.
 
     Parameters
     ----------
@@ -50,18 +50,19 @@ class Summary:
     task
         ``"classification"`` (errors are rates) or ``"regression"`` (mean squared errors).
     error_source
-        where the nodes' errors were measured, in words.
+        a description of the examples on which the nodes' errors were measured.
     data_labelled
         name of the data that `data_error` was measured on.
     breakpoints
         number of optimal prunings on the path.
     budget, lam
-        what was asked for, one of them; and lambda of the breakpoint that was taken, `chosen_lam`: None for a pruning inside an
-        edge of the hull.
+        the goal of the command: one of them, or neither for ``path``.
+    chosen_lam
+        lambda of the chosen breakpoint; None for a pruning inside an edge of the hull.
     next_dearer
-        the next breakpoint that costs more than the one taken, or than the budget; None where there is none.
+        the next breakpoint that costs more than the chosen one, or than the budget; None where there is none.
     budget_answer, held_out
-        the relaxation and the gap of a budget; cost and error on ``--held-out``. None where they were not asked for.
+        relaxation and gap of a budget; cost and error on ``--held-out``. None where they were not asked for.
     written
         the files written.
     ignored
@@ -121,7 +122,7 @@ class Summary:
         return "\n".join(lines)
 
     def _taken(self) -> str:
-        """By which rule, and where on the path."""
+        """The rule by which the pruning was chosen, and its place on the path."""
         if self.budget is None:
             rule = "the optimum for this lambda"
         elif self.budget_answer is not None and self.budget_answer.confidence is not None:

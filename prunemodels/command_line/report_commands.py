@@ -1,4 +1,4 @@
-"""The command ``report``: prune, or take what was pruned or a cascade, and write one page about it."""
+"""The command ``report``: write one page on a pruning, which it may first compute, or on a cascade."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import Any
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from prunemodels.command_line.commands import Work, by_place, compute, read_examples
-from prunemodels.command_line.refusals import named
+from prunemodels.command_line.commands import SolvedInstance, columns_in_order, read_and_solve, read_examples
+from prunemodels.command_line.refusals import errors_naming
 from prunemodels.datasets import read_table, take_column, take_features
 from prunemodels.exits.cascade import Cascade
 from prunemodels.files.cascades import holds_cascade, load_cascade
@@ -32,9 +32,9 @@ from prunemodels.report_page.wording import amount, error, less
 from solvers.budgets import solve_budget
 
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")
-"""Arguments that name files to be read."""
+"""Arguments that name input files."""
 
-OF_FORESTS = {
+FOREST_OPTIONS = {
     "data": None,
     "costs": None,
     "evaluation_cost": 0.0,
@@ -46,7 +46,7 @@ OF_FORESTS = {
     "method": None,
     "time_limit": None,
 }
-"""Options without meaning for a cascade, and their defaults."""
+"""Options that have no meaning for a cascade, and their defaults."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ReportSummary:
     verified
         whether all checks of the page hold; None where one is undecided.
     cost_before, cost_after, error_before, error_after
-        on the held-out examples; before is the unpruned forest, or a cascade's last stage for everybody.
+        on the held-out examples. Before: the unpruned forest, or a cascade's last stage for all examples.
     measured
         ``"held out"``; ``"cross-fitted"`` for a cascade without held-out examples.
     written
@@ -78,14 +78,14 @@ class ReportSummary:
 
     @classmethod
     def of(cls, facts: Facts, place: Path, seconds: float) -> ReportSummary:
-        """The headline's numbers."""
+        """The figures of the page's headline."""
         h = facts.held_out
         costs, errors = (h.cost_before.mean, h.cost_after.mean), (h.error_before.mean, h.error_after.mean)
         return cls(facts.evidence.holds, h.n, *costs, *errors, facts.task, seconds, str(place))
 
     @classmethod
     def of_cascade(cls, facts: CascadeFacts, place: Path, seconds: float) -> ReportSummary:
-        """The headline's numbers."""
+        """The figures of the page's headline."""
         (c0, e0), (c1, e1) = facts.before, facts.tradeoff.chosen
         n, measured = (facts.path.n, "cross-fitted") if facts.on_rows is None else (facts.on_rows.change.n, "held out")
         return cls(facts.evidence.holds, n, c0, c1, e0, e1, facts.task, seconds, str(place), measured)
@@ -100,7 +100,7 @@ class ReportSummary:
         return json.dumps(asdict(self), indent=2, allow_nan=False)
 
     def text(self) -> str:
-        """In four lines."""
+        """The summary in four lines."""
         answer = {True: "all checks hold", False: "a check is REFUTED, see the page", None: "a check is undecided, see the page"}
         before, after = (error(e, self.task).replace("\u00a0", " ") for e in (self.error_before, self.error_after))
         saved = less(self.cost_before, self.cost_after).replace("\u00a0", " ")
@@ -118,20 +118,20 @@ class ReportSummary:
 def report_command(args: argparse.Namespace) -> ReportSummary:
     """``prunemodels report``."""
     start = time.perf_counter()
-    with named("FOREST|CASCADE"):
+    with errors_naming("FOREST|CASCADE"):
         cascade = holds_cascade(args.forest, trust_pickle=args.trust_pickle)
     if cascade:
         return _cascade_report(args, start)
     _check_options(args)
     place = check_output(args.out, "--out", endings=(".html",), force=args.force)
-    work = compute(args)
-    held_out = read_examples(args.held_out, work.path.problem.ensemble, "--held-out", args.label, args.weights)
-    chosen = _chosen(args, work)
+    solved = read_and_solve(args)
+    held_out = read_examples(args.held_out, solved.path.problem.ensemble, "--held-out", args.label, args.weights)
+    chosen = _chosen(args, solved)
     labels = Labels(args.title or f"{_file(args.forest)}, pruned", args.unit or "", _command(args), _sources(args, "forest"))
-    with named(f"--held-out {args.held_out}"):
+    with errors_naming(f"--held-out {args.held_out}"):
         facts = gather(
-            work.path,
-            work.forest,
+            solved.path,
+            solved.forest,
             held_out.X,
             held_out.y,
             chosen,
@@ -148,14 +148,14 @@ def _cascade_report(args: argparse.Namespace, start: float) -> ReportSummary:
     """The page on a saved cascade."""
     _check_cascade_options(args)
     place = check_output(args.out, "--out", endings=(".html",), force=args.force)
-    with named("CASCADE"):
+    with errors_naming("CASCADE"):
         cascade = load_cascade(args.forest, trust_pickle=args.trust_pickle)
-    with named(f"--lam {args.lam}" if args.budget is None else f"--budget {args.budget:g}"):
+    with errors_naming(f"--lam {args.lam}" if args.budget is None else f"--budget {args.budget:g}"):
         if args.budget is not None or args.lam is not None:
             cascade = cascade.at_lam(args.lam) if args.budget is None else cascade.at_cost(args.budget)
     labels = Labels(args.title or _file(args.forest), args.unit or "", _command(args), _sources(args, "cascade"))
     X, y, weights = (None, None, None) if args.held_out is None else _labelled(args, cascade)
-    with named("CASCADE" if args.held_out is None else f"--held-out {args.held_out}"):
+    with errors_naming("CASCADE" if args.held_out is None else f"--held-out {args.held_out}"):
         options: dict[str, Any] = {"sample_weight": weights, "confidence": args.confidence, "labels": labels}
         facts = gather_cascade(cascade, X, y, budget=None, **options)
     with OutputFiles() as outputs:
@@ -165,48 +165,50 @@ def _cascade_report(args: argparse.Namespace, start: float) -> ReportSummary:
 
 def _labelled(args: argparse.Namespace, cascade: Cascade) -> tuple[Any, Any, Any]:
     """The rows of ``--held-out`` as the cascade takes them, their labels and weights."""
-    with named("--held-out"):
+    with errors_naming("--held-out"):
         table = read_table(args.held_out)
     y = take_column(table, args.label, "--label", args.held_out)
     weights = None if args.weights is None else take_column(table, args.weights, "--weights", args.held_out)
-    others = [str(c) for c in table.columns if c not in (args.label, args.weights)]
+    columns = [str(c) for c in table.columns if c not in (args.label, args.weights)]
     known = getattr(cascade, "feature_names_in_", None)
     for option, column in (("label", args.label), ("weights", args.weights)):
         if known is not None and column in known:
             raise InvalidInputError(f"--{option}: the cascade reads the column {column!r}; name another")
-    with named("--held-out"):
-        n_features = getattr(cascade, "n_features_in_", len(others))  # stages of the user's own need not tell
-        names = by_place(others, n_features, "cascade", args.held_out, args.label) if known is None else [str(c) for c in known]
-        features = take_features(table, names, args.held_out)
-    return features.to_numpy() if known is None else features, y, weights
+    with errors_naming("--held-out"):
+        if known is not None:
+            return take_features(table, [str(c) for c in known], args.held_out), y, weights
+        # a user's own stages may not say how many features they read
+        n_features = getattr(cascade, "n_features_in_", len(columns))
+        names = columns_in_order(columns, n_features, "cascade", args.held_out, args.label)
+        return take_features(table, names, args.held_out).to_numpy(), y, weights
 
 
 def _check_cascade_options(args: argparse.Namespace) -> None:
-    """Refuse what does not go together, before the cascade is read."""
-    for option, default in OF_FORESTS.items():
+    """Refuse options that do not go together, before the cascade is read."""
+    for option, default in FOREST_OPTIONS.items():
         if getattr(args, option) != default:
             raise InvalidInputError(
-                f"--{option.replace('_', '-')} goes with a forest, and {args.forest} holds a cascade, which knows its prices and "
-                "its models; drop it"
+                f"--{option.replace('_', '-')} is for forests, but {args.forest} holds a cascade, which has its own prices and "
+                "models; drop it"
             )
     for option in ("label", "weights"):
         if args.held_out is None and getattr(args, option) is not None:
             raise InvalidInputError(f"--{option} names a column of --held-out, which is missing; give both, or neither")
     if args.held_out is not None and args.label is None:
-        raise InvalidInputError("--label is missing: the page tells the error on --held-out; name the label column")
+        raise InvalidInputError("--label is missing: the page shows the error on --held-out; name the label column")
 
 
 def _check_options(args: argparse.Namespace) -> None:
-    """Refuse what does not go together, before anything is read."""
+    """Refuse options that do not go together, before anything is read."""
     for name in ("data", "costs", "held_out"):
         if getattr(args, name) is None:
             raise InvalidInputError(
-                f"--{name.replace('_', '-')} is missing: the page on a pruned forest needs it; only a cascade knows its own"
+                f"--{name.replace('_', '-')} is missing: a page on a pruned forest needs it, only one on a cascade does not"
             )
     if args.budget is None and args.lam is None and args.pruned is None:
-        raise InvalidInputError("one of the arguments --budget --lam --pruned is required: say what to prune the forest to")
+        raise InvalidInputError("one of --budget, --lam and --pruned is required, to say which pruning the page is about")
     if args.label is None:
-        raise InvalidInputError("--label is missing: the page tells the error on --held-out; name the label column")
+        raise InvalidInputError("--label is missing: the page shows the error on --held-out; name the label column")
     for option in ("method", "time_limit"):
         if args.budget is None and getattr(args, option) is not None:
             raise InvalidInputError(f"--{option.replace('_', '-')} goes with --budget: drop it, or give a budget")
@@ -214,34 +216,34 @@ def _check_options(args: argparse.Namespace) -> None:
         file = getattr(args, name)
         if file is not None and os.path.realpath(file) == os.path.realpath(args.held_out):
             raise InvalidInputError(
-                f"--held-out names the file of --{name.replace('_', '-')}, which the pruning is chosen by; "
-                "give examples kept apart"
+                f"--held-out names the same file as --{name.replace('_', '-')}, on which the pruning is chosen; "
+                "give examples that were kept apart"
             )
 
 
-def _chosen(args: argparse.Namespace, work: Work) -> Pruning | BudgetSolution:
+def _chosen(args: argparse.Namespace, solved: SolvedInstance) -> Pruning | BudgetSolution:
     """The pruning that the arguments ask for."""
     if args.pruned is not None:
-        with named("--pruned"):
-            return pruning_from_forest(work.path.problem, load_forest(args.pruned, trust_pickle=args.trust_pickle))
+        with errors_naming("--pruned"):
+            return pruning_from_forest(solved.path.problem, load_forest(args.pruned, trust_pickle=args.trust_pickle))
     if args.budget is None:
-        return work.path.at_lam(args.lam)
-    with named(f"--budget {args.budget:g}"):
+        return solved.path.at_lam(args.lam)
+    with errors_naming(f"--budget {args.budget:g}"):
         return solve_budget(
-            work.path.problem,
+            solved.path.problem,
             args.budget,
             method=args.method or "best",
             time_limit=args.time_limit,
-            path=work.path,
+            path=solved.path,
             progress=not args.quiet,
         )
 
 
 def _command(args: argparse.Namespace) -> str:
-    """The command line as it was typed, folders left out: they say more about the machine than about the forest."""
+    """The command line as it was typed, without the folders of files, which are private to the machine."""
     words = []
     files = {str(value): _file(str(value)) for value in (*(getattr(args, f) for f in FILES), args.out) if value is not None}
-    for word in args.words if args.words is not None else sys.argv[1:]:
+    for word in args.typed if args.typed is not None else sys.argv[1:]:
         option, equals, value = word.partition("=")
         if word.startswith("--") and equals:
             words.append(f"{option}={files.get(value, value)}")
@@ -253,8 +255,8 @@ def _command(args: argparse.Namespace) -> str:
 def _sources(args: argparse.Namespace, model: str) -> dict[str, str]:
     """Name and fingerprint of every file that was read."""
     files = {f"file of --{f.replace('_', '-')}" if f != "forest" else f"file of the {model}": getattr(args, f) for f in FILES}
-    there = {what: str(file) for what, file in files.items() if file is not None and Path(file).is_file()}
-    return {what: f"{_file(file)}, SHA-256 {_digest(file)}" for what, file in there.items()}
+    present = {what: str(file) for what, file in files.items() if file is not None and Path(file).is_file()}
+    return {what: f"{_file(file)}, SHA-256 {_digest(file)}" for what, file in present.items()}
 
 
 def _file(path: str) -> str:
@@ -262,6 +264,6 @@ def _file(path: str) -> str:
 
 
 def _digest(file: Any) -> str:
-    """The first 16 digits: enough to tell files apart."""
+    """The first 16 digits of a file's SHA-256, which are enough to tell files apart."""
     with open(file, "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()[:16]

@@ -258,8 +258,8 @@ def test_confidence(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     assert told["next_dearer"] is None
     assert main(prune("--force", "--confidence", "0.9", budget=str(near))) == 0
     screen = capsys.readouterr().out
-    assert f"budget         {near:g} for the population with 90 % confidence; its test bounds the mean by" in screen
-    assert f"amounts to a budget of {float(found.smaller_budget):.6g} on the other 150" in screen
+    assert f"budget         {near:g} for the population with 90 % confidence; mean cost at most" in screen
+    assert f"the budget on the other 150 was {float(found.smaller_budget):.6g}" in screen
     assert "that the others certify" in screen
 
 
@@ -305,14 +305,14 @@ BAD: list[tuple[list[str], dict[str, Any], list[str]]] = [
     (["--confidence", "1"], {}, ["--confidence", "'1'", "between 0 and 1"]),
     (["--confidence", "0"], {}, ["--confidence", "'0'", "between 0 and 1"]),
     (["--confidence", "nan"], {}, ["--confidence", "'nan'"]),
-    (["--confidence", "0.9", "--method", "best"], {}, ["--method is not used with --confidence"]),
-    (["--confidence", "0.9", "--time-limit", "3"], {}, ["--time-limit is not used with --confidence"]),
-    (["--confidence", "0.9", "--mixture"], {}, ["--mixture is not used with --confidence"]),
+    (["--confidence", "0.9", "--method", "best"], {}, ["--method cannot be used with --confidence"]),
+    (["--confidence", "0.9", "--time-limit", "3"], {}, ["--time-limit cannot be used with --confidence"]),
+    (["--confidence", "0.9", "--mixture"], {}, ["--mixture cannot be used with --confidence"]),
     (["--confidence", "0.9", "--errors", "given", "--error-data", "./valid.csv"], {}, ["--error-data names the same file"]),
     (["--confidence", "0.9", "--train", "train.csv"], {"data": "train.csv"}, ["--train names the same file"]),
-    (["--confidence", "0.9", "--weights", "w"], {}, ["--weights is not used with --confidence", "equal weight"]),
+    (["--confidence", "0.9", "--weights", "w"], {}, ["--weights cannot be used with --confidence", "equal weight"]),
     (["--confidence", "0.9"], {"data": "one.csv"}, ["--confidence 0.9", "1 rows at share 0.5"]),
-    (["--held-out", "valid.csv"], {}, ["--held-out names the file of --data", "kept apart"]),
+    (["--held-out", "valid.csv"], {}, ["--held-out names the same file as --data", "kept apart"]),
     (["--held-out", "absent.csv"], {}, ["--held-out", "there is no file absent.csv"]),
     (["--held-out", "lacking.csv"], {"label": False}, ["--held-out", "lacks the column 'f3'"]),
     (["--held-out", "unlabelled.csv"], {}, ["--label", "no column 'label'", "unlabelled.csv"]),

@@ -265,7 +265,7 @@ BAD: list[tuple[dict[str, str | None], list[str], list[str]]] = [
     ({"forest": "data.txt"}, [], ["FOREST", "'.txt'", ".skops or .joblib"]),
     ({"forest": "forest.joblib"}, [], ["FOREST", "runs any code", "--trust-pickle"]),
     ({"forest": "torn.joblib"}, ["--trust-pickle"], ["FOREST", "torn.joblib cannot be read"]),
-    ({"forest": "torn.skops"}, [], ["FOREST", "torn.skops is no skops file"]),
+    ({"forest": "torn.skops"}, [], ["FOREST", "torn.skops is not a skops file"]),
     ({"forest": "unfitted.skops"}, [], ["FOREST", "RandomForestClassifier is not fitted"]),
     ({"forest": "boosted.skops"}, [], ["FOREST", "GradientBoostingClassifier cannot be pruned"]),
     ({"data": "absent.csv"}, [], ["--data", "there is no file absent.csv"]),

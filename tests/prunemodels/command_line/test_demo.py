@@ -79,7 +79,7 @@ def test_own_data_over_several_forests(resplit: bool, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--seeds", "0"], "--seeds: '0' is no count"),
+        (["--seeds", "0"], "--seeds: '0' is not a count"),
         (["--data", "absent"], "there is no file absent"),
         (["--label", "kind"], "--label kind"),
         (["--data", "smooth.csv"], "--label: the labels of smooth are continuous"),

@@ -116,7 +116,7 @@ def test_cascade_finds_its_own_sets(folder: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--held-out", "valid.csv"], "--held-out names the file of --data"),
+        (["--held-out", "valid.csv"], "--held-out names the same file as --data"),
         (["--stages", "1"], "--stages is 1; give 2 or more"),
         (["--out", "out.pkl"], r"--out: out.pkl has the ending '.pkl'"),
         (["--label", "a,b"], "--label"),
