@@ -1,8 +1,8 @@
-"""Several engines on one instance and one lambda: who finds what, proves what, in what time and memory.
+"""Several engines on one instance and one lambda: what each finds and proves, in what time and memory.
 
-Every engine runs in a process of its own, one after the other, so that its peak memory is its own, a crash takes nothing along,
-and a time limit holds for engines that do not look at the clock. What comes back is a pruning and a bound; value, cost and error
-are computed here, from the instance.
+The engines run one after the other, each in a process of its own. Peak memory is then that of the engine, a crash ends nothing
+else, and a time limit also holds for engines that never look at the clock. An engine returns a pruning and a bound; value, cost
+and error are computed here, from the instance.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ TYPES: dict[str, str] = {
     "nodes": "float64",
     "note": "str",
 }
-"""The columns of the table."""
+"""The columns of the table and their types."""
 
 GRACE = 5.0
-"""Seconds past its time limit after which an engine is killed, or a fifth of the limit if that is more."""
+"""An engine is killed this many seconds after its time limit, or a fifth of the limit if that is more."""
 
 START_UP = 300.0
-"""Seconds that a process has for imports and compilation."""
+"""Seconds that a process may take for imports and compilation."""
 
 POLL = 0.02
 """Seconds between two looks at a running process."""
 
 ROUNDING = 1e-9
-"""What floating point may put between a value and a bound, relative to the error of the all-roots forest."""
+"""The excess of a bound over a value that rounding explains, relative to the error of the all-roots forest."""
 
 
 def compare(
@@ -86,8 +86,8 @@ def compare(
     time_limit
         seconds for each engine. One that has not returned 5 s (or a fifth of the limit) later is killed.
     isolate
-        every engine in a process of its own, which takes a second or so each. False: all in this process; then nothing can
-        be killed, a crash ends this process, and memory that was freed earlier and is used again is not seen.
+        run every engine in a process of its own, which adds about a second each. False: run all in this process; then no engine
+        can be killed, a crash ends this process, and memory that was freed earlier and is used again is not counted.
     progress
         show on stderr which engine is running.
 
@@ -95,10 +95,10 @@ def compare(
     -------
     DataFrame
         One row an engine, in the order asked for. ``status``: optimal, feasible or unknown as in `Solution`; ``refused``,
-        ``crashed`` or ``time limit`` (killed) where there is no answer, and ``note`` says why. ``integral``: whether the engine's
-        own point was, before any rounding; <NA> without a point. ``seconds``: of the solve, after a warm-up on a tiny instance.
-        ``peak_memory_mb``: 10^6 bytes above what the process held before the solve. Numbers that an engine does not have are NaN.
-        A bound above the value of any engine's pruning cannot be: ``note`` tells.
+        ``crashed`` or ``time limit`` (killed) where there is no answer, and ``note`` says why. ``integral``: whether the
+        engine's own point was integral before any rounding; <NA> without a point. ``seconds``: of the solve, after a warm-up on a
+        tiny instance. ``peak_memory_mb``: 10^6 bytes above what the process held before the solve. Numbers that an engine does
+        not have are NaN. A bound above the value of some engine's pruning is wrong, and ``note`` says so.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def compare(
     exact(lam, "lam")
     if not time_limit >= 0:
         raise InvalidInputError(f"time_limit is {time_limit!r}; give seconds >= 0, or math.inf")
-    run = _isolated if isolate else _here
+    run = _in_processes if isolate else _in_this_process
     answers, name = [], names[0]
     try:
         with (
@@ -126,12 +126,12 @@ def compare(
     except KeyboardInterrupt as stop:
         raise InterruptedSolveError(f"interrupted while {name} was solving; nothing was changed") from stop
     rows = [_row(problem, lam, name, answer) for name, answer in zip(names, answers, strict=True)]
-    _tell_contradictions(rows, Pruning.all_roots(problem).error)
+    _note_wrong_bounds(rows, Pruning.all_roots(problem).error)
     return pd.DataFrame(rows, columns=list(TYPES)).astype(TYPES)
 
 
 def check_solvers(solvers: Sequence[str] | None) -> list[str]:
-    """The engines' names, all if None.
+    """The names of the engines to run; all of `SOLVERS` if None.
 
     Raises
     ------
@@ -149,8 +149,8 @@ def check_solvers(solvers: Sequence[str] | None) -> list[str]:
     return names
 
 
-def _here(problem: PruningProblem, lam: float | Fraction, time_limit: float, names: list[str]) -> Generator[Answer]:
-    """Solve in this process. Each engine gets the instance without what earlier ones had it cache."""
+def _in_this_process(problem: PruningProblem, lam: float | Fraction, time_limit: float, names: list[str]) -> Generator[Answer]:
+    """Solve in this process. Each engine gets a new copy of the instance, without what earlier engines made it cache."""
     for name in names:
         yield solve(name, Task(_without_caches(problem), lam, time_limit))
 
@@ -160,8 +160,8 @@ def _without_caches(problem: PruningProblem) -> PruningProblem:
     return replace(problem, usage=replace(problem.usage))
 
 
-def _isolated(problem: PruningProblem, lam: float | Fraction, time_limit: float, names: list[str]) -> Generator[Answer]:
-    """Solve in processes that read the instance from one nameless file: whatever happens, none is left behind."""
+def _in_processes(problem: PruningProblem, lam: float | Fraction, time_limit: float, names: list[str]) -> Generator[Answer]:
+    """Solve in processes that read the instance from one file without a name, so that no file is ever left behind."""
     path = [os.path.abspath(p) for p in sys.path if isinstance(p, str)]  # '' is the working directory
     with tempfile.TemporaryFile() as tasks:
         try:
@@ -171,42 +171,42 @@ def _isolated(problem: PruningProblem, lam: float | Fraction, time_limit: float,
             raise InvalidInputError(f"problem cannot be sent to other processes ({error}); take isolate=False") from error
         tasks.flush()
         for name in names:
-            yield _ask(name, tasks, time_limit)
+            yield _solve_in_process(name, tasks, time_limit)
 
 
-def _ask(name: str, tasks: IO[bytes], time_limit: float) -> Answer:
-    """Have a process of its own solve the task."""
-    os.lseek(tasks.fileno(), 0, os.SEEK_SET)  # the place in the file is shared with the last process
-    with tempfile.TemporaryFile(buffering=0) as answers, tempfile.TemporaryFile(buffering=0) as complaints:
-        process = subprocess.Popen([sys.executable, "-P", "-c", BOOTSTRAP, name], stdin=tasks, stdout=answers, stderr=complaints)
+def _solve_in_process(name: str, tasks: IO[bytes], time_limit: float) -> Answer:
+    """Have a new process solve the task."""
+    os.lseek(tasks.fileno(), 0, os.SEEK_SET)  # the last process has moved the shared position in the file
+    with tempfile.TemporaryFile(buffering=0) as answers, tempfile.TemporaryFile(buffering=0) as messages:
+        process = subprocess.Popen([sys.executable, "-P", "-c", BOOTSTRAP, name], stdin=tasks, stdout=answers, stderr=messages)
         try:
-            late = _wait(process, answers, time_limit)
+            killed = _wait(process, answers, time_limit)
         finally:
             process.kill()
             process.wait()
         answers.seek(0)
-        complaints.seek(0)
-        return _last_answer(answers.read()) or late or Answer("crashed", _cause(process.returncode, complaints.read()))
+        messages.seek(0)
+        return _last_answer(answers.read()) or killed or Answer("crashed", _cause(process.returncode, messages.read()))
 
 
 def _wait(process: subprocess.Popen[bytes], answers: IO[bytes], time_limit: float) -> Answer | None:
-    """Wait until the process ends or its time is over; the clock runs from the beginning of the solve."""
-    since, begun = time.perf_counter(), False
+    """Wait until the process ends or has used up its time, which counts from the beginning of the solve."""
+    start, begun = time.perf_counter(), False
     grace = max(GRACE, time_limit / 5)
     while process.poll() is None:
         time.sleep(POLL)
         if not begun and os.fstat(answers.fileno()).st_size:
-            since, begun = time.perf_counter(), True
-        seconds = time.perf_counter() - since
+            start, begun = time.perf_counter(), True
+        seconds = time.perf_counter() - start
         if begun and seconds > time_limit + grace:
             return Answer("time limit", f"killed {seconds - time_limit:.3g} s after its time limit", seconds)
         if not begun and seconds > START_UP:
-            return Answer("crashed", f"killed: it had not begun to solve after {START_UP:g} s")
+            return Answer("crashed", f"killed because it had not begun to solve after {START_UP:g} s")
     return None
 
 
 def _last_answer(pickles: bytes) -> Answer | None:
-    """The answer at the end of what a process wrote; None if it did not come to that."""
+    """The answer at the end of what a process wrote; None if it wrote none."""
     stream, last = io.BytesIO(pickles), None
     with suppress(EOFError, pickle.UnpicklingError):
         while True:
@@ -214,15 +214,15 @@ def _last_answer(pickles: bytes) -> Answer | None:
     return last if isinstance(last, Answer) else None
 
 
-def _cause(code: int, complaints: bytes) -> str:
-    """Why a process ended without an answer, with its last words."""
-    words = complaints.decode(errors="replace").strip().splitlines()
+def _cause(code: int, messages: bytes) -> str:
+    """Why a process ended without an answer, with the last line that it wrote to stderr."""
+    lines = messages.decode(errors="replace").strip().splitlines()
     cause = f"ended with exit status {code}"
     if code < 0:
         cause = f"killed by signal {-code} ({signal.strsignal(-code)})"
         if -code == signal.SIGKILL:
-            cause += ", perhaps for want of memory"
-    return f"{cause}: {words[-1][:200]}" if words else cause
+            cause += ", perhaps because memory ran out"
+    return f"{cause}: {lines[-1][:200]}" if lines else cause
 
 
 def _row(problem: PruningProblem, lam: float | Fraction, name: str, answer: Answer) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def _row(problem: PruningProblem, lam: float | Fraction, name: str, answer: Answ
     try:
         pruning = None if answer.kept is None else Pruning(problem, answer.kept)
     except InvalidInputError as error:
-        return row | {"status": "crashed", "note": f"what it returned is no pruning: {error}"}
+        return row | {"status": "crashed", "note": f"the engine returned something that is not a pruning: {error}"}
     value = math.inf if pruning is None else pruning.value(float(lam))
     solution = Solution(problem, lam, pruning, value, answer.bound, answer.stopped, answer.tolerance)
     row |= {"status": str(solution.status), "stopped": str(solution.stopped), "value": value, "bound": answer.bound}
@@ -250,12 +250,12 @@ def _integral(answer: Answer) -> bool | None:
     """Whether the engine's own point was integral; None without a point."""
     if "integral" in answer.stats:
         return bool(answer.stats["integral"])
-    # engines for linear programs report its columns, and may fall back on a pruning that comes from no point
+    # engines for linear programs report `columns`; their pruning need not come from the program's point
     return None if answer.kept is None or "columns" in answer.stats else True
 
 
-def _tell_contradictions(rows: list[dict[str, Any]], scale: float) -> None:
-    """Note bounds that are above the value of a pruning that is there."""
+def _note_wrong_bounds(rows: list[dict[str, Any]], scale: float) -> None:
+    """Note bounds that are above the value of a pruning that some engine found."""
     valued = [row for row in rows if math.isfinite(row.get("value", math.nan))]
     if not valued:
         return

@@ -1,8 +1,8 @@
 """How engines grow: seconds, memory and gaps on growing instances, the slopes on log-log axes, and where each engine stops.
 
 Slopes are those of `prunemodels.comparison.slopes`, over the sizes at which an engine was usable. An engine is *usable* at a size
-if it came to an end of its own within the time limit: not refused, not crashed, not stopped by a limit. One that was not is not
-tried on larger instances.
+if it finished by itself within the time limit: it was not refused, did not crash, and was not stopped by a limit. An engine that
+was not usable is not tried on larger instances.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Growth:
     time_limit
         seconds for each engine and instance.
     isolated
-        whether every engine had a process of its own; else memory that was freed earlier and used again was not seen.
+        whether every engine had a process of its own; if not, memory that was freed earlier and used again is not counted.
     machine
-        what the seconds belong to.
+        the machine and the versions that the seconds were measured with.
     """
 
     table: pd.DataFrame
@@ -68,16 +68,16 @@ class Growth:
 
     @property
     def engines(self) -> list[str]:
-        """Names, in the order asked for."""
+        """The engines' names, in the order asked for."""
         return list(dict.fromkeys(self.table["solver"]))
 
     @property
     def sizes(self) -> list[int]:
-        """Ascending."""
+        """The sizes, ascending."""
         return sorted(set(self.table["size"]))
 
     def wide(self, quantity: str = "seconds") -> pd.DataFrame:
-        """One row an engine, one column a size; NaN where the engine was not tried or does not say.
+        """One row an engine, one column a size; NaN where the engine was not tried or gave no figure.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class Growth:
         against
             "size", or another column that grows with it: "usage_arcs", say.
         least
-            smaller y are left out: below some milliseconds one measures the call.
+            smaller y are left out, because below some milliseconds the overhead of the call is measured.
 
         Returns
         -------
@@ -169,16 +169,16 @@ def measure_growth(
     share
         every instance is solved at one lambda, `lam_at_share` of its own path.
     lams
-        a lambda >= 0 for every size, instead of `share`: for instances that are too large for a path, which holds a network.
-        ``optimum`` is then the least value that any engine found.
+        a lambda >= 0 for every size, instead of `share`: for instances that are too large for a path, which needs a network in
+        memory. ``optimum`` is then the least value that any engine found.
     time_limit
         seconds for each engine and instance.
     repeats
-        runs of each; kept are the least seconds, the largest memory, and of unequal outcomes the worst.
+        runs of each. The least seconds and the largest memory are kept; of unequal outcomes the worst.
     isolate, progress
         as in `compare`.
     done
-        called with the finished rows of every instance: to keep them, should the rest be interrupted.
+        called with the finished rows of every instance, so that they can be kept if the rest is interrupted.
 
     Raises
     ------
@@ -189,26 +189,26 @@ def measure_growth(
         on Ctrl-C.
     """
     _check_options(problems, share, lams, repeats)
-    alive, rows = check_solvers(solvers), []
+    engines, rows = check_solvers(solvers), []
     for size in sorted(problems):
-        if not alive:
+        if not engines:
             break
         problem = problems[size]
         lam, optimum = _lam_and_optimum(problem, size, share) if lams is None else (exact(lams[size], f"lams[{size}]"), math.nan)
-        runs = [compare(problem, lam, alive, time_limit=time_limit, isolate=isolate, progress=progress) for _ in range(repeats)]
-        answers = _described(_together(runs, time_limit), size, problem, lam, optimum)
+        runs = [compare(problem, lam, engines, time_limit=time_limit, isolate=isolate, progress=progress) for _ in range(repeats)]
+        answers = _with_instance(_merged_repeats(runs, time_limit), size, problem, lam, optimum)
         rows.append(answers)
         if done is not None:
             done(answers)
-        alive = list(answers["solver"][answers["usable"]])
+        engines = list(answers["solver"][answers["usable"]])
     return Growth(pd.concat(rows, ignore_index=True), by, share, time_limit, isolate, machine())
 
 
 def lam_at_share(path: PruningPath, share: float) -> Fraction:
     """A lambda at which the optimum costs at most a share of what it costs at lambda = 0.
 
-    It is the middle between two breakpoints, so that the pruning is the path's for a neighbourhood of lambda. Where the path
-    jumps past the share to what is free of charge, the last interval between breakpoints is taken.
+    It is the middle between two breakpoints, so that the same pruning is optimal in a neighbourhood of lambda. Where the path
+    jumps from above the share to a pruning that costs nothing, the last interval between breakpoints is taken.
 
     Raises
     ------
@@ -227,7 +227,7 @@ def lam_at_share(path: PruningPath, share: float) -> Fraction:
 
 
 def _lam_and_optimum(problem: PruningProblem, size: int, share: float) -> tuple[Fraction, float]:
-    """`lam_at_share` of an instance, and what its optimum is worth there."""
+    """`lam_at_share` of an instance, and the value of its optimum there."""
     path = pruning_path(problem, certificate=False)
     if len(path) < 2:
         raise InvalidInputError(f"problems[{size}] has one optimum for all lambda; give an instance that can be pruned")
@@ -252,39 +252,39 @@ def _check_options(
         raise InvalidInputError(f"repeats is {repeats!r}; give 1 or more")
 
 
-def _together(runs: Sequence[pd.DataFrame], time_limit: float) -> pd.DataFrame:
-    """Repeated runs as one, engine by engine, with ``usable``."""
+def _merged_repeats(runs: Sequence[pd.DataFrame], time_limit: float) -> pd.DataFrame:
+    """Merge repeated runs into one table, engine by engine, and add ``usable``."""
     rows = []
-    for same in zip(*(run.to_dict("records") for run in runs), strict=True):
-        usable = [_is_usable(row, time_limit) for row in same]
-        told = dict(min(same, key=lambda row: float(row["seconds"])) if all(usable) else same[usable.index(False)])
-        told["peak_memory_mb"] = float(np.fmax.reduce([row["peak_memory_mb"] for row in same]))
-        rows.append(told | {"usable": all(usable)})
+    for repeated in zip(*(run.to_dict("records") for run in runs), strict=True):
+        usable = [_is_usable(row, time_limit) for row in repeated]
+        kept = dict(min(repeated, key=lambda row: float(row["seconds"])) if all(usable) else repeated[usable.index(False)])
+        kept["peak_memory_mb"] = float(np.fmax.reduce([row["peak_memory_mb"] for row in repeated]))
+        rows.append(kept | {"usable": all(usable)})
     return pd.DataFrame(rows, columns=[*TYPES, "usable"]).astype(TYPES)
 
 
-def _described(answers: pd.DataFrame, size: int, problem: PruningProblem, lam: Fraction, optimum: float) -> pd.DataFrame:
-    """An instance's answers with what was solved, and how far they miss the optimum; NaN: it is the best of them."""
+def _with_instance(answers: pd.DataFrame, size: int, problem: PruningProblem, lam: Fraction, optimum: float) -> pd.DataFrame:
+    """Add to the answers what was solved, and by how much they miss the optimum; NaN: the best answer stands for it."""
     if math.isnan(optimum):
         optimum = float(answers["value"].min())
     ensemble = problem.ensemble
     facts = [size, problem.n_rows, ensemble.n_trees, ensemble.n_splits, problem.n_usage_arcs, float(lam), optimum]
     usable = answers.pop("usable")
-    told = pd.DataFrame({name: [fact] * len(answers) for name, fact in zip(INSTANCE, facts, strict=True)}).astype(INSTANCE)
-    table = pd.concat([told, answers], axis=1)
-    # between breakpoints something is kept, and worth more than it costs; elsewhere 0 / 0
+    instance = pd.DataFrame({name: [fact] * len(answers) for name, fact in zip(INSTANCE, facts, strict=True)}).astype(INSTANCE)
+    table = pd.concat([instance, answers], axis=1)
+    # between two breakpoints the optimum keeps splits that gain more than they cost, so that the divisor is positive; else 0 / 0
     table["above_optimum"] = (table["value"] - optimum) / (Pruning.all_roots(problem).error - optimum)
     table["usable"] = usable
     return table
 
 
 def _is_usable(row: Mapping[Any, Any], time_limit: float) -> bool:
-    """Whether an engine came to an end of its own within the limit."""
+    """Whether an engine finished by itself within the limit."""
     return row["status"] in ("optimal", "feasible") and row["stopped"] == "converged" and row["seconds"] <= time_limit
 
 
 def _why(row: Mapping[Any, Any] | pd.Series, time_limit: float) -> str:
-    """What kept an engine from being usable."""
+    """Why an engine was not usable."""
     if row["status"] in ("refused", "crashed", "time limit"):
         return str(row["status"])
     return str(row["stopped"]) if row["stopped"] != "converged" else f"{row['seconds']:.3g} s of {time_limit:g}"

@@ -1,4 +1,4 @@
-"""How much memory a piece of work takes: the process's high-water mark, reset before it."""
+"""The memory that a block of code takes, measured by the process's high-water mark, which is reset before it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ RESET = Path("/proc/self/clear_refs")
 class PeakMemory:
     """The largest resident memory while a block runs, above what the process held at its start.
 
-    On Linux the kernel's high-water mark is reset first. Where it cannot be, only what goes beyond the process's earlier
-    peak is seen, so the figure may be too low.
+    On Linux the kernel's high-water mark is reset first. Where that is impossible, only memory beyond the process's
+    earlier peak is seen, so the figure may be too low.
 
     >>> with PeakMemory() as memory:
     ...     numbers = list(range(1_000_000))
@@ -25,7 +25,7 @@ class PeakMemory:
     """
 
     bytes: int | None = None
-    """After the block; None where the system does not tell."""
+    """Set after the block; None where the system does not say."""
 
     def __enter__(self) -> Self:
         with suppress(OSError):
@@ -39,7 +39,7 @@ class PeakMemory:
 
 
 def high_water() -> int | None:
-    """The largest resident memory of this process so far, in bytes; None where the system does not tell."""
+    """The largest resident memory of this process so far, in bytes; None where the system does not say."""
     with suppress(OSError):
         for line in STATUS.read_text().splitlines():
             if line.startswith("VmHWM:"):

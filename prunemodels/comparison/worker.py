@@ -1,4 +1,4 @@
-"""One engine's solve, measured; and the process of its own in which `prunemodels.comparison.compare` has it run.
+"""Measure one engine's solve, and the program of the process in which `prunemodels.comparison.compare` runs it.
 
 The process reads two pickles from its standard input, ``sys.path`` and a `Task`, and writes two to its standard output,
 `BEGUN` when the solve begins and an `Answer` when it has ended. The argument is the engine's name.
@@ -30,22 +30,23 @@ from solvers import SOLVERS, price_sharing
 
 BOOTSTRAP = (
     "import pickle, signal, sys;"
-    "signal.signal(signal.SIGINT, signal.SIG_IGN);"  # Ctrl-C is the parent's to answer
+    "signal.signal(signal.SIGINT, signal.SIG_IGN);"  # the parent handles Ctrl-C
     "sys.path[:] = pickle.load(sys.stdin.buffer);"
     "from prunemodels.comparison.worker import main;"
     "main(sys.argv[1])"
 )
-"""The program of the process: nothing of ours can be imported before the parent's ``sys.path`` is there."""
+"""The program of the process. It sets the parent's ``sys.path`` first, because only then this package can be imported."""
 
 BEGUN = "begun"
+"""The message that the solve begins."""
 
 WARM_UP_LAM = 0.1
-"""Lambda of the papers' two trees, on which an engine is run first."""
+"""Lambda for the papers' two trees, on which every engine is run first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What every engine is asked."""
+    """The instance that every engine solves, with lambda and the time limit."""
 
     problem: PruningProblem
     lam: float | Fraction
@@ -54,18 +55,19 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What came of it.
+    """The outcome of an engine's solve.
 
     Parameters
     ----------
     outcome
-        ``"solved"``, ``"refused"``, ``"crashed"`` or ``"time limit"``; what follows `peak_bytes` is of a solved one.
+        ``"solved"``, ``"refused"``, ``"crashed"`` or ``"time limit"``; the fields after `peak_bytes` only have a meaning if it
+        was solved.
     note
         why there is no answer.
     seconds
-        of the solve alone, without imports and compilation.
+        duration of the solve, without imports and compilation.
     peak_bytes
-        above what the process held before; None if unknown.
+        peak memory above what the process held before; None if unknown.
     kept
         bool, shape (n,): the splits kept; None without a pruning.
     """
@@ -103,7 +105,7 @@ def find_engine(name: str) -> Solver:
 def solve(name: str, task: Task, begun: Callable[[], object] = lambda: None) -> Answer:
     """Warm an engine up and have it solve the task; `begun` is called in between.
 
-    Whatever the engine raises becomes part of the answer, but for Ctrl-C.
+    An exception of the engine becomes part of the answer; only Ctrl-C is passed on.
     """
     try:
         engine = find_engine(name)
@@ -111,7 +113,7 @@ def solve(name: str, task: Task, begun: Callable[[], object] = lambda: None) -> 
         begun()
         with PeakMemory() as memory:
             start = time.perf_counter()
-            # the protocol says float; exact engines take fractions
+            # the protocol says float, but exact engines also take fractions
             solution = engine(task.problem, task.lam, time_limit=task.time_limit)  # type: ignore[arg-type]
             seconds = time.perf_counter() - start
         kept = None if solution.pruning is None else solution.pruning.kept
@@ -136,10 +138,11 @@ def solve(name: str, task: Task, begun: Callable[[], object] = lambda: None) -> 
 
 
 def _warm_up(engine: Solver) -> None:
-    """Have everything imported and compiled before the clock runs."""
-    shared = {"small_core": 0} if engine is price_sharing else {}  # else so small an instance is cut at once, without a round
+    """Solve a tiny instance, so that everything is imported and compiled before the time is measured."""
+    # price sharing would cut so small an instance at once, and compile no round
+    options = {"small_core": 0} if engine is price_sharing else {}
     try:
-        engine(two_trees(), WARM_UP_LAM, **shared)
+        engine(two_trees(), WARM_UP_LAM, **options)
     except KeyboardInterrupt:
         raise
     except PruneModelsError:  # engines for a single tree refuse two
@@ -147,10 +150,10 @@ def _warm_up(engine: Solver) -> None:
 
 
 def main(name: str) -> None:
-    """The process: one task in, one answer out."""
+    """Read a task from standard input, solve it, and write the answer to standard output."""
     _die_with_parent()
     with os.fdopen(os.dup(1), "wb") as answers:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # native engines may print there
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # native engines may print to it
         task: Task = pickle.load(sys.stdin.buffer)
 
         def begun() -> None:
@@ -161,7 +164,7 @@ def main(name: str) -> None:
 
 
 def _die_with_parent() -> None:
-    """Have the kernel end this process should the parent be killed; only Linux can."""
+    """Ask the kernel to end this process if the parent is killed, which only Linux offers."""
     if sys.platform == "linux":
         set_parent_death_signal = 1  # see prctl(2)
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)

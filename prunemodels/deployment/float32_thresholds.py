@@ -1,8 +1,9 @@
 """Thresholds in single precision that send every row where the double ones do.
 
 scikit-learn casts a row to float32 and compares it with a threshold t in float64, mostly the middle between two float32 numbers.
-ONNX, and most of what evaluates trees elsewhere, keeps t as float32. Rounded to the nearest, t may rise to the value x > t of a
-row, which then goes left instead of right. Rounded towards -infinity nothing changes: for every x that is a float32,
+ONNX, and most other programs that evaluate trees, store t as float32. If t is rounded to the nearest float32, it may rise to the
+value x > t of a row, which then goes left instead of right. If t is rounded towards -infinity, no row changes its way: for every
+x that is a float32,
 
     x <= t    <=>    x <= floor32(t),        floor32(t) = the largest float32 <= t                                         (1)
 """
@@ -21,14 +22,14 @@ from prunemodels.forests.reading import tree_views
 def float32_thresholds(forest: Any) -> Any:
     """A copy of a fitted forest whose thresholds are float32 numbers; it predicts exactly what the forest predicts, see (1).
 
-    For converters that cast thresholds to float32: the cast then changes nothing. `to_onnx` does this itself.
+    Use it before converters that cast thresholds to float32, so that the cast changes nothing. `to_onnx` does so itself.
 
     Raises
     ------
     UnsupportedModelError, NotFittedForestError
         as `read_forest`.
     """
-    tree_views(forest)  # refuses what is no forest before the copy is made
+    tree_views(forest)  # refuses what is not a forest before the copy is made
     rounded = copy.deepcopy(forest)
     for view in tree_views(rounded):
         tree = view.estimator.tree_

@@ -1,7 +1,8 @@
 """How large a forest is and how long its predictions take, before and after pruning.
 
-For reports only: seconds depend on the machine and on what else it does. Both forests are timed in one run, in turns, after a
-warm-up, each with a single job, and the median of the repeats is told; so the *ratio* is the more robust number.
+The figures are for reports only, because seconds depend on the machine and its load. Both forests are timed in one run, in turns,
+after a warm-up, each with a single job, and the median of the repeats is reported. The *ratio* of the two is therefore the more
+robust number.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ Predict = Callable[[Any], object]
 
 @dataclass(frozen=True)
 class ForestSize:
-    """What a forest weighs.
+    """The size of a forest.
 
     Parameters
     ----------
     splits, leaves
-        of all trees.
+        number in all trees.
     deepest
-        splits on the longest way from a root to a leaf.
+        number of splits on the longest path from a root to a leaf.
     joblib_bytes, skops_bytes
-        of its files, compressed as `save_forest` writes them.
+        size of its files, compressed as `save_forest` writes them.
     """
 
     trees: int
@@ -60,9 +61,9 @@ class Timing:
     engine
         ``"scikit-learn"`` or ``"onnxruntime"``.
     rows
-        of a call.
+        number of rows in a call.
     before, after
-        seconds a call.
+        seconds per call.
     """
 
     engine: str
@@ -121,15 +122,15 @@ def measure_deployment(
     Parameters
     ----------
     before, after
-        fitted forests, side by side.
+        fitted forests, to be compared.
     X
-        rows to predict, best held-out ones; as many as there are are used, in turns.
+        rows to predict, preferably held-out ones. The calls take their batches from all of them, in turns.
     batch_rows
-        rows of a batch; all of X where there are fewer.
+        rows in a batch; all of X where it has fewer.
     repeats
-        calls of each forest for each timing; the median counts.
+        timed calls of each forest, of which the median is reported.
     onnx
-        time ONNX models of both too; needs ``pip install "prunemodels[interop]"``.
+        also time ONNX models of both; this needs ``pip install "prunemodels[interop]"``.
 
     Raises
     ------
@@ -158,28 +159,28 @@ def measure_deployment(
 
 
 def _single_job(forest: Any) -> Any:
-    """The forest with one job, its trees shared: starting threads is not what is measured."""
-    alone = copy.copy(forest)
+    """The forest with one job, sharing its trees, so that starting threads is not measured."""
+    single = copy.copy(forest)
     if "n_jobs" in forest.get_params(deep=False):
-        alone.n_jobs = 1
-    return alone
+        single.n_jobs = 1
+    return single
 
 
 def _onnx_predict(forest: Any) -> Predict:
-    """What runs an ONNX model of the forest on one thread."""
+    """A function that runs an ONNX model of the forest on one thread."""
     running = session(to_onnx(forest), threads=1)
     name = running.get_inputs()[0].name
     return lambda rows: running.run(None, {name: rows})
 
 
 def _batches(X: Any, rows: int, most: int = 100) -> list[Any]:
-    """Slices of so many rows, some of them."""
+    """Slices of X with that many rows each, at most `most` of them."""
     starts = range(0, n_examples(X) - rows + 1, rows)[:most]
     return [X.iloc[k : k + rows] if hasattr(X, "iloc") else X[k : k + rows] for k in starts]
 
 
 def _medians(forests: tuple[Predict, Predict], batches: list[Any], repeats: int) -> tuple[float, float]:
-    """Seconds a call of each; the forests take turns, and the first of a turn changes."""
+    """Median seconds per call of each forest. The forests take turns, and so does the one that goes first."""
     seconds: tuple[list[float], list[float]] = ([], [])
     for turn in range(-WARM_UP, repeats):
         rows = batches[turn % len(batches)]

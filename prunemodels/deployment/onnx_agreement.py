@@ -1,12 +1,13 @@
 """Does an ONNX model predict what the forest predicts?
 
-Both add up one number a tree, v / T, v a value of a leaf: scikit-learn in double, ONNX in single precision. Where every row
-reaches the same leaves, with eps = 2**-24 (half a unit in the last place),
+Both add up one number per tree, v / T with the value v of a leaf: scikit-learn in double precision, ONNX in single. Where every
+row reaches the same leaves, with eps = 2**-24 (half a unit in the last place),
 
     |ONNX - scikit-learn|  <=  (T + 3) eps max |v|                                                        (1)
 
-up to terms in eps**2: two roundings of each summand, T - 1 of sums, one at the end. A row at another leaf is off by far more. A
-label may differ only where the two largest probabilities of scikit-learn are within twice (1), a tie up to rounding.
+up to terms in eps**2: two roundings of each summand, T - 1 of the sums, one at the end. A row that reaches another leaf differs
+by far more. A label may differ only where the two largest probabilities of scikit-learn are within twice (1): a tie up to
+rounding.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class OnnxAgreement:
     largest_difference
         of a probability, or of a regressor's prediction.
     allowed
-        (1): what rounding explains.
+        the bound (1) on differences by rounding.
     other_labels
         rows whose labels differ; 0 for regression.
     ties
@@ -62,11 +63,11 @@ def compare_onnx(model: Any, forest: Any, X: Any) -> OnnxAgreement:
     Parameters
     ----------
     model
-        what `to_onnx` returned, or another converter.
+        an ONNX model, from `to_onnx` or another converter.
     forest
         the forest that it was made from.
     X
-        rows, as the forest takes them; the model gets them as float32.
+        rows as the forest takes them; the model is given them as float32.
 
     Raises
     ------

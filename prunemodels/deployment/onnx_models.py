@@ -1,9 +1,10 @@
 """A forest as an ONNX model that predicts what the forest predicts.
 
-skl2onnx does the conversion. Three things are seen to, since a model that is silently another one is worse than none:
+skl2onnx does the conversion. Three precautions are taken, because a model that silently predicts something else is worse than
+none:
 
-- thresholds are float32 numbers before the conversion, see `prunemodels.deployment.float32_thresholds`;
-- a missing value goes where the tree sends it. skl2onnx (1.20) writes "not to the left" at every split;
+- thresholds are made float32 numbers before the conversion, see `prunemodels.deployment.float32_thresholds`;
+- missing values go where the tree sends them. skl2onnx (1.20) sends them to the right at every split;
 - the trees in the model are compared with the forest's, node by node: number, threshold, order.
 
 The model takes float32 rows, shape (N, n_features), under the name ``X``, as scikit-learn's trees do after their own cast. Give
@@ -65,7 +66,7 @@ def to_onnx(forest: Any) -> Any:
 
 
 def session(model: Any, threads: int = 0) -> Any:
-    """An onnxruntime session on the CPU; 0 threads: as many as there are cores.
+    """An onnxruntime session on the CPU; `threads` = 0 stands for one thread per core.
 
     Raises
     ------
@@ -79,7 +80,7 @@ def session(model: Any, threads: int = 0) -> Any:
 
 
 def _library(name: str) -> Any:
-    """An optional library, or what to install."""
+    """Import an optional library; where it is missing, the error says what to install."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -90,7 +91,7 @@ def _library(name: str) -> Any:
 
 
 def _check_classes(forest: Any) -> None:
-    """skl2onnx joins the outputs of a bag's trees, which must have the same classes."""
+    """Refuse bags whose trees know different classes: skl2onnx joins their outputs column by column."""
     if not hasattr(forest, "classes_"):
         return
     for t, view in enumerate(tree_views(forest)):
@@ -106,31 +107,31 @@ def _unseen(forest: Any, known: NDArray[np.int64]) -> Any:
 
 
 def _send_missing_values(model: Any, forest: Any) -> None:
-    """Write each split's way for missing values into the model, after a look whether it is that split."""
+    """Write the direction of missing values into each split of the model, after a check that it is the same split."""
     trees = iter([view.estimator.tree_ for view in tree_views(forest)])
     for operator in model.graph.node:
         if operator.op_type in TREE_OPERATORS:
             attributes = {a.name: a for a in operator.attribute}
-            left: list[int] = []
+            to_left: list[int] = []
             for nodes in _by_tree(attributes):
-                left += _checked_ways(next(trees, None), attributes, nodes)
-            ways = attributes["nodes_missing_value_tracks_true"]
-            del ways.ints[:]
-            ways.ints.extend(left)
+                to_left += _checked_directions(next(trees, None), attributes, nodes)
+            directions = attributes["nodes_missing_value_tracks_true"]
+            del directions.ints[:]
+            directions.ints.extend(to_left)
     if next(trees, None) is not None:
         raise _other_trees("fewer trees")
 
 
 def _by_tree(attributes: dict[str, Any]) -> Iterator[slice]:
-    """The nodes of each tree of an operator: they stand together."""
+    """The nodes of each tree of an operator, which are contiguous."""
     ids = np.array(attributes["nodes_treeids"].ints)
     edges = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
     for first, end in pairwise(edges):
         yield slice(first, end)
 
 
-def _checked_ways(tree: Any, attributes: dict[str, Any], nodes: slice) -> list[int]:
-    """Where the tree's nodes send missing values, 1 for left; refuses nodes that are not the tree's."""
+def _checked_directions(tree: Any, attributes: dict[str, Any], nodes: slice) -> list[int]:
+    """Where the tree's nodes send missing values, 1 for left; refuses nodes that differ from the tree's."""
     if tree is None or tree.node_count != nodes.stop - nodes.start:
         raise _other_trees("another number of nodes")
     node = np.array(attributes["nodes_nodeids"].ints[nodes])
@@ -139,11 +140,11 @@ def _checked_ways(tree: Any, attributes: dict[str, Any], nodes: slice) -> list[i
     same = sorted(node.tolist()) == list(range(tree.node_count)) and (splits == (tree.children_left[node] >= 0)).all()
     if not same or (threshold[splits] != tree.threshold[node[splits]]).any():
         raise _other_trees("other thresholds or splits")
-    return [int(way) for way in tree.missing_go_to_left[node] & splits]
+    return [int(to_left) for to_left in tree.missing_go_to_left[node] & splits]
 
 
 def _other_trees(what: str) -> UnsupportedModelError:
     version = getattr(_library("skl2onnx"), "__version__", "?")
     return UnsupportedModelError(
-        f"skl2onnx {version} wrote {what} than the forest has; the model was thrown away: install skl2onnx 1.19 or 1.20"
+        f"skl2onnx {version} wrote {what} than the forest has; the model was discarded: install skl2onnx 1.19 or 1.20"
     )

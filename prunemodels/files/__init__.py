@@ -1,1 +1,1 @@
-"""What is saved and loaded: forests, cascades, mixtures, matrices."""
+"""Forests, cascades, mixtures and matrices in files."""

@@ -1,8 +1,8 @@
 """Fitted cascades in files: joblib and skops.
 
-As with forests (`prunemodels.files.forests`), a joblib file runs its author's code when it is loaded and needs a word of trust;
-of a skops file only the types named here are let in. They hold data and run no code of the file's. What compiled code follows
-unchecked, trees of all kinds, is checked before anything follows it.
+As with forests (`prunemodels.files.forests`), a joblib file runs its author's code when it is loaded, so the caller must say that
+it is trusted. A skops file may only hold the types named here, which hold data and run no code from the file. Compiled code
+follows the indices in trees without checks, so all trees are checked as soon as they are loaded.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ TRUSTED_IN_CASCADES = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
 )
-"""What cascades of scikit-learn's models hold beyond the types that skops trusts."""
+"""Types that cascades of scikit-learn's models hold, beyond those that skops trusts."""
 
 
 def save_cascade(cascade: Cascade, path: str | Path) -> None:
@@ -59,7 +59,7 @@ def save_cascade(cascade: Cascade, path: str | Path) -> None:
     Raises
     ------
     InvalidInputError
-        for another ending, and for what is no fitted cascade.
+        for another ending, and for what is not a fitted cascade.
     BrokenFileError
         if the file cannot be written.
     """
@@ -73,7 +73,7 @@ def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Seque
     Parameters
     ----------
     trust_pickle
-        a joblib file may be loaded: its author is trusted to run code here.
+        True: a joblib file may be loaded, which runs any code that its author put into it.
     trusted
         names of further types that a skops file may hold, for stages that are not scikit-learn's: for LightGBM
         ``["lightgbm.sklearn.LGBMClassifier", "lightgbm.basic.Booster", "collections.OrderedDict"]``.
@@ -81,16 +81,16 @@ def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Seque
     Raises
     ------
     InvalidInputError
-        for another ending, or a joblib file without trust.
+        for another ending, or a joblib file without `trust_pickle`.
     BrokenFileError
         if the file is absent, damaged, written by another scikit-learn version, or holds types that are not trusted.
     NotFittedForestError
-        if it holds something else than a fitted cascade.
+        if it holds anything but a fitted cascade.
     """
     place = Path(path)
     cascade = load_model(place, (*TRUSTED_IN_CASCADES, *trusted), "cascade", trust_pickle=trust_pickle)
     if not isinstance(cascade, Cascade) or not hasattr(cascade, "exit_path_"):
-        raise NotFittedForestError(f"{place} holds a {type(cascade).__name__}, no fitted cascade; save one with save_cascade")
+        raise NotFittedForestError(f"{place} holds a {type(cascade).__name__}, not a fitted cascade; save one with save_cascade")
     for part in _parts(cascade, set()):
         if not _sound(part):
             raise BrokenFileError(
@@ -114,7 +114,7 @@ def holds_cascade(path: str | Path, *, trust_pickle: bool = False) -> bool:
     with suppress(OSError, KeyError, ValueError, zipfile.BadZipFile), zipfile.ZipFile(place) as archive:
         schema = json.loads(archive.read("schema.json"))
         return isinstance(schema, dict) and str(schema.get("__module__")).startswith("prunemodels.exits.")
-    return False  # a damaged file; whoever loads it says what is wrong with it
+    return False  # the file is damaged; loading it will say how
 
 
 def _check_fitted(cascade: Any, name: str) -> None:
@@ -124,31 +124,31 @@ def _check_fitted(cascade: Any, name: str) -> None:
         )
 
 
-def _parts(thing: Any, seen: set[int]) -> Iterator[Any]:
+def _parts(model: Any, seen: set[int]) -> Iterator[Any]:
     """All objects in a model, itself included, each once."""
-    if id(thing) in seen or isinstance(thing, (str, bytes, int, float, type)):
+    if id(model) in seen or isinstance(model, (str, bytes, int, float, type)):
         return
-    seen.add(id(thing))
-    if isinstance(thing, np.ndarray):
-        inside: Any = thing.ravel().tolist() if thing.dtype == object else ()
-    elif isinstance(thing, (list, tuple, set)):
-        inside = thing
+    seen.add(id(model))
+    if isinstance(model, np.ndarray):
+        inside: Any = model.ravel().tolist() if model.dtype == object else ()
+    elif isinstance(model, (list, tuple, set)):
+        inside = model
     else:
-        yield thing
-        inside = thing.values() if isinstance(thing, dict) else getattr(thing, "__dict__", {}).values()
+        yield model
+        inside = model.values() if isinstance(model, dict) else getattr(model, "__dict__", {}).values()
     for part in inside:
         yield from _parts(part, seen)
 
 
 def _sound(part: Any) -> bool:
-    """Whether what compiled code would follow points nowhere outside its own arrays."""
+    """Whether all indices that compiled code would follow stay within their arrays."""
     if isinstance(part, (DecisionTreeClassifier, DecisionTreeRegressor)) and hasattr(part, "tree_"):
         return sound_tree(part)
     if isinstance(part, (HistGradientBoostingClassifier, HistGradientBoostingRegressor)) and hasattr(part, "_predictors"):
         return all(_sound_predictor(tree, part._n_features) for trees in part._predictors for tree in trees)
     if isinstance(part, Ensemble):
         try:
-            replace(part)  # checks itself when it is made
+            replace(part)  # its constructor checks the arrays
         except (InvalidInputError, IndexError, ValueError):
             return False
     return True

@@ -1,7 +1,7 @@
 """Fitted forests in files: joblib and skops; `prunemodels.files.cascades` has cascades.
 
-Loading a joblib file runs whatever code its author put there, so it needs a word of trust. A skops file is read without
-running code from it; only scikit-learn's own types are let in, and a tree's arrays are checked before anything follows them.
+Loading a joblib file runs whatever code its author put there, so the caller must say that it is trusted. A skops file is read
+without running code from it: only scikit-learn's own types are accepted, and a tree's arrays are checked before they are used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from prunemodels.forests.reading import read_forest, tree_views
 FOREST_ENDINGS = (".skops", ".joblib")
 
 TRUSTED = ("sklearn.tree._tree.Tree",)
-"""What a forest holds beyond the types that skops trusts: skops cannot check a tree's arrays, `_check_trees` does."""
+"""Types that a forest holds beyond those that skops trusts. skops cannot check a tree's arrays; `_check_trees` does."""
 
 
 def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
@@ -33,16 +33,16 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
     Parameters
     ----------
     trust_pickle
-        a joblib file may be loaded: its author is trusted to run code here.
+        True: a joblib file may be loaded, which runs any code that its author put into it.
 
     Raises
     ------
     InvalidInputError
-        for another ending, or a joblib file without trust.
+        for another ending, or a joblib file without `trust_pickle`.
     BrokenFileError
         if the file is absent, damaged, written by another scikit-learn version, or holds types that no forest needs.
     UnsupportedModelError, NotFittedForestError
-        if it holds something else than a fitted forest.
+        if it holds anything but a fitted forest.
     """
     place = Path(path)
     forest = load_model(place, TRUSTED, "forest", trust_pickle=trust_pickle)
@@ -58,7 +58,7 @@ def load_model(place: Path, trusted: Sequence[str], kind: str, *, trust_pickle: 
     trusted
         types that a skops file may hold beyond those that skops trusts.
     kind
-        what it should be, for messages.
+        the kind of model that is expected, for messages.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def load_model(place: Path, trusted: Sequence[str], kind: str, *, trust_pickle: 
 
 
 def check_model_file(place: Path, kind: str, *, trust_pickle: bool) -> None:
-    """Refuse a file that is not there, has another ending, or needs a word of trust; arguments as in `load_model`."""
+    """Refuse a file that is missing, has another ending, or is a joblib file without trust; arguments as in `load_model`."""
     if place.suffix not in FOREST_ENDINGS:
         raise InvalidInputError(f"{place} has the ending {place.suffix!r}; give a {kind} as {' or '.join(FOREST_ENDINGS)}")
     if not place.is_file():
@@ -89,7 +89,7 @@ def save_forest(forest: Any, path: str | Path) -> None:
 
 
 def dump_forest(forest: Any, path: Path) -> None:
-    """Write a forest to an open place, as joblib or skops by the file's ending."""
+    """Write a forest directly to a path, as joblib or skops by the file's ending."""
     if path.suffix == ".skops":
         import skops.io
 
@@ -112,12 +112,12 @@ def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
         json.loads(schema)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile, zipfile.error) as error:
         raise BrokenFileError(
-            f"{place} is no skops file, or a damaged one ({error}); write it again with skops.io.dump"
+            f"{place} is not a skops file, or a damaged one ({error}); write it again with skops.io.dump"
         ) from error
     _check_version(place, versions)
     try:
         unknown = sorted(set(skops.io.get_untrusted_types(file=place)) - set(trusted))
-    except Exception as error:  # whatever skops meets in a schema that it did not write
+    except Exception as error:  # a schema that skops did not write can cause any error
         raise _damaged(place, error, kind) from error
     if unknown:
         raise _untrusted(place, unknown, kind)
@@ -128,16 +128,17 @@ def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
 
 
 def _untrusted(place: Path, unknown: list[str], kind: str) -> BrokenFileError:
-    """The refusal of types that nobody vouched for."""
+    """The error for types that are not trusted."""
     needed = "cascade of scikit-learn's models" if kind == "cascade" else "scikit-learn forest"
-    told = f"{place} holds types that no {needed} needs: {', '.join(unknown)}; loading them could run code. "
+    refusal = f"{place} holds types that no {needed} needs: {', '.join(unknown)}; loading them could run code. "
     if kind == "cascade":
-        return BrokenFileError(f"{told}If you trust them, name them: load_cascade(path, trusted=[...])")
+        return BrokenFileError(f"{refusal}If you trust them, name them: load_cascade(path, trusted=[...])")
     if any(name.startswith("prunemodels.exits.") for name in unknown):
         return BrokenFileError(
-            f"{place} holds a cascade, no forest; read it with prunemodels.load_cascade; `prunemodels report` says what it does"
+            f"{place} holds a cascade, not a forest; read it with prunemodels.load_cascade, "
+            "or see what it does with `prunemodels report`"
         )
-    return BrokenFileError(f"{told}Save the forest alone, without what wraps it")
+    return BrokenFileError(f"{refusal}Save the forest alone, not the object that holds it")
 
 
 def load_joblib(place: Path, kind: str) -> Any:
@@ -155,11 +156,11 @@ def load_joblib(place: Path, kind: str) -> Any:
         warnings.simplefilter("error", InconsistentVersionWarning)
         try:
             return joblib.load(place)
-        except InconsistentVersionWarning as stale:
-            raise _stale(place, stale.original_sklearn_version) from stale
+        except InconsistentVersionWarning as warning:
+            raise _other_version(place, warning.original_sklearn_version) from warning
         except Exception as error:  # a damaged pickle raises almost anything
-            if "incompatible dtype" in str(error):  # the trees come before the version in the pickle
-                raise _stale(place, None) from error
+            if "incompatible dtype" in str(error):  # a pickle has the trees before the version
+                raise _other_version(place, None) from error
             raise _damaged(place, error, kind) from error
 
 
@@ -167,10 +168,10 @@ def _check_version(place: Path, versions: set[str]) -> None:
     import sklearn
 
     for version in sorted(versions - {sklearn.__version__}):
-        raise _stale(place, version)
+        raise _other_version(place, version)
 
 
-def _stale(place: Path, version: str | None) -> BrokenFileError:
+def _other_version(place: Path, version: str | None) -> BrokenFileError:
     import sklearn
 
     writer = f"scikit-learn {version}" if version else "another version of scikit-learn"
@@ -186,7 +187,7 @@ def _damaged(place: Path, error: Exception, kind: str) -> BrokenFileError:
 
 
 def _check_trees(forest: Any, place: Path) -> None:
-    """Refuse trees that point outside their arrays: scikit-learn follows them unchecked."""
+    """Refuse trees with indices outside their arrays, which scikit-learn would follow without a check."""
     for t, view in enumerate(tree_views(forest)):
         if not sound_tree(view.estimator):
             raise BrokenFileError(
@@ -196,7 +197,7 @@ def _check_trees(forest: Any, place: Path) -> None:
 
 
 def sound_tree(estimator: Any) -> bool:
-    """Whether a fitted scikit-learn tree points nowhere outside its own arrays."""
+    """Whether all indices in a fitted scikit-learn tree stay within its arrays."""
     tree = estimator.tree_
     split = tree.children_left != -1
     return bool(tree.n_features == estimator.n_features_in_) and sound_nodes(
@@ -207,7 +208,7 @@ def sound_tree(estimator: Any) -> bool:
 def sound_nodes(
     split: NDArray[np.bool_], left: NDArray[Any], right: NDArray[Any], feature: NDArray[Any], n_features: int
 ) -> bool:
-    """Whether the children of all splits stand behind them, and all features exist."""
+    """Whether the children of every split have larger indices than it, and all features exist."""
     ids = np.flatnonzero(split)
     children = all(((child[ids] > ids) & (child[ids] < len(split))).all() for child in (left, right))
     return children and bool(((feature[ids] >= 0) & (feature[ids] < n_features)).all())

@@ -1,4 +1,4 @@
-"""Matrices in files, as others write them; and network certificates."""
+"""Matrices in the formats of other programs, and network certificates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 MATRIX_ENDINGS = (".npy", ".npz", ".mtx", ".csv", ".mps", ".lp")
 
 ARRAYS = ("tail", "head", "start", "end", "transposed")
-"""What a network certificate's file holds: see `NetworkMatrix`."""
+"""The arrays in the file of a network certificate, see `NetworkMatrix`."""
 
 
 def load_matrix(path: str | Path) -> SignMatrix:
@@ -28,7 +28,7 @@ def load_matrix(path: str | Path) -> SignMatrix:
     Raises
     ------
     InvalidInputError
-        for another ending, or what is no matrix of numbers.
+        for another ending, or what is not a matrix of numbers.
     BrokenFileError
         if the file is absent or damaged.
     """
@@ -62,12 +62,12 @@ def _arrays(place: Path) -> Any:
 
 
 def save_network(network: NetworkMatrix, path: Path) -> None:
-    """Write a certificate: five arrays."""
+    """Write a certificate as its five arrays."""
     np.savez_compressed(path, **{name: np.asarray(getattr(network, name)) for name in ARRAYS})  # type: ignore[arg-type]
 
 
 def load_network(path: str | Path) -> NetworkMatrix:
-    """Read a certificate as `save_network` writes it; whether it is right is for `check_network_matrix` to say.
+    """Read a certificate as `save_network` writes it; `check_network_matrix` decides whether it is right.
 
     Raises
     ------
@@ -80,10 +80,10 @@ def load_network(path: str | Path) -> NetworkMatrix:
             arrays = {name: file[name] for name in ARRAYS}
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
         raise BrokenFileError(
-            f"{place} holds no tree with paths ({type(error).__name__}: {error}); it should hold {', '.join(ARRAYS)}"
+            f"{place} does not hold a tree with paths ({type(error).__name__}: {error}); it should hold {', '.join(ARRAYS)}"
         ) from error
     for name in ARRAYS[:4]:
         if arrays[name].ndim != 1 or arrays[name].dtype.kind not in "iu":
-            raise BrokenFileError(f"{place}: {name} is no list of whole numbers")
+            raise BrokenFileError(f"{place}: {name} is not a list of whole numbers")
     tail, head, start, end = (arrays[name] for name in ARRAYS[:4])
     return NetworkMatrix(tail, head, start, end, bool(arrays["transposed"]))

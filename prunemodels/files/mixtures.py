@@ -1,8 +1,9 @@
-"""A mixture in files: two forests, and a small JSON file that says which is which and how often each serves.
+"""A mixture in files: two forests, and a small JSON file that names them and says how often each is used.
 
     NAME.mixture.json    {"weight": "5/7", "dearer": "NAME.dearer.skops", "cheaper": "NAME.cheaper.skops", ...}
 
-The weight is a fraction in full, so that what is read back serves at the same rate exactly. The forests lie beside the JSON file.
+The weight is written as an exact fraction, so that the mixture that is read back has exactly the same weight. The forests are in
+the folder of the JSON file.
 """
 
 from __future__ import annotations
@@ -44,18 +45,18 @@ class MixtureFiles:
         return [self.cheaper, self.dearer, self.weight]
 
     def write(self, outputs: OutputFiles, solution: BudgetSolution, forest: Any) -> None:
-        """Both forests, and what it takes to serve them; `load_mixture` reads it back."""
+        """Both forests, and the JSON file that joins them; `load_mixture` reads them."""
         mixture = mixture_of(solution.relaxation, forest)
         dump_forest(mixture.cheaper, outputs.aside(self.cheaper))
         dump_forest(mixture.dearer, outputs.aside(self.dearer))
-        told = {
+        entries = {
             "budget": str(solution.budget),
             "weight": str(mixture.weight),
             "dearer": self.dearer.name,
             "cheaper": self.cheaper.name,
-            "meaning": "serve each example by the dearer forest with probability weight, else by the cheaper",
+            "meaning": "predict each example by the dearer forest with probability weight, else by the cheaper",
         }
-        outputs.aside(self.weight).write_text(json.dumps(told, indent=2) + "\n")
+        outputs.aside(self.weight).write_text(json.dumps(entries, indent=2) + "\n")
 
 
 def load_mixture(
@@ -65,21 +66,21 @@ def load_mixture(
     random_state: int | np.random.Generator | None = None,
     stratified: bool = False,
 ) -> MixturePredictor:
-    """Read back what ``prunemodels prune --mixture`` wrote.
+    """Read the mixture that ``prunemodels prune --mixture`` wrote.
 
     Parameters
     ----------
     path
-        NAME.mixture.json; the two forests lie beside it.
+        NAME.mixture.json; the two forests are in its folder.
     trust_pickle
         as in `prunemodels.files.forests.load_forest`: joblib forests run code when they are loaded, skops forests do not.
     random_state, stratified
-        of `MixturePredictor`: draws are not kept in files.
+        see `MixturePredictor`; the file does not store them.
 
     Raises
     ------
     InvalidInputError
-        for another ending, a joblib forest without trust, or a weight outside 0 to 1.
+        for another ending, a joblib forest without `trust_pickle`, or a weight outside 0 to 1.
     BrokenFileError
         if a file is absent or damaged, or the JSON file names a forest outside its own folder.
     UnsupportedModelError, NotFittedForestError
@@ -87,10 +88,10 @@ def load_mixture(
     """
     place = Path(path)
     if not place.name.endswith(ENDING):
-        raise InvalidInputError(f"{place} is no mixture; give the file ending in {ENDING} that `prune --mixture` wrote")
-    told = _read(place)
-    cheaper, dearer = (load_forest(_beside(place, told, which), trust_pickle=trust_pickle) for which in ("cheaper", "dearer"))
-    return MixturePredictor(cheaper, dearer, _weight(place, told), random_state, stratified=stratified)
+        raise InvalidInputError(f"{place} is not a mixture; give the file ending in {ENDING} that `prune --mixture` wrote")
+    entries = _read(place)
+    cheaper, dearer = (load_forest(_beside(place, entries, which), trust_pickle=trust_pickle) for which in ("cheaper", "dearer"))
+    return MixturePredictor(cheaper, dearer, _weight(place, entries), random_state, stratified=stratified)
 
 
 def _read(place: Path) -> dict[str, Any]:
@@ -98,35 +99,36 @@ def _read(place: Path) -> dict[str, Any]:
     if not place.is_file():
         raise BrokenFileError(f"there is no file {place}; `prunemodels prune --mixture` writes one beside --out")
     try:
-        told = json.loads(place.read_text())
-    except (OSError, ValueError) as error:  # bad UTF-8 is a ValueError too
-        raise BrokenFileError(f"{place} is no JSON file, or a damaged one ({error}); write the mixture again") from error
-    if not isinstance(told, dict):
-        raise BrokenFileError(f"{place} holds a {type(told).__name__}, no mixture; write it again with `prune --mixture`")
-    return told
+        entries = json.loads(place.read_text())
+    except (OSError, ValueError) as error:  # invalid UTF-8 is a ValueError, too
+        raise BrokenFileError(f"{place} is not a JSON file, or a damaged one ({error}); write the mixture again") from error
+    if not isinstance(entries, dict):
+        raise BrokenFileError(f"{place} holds a {type(entries).__name__}, not a mixture; write it again with `prune --mixture`")
+    return entries
 
 
-def _entry(place: Path, told: dict[str, Any], key: str) -> str:
-    """A text that the file must have."""
-    if not isinstance(told.get(key), str):
-        raise BrokenFileError(f"{place}: {key!r} is {told.get(key)!r}, it must be a text; write the mixture again")
-    return str(told[key])
+def _entry(place: Path, entries: dict[str, Any], key: str) -> str:
+    """An entry of the file, which must be there and a text."""
+    if not isinstance(entries.get(key), str):
+        raise BrokenFileError(f"{place}: {key!r} is {entries.get(key)!r}, but must be a text; write the mixture again")
+    return str(entries[key])
 
 
-def _beside(place: Path, told: dict[str, Any], which: str) -> Path:
-    """The file of a forest: a bare name, in the JSON file's own folder."""
-    name = _entry(place, told, which)
+def _beside(place: Path, entries: dict[str, Any], which: str) -> Path:
+    """The path of a forest, which the JSON file names without a folder, because it is in its own."""
+    name = _entry(place, entries, which)
     if name != Path(name).name or name in ("", ".", ".."):
         raise BrokenFileError(
-            f"{place}: {which!r} is {name!r}, outside its folder; put both forests beside it, and name them alone"
+            f"{place}: {which!r} is {name!r}, outside its folder; put both forests into the folder, "
+            "and give their names without one"
         )
     return place.with_name(name)
 
 
-def _weight(place: Path, told: dict[str, Any]) -> Fraction:
+def _weight(place: Path, entries: dict[str, Any]) -> Fraction:
     """The dearer forest's share."""
-    text = _entry(place, told, "weight")
+    text = _entry(place, entries, "weight")
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError) as error:
-        raise BrokenFileError(f"{place}: 'weight' is {text!r}, no fraction such as 5/7; write the mixture again") from error
+        raise BrokenFileError(f"{place}: 'weight' is {text!r}, not a fraction such as 5/7; write the mixture again") from error

@@ -1,7 +1,7 @@
 """Files that are written whole or not at all.
 
-Each is written aside, under a hidden name in the folder where it belongs, and renamed when all of them are complete.
-A reader never sees half a file, and after an error or Ctrl-C the folder is as it was.
+Each file is first written under a hidden name in its folder. When all of them are complete, they are renamed. A reader never sees
+half a file, and after an error or Ctrl-C the folder is as it was.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from formulations.errors import BrokenFileError, InvalidInputError
 
 
 def check_output(path: str | Path, name: str, *, endings: Sequence[str] = (), force: bool = False) -> Path:
-    """Refuse a place that cannot be written, before long work begins; `name` is the argument in the message.
+    """Refuse a path that cannot be written, before long work begins; `name` is the argument that the message blames.
 
     Parameters
     ----------
     endings
-        the endings that say a format, e.g. ``(".joblib", ".skops")``; empty: any.
+        the endings of the formats that can be written, e.g. ``(".joblib", ".skops")``; empty: any.
     force
         allow an existing file to be replaced.
 
@@ -60,14 +60,14 @@ class OutputFiles:
         self._aside: dict[Path, Path] = {}
 
     def aside(self, path: str | Path) -> Path:
-        """An empty file with the same ending, in the same folder, to write to instead."""
-        place = Path(os.path.realpath(path))  # a link stays a link
+        """A new empty file to write to instead: it has the same ending and folder, and is renamed at the end of the block."""
+        place = Path(os.path.realpath(path))  # a symbolic link is kept, and its target replaced
         if place in self._aside:
             raise InvalidInputError(f"{path} is named for two outputs; give each a name of its own")
         hidden = place.with_name(f".{place.stem}.{secrets.token_hex(4)}.partial{place.suffix}")
         self._aside[place] = hidden
-        with _told(place):
-            hidden.open("xb").close()  # not tempfile: its files are private to the user, whatever the umask
+        with _errors_naming(place):
+            hidden.open("xb").close()  # tempfile would make the file private to the user, whatever the umask
         return hidden
 
     def __enter__(self) -> Self:
@@ -86,16 +86,16 @@ class OutputFiles:
 
     def _commit(self) -> None:
         for place, hidden in self._aside.items():
-            with _told(place):
+            with _errors_naming(place):
                 _flush(hidden)
-        with _without_interrupt():  # between the first rename and the last
+        with _without_interrupt():  # an interrupt between two renames would leave half of the files
             for place, hidden in self._aside.items():
-                with _told(place):
+                with _errors_naming(place):
                     os.replace(hidden, place)
 
 
 def _flush(path: Path) -> None:
-    """Have the disk hold the file before its name does."""
+    """Write a file to the disk before it is renamed, so that a crash cannot leave an empty file under the final name."""
     handle = os.open(path, os.O_RDWR)
     try:
         os.fsync(handle)
@@ -104,8 +104,8 @@ def _flush(path: Path) -> None:
 
 
 @contextmanager
-def _told(place: Path) -> Iterator[None]:
-    """Say which file an operating-system error is about."""
+def _errors_naming(place: Path) -> Iterator[None]:
+    """Have errors of the operating system name the file that they are about."""
     try:
         yield
     except OSError as error:
@@ -114,7 +114,7 @@ def _told(place: Path) -> Iterator[None]:
 
 @contextmanager
 def _without_interrupt() -> Iterator[None]:
-    """Ignore Ctrl-C during the block: it is over in a moment, and too late to stop."""
+    """Ignore Ctrl-C during the block, which takes a moment only and must not be left half done."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

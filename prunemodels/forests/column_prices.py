@@ -1,4 +1,4 @@
-"""Prices for the columns of a table, before there is a forest."""
+"""Prices for the columns of a table, for models that are not forests or not trained yet."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def column_prices(
     costs
         as in `cost_items`; None: 1 for each column.
     n_features, names
-        of the columns.
+        number and names of the columns.
     evaluation_cost
-        a, one number or one a column.
+        price a of evaluating a split: one number, or one per column.
 
     Returns
     -------
     CostItems, NDArray
-        the items, and a_f as float64, shape (n_features,).
+        the items; and the evaluation prices a_f as float64, shape (n_features,).
 
     Raises
     ------
@@ -43,10 +43,11 @@ def column_prices(
     CapacityOverflowError
         for prices too far apart for 64-bit integers.
     """
-    nowhere, column = np.full(1, -1, dtype=np.int32), np.zeros((1, 1))
-    where = (nowhere, nowhere, nowhere, column[0], column[0] > 0, column)
-    named = None if names is None else tuple(str(n) for n in names)
-    leaf = Ensemble(np.array([0, 1]), *where, n_features, "regression", feature_names=named)  # what fits it fits all forests
+    none, zero = np.full(1, -1, dtype=np.int32), np.zeros((1, 1))
+    feature_names = None if names is None else tuple(str(n) for n in names)
+    # a forest of one leaf: prices that fit it fit every forest on these columns
+    arrays = {"left": none, "right": none, "feature": none, "threshold": zero[0], "missing_left": zero[0] > 0, "value": zero}
+    leaf = Ensemble(np.array([0, 1]), **arrays, n_features=n_features, task="regression", feature_names=feature_names)
     items = cost_items(1 if costs is None else costs, leaf)
     usage = Usage.build(leaf, items, np.zeros((1, n_features)), evaluation_cost=evaluation_cost)
     usage.in_integers()  # refuses prices too far apart

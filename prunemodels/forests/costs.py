@@ -1,4 +1,4 @@
-"""Prices as users write them -> `CostItems`."""
+"""The forms in which users give prices, and their conversion to `CostItems`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def cost_items(costs: Costs, ensemble: Ensemble) -> CostItems:
     Parameters
     ----------
     costs
-        a `CostItems`; one number for all features; one number a feature in the forest's order; a mapping or Series from
-        feature name to price, complete; or a table with the columns of `items_from_table`.
+        a `CostItems`; one number for all features; one number per feature in the forest's order; a mapping or Series from
+        the names of all features to their prices; or a table with the columns of `items_from_table`.
 
     Raises
     ------
@@ -52,14 +52,15 @@ def cost_items(costs: Costs, ensemble: Ensemble) -> CostItems:
 
 
 def items_from_table(table: pd.DataFrame, names: Sequence[str]) -> CostItems:
-    """Read prices from a table, one row a feature, or one for each item that a feature needs.
+    """Read prices from a table, with one row per feature, or one for each item that a feature needs.
 
     Columns: ``feature`` and ``cost``, and optionally
 
-    - ``item``: name of the item that the cost buys; features that name the same item share it (default: the feature's own);
+    - ``item``: name of the item that the cost buys; features that name the same item share it (default: an item of the feature's
+      own);
     - ``discount_cost`` and ``shared_group``: the price once another feature of the group was bought, see `CostItems.discounted`;
     - ``needs``: names of other features, separated by ``;``, whose items this feature needs too (a ratio of two tests).
-      Then ``cost`` may be empty: nothing of its own.
+      Then ``cost`` may be empty, if the feature needs no item of its own.
     - ``once``: 1 where the item is paid once for all examples.
     """
     missing = [c for c in ("feature", "cost") if c not in table.columns]
@@ -75,7 +76,7 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str]) -> CostItems:
         for item, price in _row_items({str(k): v for k, v in record.items()}):
             if prices.setdefault(item, price) != price:
                 raise InvalidInputError(
-                    f"costs: the item {item!r} costs {price} for {feature!r} and {prices[item]} elsewhere; it has one price"
+                    f"costs: the item {item!r} costs {price} for {feature!r} and {prices[item]} elsewhere; give it one price"
                 )
             needs[feature].append(item)
             if _is_once(record.get("once"), feature):
@@ -92,7 +93,7 @@ def _needed(table: pd.DataFrame, names: Sequence[str]) -> dict[str, list[str]]:
         others = str(record["needs"]).split(";") if _filled(record.get("needs")) else []
         for other in (o.strip() for o in others):
             if other not in needed:
-                raise InvalidInputError(f"costs: {record['feature']!r} needs {other!r}, which is no feature")
+                raise InvalidInputError(f"costs: {record['feature']!r} needs {other!r}, which is not a feature")
             needed[record["feature"]].append(other)
     return needed
 
@@ -112,7 +113,7 @@ def _all_needed(needed: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
 
 
 def _is_once(cell: Any, feature: str) -> bool:
-    """Whether the cell of the column ``once`` says yes."""
+    """Whether the cell of the column ``once`` holds 1."""
     if not _filled(cell):
         return False
     if cell not in (0, 1, "0", "1"):
@@ -121,7 +122,7 @@ def _is_once(cell: Any, feature: str) -> bool:
 
 
 def _row_items(record: dict[str, Any]) -> list[tuple[str, Price]]:
-    """The items, with prices, that one row of the table names."""
+    """The items that one row of the table names, with their prices."""
     feature, cost = record["feature"], record["cost"]
     if not _filled(cost):
         if _filled(record.get("needs")):
@@ -150,7 +151,7 @@ def _filled(cell: Any) -> bool:
 def _check_unique(given: Sequence[str]) -> None:
     twice = [n for k, n in enumerate(given) if n in given[:k]]
     if twice:
-        raise InvalidInputError(f"costs has two prices for {twice[0]!r}; give one each")
+        raise InvalidInputError(f"costs has two prices for {twice[0]!r}; give one price per feature")
 
 
 def _check_features(given: Sequence[str], names: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """Where the errors of the nodes are measured: in-bag, out-of-bag, on given data, or a blend.
 
-`InBag` is the default, as in BP16: the examples that each tree was grown on. Without data it reads what scikit-learn
-stored in the trees, which is the same numbers.
+`InBag` is the default, as in BP16: errors are measured on the examples that each tree was grown on. Without data it reads the
+fractions that scikit-learn stored in the trees, which give the same numbers.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ class ErrorSample(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class InBag:
-    """The training rows that each tree drew, as often as it drew them.
+    """Measure errors on the training rows that each tree drew, each as often as the tree drew it.
 
     Parameters
     ----------
     X, y
-        the training data, in the order that ``fit`` saw. None (default): read the class fractions, or variances, that
+        the training data, in the order in which ``fit`` saw them. None (default): read the class fractions, or variances, that
         the trees store; that needs a criterion whose impurity is the error (all classification criteria;
         ``squared_error`` and ``friedman_mse`` for regression).
     sample_weight
-        the weights that ``fit`` was given, if any.
+        the weights that were given to ``fit``, if any.
 
     Notes
     -----
-    Weights, of examples and of classes, count as they did in training: where they drove the draw of a bootstrap or a bag, the
-    rows drawn count once each; where they weighed the rows, they weigh their errors.
+    Weights of examples and of classes count as they did in training. Where they set the probabilities of a bootstrap's or a bag's
+    draw, each drawn row counts once per draw. Where they weighted the rows, they weight the errors.
     """
 
     X: Any = None
@@ -69,14 +69,14 @@ class InBag:
 
 @dataclass(frozen=True, eq=False)
 class OutOfBag:
-    """The training rows that each tree did not draw: unbiased, and gains may be negative.
+    """Measure errors on the training rows that each tree did not draw: they are unbiased, and a split may increase them.
 
     Parameters
     ----------
     X, y
-        the training data, in the order that ``fit`` saw.
+        the training data, in the order in which ``fit`` saw them.
     sample_weight
-        a weight for each row in the errors.
+        the weight of each row's error.
     """
 
     X: Any
@@ -89,21 +89,21 @@ class OutOfBag:
         out = _draws(forest, len(y)) == 0
         if not out.any():
             raise InvalidInputError(
-                f"every tree of the {type(forest).__name__} was grown on all rows: none is out of bag; use Given(X, y)"
+                f"every tree of the {type(forest).__name__} was grown on all rows, so none is out of bag; use Given(X, y)"
             )
         return NodeErrors((errors_on_sample(ensemble, route(ensemble, rows), y, out * w, "out-of-bag"),))
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Labelled examples of the user's choice, the same for every tree.
+    """Measure errors on labelled examples of the user's choice, the same for every tree.
 
     Parameters
     ----------
     X, y
         examples and their labels (classification: labels that the forest was trained on) or targets.
     sample_weight
-        a weight for each example in the errors, >= 0.
+        the weight of each example's error, >= 0.
     """
 
     X: Any
@@ -123,7 +123,7 @@ class Blend:
     Parameters
     ----------
     parts
-        pairs (share, sample); the shares are made to sum to 1.
+        pairs (share, sample); the shares are scaled to sum to 1.
     """
 
     parts: Sequence[tuple[float | Fraction, ErrorSample]]
@@ -144,7 +144,7 @@ class Blend:
 
 
 def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
-    """e_h from each tree's stored fractions or variances, times its in-bag weight."""
+    """e_h from the fractions or variances that each tree stores, times the in-bag weight of the node."""
     e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
     for t, view in enumerate(tree_views(forest)):
         tree = view.estimator.tree_
@@ -164,9 +164,9 @@ def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
         nodes = ensemble.nodes_of(t)
         e[nodes], total[t] = np.maximum(wrong, 0.0), size[0]
     if is_classifier(forest) and np.array_equal(total, np.rint(total)):
-        whole = np.rint(e)
-        if np.abs(e - whole).max() < 1e-6:  # counts: fractions times sizes, up to rounding
-            e = whole
+        counts = np.rint(e)
+        if np.abs(e - counts).max() < 1e-6:  # a fraction times a size is an integer up to rounding
+            e = counts
     return ErrorComponent(e, total, source="in-bag")
 
 
@@ -202,13 +202,13 @@ def encode_labels(ensemble: Ensemble, labels: NDArray[Any]) -> NDArray[Any]:
             i = int(np.flatnonzero(~np.isfinite(targets))[0])
             raise InvalidInputError(f"errors: y[{i}] is {targets[i]}; targets must be finite")
         return targets
-    place = {label: k for k, label in enumerate(ensemble.classes.tolist())}
+    index = {label: k for k, label in enumerate(ensemble.classes.tolist())}
     for i, label in enumerate(labels.tolist()):
-        if label not in place:
+        if label not in index:
             raise InvalidInputError(
                 f"errors: y[{i}] is the label {label!r}, the forest was trained on {ensemble.classes.tolist()}"
             )
-    return np.array([place[label] for label in labels.tolist()], dtype=np.int64)
+    return np.array([index[label] for label in labels.tolist()], dtype=np.int64)
 
 
 def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:
@@ -226,7 +226,7 @@ def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:
 def _training_weights(
     forest: Any, ensemble: Ensemble, y: NDArray[Any], sample_weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """What each row weighed when each tree was grown: float64, shape (T, N)."""
+    """The weight of each row when each tree was grown: float64, shape (T, N)."""
     weights = _draws(forest, len(y))
     if not _weights_drive_draw(forest):
         weights *= sample_weight
@@ -237,7 +237,7 @@ def _training_weights(
 
 
 def _weights_drive_draw(forest: Any) -> bool:
-    """Whether weights already act through the draw of the rows (scikit-learn >= 1.9) and must not count twice."""
+    """Whether weights already act through the draw of the rows (scikit-learn >= 1.9), so that they must not count again."""
     return isinstance(forest, BAGS) or (isinstance(forest, FORESTS) and bool(forest.bootstrap))
 
 
@@ -245,21 +245,21 @@ def _class_weights(
     forest: Any, tree: Any, ensemble: Ensemble, y: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The factor by which ``class_weight`` multiplied each row's weight in one tree: shape (N,)."""
-    if isinstance(forest, BAGS):  # its trees see the classes' indices
+    if isinstance(forest, BAGS):  # a bag trains its trees on the indices of the classes
         return np.asarray(compute_sample_weight(tree.class_weight, y))
     if _weights_drive_draw(forest):
         if forest.class_weight != "balanced_subsample":
             return np.ones(len(y))
         drawn = np.repeat(np.arange(len(y)), weights.astype(np.int64))
         return np.asarray(compute_sample_weight("balanced", y, indices=drawn))
-    if isinstance(forest, FORESTS) and isinstance(forest.class_weight, str):  # without bootstrap the two presets are one
+    if isinstance(forest, FORESTS) and isinstance(forest.class_weight, str):  # without bootstrap, both presets mean the same
         balanced = compute_class_weight("balanced", classes=np.unique(y), y=y, sample_weight=weights)
         return np.asarray(balanced[np.searchsorted(np.unique(y), y)])
     return np.asarray(compute_sample_weight(forest.class_weight, np.asarray(ensemble.classes)[y]))
 
 
 def _check_training_data(forest: Any, ensemble: Ensemble, routing: Routing, weights: NDArray[np.float64]) -> None:
-    """The rows must put the weight on every node that it had when the trees were grown."""
+    """Refuse rows that put other weights on the nodes than those with which the trees were grown."""
     on_nodes = routing.node_sums(ensemble, weights)
     for t, view in enumerate(tree_views(forest)):
         given = on_nodes[ensemble.nodes_of(t)]

@@ -1,12 +1,13 @@
-"""Two nested pruned forests, served at random: the relaxation's optimum as a predictor.
+"""A predictor that chooses between two nested pruned forests at random: the optimum of LP1's relaxation.
 
-The optimum of LP1's relaxation at the budget B is a mixture of two prunings, mu of the dearer and 1 - mu of the cheaper, with
+The optimum of LP1's relaxation at the budget B is a mixture of two prunings, with weight mu of the dearer and 1 - mu of the
+cheaper:
 
     B      =  mu cost_dearer   + (1 - mu) cost_cheaper                                                             (1)
     value  =  mu error_dearer  + (1 - mu) error_cheaper      <=      error of every single pruning within B              (2)
 
-Serve each example by the dearer forest with probability mu, whatever the example, and (1) and (2) are the expected cost on
-the cost sample, exactly, and the expected error of the trees on the error sample.
+If every example is predicted by the dearer forest with probability mu, then (1) is exactly the expected cost on the cost sample,
+and (2) the expected error of the trees on the error sample.
 """
 
 from __future__ import annotations
@@ -26,32 +27,32 @@ from formulations.instance.cost_items import Price, exact
 from prunemodels.forests.surgery import apply_pruning
 
 DIGIT_BITS = 32
-"""Bits of a coin that are tossed at a time."""
+"""Bits of a uniform random number that are drawn at a time."""
 
 
 class MixturePredictor(BaseEstimator):  # type: ignore[misc]
-    """Serves each row by the dearer of two forests with probability `weight`, else by the cheaper.
+    """Predicts each row by the dearer of two forests with probability `weight`, else by the cheaper.
 
     Parameters
     ----------
     cheaper, dearer
         fitted forests of the same features, and the same classes.
     weight
-        mu of (1), 0 <= mu <= 1. A fraction is met exactly: no float takes part in the draw.
+        mu of (1), 0 <= mu <= 1. The probability of a fraction is exact, because the draw uses no floats.
     random_state
-        seed, or a generator. Equal seeds give equal sequences of choices. The choices go on from call to call, so that serving
-        rows one by one is as random as serving them together.
+        seed, or a generator. Equal seeds give equal sequences of choices. A call continues the sequence of the last one, so that
+        predicting rows one by one is as random as predicting them together.
     stratified
-        serve floor(mu n) or ceil(mu n) rows of each batch of n by the dearer forest, in random order: each row has the same
-        probability mu, but the batch's cost varies less.
+        predict floor(mu n) or ceil(mu n) rows of each batch of n by the dearer forest, in random order. Each row still has the
+        probability mu, but the cost of the batch varies less.
 
     Notes
     -----
-    Why one would not want it: the same patient, asked about twice, may get different answers and different tests; and a
-    prediction cannot be repeated without the record of its draw. Where that matters take a single pruning, see `solve_budget`.
-    Why one would: in long hull edges a single pruning may leave much of the budget unspent, the mixture nothing.
+    The disadvantage: the same patient, predicted twice, may get different answers and different tests, and a prediction cannot be
+    repeated without a record of its draw. Where that matters, use a single pruning, see `solve_budget`. The advantage: inside a
+    long edge of the hull a single pruning may leave much of the budget unspent, but the mixture spends all of it.
 
-    The budget is met *in expectation*: over many rows the mean cost comes as close to B as the mean of that many random draws.
+    The budget is met *in expectation*: the mean cost over many rows differs from B as the mean of that many random draws does.
     """
 
     def __init__(
@@ -89,38 +90,38 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
         return classes
 
     def choose(self, n: int) -> NDArray[np.bool_]:
-        """Draw for n rows which forest serves them, True: the dearer; so that it is known before anything is bought.
+        """Draw which forest predicts each of n rows, True for the dearer, so that it is known before any feature is bought.
 
-        Hand the answer to `predict` or `predict_proba`.
+        Give the answer to `predict` or `predict_proba`.
         """
         if not self.stratified:
-            return _coins(self.weight, n, self._rng)
-        whole, rest = divmod(self.weight * n, 1)
-        dearer = np.arange(n) < whole + int(_coins(rest, 1, self._rng)[0])
+            return _exact_draws(self.weight, n, self._rng)
+        least, fraction = divmod(self.weight * n, 1)
+        dearer = np.arange(n) < least + int(_exact_draws(fraction, 1, self._rng)[0])
         return self._rng.permutation(dearer)
 
     def predict(self, X: Any, *, dearer: NDArray[np.bool_] | None = None) -> NDArray[Any]:
-        """Predict each row by the forest that `choose` gives it.
+        """Predict each row by the forest that `choose` draws for it.
 
         Parameters
         ----------
         dearer
-            bool, shape (n,): choices that were drawn before; default: drawn now.
+            bool, shape (n,): choices that `choose` drew before; default: draw them now.
 
         Raises
         ------
         InvalidInputError
             for choices of another shape or type.
         """
-        return self._served("predict", X, dearer)
+        return self._answers("predict", X, dearer)
 
     @available_if(lambda self: hasattr(self.dearer, "predict_proba"))
     def predict_proba(self, X: Any, *, dearer: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Class fractions of each row from the forest that `choose` gives it; of classifiers."""
-        return self._served("predict_proba", X, dearer)
+        """Class fractions of each row by the forest that `choose` draws for it; only for classifiers."""
+        return self._answers("predict_proba", X, dearer)
 
-    def _served(self, method: str, X: Any, dearer: NDArray[np.bool_] | None) -> NDArray[Any]:
-        """Rows by the one forest and by the other, put together."""
+    def _answers(self, method: str, X: Any, dearer: NDArray[np.bool_] | None) -> NDArray[Any]:
+        """Predict some rows by one forest and the rest by the other, and join the answers."""
         rows = X if hasattr(X, "shape") else np.asarray(X)
         n = rows.shape[0]
         mask = self.choose(n) if dearer is None else np.asarray(dearer)
@@ -132,13 +133,15 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
                 part = np.asarray(getattr(forest, method)(_safe_indexing(rows, served)))
                 answer = np.empty((n, *part.shape[1:]), dtype=part.dtype) if answer is None else answer
                 answer[served] = part
-        return np.asarray(getattr(self.dearer, method)(rows)) if answer is None else answer  # the forest refuses no rows
+        return (
+            np.asarray(getattr(self.dearer, method)(rows)) if answer is None else answer
+        )  # for no rows at all, scikit-learn raises the error
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
     def __sklearn_clone__(self) -> Self:
-        return self  # fitted once for all: a clone without its forests would be of no use
+        return self  # there is nothing to fit, and a clone without its forests would be of no use
 
     def __sklearn_tags__(self) -> Any:
         return self.dearer.__sklearn_tags__()
@@ -147,7 +150,7 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
 def mixture_of(
     relaxation: Mixture, forest: Any, *, random_state: int | np.random.Generator | None = None, stratified: bool = False
 ) -> MixturePredictor:
-    """The relaxation's optimum as a predictor: both its prunings applied to the forest.
+    """The optimum of a relaxation as a predictor: both prunings are applied to the forest.
 
     Parameters
     ----------
@@ -165,23 +168,23 @@ def mixture_of(
     return MixturePredictor(cheaper, dearer, relaxation.weight, random_state, stratified=stratified)
 
 
-def _coins(weight: Fraction, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """True with probability `weight` exactly, n times.
+def _exact_draws(weight: Fraction, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Draw n times True with exactly the probability `weight`.
 
-    A uniform number and the weight are compared digit by digit in base 2^DIGIT_BITS; the first digit that differs decides. The
-    weight's digits come from exact division, so denominators of any size are met.
+    A uniform random number and the weight are compared digit by digit in base 2^DIGIT_BITS; the first digit that differs decides.
+    The weight's digits come from exact division, so its denominator may have any size.
     """
-    heads = np.zeros(n, dtype=bool)
+    chosen = np.zeros(n, dtype=bool)
     if weight == 1:
-        heads[:] = True
-        return heads
-    open_, rest = np.arange(n), weight
-    while open_.size and rest:  # where no digit of the weight is left, the uniform number is not below it
+        chosen[:] = True
+        return chosen
+    undecided, rest = np.arange(n), weight
+    while undecided.size and rest:  # once the weight has no digits left, the random number is not below it
         digit, rest = divmod(rest * 2**DIGIT_BITS, 1)
-        tossed = rng.integers(0, 2**DIGIT_BITS, size=open_.size, dtype=np.uint64)
-        heads[open_[tossed < digit]] = True
-        open_ = open_[tossed == digit]
-    return heads
+        drawn = rng.integers(0, 2**DIGIT_BITS, size=undecided.size, dtype=np.uint64)
+        chosen[undecided[drawn < digit]] = True
+        undecided = undecided[drawn == digit]
+    return chosen
 
 
 def _share(weight: Price) -> Fraction:
@@ -192,7 +195,7 @@ def _share(weight: Price) -> Fraction:
 
 
 def _check_pair(cheaper: Any, dearer: Any) -> None:
-    """Both answer the same question."""
+    """Refuse two forests that differ in features, classes or task."""
     for what in ("n_features_in_", "classes_", "feature_names_in_"):
         first, second = getattr(cheaper, what, None), getattr(dearer, what, None)
         if not np.array_equal(first, second) or is_classifier(cheaper) != is_classifier(dearer):  # type: ignore[arg-type]

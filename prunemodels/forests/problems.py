@@ -1,4 +1,4 @@
-"""From a fitted forest to the instance."""
+"""Build the instance from a fitted forest, examples and prices."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def problem_from_forest(
 
         minimise  error + lam * cost                                                                     (OBJ)
 
-    Error is the mean over the trees of their error on the error sample, cost the mean over the examples of X of
-    what their features cost, each paid once an example, however many trees use it.
+    Error is the mean over the trees of their error on the error sample. Cost is the mean over the examples of X of the prices of
+    the features that they need, each paid once per example, however many trees use it.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def problem_from_forest(
         a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*. It is not changed.
     X
         the cost sample: examples like those to be predicted, shape (N, n_features); labels are not needed. BP16 uses a validation
-        set. Examples that the trees were grown on look cheaper or dearer than new ones will be. Files, and tables larger than
-        memory: `problem_from_table`.
+        set. Examples that the trees were grown on may look cheaper or dearer than new ones. For files and tables larger than
+        memory, use `problem_from_table`.
     costs
         prices, see `prunemodels.forests.costs.cost_items`: numbers in the forest's order, or by name, or `CostItems`.
     errors
@@ -56,7 +56,7 @@ def problem_from_forest(
     Raises
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
-        each says which argument, which value, and what to do.
+        the message names the argument, its value, and the remedy.
     """
     ensemble = read_forest(forest)
     check_columns(X, ensemble.feature_names)

@@ -1,7 +1,7 @@
-"""scikit-learn forests -> `Ensemble`.
+"""Read forests of scikit-learn as an `Ensemble`.
 
-Everything that scikit-learn averages over trees is read: random forests, extra trees, bagged trees, single trees. What adds
-trees up instead (boosting) has no error that is a mean over trees and is refused by name.
+All models that average trees are read: random forests, extra trees, bagged trees, single trees. Boosted models, which add up
+their trees, have no error that is a mean over trees, and are refused by name.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def tree_views(forest: Any) -> list[TreeView]:
     if not hasattr(forest, "tree_" if isinstance(forest, TREES) else "estimators_"):
         raise NotFittedForestError(f"the {type(forest).__name__} is not fitted: call fit(X, y) first")
     trees = [forest] if isinstance(forest, TREES) else list(forest.estimators_)
-    everything = np.arange(forest.n_features_in_)
-    columns = [np.asarray(c) for c in forest.estimators_features_] if isinstance(forest, BAGS) else [everything] * len(trees)
+    all_columns = np.arange(forest.n_features_in_)
+    columns = [np.asarray(c) for c in forest.estimators_features_] if isinstance(forest, BAGS) else [all_columns] * len(trees)
     for tree in trees:
         if not isinstance(tree, TREES):
             raise UnsupportedModelError(
@@ -83,14 +83,14 @@ def _check_kind(forest: Any) -> None:
 
 
 def _hint(forest: Any) -> str:
-    """Where else a model may be taken to."""
+    """What to do with a model that is refused."""
     if type(forest).__module__.split(".")[0] in OTHER_LIBRARIES:
         return "; for forests of other libraries see problem_from_model (averaged) and prune_boosted"
-    return "; boosted trees add up and have no mean error over trees" if "Boost" in type(forest).__name__ else ""
+    return "; boosted trees add up, so they have no mean error over trees" if "Boost" in type(forest).__name__ else ""
 
 
 def _classes_of(forest: Any, tree: Any, n_classes: int) -> NDArray[np.int64]:
-    """Columns of the forest's classes that the tree's columns stand for (a bag's tree may know fewer)."""
+    """The indices of the tree's classes among the forest's (a tree of a bag may know fewer classes)."""
     if not is_classifier(forest) or isinstance(forest, TREES) or len(tree.classes_) == n_classes:
         return np.arange(n_classes)
     return np.asarray(tree.classes_, dtype=np.int64)
@@ -125,12 +125,12 @@ def read_forest(forest: Any) -> Ensemble:
     for view, first in zip(views, start[:-1], strict=True):
         tree = view.estimator.tree_
         split = np.flatnonzero(tree.children_left >= 0)
-        at = split + first
-        left[at] = tree.children_left[split] + first
-        right[at] = tree.children_right[split] + first
-        feature[at] = view.columns[tree.feature[split]]
-        threshold[at] = tree.threshold[split]
-        missing[at] = tree.missing_go_to_left[split]
+        node = split + first
+        left[node] = tree.children_left[split] + first
+        right[node] = tree.children_right[split] + first
+        feature[node] = view.columns[tree.feature[split]]
+        threshold[node] = tree.threshold[split]
+        missing[node] = tree.missing_go_to_left[split]
         value[first : first + tree.node_count, view.classes] = tree.value[:, 0, :]
     names = getattr(forest, "feature_names_in_", None)
     return Ensemble(
@@ -149,7 +149,7 @@ def read_forest(forest: Any) -> Ensemble:
 
 
 def check_columns(X: Any, names: tuple[str, ...] | None, label: str = "X") -> None:
-    """A table must be in memory, and its columns stand in the order that the forest was trained with."""
+    """Refuse tables that are not in memory, or whose columns are not in the order in which the forest was trained."""
     if isinstance(X, (str, Path)) or hasattr(X, "count_rows") or hasattr(X, "chunk_rows"):
         raise InvalidInputError(
             f"{label} is a {type(X).__name__}, not rows in memory; read it with pandas, or take problem_from_table, GivenTable "

@@ -1,4 +1,4 @@
-"""A pruning back into a real scikit-learn forest, and a pruned forest back into a pruning."""
+"""Turn a pruning into a scikit-learn forest, and a pruned scikit-learn forest into a pruning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
     Parameters
     ----------
     pruning
-        which splits to keep.
+        the splits to keep.
     forest
         the forest that the pruning's problem was built from, or an equal one.
 
@@ -50,14 +50,14 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
 
 
 def pruning_from_forest(problem: PruningProblem, pruned: Any) -> Pruning:
-    """The pruning that leads from the problem's forest to a pruned one, whoever pruned it.
+    """The pruning that turns the problem's forest into a pruned one, whoever pruned it.
 
     Parameters
     ----------
     problem
-        of the forest before it was pruned.
+        the problem of the forest before it was pruned.
     pruned
-        a fitted forest: each tree that of the problem with some splits made leaves, nothing else changed.
+        a fitted forest whose trees are those of the problem, with some splits turned into leaves and nothing else changed.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def pruning_from_forest(problem: PruningProblem, pruned: Any) -> Pruning:
     if ours.n_trees != theirs.n_trees:
         raise InvalidInputError(f"the pruned forest has {theirs.n_trees} trees, the problem's {ours.n_trees}")
     kept = np.zeros(ours.n_nodes, dtype=bool)
-    h, g = ours.roots.astype(np.int64), theirs.roots.astype(np.int64)  # pairs of nodes in the same place
+    h, g = ours.roots.astype(np.int64), theirs.roots.astype(np.int64)  # pairs of corresponding nodes
     while h.size:
         split = theirs.is_split[g]
         _check_same_nodes(ours, theirs, h, g)
@@ -79,18 +79,18 @@ def pruning_from_forest(problem: PruningProblem, pruned: Any) -> Pruning:
 
 
 def _check_same_nodes(ours: Ensemble, theirs: Ensemble, h: NDArray[np.integer[Any]], g: NDArray[np.integer[Any]]) -> None:
-    """Nodes g of the pruned forest stand where the nodes h stood: same prediction, and the same question if there is one."""
+    """Refuse nodes g of the pruned forest whose prediction or split differs from that of the corresponding nodes h."""
     split = theirs.is_split[g]
     for what in ("value", "left", "feature", "threshold", "missing_left"):
         asked = np.ones(g.size, dtype=bool) if what == "value" else split
         own, other = getattr(ours, what)[h], getattr(theirs, what)[g]
-        # a split must be one in both; where its children stand differs
+        # a split must be a split in both; the indices of its children differ
         differs = own < 0 if what == "left" else (own != other).reshape(g.size, -1).any(axis=1)
         wrong = np.flatnonzero(asked & differs)
         if wrong.size:
             k = int(g[wrong[0]])
             t = int(theirs.tree_of[k])
-            name = {"value": "prediction", "left": "split", "missing_left": "way for missing values"}.get(what, what)
+            name = {"value": "prediction", "left": "split", "missing_left": "direction of missing values"}.get(what, what)
             raise InvalidInputError(
                 f"node {k - int(theirs.tree_start[t])} of the pruned forest's tree {t} has another {name} than the node in its "
                 "place before pruning; give the forest that it was pruned from"

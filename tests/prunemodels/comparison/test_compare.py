@@ -172,7 +172,7 @@ def test_crashes_are_rows(problem: pm.PruningProblem) -> None:
     """An engine that is killed, leaves, or prints into the answer's stream harms neither the caller nor the next engine."""
     table = compare(problem, LAM, [f"odd_engines:{name}" for name in ("die", "leave", "chat")])
     assert list(table.status) == ["crashed", "crashed", "optimal"]
-    assert "killed by signal 9 (Killed), perhaps for want of memory" in table.note[0]
+    assert "killed by signal 9 (Killed), perhaps because memory ran out" in table.note[0]
     assert table.note[1] == "ended with exit status 3: last words"
     assert table.value[:2].isna().all()
 
@@ -198,7 +198,7 @@ def test_an_engine_that_never_begins_is_killed(problem: pm.PruningProblem, monke
     """Imports and warm-up have a limit of their own."""
     monkeypatch.setattr(comparison, "START_UP", 0.1)
     row = compare(problem, LAM, ["min_cut"]).iloc[0]
-    assert (row.status, row.note) == ("crashed", "killed: it had not begun to solve after 0.1 s")
+    assert (row.status, row.note) == ("crashed", "killed because it had not begun to solve after 0.1 s")
 
 
 def test_figures_that_an_engine_reports(problem: pm.PruningProblem) -> None:
@@ -224,7 +224,7 @@ def test_answers_are_not_trusted(problem: pm.PruningProblem) -> None:
     assert "its own pruning" in loose.note[0]
     row = alone(problem, "lie")
     assert row.status == "crashed"
-    assert row.note.startswith("what it returned is no pruning: kept: node")
+    assert row.note.startswith("the engine returned something that is not a pruning: kept: node")
 
 
 def test_a_bound_above_anothers_value_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

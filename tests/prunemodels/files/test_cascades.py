@@ -97,7 +97,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     """A file cut short is a BrokenFileError that says what it should have been."""
     save_cascade(case("prunings").cascade, tmp_path / "c.skops")
     (tmp_path / "c.skops").write_bytes((tmp_path / "c.skops").read_bytes()[:3000])
-    with pytest.raises(pm.BrokenFileError, match=r"c\.skops is no skops file"):
+    with pytest.raises(pm.BrokenFileError, match=r"c\.skops is not a skops file"):
         load_cascade(tmp_path / "c.skops")
 
 
@@ -105,10 +105,12 @@ def test_forests_and_cascades_are_not_confused(tmp_path: Path) -> None:
     """A forest's file is no cascade, a cascade's no forest, an unfitted cascade is not saved; each message says what to do."""
     known = case("prunings")
     save_forest(RandomForestClassifier(2).fit(known.X, known.y), tmp_path / "f.skops")
-    with pytest.raises(pm.NotFittedForestError, match="holds a RandomForestClassifier, no fitted cascade"):
+    with pytest.raises(pm.NotFittedForestError, match="holds a RandomForestClassifier, not a fitted cascade"):
         load_cascade(tmp_path / "f.skops")
     save_cascade(known.cascade, tmp_path / "c.skops")
-    with pytest.raises(pm.BrokenFileError, match=r"holds a cascade, no forest; read it with .*load_cascade.*prunemodels report"):
+    with pytest.raises(
+        pm.BrokenFileError, match=r"holds a cascade, not a forest; read it with .*load_cascade.*prunemodels report"
+    ):
         load_forest(tmp_path / "c.skops")
     with pytest.raises(pm.InvalidInputError, match="cascade is a CascadeClassifier; give a fitted cascade"):
         save_cascade(pm.CascadeClassifier([]), tmp_path / "no.skops")

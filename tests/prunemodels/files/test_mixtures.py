@@ -79,12 +79,12 @@ def test_joblib_forests_need_trust(solved: tuple[Any, Any], tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"weight": "two"}, pm.BrokenFileError, r"'weight' is 'two', no fraction such as 5/7"),
+        ({"weight": "two"}, pm.BrokenFileError, r"'weight' is 'two', not a fraction such as 5/7"),
         ({"weight": "1/0"}, pm.BrokenFileError, r"'weight' is '1/0', no fraction"),
-        ({"weight": 0.5}, pm.BrokenFileError, r"'weight' is 0\.5, it must be a text"),
+        ({"weight": 0.5}, pm.BrokenFileError, r"'weight' is 0\.5, but must be a text"),
         ({"weight": "3/2"}, pm.InvalidInputError, r"above 1; give the dearer forest's share"),
         ({"weight": "-1/2"}, pm.InvalidInputError, r"negative"),
-        ({"cheaper": None}, pm.BrokenFileError, r"'cheaper' is None, it must be a text"),
+        ({"cheaper": None}, pm.BrokenFileError, r"'cheaper' is None, but must be a text"),
         ({"dearer": "../m.dearer.skops"}, pm.BrokenFileError, r"'dearer' is '\.\./m\.dearer\.skops', outside its folder"),
         ({"dearer": "/m.dearer.skops"}, pm.BrokenFileError, r"outside its folder"),
         ({"dearer": ".."}, pm.BrokenFileError, r"outside its folder"),
@@ -107,7 +107,7 @@ def test_what_is_no_mixture_is_refused(
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"{", r"no JSON file, or a damaged one"), (b"\xff\xfe{", r"no JSON file"), (b"[1]", r"holds a list, no mixture")],
+    [(b"{", r"not a JSON file, or a damaged one"), (b"\xff\xfe{", r"not a JSON file"), (b"[1]", r"holds a list, not a mixture")],
 )
 def test_damaged_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     """Half a file, no text, another kind of JSON."""
@@ -119,7 +119,7 @@ def test_damaged_files_are_refused(tmp_path: Path, content: bytes, message: str)
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     """Of another ending, or not there; the message says what writes them."""
-    with pytest.raises(pm.InvalidInputError, match=r"m\.skops is no mixture; give the file ending in \.mixture\.json"):
+    with pytest.raises(pm.InvalidInputError, match=r"m\.skops is not a mixture; give the file ending in \.mixture\.json"):
         load_mixture(tmp_path / "m.skops")
     with pytest.raises(pm.BrokenFileError, match=r"there is no file .*m\.mixture\.json; `prunemodels prune --mixture`"):
         load_mixture(tmp_path / "m.mixture.json")

@@ -138,12 +138,12 @@ class TestTable:
             ({"feature": list("abcdx")}, "has a price for 'x', the forest has no such feature; it has a, b, c, d, e"),
             ({"feature": list("abcda")}, r"has no price for 'e' \(1 missing\); write 0 for a free feature"),
             ({"item": ["scan", "scan", None, None, None]}, "the item 'scan' costs 2 for 'b' and 1 elsewhere"),
-            ({"needs": ["z", None, None, None, None]}, "'a' needs 'z', which is no feature"),
+            ({"needs": ["z", None, None, None, None]}, "'a' needs 'z', which is not a feature"),
             ({"once": ["yes", None, None, None, None]}, r"`once` is 'yes' for 'a'; write 1 \(paid once"),
             ({"shared_group": ["A", "A", None, None, None]}, "'a' is in the group 'A' and has no discount_cost"),
             (
                 {"shared_group": ["A", "A", None, None, None], "discount_cost": [0.5, 1, 0, 0, 0]},
-                r"the item 'shared:A' costs 1 for 'b' and 1/2 elsewhere; it has one price",
+                r"the item 'shared:A' costs 1 for 'b' and 1/2 elsewhere; give it one price",
             ),
             (
                 {"shared_group": ["A", "A", None, None, None], "discount_cost": [1.5, 1, 0, 0, 0]},

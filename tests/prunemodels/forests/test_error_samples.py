@@ -300,7 +300,7 @@ class TestRefusals:
     def test_nothing_is_out_of_bag(self, kind):
         """Trees that were grown on all rows have no out-of-bag rows."""
         case = fitted(kind)
-        with pytest.raises(pm.InvalidInputError, match=r"grown on all rows: none is out of bag; use Given\(X, y\)"):
+        with pytest.raises(pm.InvalidInputError, match=r"grown on all rows, so none is out of bag; use Given\(X, y\)"):
             component(pm.OutOfBag(case.X, case.y), case.forest)
 
     def test_a_tree_without_out_of_bag_rows(self):
