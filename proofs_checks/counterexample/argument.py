@@ -4,8 +4,9 @@ With rows a_k x >= b_k tight at the point x*, any y > 0 and c = sum of y_k a_k o
 
     c x  >=  sum of y_k b_k  =  c x*      for all feasible x, and equal only where all these rows are tight,           (1)
 
-which is at x* alone if the tight rows have full rank: so each vertex is the only optimum of some objective. For one that data can
-produce, class counts at the leaves and prices are searched, fewest rows first. Nothing but the paper's text is taken as given.
+If the tight rows have full rank, that is at x* alone, so each vertex is the only optimum of some objective. To find an objective
+that data can produce, the check searches class counts at the leaves and prices, fewest rows first. It takes nothing but the
+paper's text as given.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class _Case:
 
     def best_integral(self, objective: Mapping[str, Number]) -> Fraction:
         """The least value at integral vertices."""
-        return min(v for v, whole in zip(self.values(objective), self.corners.is_integral, strict=True) if whole)
+        return min(v for v, integral in zip(self.values(objective), self.corners.is_integral, strict=True) if integral)
 
 
 def check_counterexample(naive: Any, unimodular: Any) -> Verdict:
@@ -102,7 +103,7 @@ def check_counterexample(naive: Any, unimodular: Any) -> Verdict:
 
 
 def _naive_steps(case: _Case) -> Iterator[Step]:
-    """All that is said of IP1, whose rows are the paper's."""
+    """All steps about IP1, once its rows are known to be the paper's."""
     certificate = vertex_certificate(case.body, case.body.point([POINT[name] for name in case.names]))
     yield _feasible_step(case, certificate)
     yield from _vertex_steps(case, certificate)
@@ -116,12 +117,12 @@ def _naive_steps(case: _Case) -> Iterator[Step]:
 
 
 def _names(body: Polyhedron) -> list[str]:
-    """The papers' names, ours where there is none."""
+    """The papers' names of the columns; our name where the papers have none."""
     return [papers_name(name) or name for name in body.columns]
 
 
 def _scaled(case: _Case) -> tuple[NDArray[np.int64], int]:
-    """All vertices in whole numbers, in the order of `VARIABLES`; which of them is the paper's point, -1 where none is."""
+    """All vertices times a common denominator, columns as in `VARIABLES`; and the index of the paper's point, or -1."""
     common = math.lcm(*(int(d) for d in case.corners.denominators), *(x.denominator for x in POINT.values()))
     order = [case.names.index(name) for name in VARIABLES]
     points = [[int(v.numerators[j]) * (common // v.denominator) for j in order] for v in case.corners]
@@ -130,7 +131,7 @@ def _scaled(case: _Case) -> tuple[NDArray[np.int64], int]:
 
 
 def _rows_step(what: str, body: Polyhedron, text: Sequence[str], variables: Sequence[str]) -> Step:
-    """The rows are those printed, one for one."""
+    """Step: the rows are the printed ones, one for one."""
     names = _names(body)
     ours, printed = lines_of(body, names), [parse(line) for line in text]
     places = [[str(body.rows[k]) for k, row in enumerate(ours) if row == line] for line in printed]
@@ -150,7 +151,7 @@ def _rows_step(what: str, body: Polyhedron, text: Sequence[str], variables: Sequ
 
 
 def _feasible_step(case: _Case, certificate: VertexCertificate) -> Step:
-    """The point is feasible."""
+    """Step: the point is feasible."""
     point = ", ".join(f"{name} = {certificate.point.value(j)}" for j, name in enumerate(case.names))
     values = {name: certificate.point.value(j) for j, name in enumerate(case.names)}
     wrong = () if certificate.violated is None else (str(certificate.violated),)
@@ -158,24 +159,24 @@ def _feasible_step(case: _Case, certificate: VertexCertificate) -> Step:
 
 
 def _vertex_steps(case: _Case, certificate: VertexCertificate) -> Iterator[Step]:
-    """The tight rows and their rank; fractional coordinates."""
+    """Steps: the tight rows and their rank; the fractional coordinates."""
     tight, n = certificate.tight, certificate.dimension
     text = [face_text(case.body, case.names, face) for face in tight]
     listed = {_key(line) for line in ACTIVE}
     papers = tuple(face for face, line in zip(tight, text, strict=True) if _key(line) in listed)
     places = [[face.place for face in papers if face.is_bound == bound] for bound in (False, True)]
-    seven = rank_of(case.body, *places)[0]
+    papers_rank = rank_of(case.body, *places)[0]
     rest = [line for line in text if _key(line) not in listed]
     also = f"The paper lists {len(ACTIVE)} of them" + (f"; {', '.join(rest)} is tight as well. " if rest else ". ")
     sentence = (
-        f"{len(tight)} rows and bounds are tight there, of rank {certificate.rank} (the paper's {len(ACTIVE)}: rank {seven}) "
-        f"in {n} variables, so the point is a vertex. {also}"
+        f"{len(tight)} rows and bounds are tight there, of rank {certificate.rank} (the paper's {len(ACTIVE)}: rank "
+        f"{papers_rank}) in {n} variables, so the point is a vertex. {also}"
     )
-    holds = certificate.feasible and certificate.rank == seven == n and len(papers) == len(ACTIVE)
+    holds = certificate.feasible and certificate.rank == papers_rank == n and len(papers) == len(ACTIVE)
     marks = ["listed in the paper" if face in papers else "not listed" for face in tight]
     kinds = [f"{'bound of' if face.is_bound else 'row'} {face.name}" for face in tight]
     rows = table(list(zip(text, kinds, marks, strict=True)))
-    evidence = {"tight": text, "not listed": rest, "rank": certificate.rank, "rank of the listed": seven, "variables": n}
+    evidence = {"tight": text, "not listed": rest, "rank": certificate.rank, "rank of the listed": papers_rank, "variables": n}
     yield Step(sentence.strip(), holds, rows, evidence)
     broken = {case.names[int(j)]: certificate.point.value(int(j)) for j in certificate.point.fractional}
     count = len(case.corners) - int(case.corners.is_integral.sum())
@@ -187,14 +188,14 @@ def _vertex_steps(case: _Case, certificate: VertexCertificate) -> Iterator[Step]
 
 
 def _key(text: str) -> tuple[Any, ...]:
-    """What a printed row says, whichever way it is turned; of a tight row its equation alone."""
+    """A printed row as terms and bound. The sense is dropped: a tight row holds with equality."""
     line = parse(text)
     bound = line.upper if line.lower == -np.inf else line.lower
     return line.terms, bound
 
 
 def _objective_of(case: _Case, tight: tuple[Face, ...]) -> Objective:
-    """Choose y = 1 in (1): normals of the tight inequalities; equations would add a constant."""
+    """(1) with y = 1: the sum of the normals of the tight inequalities. Equations would only add a constant."""
     objective: Objective = dict.fromkeys(case.names, 0)
     for face in tight:
         if face.sense != "=":
@@ -206,7 +207,7 @@ def _objective_of(case: _Case, tight: tuple[Face, ...]) -> Objective:
 
 
 def _sum_of_slacks(objective: Objective) -> str:
-    """What (1) says of the objective."""
+    """The sentence that derives the objective by (1)."""
     return (
         "Where all tight inequalities are tight, their sum is least, and they are so at this point alone, by their rank. "
         f"So minimise the sum of their normals, {linear(objective)}"
@@ -214,21 +215,21 @@ def _sum_of_slacks(objective: Objective) -> str:
 
 
 def _only_optimum(case: _Case, objective: Objective, sentence: str, lines: tuple[str, ...]) -> Step:
-    """An objective's values at all vertices: the point's is the least, and no other's."""
+    """Step: of all vertices, the point alone has the least value of the objective."""
     values = sorted(zip(case.values(objective), case.corners, strict=True), key=lambda pair: pair[0])
     (least, point), (second, _) = values[:2]
-    mine = {name: point.value(j) for j, name in enumerate(case.names)} == POINT
+    is_papers_point = {name: point.value(j) for j, name in enumerate(case.names)} == POINT
     integral = case.best_integral(objective)
     found = (
         f"{sentence}. The point has the value {least} and is the only optimum: the next best vertex has "
         f"{second}, the best integral one {integral}, so the relaxation is {integral - least} too low."
     )
     evidence = {"objective": objective, "value": least, "next best vertex": second, "integral optimum": integral}
-    return Step(found, mine and least < second and least < integral, lines, evidence)
+    return Step(found, is_papers_point and least < second and least < integral, lines, evidence)
 
 
 def _strong_step(naive: _Case, strong: _Case, objectives: list[Objective]) -> Step:
-    """IP3 has integral vertices alone, and the integral optimum at the same objectives."""
+    """Step: all vertices of IP3 are integral, and its relaxation has the integral optimum of the same objectives."""
     fractional = len(strong.corners) - int(strong.corners.is_integral.sum())
     found = [(min(strong.values(c)), naive.best_integral(c)) for c in objectives]
     holds = len(strong.corners) > 0 and not fractional and all(least == integral for least, integral in found)
@@ -248,15 +249,15 @@ def _strong_step(naive: _Case, strong: _Case, objectives: list[Objective]) -> St
 
 
 def _matrix_steps(naive: Polyhedron, unimodular: Polyhedron) -> Iterator[Step]:
-    """A square submatrix of IP1's matrix, its determinant computed again; that IP3's matrix has none."""
+    """Steps: a submatrix, its determinant computed again, shows that IP1's matrix is not totally unimodular; IP3's is."""
     weak, strong = (check_total_unimodularity(_matrix(body)) for body in (naive, unimodular))
-    found, size, shown = weak.certificate, None, str(weak.certificate)
+    found, value, shown = weak.certificate, None, str(weak.certificate)
     if weak.holds is False:
         rows = [naive.row(i) for i in found.rows]
-        size = determinant([[row.get(j, 0) for j in found.columns] for row in rows])
-    holds = None if weak.holds is None else size is not None and size not in (-1, 0, 1)
+        value = determinant([[row.get(j, 0) for j in found.columns] for row in rows])
+    holds = None if weak.holds is None else value is not None and value not in (-1, 0, 1)
     sentence = "The matrix of (IP1) is not totally unimodular: this square submatrix has a determinant other than -1, 0 and 1."
-    evidence = {"determinant": size, "submatrix": shown, "method": weak.method}
+    evidence = {"determinant": value, "submatrix": shown, "method": weak.method}
     yield Step(sentence, holds, tuple(shown.splitlines()), evidence)
     sentence = (
         "The matrix of (IP3) is totally unimodular, so that all vertices are integral whatever whole numbers its right-hand "
@@ -268,7 +269,7 @@ def _matrix_steps(naive: Polyhedron, unimodular: Polyhedron) -> Iterator[Step]:
 
 
 def _matrix(body: Polyhedron) -> SignMatrix:
-    """A in the papers' names: the variables, and the rows as they are printed."""
+    """The constraint matrix, with the papers' names of variables and the printed text of each row."""
     names = _names(body)
     dense = np.zeros(body.shape, dtype=object)
     for k in range(len(body.rows)):

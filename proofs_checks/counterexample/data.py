@@ -20,7 +20,7 @@ from proofs_checks.counterexample.printed import CHILDREN, VARIABLES, linear
 from proofs_checks.integrality.exact_numbers import Number
 
 MOST_ROWS = 12
-"""Training rows that the search goes up to."""
+"""The search goes up to this many training rows."""
 
 LEAVES = (2, 4, 5)
 
@@ -45,12 +45,12 @@ class DataSet:
 
     @property
     def n_rows(self) -> int:
-        """How many training rows."""
+        """Number of training rows."""
         return sum(map(sum, self.counts.values()))
 
     @property
     def objective(self) -> dict[str, Number]:
-        """(1)."""
+        """The coefficients of (1), by variable."""
         return {**{f"z{h}": e for h, e in sorted(self.errors.items())}, "w1": self.prices[0], "w2": self.prices[1]}
 
     def __str__(self) -> str:
@@ -74,12 +74,12 @@ def smallest_data_set(points: NDArray[np.int64], place: int) -> DataSet | None:
     points
         all vertices times a common denominator, shape (k, 7), in the order of `VARIABLES`.
     place
-        which of them is meant; -1 where it is not among them.
+        index of the point that is to be the only optimum; -1 where it is not among the vertices.
 
     Returns
     -------
     DataSet or None
-        None where there is none of at most `MOST_ROWS` rows, with prices from 1 to that number.
+        None if no data set of at most `MOST_ROWS` rows, with prices from 1 to its number of rows, will do.
     """
     if place < 0:
         return None
@@ -89,8 +89,8 @@ def smallest_data_set(points: NDArray[np.int64], place: int) -> DataSet | None:
         errors = _majority_errors(counts)
         prices = sorted(itertools.product(range(1, n + 1), repeat=2), key=lambda pair: (sum(pair), pair))
         for first, second in prices:
-            worse = errors @ others[:, : errors.shape[1]].T + others[:, errors.shape[1] :] @ np.array([first, second])
-            found = np.flatnonzero((worse > 0).all(axis=1))
+            excess = errors @ others[:, : errors.shape[1]].T + others[:, errors.shape[1] :] @ np.array([first, second])
+            found = np.flatnonzero((excess > 0).all(axis=1))
             if found.size:
                 pairs = counts[found[0]].reshape(-1, 2).tolist()
                 leaves = {h: (a, b) for h, (a, b) in zip(LEAVES, pairs, strict=True)}

@@ -47,7 +47,7 @@ _OURS = re.compile(r"(?P<kind>z|w|w_t)\[(?P<key>\d+(,\d+)*)\]")
 
 @dataclass(frozen=True)
 class Line:
-    """One row: sum of coefficient * variable, lower <= ... <= upper, made comparable: the first coefficient is 1 or more."""
+    """One row, lower <= sum of coefficient * variable <= upper, turned so that the first coefficient is positive."""
 
     terms: tuple[tuple[str, Number], ...]
     lower: Number | float
@@ -111,7 +111,7 @@ def face_text(body: Polyhedron, names: list[str], face: Face) -> str:
 
 
 def relation(coefficients: Mapping[str, Number], sense: Sense, bound: Any) -> str:
-    """``w1 >= z4`` for  z4 - w1 <= 0;  the terms where they are positive, if there is a constant."""
+    """A row as text: ``w1 >= z4`` for  z4 - w1 <= 0.  Terms change sides only where the bound is 0."""
     if bound == 0 and sense == "<=":
         coefficients, sense = {name: -x for name, x in coefficients.items()}, ">="
     negative = {name: -x for name, x in coefficients.items() if x < 0}
@@ -121,7 +121,7 @@ def relation(coefficients: Mapping[str, Number], sense: Sense, bound: Any) -> st
 
 
 def linear(coefficients: Mapping[str, Number]) -> str:
-    """``2 z1 - z3 + 1/2 w1``."""
+    """A linear expression as text: ``2 z1 - z3 + 1/2 w1``."""
     text = ""
     for name, x in coefficients.items():
         if x:

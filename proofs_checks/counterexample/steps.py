@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 WIDTH = 100
-"""Of printed lines."""
+"""Width of printed lines, in characters."""
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One sentence and what shows it.
+    """One sentence of an argument, and its evidence.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Step:
     lines
         what to print below it: a computation or a table.
     evidence
-        the same for programs: numbers and fractions by name.
+        the same as data: numbers and fractions by name.
     """
 
     sentence: str
@@ -36,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """Steps one after the other.
+    """A title and its steps.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ class Argument:
         return "\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """For `json.dumps`: fractions as text, ``"1/2"``."""
+        """Plain data for `json.dumps`; fractions as text, ``"1/2"``."""
         steps = [{"sentence": step.sentence, "holds": step.holds, "evidence": plain(step.evidence)} for step in self.steps]
         return {"title": self.title, "holds": self.holds, "steps": steps}
 
 
 def plain(value: Any) -> Any:
-    """Numbers, text, lists and mappings alone; fractions as text, or as int where they are whole."""
+    """The value in numbers, text, lists and mappings; a fraction becomes text, or an int where it is whole."""
     if isinstance(value, Mapping):
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, Fraction):
@@ -87,6 +87,6 @@ def plain(value: Any) -> Any:
 
 
 def table(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Columns one below the other."""
+    """The rows as lines of text with aligned columns."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
     return tuple("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)

@@ -22,20 +22,20 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 
-SAFE = 2**62
-"""Below it, numbers are computed in int64; above, as Python's integers."""
+INT64_SAFE = 2**62
+"""Results below it are computed in int64, others in Python's integers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """What generates (1): sums of rays with factors >= 0 and of lines with any.
+    """The generators of (1): its elements are the sums of rays with factors >= 0 and of lines with any factors.
 
     Parameters
     ----------
     rays, lines
         int64 or Python's integers, one a row, without common divisors.
     most_rays
-        the largest number of rays on the way.
+        the largest number of rays at any step.
     """
 
     rays: NDArray[Any]
@@ -51,44 +51,44 @@ def extreme_rays(equations: NDArray[Any], inequalities: NDArray[Any], *, limit: 
     equations, inequalities
         E and A, integers, as many columns each.
     limit
-        largest number of rays on the way.
+        largest number of rays at any step.
 
     Raises
     ------
     InvalidInputError
-        where there are more: the cone is too large to enumerate.
+        if there are more: the cone is too large to enumerate.
     """
     state = _State(inequalities.shape[1], len(inequalities), limit)
     for a in equations:
         if state.crosses_a_line(a):
             state.project(a)
             state.dimension -= 1
-    waiting = np.arange(len(inequalities))
-    while waiting.size:
-        across = next((k for k in waiting if state.crosses_a_line(inequalities[k])), None)
-        if across is not None:
-            state.bound_a_line(inequalities[across])
-            waiting = waiting[waiting != across]
+    remaining = np.arange(len(inequalities))
+    while remaining.size:
+        crossing = next((k for k in remaining if state.crosses_a_line(inequalities[k])), None)
+        if crossing is not None:
+            state.bound_a_line(inequalities[crossing])
+            remaining = remaining[remaining != crossing]
             continue
-        value = _product(state.rays, inequalities[waiting].T)
+        value = _product(state.rays, inequalities[remaining].T)
         below, above = (value < 0).sum(axis=0), (value > 0).sum(axis=0)
         cutting = np.flatnonzero(below)  # the others cut nothing off, now or later
         if not cutting.size:
             break
         chosen = cutting[np.argmin(below[cutting] * above[cutting])]
         state.cut(value[:, chosen], len(cutting) - 1)
-        waiting = np.delete(waiting, chosen)[np.isin(np.delete(np.arange(len(waiting)), chosen), cutting)]
+        remaining = np.delete(remaining, chosen)[np.isin(np.delete(np.arange(len(remaining)), chosen), cutting)]
     return Cone(state.rays, state.lines, state.most_rays)
 
 
 class _State:
-    """Rays, lines, and at which of the inequalities so far each ray is tight: bit k % 64 of word k // 64 for the k-th."""
+    """The rays and lines so far. Bit k % 64 of word k // 64 of `tight` says whether a ray is tight at the k-th inequality."""
 
     def __init__(self, width: int, inequalities: int, limit: int) -> None:
         self.lines: NDArray[Any] = np.eye(width, dtype=np.int64)
         self.rays: NDArray[Any] = np.zeros((0, width), dtype=np.int64)
         self.tight = np.zeros((0, inequalities // 64 + 1), dtype=np.uint64)
-        self.taken = 0
+        self.n_added = 0
         self.dimension = width
         self.limit = limit
         self.most_rays = 0
@@ -98,7 +98,7 @@ class _State:
         return bool((_product(self.lines, a) != 0).any())
 
     def project(self, a: NDArray[Any]) -> NDArray[Any]:
-        """Move all along a line that crosses a r = 0 into it, and take the line out; the line, with a r > 0."""
+        """Project all generators onto a r = 0 along a line that crosses it, and remove that line. Returns it, with a r > 0."""
         value = _product(self.lines, a)
         crossing = np.flatnonzero(value != 0)
         chosen = int(crossing[np.argmin(np.abs(value[crossing]))])
@@ -111,33 +111,33 @@ class _State:
         return line
 
     def bound_a_line(self, a: NDArray[Any]) -> None:
-        """Take up a r >= 0 where a line crosses it: half of the line is a ray now, tight at all constraints but this one."""
+        """Add a r >= 0 that a line crosses: half of the line becomes a ray, which is tight at all constraints but this one."""
         line = self.project(a)
-        _mark(self.tight, self.taken)
+        _mark(self.tight, self.n_added)
         own = np.zeros((1, self.tight.shape[1]), dtype=np.uint64)
-        for k in range(self.taken):
+        for k in range(self.n_added):
             _mark(own, k)
         self.rays, self.tight = _stacked(self.rays, line[None, :]), np.vstack([self.tight, own])
-        self.taken += 1
+        self.n_added += 1
 
-    def cut(self, value: NDArray[Any], waiting: int) -> None:
-        """Take up a r >= 0 where no line crosses it, given a r of all rays: (2)."""
+    def cut(self, value: NDArray[Any], n_remaining: int) -> None:
+        """Add a r >= 0 that no line crosses, by (2), given a r of all rays."""
         positive, negative = np.flatnonzero(value > 0), np.flatnonzero(value < 0)
         needed = self.dimension - len(self.lines) - 2
         stays = np.flatnonzero(value >= 0)
         p, q = _adjacent(self.tight, positive, negative, needed, self.limit - stays.size)
         if p.size > self.limit - stays.size:
             raise InvalidInputError(
-                f"the polyhedron is too large to enumerate: over {self.limit:,} rays with {waiting} constraints left to take up; "
-                "take a smaller instance, or raise the limit"
+                f"the polyhedron is too large to enumerate: over {self.limit:,} rays with {n_remaining} constraints left to "
+                "take up; take a smaller instance, or raise the limit"
             )
         added = _combined(self.rays[q], value[p], self.rays[p], -value[q])
         shared = self.tight[p] & self.tight[q]
         kept = self.tight[stays]
-        on = value[stays] == 0
-        kept[on] = _mark(kept[on], self.taken)
-        self.rays, self.tight = _stacked(self.rays[stays], added), np.vstack([kept, _mark(shared, self.taken)])
-        self.taken += 1
+        is_tight = value[stays] == 0
+        kept[is_tight] = _mark(kept[is_tight], self.n_added)
+        self.rays, self.tight = _stacked(self.rays[stays], added), np.vstack([kept, _mark(shared, self.n_added)])
+        self.n_added += 1
         self.most_rays = max(self.most_rays, len(self.rays))
 
 
@@ -149,7 +149,7 @@ def _mark(tight: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
 
 def _product(rows: NDArray[Any], a: NDArray[Any]) -> NDArray[Any]:
     """Rows times a vector or matrix."""
-    if rows.dtype == object or a.dtype == object or _largest(rows) * _largest(a) * max(rows.shape[1], 1) >= SAFE:
+    if rows.dtype == object or a.dtype == object or _largest(rows) * _largest(a) * max(rows.shape[1], 1) >= INT64_SAFE:
         rows, a = rows.astype(object), a.astype(object)
     product: NDArray[Any] = rows @ a
     return product
@@ -161,7 +161,7 @@ def _combined(rows: NDArray[Any], factor: Any, others: NDArray[Any], other_facto
         return rows
     first, second = np.asarray(factor), np.asarray(other_factor)
     objects = object in (rows.dtype, others.dtype, first.dtype, second.dtype)
-    if objects or _largest(rows) * _largest(first) + _largest(others) * _largest(second) >= SAFE:
+    if objects or _largest(rows) * _largest(first) + _largest(others) * _largest(second) >= INT64_SAFE:
         rows, others, first, second = (x.astype(object) for x in (rows, others, first, second))
     total = first.reshape(-1, 1) * rows + second.reshape(-1, 1) * others
     divisor = np.gcd.reduce(total, axis=1)
@@ -172,7 +172,7 @@ def _combined(rows: NDArray[Any], factor: Any, others: NDArray[Any], other_facto
 def _stacked(rows: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
     """One set of rows below the other, in int64 where they fit."""
     both: NDArray[Any] = np.vstack([rows, more])
-    return both.astype(np.int64) if both.dtype == object and _largest(both) < SAFE else both
+    return both.astype(np.int64) if both.dtype == object and _largest(both) < INT64_SAFE else both
 
 
 def _largest(numbers: NDArray[Any]) -> int:
@@ -182,7 +182,7 @@ def _largest(numbers: NDArray[Any]) -> int:
 
 @njit(cache=True)
 def _adjacent(tight, positive, negative, needed, most):  # type: ignore[no-untyped-def]
-    """Adjacent pairs of a ray on either side; one more than `most` and no further, where there are more."""
+    """Adjacent pairs of a positive and a negative ray; the search stops once there are more than `most`."""
     room = min(most + 1, 1024)
     p, q = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
     n, words = 0, tight.shape[1]

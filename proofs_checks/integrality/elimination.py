@@ -1,4 +1,4 @@
-"""Gauss-Jordan elimination in fractions on sparse rows: the rank, and a direction that no row sees.
+"""Gauss-Jordan elimination in fractions on sparse rows: the rank, and a direction in the kernel.
 
     rank A < n     if and only if     A d = 0 for some d that is not 0                                              (1)
 

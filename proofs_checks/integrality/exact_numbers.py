@@ -1,4 +1,4 @@
-"""Numbers as the checks take them: integers and fractions, floats at their word.
+"""Numbers as the checks read them: integers, fractions, and floats as they are written.
 
 A float counts as the shortest decimal that denotes it, so 0.1 is 1/10. Whole numbers are kept as `int`, ten times faster.
 """
@@ -47,12 +47,12 @@ def exact_array(values: Any, what: str, *, infinite: bool = False) -> ExactArray
     Raises
     ------
     InvalidInputError
-        for an entry that is no finite number, naming its place.
+        for an entry that is not a finite number; the message names its place.
     """
     given = values if isinstance(values, np.ndarray) else _as_array(values)
     if given.dtype.kind in "biu":
-        whole: ExactArray = given.astype(np.int64 if given.dtype.kind == "b" else given.dtype).astype(object)
-        return whole
+        integers: ExactArray = given.astype(np.int64 if given.dtype.kind == "b" else given.dtype).astype(object)
+        return integers
     flat = given.ravel()
     if given.dtype.kind == "f":  # few distinct numbers, as a rule
         distinct, first, place = np.unique(flat, return_index=True, return_inverse=True)
@@ -79,7 +79,7 @@ def common_denominator(numbers: Iterable[Number]) -> int:
 
 
 def snapped(values: NDArray[np.float64], largest_denominator: int) -> ExactArray:
-    """The fractions with small denominators next to floats: what a solver's point stands for, to be verified exactly."""
+    """The fractions with small denominators next to floats: what a solver's point probably means, to be verified exactly."""
     distinct, place = np.unique(np.round(values, 12), return_inverse=True)
     table = np.empty(len(distinct), dtype=object)
     for k, value in enumerate(distinct.tolist()):

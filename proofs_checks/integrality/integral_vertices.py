@@ -1,4 +1,4 @@
-"""Is a polyhedron integral? Small ones: all vertices are looked at.
+"""Is a polyhedron integral? For small ones, by looking at all vertices.
 
 A polyhedron with vertices is integral (the convex hull of its integral points) if and only if all its vertices are
 (Schrijver 1986, section 16.3); then every linear program over it that has an optimum has an integral one.
@@ -29,7 +29,7 @@ class VertexCount:
     example
         a fractional vertex, one with the fewest coordinates that are not whole; None where there is none.
     denominators
-        how many vertices have which least common denominator.
+        number of vertices by least common denominator.
     n_directions
         extreme rays of the recession cone: 0 where the polyhedron is bounded.
     """
@@ -66,7 +66,7 @@ def check_integral_vertices(polyhedron: Any, *, limit: int = LIMIT) -> Verdict:
     Raises
     ------
     InvalidInputError
-        where there are too many rays, or no vertex because of a line.
+        if there are too many rays, or if the polyhedron contains a line and so has no vertex.
     """
     found = polyhedron if isinstance(polyhedron, Vertices) else vertices(polyhedron, limit=limit)
     rows, columns = found.polyhedron.shape

@@ -4,8 +4,8 @@ With all vertices v known, the least c v for all objectives c is one matrix prod
 
     min over vertices  (c numerators_v) (D / denominator_v),        D a common denominator,                          (1)
 
-in whole numbers. Where there are too many vertices, HiGHS solves one linear program after the other, warm from the last; each
-vertex that it ends in is replaced by fractions and verified exactly: feasible, and of full rank.
+in whole numbers. Where there are too many vertices, HiGHS solves one linear program after the other, each warm-started from the
+last. The vertex that it returns is replaced by fractions and verified exactly: it must be feasible, with tight rows of full rank.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from proofs_checks.integrality.vertices import Vertices
 BLOCK = 2**22
 """Values in memory at a time."""
 
-SNAP = 1000
-"""Largest denominator that a coordinate of HiGHS' is taken for."""
+LARGEST_DENOMINATOR = 1000
+"""A coordinate from HiGHS is replaced by the nearest fraction with at most this denominator."""
 
 
 @dataclass(frozen=True, eq=False)
 class ObjectiveStudy:
-    """What k objectives, minimised over a polytope, have as optima.
+    """How many of k objectives, minimised over a polytope, have fractional optima.
 
     Parameters
     ----------
@@ -44,16 +44,16 @@ class ObjectiveStudy:
     only_fractional
         objectives whose optima are all fractional: below the best integral point. None where that was not known.
     some_fractional
-        objectives with a fractional vertex among their optima; solved one by one, those whose vertex was fractional.
+        objectives with a fractional vertex among their optima; if solved one by one, those whose vertex was fractional.
     unverified
-        solved one by one: answers that no fractions with small denominators stand for; they are in neither count.
+        if solved one by one: answers near which no vertex with small denominators was found; they are in neither count.
     example
         an objective and its fractional optimum, of the first kind if there is one; None where none is fractional.
     largest_loss
         the largest (best integral value - least value) / (range of the objective's values over the vertices), of all
         objectives; None where it was not known.
     method
-        how.
+        how the optima were found.
     """
 
     n_objectives: int
@@ -66,12 +66,12 @@ class ObjectiveStudy:
 
     @property
     def share_only_fractional(self) -> float | None:
-        """Part of the objectives whose optima are all fractional."""
+        """Share of the objectives whose optima are all fractional."""
         return None if self.only_fractional is None else self.only_fractional / max(self.n_objectives, 1)
 
     @property
     def share_some_fractional(self) -> float:
-        """Part of the objectives with a fractional optimum."""
+        """Share of the objectives with a fractional optimum."""
         return self.some_fractional / max(self.n_objectives, 1)
 
     def __str__(self) -> str:
@@ -91,9 +91,9 @@ def optima_of_random_objectives(
     objectives
         integers, shape (k, n), to be minimised; see `proofs_checks.integrality.objectives`.
     vertices
-        all vertices, see `proofs_checks.integrality.vertices.vertices`: then (1). None: HiGHS, one by one.
+        all vertices, see `proofs_checks.integrality.vertices.vertices`: then (1) applies. None: HiGHS solves them one by one.
     integral_optima
-        for HiGHS, where known: the least value over integral points, one an objective, exactly.
+        for HiGHS, where known: the exact least value over integral points, one for each objective.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def optima_of_random_objectives(
 
 
 def _checked(objectives: Any, body: Polyhedron) -> NDArray[Any]:
-    """int64, or Python's integers."""
+    """The objectives as int64 or Python's integers, after checking their shape and type."""
     c = np.asarray(objectives)
     if c.ndim != 2 or c.shape[1] != len(body.columns):
         raise InvalidInputError(f"objectives have the shape {c.shape}; give (k, {len(body.columns)}), a coefficient a column")
@@ -121,7 +121,7 @@ def _checked(objectives: Any, body: Polyhedron) -> NDArray[Any]:
 
 @dataclass
 class _Tally:
-    """Counts on the way."""
+    """Counts so far."""
 
     only: int = 0
     some: int = 0
@@ -139,18 +139,18 @@ class _Tally:
 def _all_at_once(c: NDArray[Any], found: Vertices) -> ObjectiveStudy:
     """(1), block by block."""
     tally, fractional = _Tally(), np.flatnonzero(~found.is_integral)
-    whole = np.flatnonzero(found.is_integral)
-    tally.loss = Fraction(0) if whole.size else None
+    integral = np.flatnonzero(found.is_integral)
+    tally.loss = Fraction(0) if integral.size else None
     for start, values in _values(c, found):
         if not fractional.size:
             break
         least = values[:, fractional].min(axis=1)
-        best = values[:, whole].min(axis=1) if whole.size else None
+        best = values[:, integral].min(axis=1) if integral.size else None
         strict = np.ones(len(values), dtype=bool) if best is None else least < best
-        also = strict if best is None else least <= best
+        optimal = strict if best is None else least <= best
         tally.only += int(strict.sum())
-        tally.some += int(also.sum())
-        for chosen, kind in ((strict, True), (also, False)):
+        tally.some += int(optimal.sum())
+        for chosen, kind in ((strict, True), (optimal, False)):
             if chosen.any():
                 k = int(np.argmax(chosen))
                 tally.note(c[start + k], found[int(fractional[np.argmin(values[k, fractional])])], strict=kind)
@@ -186,7 +186,7 @@ def _largest_loss(values: NDArray[Any], least: NDArray[Any], best: NDArray[Any])
 
 
 def _one_by_one(body: Polyhedron, c: NDArray[Any], integral: NDArray[Any] | None) -> ObjectiveStudy:
-    """HiGHS for each objective, every vertex verified."""
+    """Solve for each objective with HiGHS, and verify every vertex."""
     if integral is not None and integral.shape != (len(c),):
         raise InvalidInputError(f"integral_optima have the shape {integral.shape}; there are {len(c)} objectives")
     tally, seen = _Tally(), dict[bytes, ExactPoint | None]()
@@ -212,8 +212,8 @@ def _one_by_one(body: Polyhedron, c: NDArray[Any], integral: NDArray[Any] | None
 
 
 def _verified_vertex(body: Polyhedron, x: NDArray[np.float64]) -> ExactPoint | None:
-    """The fractions that a solver's vertex stands for, if they are one."""
-    point = body.point(snapped(x, SNAP))
+    """The exact vertex that a solver's floats stand for; None if the fractions near them are no vertex."""
+    point = body.point(snapped(x, LARGEST_DENOMINATOR))
     if body.violated(point) is not None:
         return None
     rank, _ = rank_of(body, *body.tight_places(point))

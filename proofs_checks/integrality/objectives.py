@@ -90,7 +90,7 @@ class DrawnData:
         Raises
         ------
         InvalidInputError
-            for another name.
+            for a column of another name.
         """
         found = np.zeros((len(self), len(columns)), dtype=np.int64)
         for j, name in enumerate(columns):
@@ -190,7 +190,7 @@ def majority_errors(ensemble: Ensemble, counts: NDArray[np.int64]) -> NDArray[np
 
 
 def _errors_of_tree(tree: Ensemble, size: NDArray[np.int64], n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """W rows over the cells (leaf, class) of a tree, for each draw; most cells get few, as where trees are fully grown."""
+    """W rows over the cells (leaf, class) of a tree, for each draw; most cells get few rows, as in fully grown trees."""
     leaves = np.flatnonzero(tree.left < 0)
     cells = rng.dirichlet(np.full(len(leaves) * n_classes, 0.3), len(size))
     counts = np.zeros((len(size), tree.n_nodes, n_classes), dtype=np.int64)

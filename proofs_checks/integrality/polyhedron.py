@@ -74,7 +74,7 @@ class ExactPoint(Mapping[str, Number]):
 
 @dataclass(frozen=True)
 class Face:
-    """One side of (1) that a point lies on, or beyond: a row's or a variable's.
+    """One inequality of (1), of a row or a variable's bound, that a point fulfils with equality or violates.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Face:
     sense, bound
         ``A x sense bound``.
     value
-        what the point has there.
+        of the row or variable at the point.
     """
 
     name: str
@@ -149,7 +149,7 @@ class Polyhedron:
             for a missing name, another number of coordinates, or one that is no finite number.
         """
         if isinstance(values, Mapping):
-            if isinstance(values, Named):  # not one by one: it searches for every name
+            if isinstance(values, Named):  # all at once: looking up a single name is a search
                 named = dict(zip(values, values.amounts.tolist(), strict=True))
             elif isinstance(values, ExactPoint):
                 named = {name: values.value(j) for j, name in enumerate(values)}
@@ -196,7 +196,7 @@ class Polyhedron:
         return found
 
     def tight_places(self, point: ExactPoint) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The same without names: the indices of the tight rows, and of the variables that are at a bound."""
+        """As `tight`, without names: the indices of the tight rows, and of the variables that are at a bound."""
         rows, columns = (
             np.flatnonzero((value == _times(lower, point)) | (value == _times(upper, point)))
             for _, value, lower, upper in self._sides(point)

@@ -1,4 +1,4 @@
-"""Polyhedra from anywhere: a `LinearProgram`, any linear Pyomo model, or arrays of anybody."""
+"""Read a polyhedron from a `LinearProgram`, from any linear Pyomo model, or from arrays."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def read_polyhedron(
     source
         a `LinearProgram`, whose integrality is dropped: its relaxation; a linear Pyomo model, likewise, with its active
         constraints and its variables' bounds; or A, two-dimensional: anything that `numpy.asarray` takes, or a scipy sparse array
-        or matrix. A `Polyhedron` is returned as it is. The further parameters go with arrays alone.
+        or matrix. A `Polyhedron` is returned as it is. The other parameters apply to arrays only.
     row_lower, row_upper
-        a number for all rows or one for each: equal for equations, infinite where there is none.
+        a number for all rows or one for each: equal for equations, infinite where there is no bound.
     lower, upper
-        of the variables, likewise; default 0 and none, as linear programming has it. Pass ``lower=-np.inf`` for free ones.
+        of the variables, likewise; default 0 and no upper bound. Pass ``lower=-np.inf`` for free variables.
     rows, columns
         names; default r0, r1, ... and c0, c1, ...
 
@@ -100,7 +100,7 @@ def _by_rows(matrix: Any) -> tuple[tuple[int, int], NDArray[np.int64], NDArray[n
 
 
 def _bounds(given: Any, length: int, what: str) -> ExactArray:
-    """One exact bound each."""
+    """Exact bounds, one for each row or column."""
     bound = exact_array(given, what, infinite=True)
     if bound.ndim and bound.shape != (length,):
         raise InvalidInputError(f"{what} has the shape {bound.shape}; give one number, or {length}")

@@ -22,7 +22,7 @@ METHOD = "rank of the tight rows, exact"
 
 @dataclass(frozen=True, eq=False)
 class VertexCertificate:
-    """What (1) is about.
+    """The quantities of (1) at a point.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class VertexCertificate:
     tight
         the rows and bounds that hold with equality, rows first.
     rank, dimension
-        of the tight ones, and n.
+        rank of the tight rows and bounds, and n.
     direction
         by name, where the rank is below n: from a feasible point one can move both ways along it and stay inside.
     """
@@ -76,7 +76,7 @@ def check_vertex(polyhedron: Any, point: Any) -> Verdict:
     polyhedron
         see `proofs_checks.integrality.reading.read_polyhedron`.
     point
-        one number for each column, in order or by name; floats are taken at their word.
+        one number for each column, in order or by name; a float counts as the decimal that it is written as.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def check_vertex(polyhedron: Any, point: Any) -> Verdict:
     Raises
     ------
     InvalidInputError
-        for a point of another size, and as `read_polyhedron`.
+        for a point of another size, and wherever `read_polyhedron` raises it.
     """
     body = read_polyhedron(polyhedron)
     certificate = vertex_certificate(body, body.point(point))

@@ -23,7 +23,7 @@ from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 
 LIMIT = 50_000
-"""Rays on the way, unless told otherwise."""
+"""Default of the largest number of rays at any step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Vertices:
     Parameters
     ----------
     polyhedron
-        whose they are.
+        the polyhedron itself.
     numerators
         int64 or Python's integers, shape (k, n).
     denominators
@@ -41,7 +41,7 @@ class Vertices:
     directions
         integers, shape (d, n): the extreme rays of the recession cone; none where the polyhedron is bounded.
     most_rays
-        the largest number of rays on the way: how far the limit was.
+        the largest number of rays at any step, to compare with the limit.
     """
 
     polyhedron: Polyhedron
@@ -85,7 +85,7 @@ def vertices(polyhedron: Any, *, limit: int = LIMIT) -> Vertices:
     polyhedron
         see `proofs_checks.integrality.reading.read_polyhedron`.
     limit
-        largest number of rays on the way, of vertices as well.
+        largest number of rays at any step, and so of vertices.
 
     Raises
     ------
@@ -95,15 +95,15 @@ def vertices(polyhedron: Any, *, limit: int = LIMIT) -> Vertices:
     body = read_polyhedron(polyhedron)
     equations, inequalities = _homogeneous(body)
     cone = extreme_rays(equations, inequalities, limit=limit)
-    at = cone.rays[:, 0] > 0
-    if at.any() and len(cone.lines):
+    is_vertex = cone.rays[:, 0] > 0
+    if is_vertex.any() and len(cone.lines):
         line = {str(body.columns[j]): int(x) for j, x in enumerate(cone.lines[0][1:]) if x}
         raise InvalidInputError(f"the polyhedron contains a line, along {line}, so it has no vertices; give the variables bounds")
-    if not at.any():  # empty: no direction means anything
-        nothing = np.zeros((0, len(body.columns)), dtype=np.int64)
-        return Vertices(body, nothing, np.zeros(0, dtype=np.int64), nothing, cone.most_rays)
-    found, away = cone.rays[at], cone.rays[~at]
-    return Vertices(body, found[:, 1:], found[:, 0], away[:, 1:], cone.most_rays)
+    if not is_vertex.any():  # the polyhedron is empty, so directions mean nothing
+        no_rows = np.zeros((0, len(body.columns)), dtype=np.int64)
+        return Vertices(body, no_rows, np.zeros(0, dtype=np.int64), no_rows, cone.most_rays)
+    found, directions = cone.rays[is_vertex], cone.rays[~is_vertex]
+    return Vertices(body, found[:, 1:], found[:, 0], directions[:, 1:], cone.most_rays)
 
 
 def _homogeneous(body: Polyhedron) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -3,7 +3,7 @@
     x in the relaxation  and  cost x < optimum    =>    the relaxation has no integral optimum                        (1)
 
 The point may come from any solver, in floats: it is replaced by fractions with small denominators, and these are verified
-exactly, row by row. Nothing is asked of the solver, not even that its point be optimal.
+exactly, row by row. Nothing is assumed of the solver, not even that its point is optimal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class WeakRelaxation:
     optimum
         of the integer program, as it was given.
     allowance
-        how far the optimum may be off for the rounding of the program's costs: the gap must be more.
+        how far the rounding of the program's costs may move the optimum; the gap must be larger.
     point
         the point, in fractions.
     n_fractional
@@ -105,7 +105,7 @@ def check_weak_relaxation(
     ------
     InvalidInputError
         for a point of another size, numbers that are not finite, an allowance below 0, and an integral point below the "proven
-        optimum": then it is none.
+        optimum", which is then no lower bound.
     """
     body = read_polyhedron(program)
     exact, violated = _feasible_fractions(body, point)
@@ -117,14 +117,14 @@ def check_weak_relaxation(
     if slack < 0:
         raise InvalidInputError(f"allowance is {allowance!r}, negative; give a number >= 0")
     certificate = WeakRelaxation(value, optimum, slack, exact, len(exact.fractional), _most_fractional(exact), violated)
-    below, whole = value + slack < optimum, exact.is_integral
-    if below and whole and violated is None:
+    below, integral = value + slack < optimum, exact.is_integral
+    if below and integral and violated is None:
         raise InvalidInputError(
             f"proven_optimum is {float(optimum)!r}, but the point is integral and has the value {float(value)!r}: that is no "
             "lower bound of the integer program; pass the bound of a solver that proves it"
         )
     holds: bool | None = below
-    if violated is not None or (not below and value < optimum and not whole):
+    if violated is not None or (not below and value < optimum and not integral):
         holds = None
     rows, columns = body.shape
     claim = f"the point shows the relaxation of {rows:,} rows and {columns:,} columns to be below the integer optimum"
@@ -132,7 +132,7 @@ def check_weak_relaxation(
 
 
 def _feasible_fractions(body: Polyhedron, point: Any) -> tuple[ExactPoint, Face | None]:
-    """The point at its word if that is feasible, else with small denominators; what is violated where nothing helps."""
+    """The point as given if it is feasible, else one near it with small denominators; if neither is, what the first violates."""
     given = body.point(point)
     first = body.violated(given)
     if first is None:
@@ -146,7 +146,7 @@ def _feasible_fractions(body: Polyhedron, point: Any) -> tuple[ExactPoint, Face 
 
 
 def _rounding(program: LinearProgram) -> Fraction:
-    """What the rounding of the costs can change, generously; 0 for columns whose bounds are infinite and cost is 0."""
+    """An upper bound of what rounding the costs can change; columns without a cost add nothing, even without bounds."""
     widest = np.maximum(np.abs(program.lower), np.abs(program.upper))
     size = np.abs(program.cost)
     priced = size > 0

@@ -69,7 +69,7 @@ def _exact(entries: Sequence[Sequence[Number]]) -> list[list[Number]]:
 
 
 def _eliminate(rows: list[list[Number]], k: int, column: int, previous: Number) -> None:
-    """(1), below row k and right of a column; what is left of there is not read again."""
+    """Apply (1) below row k and right of a column; the entries left of it are not read again."""
     pivot = rows[k]
     for row in rows[k + 1 :]:
         factor = row[column]

@@ -47,7 +47,7 @@ class NetworkMatrix:
 
     @property
     def n_vertices(self) -> int:
-        """One more than arcs."""
+        """Number of vertices: one more than arcs."""
         return len(self.tail) + 1
 
     def __str__(self) -> str:
@@ -67,12 +67,12 @@ def check_network_matrix(matrix: Any, network: NetworkMatrix) -> Verdict:
     matrix
         see `proofs_checks.matrices.sign_matrix.read_matrix`.
     network
-        the certificate, from wherever.
+        the certificate, from any source.
 
     Returns
     -------
     Verdict
-        certificate: the network, or the first thing that is wrong with it. Refuted is the certificate, not total unimodularity.
+        certificate: the network, or the first thing that is wrong with it. A no refutes the certificate, not total unimodularity.
     """
     given = read_matrix(matrix)
     kind = "the transpose of the network matrix" if network.transposed else "the network matrix"
@@ -137,7 +137,7 @@ def _wrong_with(matrix: SignMatrix, network: NetworkMatrix) -> str | None:
 
 @njit(cache=True)
 def _closes_a_circle(tail, head):  # type: ignore[no-untyped-def]
-    """The first arc whose ends were joined before, -1 where there is none: k arcs on k + 1 vertices are a tree then."""
+    """The first arc whose ends earlier arcs join already, or -1: then k arcs on k + 1 vertices are a tree."""
     above = np.arange(tail.shape[0] + 1)
     for k in range(tail.shape[0]):
         a, b = tail[k], head[k]
@@ -154,21 +154,21 @@ def _closes_a_circle(tail, head):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _first_bad_path(pointer, arc, sign, tail, head, start, end, left):  # type: ignore[no-untyped-def]
-    """(1) column by column, in a vector of zeros that is left as it was; the first column that fails, or -1."""
+def _first_bad_path(pointer, arc, sign, tail, head, start, end, excess):  # type: ignore[no-untyped-def]
+    """The first column that fails (1), or -1. `excess`, one number a vertex, holds zeros before and after."""
     for p in range(start.shape[0]):
         for k in range(pointer[p], pointer[p + 1]):
-            left[head[arc[k]]] += sign[k]
-            left[tail[arc[k]]] -= sign[k]
-        left[end[p]] -= 1
-        left[start[p]] += 1
-        bad = left[end[p]] != 0 or left[start[p]] != 0
-        left[end[p]] = 0
-        left[start[p]] = 0
+            excess[head[arc[k]]] += sign[k]
+            excess[tail[arc[k]]] -= sign[k]
+        excess[end[p]] -= 1
+        excess[start[p]] += 1
+        bad = excess[end[p]] != 0 or excess[start[p]] != 0
+        excess[end[p]] = 0
+        excess[start[p]] = 0
         for k in range(pointer[p], pointer[p + 1]):
-            bad = bad or left[head[arc[k]]] != 0 or left[tail[arc[k]]] != 0
-            left[head[arc[k]]] = 0
-            left[tail[arc[k]]] = 0
+            bad = bad or excess[head[arc[k]]] != 0 or excess[tail[arc[k]]] != 0
+            excess[head[arc[k]]] = 0
+            excess[tail[arc[k]]] = 0
         if bad:
             return p
     return -1

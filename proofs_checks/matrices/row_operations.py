@@ -29,7 +29,7 @@ METHOD = "entry by entry"
 
 @dataclass(frozen=True, eq=False)
 class RowOperations:
-    """Both matrices with the names of their columns, and what each row of the second is of the first.
+    """Both matrices with the names of their columns, and how each row of the second follows from the first.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class RowOperations:
         return ["-r1", *(f"r{k} - r{k + 1}" for k in range(1, last)), f"r{last}"]
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Plain data, for JSON."""
         return {
             "columns": list(self.columns),
             "equations": self.equations.tolist(),
@@ -60,13 +60,13 @@ class RowOperations:
     def __str__(self) -> str:
         """Both matrices, one below the other."""
         plain = [f"r{k + 1}" for k in range(len(self.equations))]
-        left = max(map(len, self.names))
+        name_width = max(map(len, self.names))
         widths = [max(len(name), 2) for name in self.columns]
         lines = []
         for names, rows in ((plain, self.equations), (self.names, self.network)):
-            lines.append(" " * left + "".join(f"  {name:>{w}}" for name, w in zip(self.columns, widths, strict=True)))
+            lines.append(" " * name_width + "".join(f"  {name:>{w}}" for name, w in zip(self.columns, widths, strict=True)))
             for name, row in zip(names, rows.tolist(), strict=True):
-                lines.append(f"{name:>{left}}" + "".join(f"  {x:>{w}}" for x, w in zip(row, widths, strict=True)))
+                lines.append(f"{name:>{name_width}}" + "".join(f"  {x:>{w}}" for x, w in zip(row, widths, strict=True)))
             lines.append("")
         return "\n".join(lines[:-1])
 
@@ -178,7 +178,7 @@ def _dense(matrix: Any, what: str) -> NDArray[np.int64]:
     full = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
     if full.ndim != 2 or full.dtype.kind not in "iuf":
         raise InvalidInputError(f"{what}: shape {full.shape}, type {full.dtype}; give a matrix of integers")
-    whole = full.astype(np.int64)
-    if (whole != full).any():
-        raise InvalidInputError(f"{what} has an entry that is no integer: {full[whole != full][0]}")
-    return whole
+    integers = full.astype(np.int64)
+    if (integers != full).any():
+        raise InvalidInputError(f"{what} has an entry that is no integer: {full[integers != full][0]}")
+    return integers

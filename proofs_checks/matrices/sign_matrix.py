@@ -1,7 +1,7 @@
-"""Any matrix as the checks read it: dense, sparse, of a linear program, or of a Pyomo model; of another package as well.
+"""Read any matrix for the checks: dense, sparse, of a linear program or of a Pyomo model, whatever package made it.
 
-Total unimodularity asks for entries in {-1, 0, 1} before anything else. So what is kept is the pattern of signs, and the first
-entry that is not among them, exactly: it is a violating submatrix of order 1 by itself.
+Total unimodularity asks for entries in {-1, 0, 1} before anything else. So only the signs are kept, and the exact value of the
+first other entry: that entry alone is a violating submatrix of order 1.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class SignMatrix:
         return full
 
     def transposed(self) -> SignMatrix:
-        """Rows for columns."""
+        """The transpose."""
         flipped = sparse.csc_array(self.entries.T)
         flipped.sort_indices()
         other = None if self.other is None else (self.other[1], self.other[0], self.other[2])
@@ -74,7 +74,7 @@ class SignMatrix:
 
 
 def read_matrix(matrix: Any, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None) -> SignMatrix:
-    """Take a matrix as it comes.
+    """Read a matrix of any supported kind.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _first_other(
     """The first entry that is not -1, 0 or 1."""
     wrong = np.flatnonzero((value != 0) & (value != 1) & (value != -1))
     first = None
-    # of floats, those that are no numbers and the first; of objects all: anything may be among them
+    # of floats, the first that is not finite and the first other; of objects all of them, since anything may be among them
     for k in wrong if value.dtype.kind == "O" else [*wrong[~np.isfinite(value[wrong])][:1], *wrong[:1]]:
         i, j = int(row[k]), int(column[k])
         entry = value[k].item() if isinstance(value[k], np.generic) else value[k]
@@ -193,7 +193,7 @@ def _of_model(model: Any) -> tuple[sparse.csc_array, list[str], list[str]]:
 
 @dataclass(frozen=True)
 class _Numbered(Sequence[str]):
-    """r0, r1, ...: names of what has none."""
+    """The default names r0, r1, ..."""
 
     letter: str
     length: int

@@ -57,7 +57,7 @@ def submatrix(matrix: SignMatrix, rows: Sequence[int], columns: Sequence[int]) -
     Raises
     ------
     InvalidInputError
-        for more rows than columns or fewer, or where it has an entry other than -1, 0, 1 among others: that one is enough.
+        if the numbers of rows and columns differ, or if one of several entries is none of -1, 0, 1: that entry alone violates.
     """
     row, column = tuple(sorted(map(int, rows))), tuple(sorted(map(int, columns)))
     entries: tuple[tuple[int | Fraction, ...], ...]

@@ -1,1 +1,1 @@
-"""Prunings: value and bound recounted from trees, rows and prices; paths; budgets."""
+"""Checks of solutions, paths and budget solutions: values and bounds are recounted from trees, rows and prices."""

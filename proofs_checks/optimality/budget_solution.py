@@ -1,4 +1,4 @@
-"""Is a pruning within its budget, and is what is said of LP1's relaxation true?
+"""Is a pruning within its budget, and is what its solution says of LP1's relaxation true?
 
     cost <= B,      error as stated,      bound <= LP1's relaxation  =  mixture of two rows of a proven path            (1)
 
@@ -34,7 +34,7 @@ def check_budget_solution(solution: BudgetSolution, path: PruningPath, X: Any = 
     path
         of the same problem, with its certificate.
     X
-        the cost sample, where it should not be the table that the problem refers to.
+        the cost sample, if it is not the table that the problem refers to.
 
     Returns
     -------

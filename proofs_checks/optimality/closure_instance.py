@@ -1,4 +1,4 @@
-"""A parametric closure once more, from its floats and arcs alone, and how far its integers are from that.
+"""A parametric closure, read a second time from its floats and arcs alone, and how far its integers are from these.
 
 Floats stand for the shortest decimals that denote them, or, where their unit is given, for the nearest whole multiples of it. The
 distance of the integers from these, over all closures, is
@@ -19,8 +19,8 @@ import numpy as np
 from formulations.instance.parametric_closure import ParametricClosure
 from proofs_checks.optimality.recount import Refuted
 
-NEAREST = Fraction(1, 1000)
-"""Of its unit: how far a float may be from a whole multiple that it stands for."""
+MULTIPLE_TOLERANCE = Fraction(1, 1000)
+"""How far a float may be from the whole multiple of the unit that it stands for, in units."""
 
 
 class ClosureRecount:
@@ -34,7 +34,7 @@ class ClosureRecount:
     Raises
     ------
     Refuted
-        where an array is none of its kind, or the integers are not those of the floats.
+        if an array has another shape or type, or if the integers are not those of the floats.
     """
 
     def __init__(self, problem: ParametricClosure) -> None:
@@ -45,15 +45,15 @@ class ClosureRecount:
         self.arcs = _arcs(problem, self.n)
         self.gain = _reals("gain", problem.gain, self.n, problem.gain_unit)
         self.price = _reals("price", problem.price, self.n, problem.price_unit)
-        self.whole_gain = _wholes("gain", ints.gain, self.n)
-        self.whole_price = _wholes("price", ints.price, self.n)
+        self.integer_gain = _integers("gain", ints.gain, self.n)
+        self.integer_price = _integers("price", ints.price, self.n)
         for v in range(self.n):
-            if self.price[v] < 0 or self.whole_price[v] < 0:
+            if self.price[v] < 0 or self.integer_price[v] < 0:
                 raise Refuted(f"the price of node {v} is negative")
         self.base_error = _base(problem.base_error, problem.gain_unit)
         self.base_cost = _base(problem.base_cost, problem.price_unit)
-        self.error_distance = abs(self.base_error - ints.base_error) + _distance(self.gain, self.whole_gain, ints.gain_unit)
-        self.cost_distance = abs(self.base_cost - ints.base_cost) + _distance(self.price, self.whole_price, ints.price_unit)
+        self.error_distance = abs(self.base_error - ints.base_error) + _distance(self.gain, self.integer_gain, ints.gain_unit)
+        self.cost_distance = abs(self.base_cost - ints.base_cost) + _distance(self.price, self.integer_price, ints.price_unit)
         for what, found, stated in (
             ("errors", self.error_distance, ints.error_rounding),
             ("costs", self.cost_distance, ints.cost_rounding),
@@ -64,7 +64,7 @@ class ClosureRecount:
 
 def _arcs(problem: ParametricClosure, n: int) -> list[tuple[int, int]]:
     """Pairs (u, v): u requires v."""
-    ends = [_wholes(name, a, len(problem.tail)) for name, a in (("tail", problem.tail), ("head", problem.head))]
+    ends = [_integers(name, a, len(problem.tail)) for name, a in (("tail", problem.tail), ("head", problem.head))]
     for name, nodes in zip(("tail", "head"), ends, strict=True):
         for k, v in enumerate(nodes):
             if not 0 <= v < n:
@@ -72,7 +72,7 @@ def _arcs(problem: ParametricClosure, n: int) -> list[tuple[int, int]]:
     return list(zip(*ends, strict=True))
 
 
-def _wholes(name: str, given: Any, length: int) -> list[int]:
+def _integers(name: str, given: Any, length: int) -> list[int]:
     if not isinstance(given, np.ndarray) or given.shape != (length,) or given.dtype.kind not in "iu":
         raise Refuted(f"{name} is no array of {length} integers")
     return [int(x) for x in given.tolist()]
@@ -87,13 +87,13 @@ def _reals(name: str, given: Any, length: int, unit: Fraction | None) -> list[Fr
         return numbers
     multiples = [unit * math.floor(x / unit + Fraction(1, 2)) for x in numbers]
     for v, (x, m) in enumerate(zip(numbers, multiples, strict=True)):
-        if abs(x - m) > NEAREST * unit:
+        if abs(x - m) > MULTIPLE_TOLERANCE * unit:
             raise Refuted(f"the {name} of node {v} is {float(x)!r}, no whole multiple of {unit}")
     return multiples
 
 
 def _base(given: float | Fraction, unit: Fraction | None) -> Fraction:
-    """What the number of the empty closure stands for."""
+    """The exact error or cost of the empty closure."""
     if isinstance(given, Fraction):
         return given
     if not math.isfinite(given):
@@ -102,9 +102,9 @@ def _base(given: float | Fraction, unit: Fraction | None) -> Fraction:
     if unit is None:
         return number
     multiple = unit * math.floor(number / unit + Fraction(1, 2))
-    return multiple if abs(number - multiple) <= NEAREST * unit else number
+    return multiple if abs(number - multiple) <= MULTIPLE_TOLERANCE * unit else number
 
 
-def _distance(real: list[Fraction], whole: list[int], unit: Fraction) -> Fraction:
+def _distance(real: list[Fraction], integers: list[int], unit: Fraction) -> Fraction:
     """(1) without the base."""
-    return sum((abs(x - k * unit) for x, k in zip(real, whole, strict=True)), Fraction(0))
+    return sum((abs(x - k * unit) for x, k in zip(real, integers, strict=True)), Fraction(0))

@@ -126,7 +126,7 @@ class _Evidence:
         """Worth + inflow - outflow of every node, in integer gains over the denominator of its level."""
         sums = [
             g * self.denominator[k] - p * self.rate[k]
-            for g, p, k in zip(self.instance.whole_gain, self.instance.whole_price, self.level, strict=True)
+            for g, p, k in zip(self.instance.integer_gain, self.instance.integer_price, self.level, strict=True)
         ]
         for (u, v), f in zip(self.instance.arcs, self.flow, strict=True):
             sums[u] -= f
@@ -137,7 +137,7 @@ class _Evidence:
         """(3) to (5)."""
         for v, (k, s) in enumerate(zip(self.level, surplus, strict=True)):
             if k == self.top:
-                if self.instance.whole_price[v] or self.instance.price[v]:
+                if self.instance.integer_price[v] or self.instance.price[v]:
                     raise Refuted(f"node {v} is kept for all lambda, yet it has a price")
                 if s < 0:
                     raise Refuted(f"node {v} is kept for all lambda, where it does not pay")
@@ -151,10 +151,10 @@ class _Evidence:
         steps: list[list[int]] = [[] for _ in self.level]
         for (u, v), f in zip(self.instance.arcs, self.flow, strict=True):
             if self.level[u] == self.level[v]:
-                steps[u].append(v)  # what v requires to go along, u, is settled: so is v
+                steps[u].append(v)  # u has to go where v goes: once u is settled, so is v
                 if f > 0:
                     steps[v].append(u)
-        settled = [p > 0 or s > 0 for p, s in zip(self.instance.whole_price, surplus, strict=True)]
+        settled = [p > 0 or s > 0 for p, s in zip(self.instance.integer_price, surplus, strict=True)]
         todo = [v for v, done in enumerate(settled) if done]
         while todo:
             for w in steps[todo.pop()]:
@@ -167,7 +167,7 @@ class _Evidence:
 
 
 def _levels(path: ClosurePath, instance: ClosureRecount) -> list[int]:
-    """Levels, after checking that they are, and that all breakpoints are used."""
+    """The levels, after checking that they are valid and that every breakpoint is used."""
     given, top = path.level, len(path.breakpoints)
     if not isinstance(given, np.ndarray) or given.shape != (instance.n,) or given.dtype.kind != "i":
         raise Refuted(f"the levels are no array of {instance.n} integers, one for each node")
@@ -193,15 +193,15 @@ def _rates(path: ClosurePath, certificate: ClosureCertificate) -> tuple[list[int
         raise Refuted(f"{len(given)} denominators for {len(points) + 1} levels")
     rates = []
     for k, (b, denominator) in enumerate(zip((*points, Fraction(0)), given, strict=True)):
-        whole = _whole(denominator)
-        rate = Fraction(b) / path.problem.integers.lam_unit * whole
-        if whole < 1 or rate.denominator != 1:
+        integer = _integer(denominator)
+        rate = Fraction(b) / path.problem.integers.lam_unit * integer
+        if integer < 1 or rate.denominator != 1:
             raise Refuted(f"the denominator of level {k} is {denominator}; times its breakpoint it is no whole number")
         rates.append(rate.numerator)
     return [int(d) for d in given], rates
 
 
-def _whole(number: Any) -> int:
+def _integer(number: Any) -> int:
     """A denominator; 0 where it is no integer."""
     return int(number) if isinstance(number, Integral) else 0
 
@@ -232,8 +232,8 @@ def _check_columns(path: ClosurePath, evidence: _Evidence) -> None:
     check_column("error", path.error, error)
     check_column("cost", path.cost, cost)
     for name, given, mine in (
-        ("exact_error", path.exact_error, [ints.base_error - g * ints.gain_unit for g in sums(instance.whole_gain)]),
-        ("exact_cost", path.exact_cost, [ints.base_cost + p * ints.price_unit for p in sums(instance.whole_price)]),
+        ("exact_error", path.exact_error, [ints.base_error - g * ints.gain_unit for g in sums(instance.integer_gain)]),
+        ("exact_cost", path.exact_cost, [ints.base_cost + p * ints.price_unit for p in sums(instance.integer_price)]),
         ("lam", path.lam.tolist(), [float(b) for b in path.breakpoints]),
         ("n_kept", path.n_kept.tolist(), sums([1] * instance.n)),
     ):

@@ -1,8 +1,8 @@
-"""Corollary 4.3 of NWS15, honestly: at which budgets has the linear relaxation of LP1 an integral optimum?
+"""Corollary 4.3 of NWS15: at which budgets does the linear relaxation of LP1 have an integral optimum?
 
     "The linear program relaxation of (IP3) produces an optimally pruned tree for a given budget B."
 
-Its proof takes a lambda whose optimum costs exactly B; there mostly is none. LP1 is IP3's rows with the row  cost <= B. With the
+Its proof takes a lambda whose optimum costs exactly B; mostly there is none. LP1 is IP3's rows with the row  cost <= B. With the
 rows of a proven path, (cost_k, error_k), costs falling:
 
     B >= cost_0:                LP1 = error_0, integral: the budget binds nothing                                        (1)
@@ -96,7 +96,7 @@ class AtBudget:
 
     @property
     def answer(self) -> str:
-        """In a word."""
+        """The answer in one word."""
         return {True: "integral", False: "fractional", None: "undecided"}[self.integral]
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class Budgets:
     Parameters
     ----------
     rows
-        one a budget.
+        one for each budget.
     breakpoints
         the path's prunings, dearest first: an integral optimum at each of their costs.
     lam
@@ -153,11 +153,11 @@ class Budgets:
             "  ".join([*(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), answer])
             for line, answer in zip(cells, answers, strict=True)
         ]
-        left = len(self.rows) - len(shown)
-        return "\n".join([*lines, *([f"and {left:,} more, on shorter edges"] if left else []), "", self._counts()])
+        omitted = len(self.rows) - len(shown)
+        return "\n".join([*lines, *([f"and {omitted:,} more, on shorter edges"] if omitted else []), "", self._counts()])
 
     def _counts(self) -> str:
-        """How many budgets are which."""
+        """How many budgets have an integral optimum, a fractional one, or were not decided."""
         counts = [sum(row.integral is answer for row in self.rows) for answer in (True, False, None)]
         return "{:,} integral, {:,} fractional, {:,} undecided".format(*counts)
 
@@ -175,14 +175,14 @@ def check_corollary(path: PruningPath, budgets: Iterable[Price] | None = None, X
     budgets
         costs per example, >= 0. Default: the middle of every edge of the hull, where the corollary has most to prove.
     X
-        the cost sample, where it should not be the table that the problem refers to.
+        the cost sample, if it is not the table that the problem refers to.
 
     Returns
     -------
     Verdict
         certificate: `Budgets`, or what is wrong with the path. True where every budget has an integral optimum, False with a
-        counterexample; None where neither is shown, where the path is none or proves nothing, and for instances that had to be
-        rounded: then the table is that of the rounded instance.
+        counterexample; None where neither is shown, where the path is not proven, and for instances that had to be rounded: then
+        the table is that of the rounded instance.
 
     Raises
     ------
@@ -239,6 +239,6 @@ def _at_budget(
     value = weight * dearer.error + (1 - weight) * cheaper.error
     if value != cheaper.error + rate * (cheaper.cost - budget):
         raise AssertionError(f"(4) fails at the budget {budget}, on a path that was proven")
-    gain = rate * (budget - cheaper.cost) / gain_unit  # 0 where lambda* is: the cheaper one will do
+    gain = rate * (budget - cheaper.cost) / gain_unit  # 0 where lambda* is 0: the cheaper one is as good
     integral = edge.reaches(gain.numerator) if gain.denominator == 1 else False
     return AtBudget(budget, rate, cheaper, dearer, weight, value, integral, len(edge.gain))

@@ -8,8 +8,8 @@ optimum exactly if it is closed under
     h -> child c of h, of level l,  where the surplus of c is > 0     best closures of the trees under the duals           (2)
     h -> purchase j of level l that h needs,   j -> every split with a dual on j         what is bought bears its price     (3)
 
-Strongly connected components of (1) to (3) stay together. One component: nothing lies between the ends. All X are worth nothing
-at the breakpoint, so adding a component adds gain / lambda_l to the cost, in whichever order.
+Strongly connected components of (1) to (3) stay together. If there is only one, nothing lies between the ends. All X are worth 0
+at the breakpoint, so adding a component adds gain / lambda_l to the cost, in any order.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _edge(gains: dict[int, int], needs: dict[int, set[int]]) -> Edge:
 
 
 def _needs(label: NDArray[Any], tail: NDArray[Any], head: NDArray[Any], of_splits: set[int]) -> dict[int, set[int]]:
-    """What each component needs directly, through purchases that stand alone as well."""
+    """The components that each one needs directly, or through a purchase that is a component by itself."""
     apart = label[tail] != label[head]
     pairs = np.unique(np.stack([label[tail[apart]], label[head[apart]]]), axis=1)
     direct: dict[int, set[int]] = {}
@@ -138,7 +138,7 @@ def _arcs(proof: PathProof) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         if not 0 <= at < evidence.top:
             continue
         mine = segment.purchases[evidence.purchase_level[segment.purchases] == at] + n
-        bears = segment.purchases[dual > 0] + n
-        tails += [np.full(mine.size, segment.split), bears]
-        heads += [mine, np.full(bears.size, segment.split)]
+        with_dual = segment.purchases[dual > 0] + n
+        tails += [np.full(mine.size, segment.split), with_dual]
+        heads += [mine, np.full(with_dual.size, segment.split)]
     return np.concatenate(tails), np.concatenate(heads)

@@ -1,4 +1,4 @@
-"""Are the integers of an instance the instance?
+"""How far are the integers of an instance from the instance?
 
 Paths are exact in ``problem.integers``. How far these can be from the real errors and costs, over all prunings:
 
@@ -20,7 +20,7 @@ from proofs_checks.optimality.recount import Recount, Refuted
 
 @dataclass(frozen=True)
 class Distance:
-    """(1) and (2)."""
+    """The distances (1) and (2)."""
 
     error: Fraction
     cost: Fraction
@@ -32,7 +32,7 @@ def check_integers(recount: Recount) -> Distance:
     Raises
     ------
     Refuted
-        where that is more than they state.
+        if that is more than the instance states.
     """
     ints, ensemble = recount.problem.integers, recount.ensemble
     for what, array, length in (

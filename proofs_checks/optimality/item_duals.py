@@ -1,4 +1,4 @@
-"""Duals: who bears how much of which purchase, checked arc by arc, and the bound that they prove.
+"""Duals, how much of each purchase's price each split bears, checked arc by arc; and the bound that they prove.
 
     OPT  >=  error of the all-roots forest  -  sum over trees of the best closure,  profit_h = gain_h - lambda a_h - loads_h   (1)
 
@@ -28,7 +28,7 @@ def bound_of_duals(recount: Recount, certificate: ItemDuals) -> Fraction:
     Raises
     ------
     Refuted
-        where the duals are not allowed.
+        if the duals are not allowed.
     """
     charged = charges_of_duals(recount, certificate.dual, certificate.unit, certificate.lam)
     profit, unit = profits(recount, certificate.lam, charged, certificate.unit)
@@ -37,7 +37,7 @@ def bound_of_duals(recount: Recount, certificate: ItemDuals) -> Fraction:
 
 
 def profits(recount: Recount, lam: Fraction, charged: dict[int, int], unit: Fraction) -> tuple[dict[int, int], Fraction]:
-    """What each split of `charged` is worth less its charge, in integers; and their unit."""
+    """The profit of each split of `charged` by (1), in integers; and their unit."""
     rate = lam * recount.cost_unit
     denominator = math.lcm(recount.error_unit.denominator, rate.denominator, unit.denominator)
     gain, evaluation, charge = (int(u * denominator) for u in (recount.error_unit, rate, unit))
@@ -60,12 +60,12 @@ def charges_of_duals(
     dual
         of the usage arcs of `nodes`, default: all splits.
     paid
-        purchases that nothing may be loaded on any more.
+        purchases that are paid already, on which no load is allowed.
 
     Raises
     ------
     Refuted
-        where they are not; says which.
+        if one is not allowed; the message says which.
     """
     dual = whole_numbers(dual)
     if not unit > 0:
@@ -96,7 +96,7 @@ def whole_numbers(dual: Any) -> NDArray[np.int64]:
     Raises
     ------
     Refuted
-        where they are none.
+        if they are no such array.
     """
     if not isinstance(dual, np.ndarray) or dual.ndim != 1 or not np.can_cast(dual.dtype, np.int64):
         kind = f"{dual.dtype} of shape {dual.shape}" if isinstance(dual, np.ndarray) else type(dual).__name__

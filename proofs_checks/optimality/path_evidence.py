@@ -140,15 +140,15 @@ def _rates(path: PruningPath) -> list[int]:
         raise Refuted(f"{len(certificate.denominator)} denominators for {len(points)} breakpoints")
     rates = []
     for k, (b, denominator) in enumerate(zip(points, certificate.denominator, strict=True)):
-        whole = _whole(denominator)
-        rate = Fraction(b) / path.problem.integers.lam_unit * whole
-        if whole < 1 or rate.denominator != 1:
+        integer = _integer(denominator)
+        rate = Fraction(b) / path.problem.integers.lam_unit * integer
+        if integer < 1 or rate.denominator != 1:
             raise Refuted(f"the denominator of breakpoint {k} is {denominator}; times the breakpoint it is no whole number")
         rates.append(rate.numerator)
     return rates
 
 
-def _whole(number: Any) -> int:
+def _integer(number: Any) -> int:
     """A denominator; 0 where it is no integer."""
     return int(number) if isinstance(number, Integral) else 0
 
@@ -187,8 +187,8 @@ def _check_prices(evidence: PathEvidence, borne: WideSums) -> None:
         if (level == evidence.top).any():
             where = recount.name(mine.start + int(np.argmax(level == evidence.top)))
             raise Refuted(f"{where} has a price, yet it is bought at any lambda")
-        whole = np.array([price[m] * int(ints.weight.sum(dtype=object))], dtype=object) if recount.once[m] else weight * price[m]
-        sums, due = borne.of(mine), rate[level] * whole  # rate[-1] = 0
+        prices = np.array([price[m] * int(ints.weight.sum(dtype=object))], dtype=object) if recount.once[m] else weight * price[m]
+        sums, due = borne.of(mine), rate[level] * prices  # rate[-1] = 0
         if (sums != due).any():
             k = int(np.argmax(sums != due))
             raise Refuted(f"the duals on {recount.name(mine.start + k)} are {sums[k]}, its price at its breakpoint is {due[k]}")

@@ -78,7 +78,7 @@ def check_path(path: PruningPath, X: Any = None) -> Verdict:
     Parameters
     ----------
     X
-        the cost sample, where it should not be the table that the problem refers to.
+        the cost sample, if it is not the table that the problem refers to.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def check_path(path: PruningPath, X: Any = None) -> Verdict:
     Raises
     ------
     InvalidInputError
-        for a table, weights or prices that are no such thing.
+        for a table, weights or prices that are invalid.
     """
     claim = f"all {len(path)} prunings of the path are optimal, each the {path.ties} optimum, and nested"
     certificate: object = path.certificate  # whatever it is
@@ -111,7 +111,7 @@ def prove_path(path: PruningPath, X: Any = None) -> PathProof:
     Raises
     ------
     Refuted
-        where there is none.
+        if the path is not optimal as it says.
     """
     recount = Recount(path.problem, X)
     distance = check_integers(recount)
@@ -158,7 +158,7 @@ def _check_blocks(evidence: PathEvidence) -> None:
 
 
 def _check_forever(evidence: PathEvidence, surplus: dict[int, int]) -> None:
-    """(4), the evaluation (priced purchases are refused before); with (5) for what is kept there."""
+    """(4) for evaluation prices (priced purchases are refused earlier), and (5) for what is always kept."""
     evaluation = evidence.path.problem.integers.evaluation
     for h, level in evidence.level.items():
         if level == evidence.top:
@@ -200,20 +200,20 @@ def _check_columns(evidence: PathEvidence) -> tuple[list[Fraction], list[Fractio
     """Errors and costs of the rows; the columns of the path must be these."""
     path, recount = evidence.path, evidence.recount
     ints, first, rows = path.problem.integers, evidence.first_level, len(path)
-    gain, whole_gain, cost, whole_cost = ([0] * (evidence.top + 1) for _ in range(4))
+    gain, integer_gain, cost, integer_cost = ([0] * (evidence.top + 1) for _ in range(4))
     for h, level in evidence.level.items():
         if level >= 0:
             gain[level] += recount.gain(h)
-            whole_gain[level] += int(ints.gain[h])
+            integer_gain[level] += int(ints.gain[h])
             cost[level] += recount.evaluation[h]
-            whole_cost[level] += int(ints.evaluation[h])
+            integer_cost[level] += int(ints.evaluation[h])
     for m in range(recount.costs.n_items):
         if recount.priced[m]:
             levels = evidence.purchase_level[recount.by_item(m)]
             _add_by_level(cost, levels, recount.prices(m))
-            whole = np.array([int(ints.weight.sum())]) if recount.once[m] else ints.weight
-            _add_by_level(whole_cost, levels, whole.astype(object) * int(ints.price[m]))
-    kept = [_suffixes(amounts)[first : first + rows] for amounts in (gain, cost, whole_gain, whole_cost)]
+            weights = np.array([int(ints.weight.sum())]) if recount.once[m] else ints.weight
+            _add_by_level(integer_cost, levels, weights.astype(object) * int(ints.price[m]))
+    kept = [_suffixes(amounts)[first : first + rows] for amounts in (gain, cost, integer_gain, integer_cost)]
     error = [(recount.roots_error() - g) * recount.error_unit for g in kept[0]]
     costs = [c * recount.cost_unit for c in kept[1]]
     check_column("error", path.error, error)
@@ -240,7 +240,7 @@ def _add_by_level(sums: list[int], level: NDArray[np.int64], amounts: NDArray[np
 
 
 def check_column(name: str, given: NDArray[np.float64], mine: list[Fraction]) -> None:
-    """A column of floats against exact numbers; no comparison is true of NaN."""
+    """Compare a column of floats with exact numbers; NaN fails, since no comparison with it is true."""
     if not isinstance(given, np.ndarray) or given.shape != (len(mine),):
         raise Refuted(f"the path's column {name} has not one number for each of {len(mine)} rows")
     precision = Fraction(PRECISION) * max(Fraction(1), *mine)

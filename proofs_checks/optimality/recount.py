@@ -1,4 +1,4 @@
-"""The instance once more, in integers of its own, from its trees, rows, prices, weights and errors alone.
+"""The instance, built a second time, in integers of its own, from its trees, rows, prices, weights and errors alone.
 
     error of node h  =  error[h] * error_unit                                                                             (1)
     cost of purchase (m, i)  =  price[m] * weight[i] * cost_unit,   paid once for all:  price[m] * total * cost_unit       (2)
@@ -26,7 +26,7 @@ from formulations.instance.node_errors import ErrorComponent
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.routes import Routes, cost_rows
 
-_FITS = 2**62
+_INT64_SAFE = 2**62
 
 
 class Refuted(Exception):  # noqa: N818 (not an error: the answer no)
@@ -34,7 +34,7 @@ class Refuted(Exception):  # noqa: N818 (not an error: the answer no)
 
 
 def shown(number: Fraction) -> str:
-    """A fraction as a float, or as it is where it is too large for one."""
+    """A fraction as text: as a float, or as a power of ten where it is too large for one."""
     try:
         return repr(float(number))
     except OverflowError:
@@ -63,7 +63,7 @@ class Recount:
     problem
         the instance.
     X
-        its cost sample, where that of the problem is not to be trusted or not there.
+        its cost sample, if that of the problem is missing or not to be trusted.
 
     Raises
     ------
@@ -178,7 +178,7 @@ class Recount:
         Raises
         ------
         Refuted
-            where it is none.
+            if it is no pruning.
         """
         n = self.ensemble.n_nodes
         if not isinstance(kept, np.ndarray) or kept.shape != (n,) or kept.dtype != np.bool_:
@@ -199,7 +199,7 @@ class Recount:
 
 
 def _check_routing(routes: Routes, problem: PruningProblem) -> None:
-    """The problem's routing must be what its rows do."""
+    """Check that the problem's routing is the one recomputed from its rows."""
     theirs = problem.routing
     if theirs.order.shape != routes.order.shape or not np.array_equal(theirs.order, routes.order):
         raise Refuted(
@@ -214,15 +214,15 @@ def _check_routing(routes: Routes, problem: PruningProblem) -> None:
 
 
 def _errors(problem: PruningProblem) -> tuple[list[int], Fraction]:
-    """(1): floats are taken at their word."""
+    """(1); a float counts as the binary fraction that it is."""
     parts = [_component(c, problem) for c in problem.errors.components]
     denominator = math.lcm(*(f.denominator for _, factors in parts for f in factors))
     error = [0] * problem.ensemble.n_nodes
     deepest = max(shift for (_, shift), _ in parts)
-    for (whole, shift), factors in parts:
+    for (numerators, shift), factors in parts:
         per_tree = [f.numerator * (denominator // f.denominator) << (deepest - shift) for f in factors]
         for h, t in enumerate(problem.ensemble.tree_of.tolist()):
-            error[h] += whole[h] * per_tree[t]
+            error[h] += numerators[h] * per_tree[t]
     return error, Fraction(1, denominator << deepest)
 
 
@@ -243,14 +243,14 @@ def _weights(problem: PruningProblem) -> tuple[NDArray[Any], int]:
     values, place = np.unique(problem.weights, return_inverse=True)
     decimals = [exact(float(v), "a row's weight") for v in values]
     denominator = math.lcm(*(d.denominator for d in decimals))
-    whole = [int(d * denominator) for d in decimals]
-    total = sum(w * int(k) for w, k in zip(whole, np.bincount(place), strict=True))
-    return np.array(whole, dtype=np.int64 if total < _FITS else object)[place], total
+    integers = [int(d * denominator) for d in decimals]
+    total = sum(w * int(k) for w, k in zip(integers, np.bincount(place), strict=True))
+    return np.array(integers, dtype=np.int64 if total < _INT64_SAFE else object)[place], total
 
 
 def _prices(problem: PruningProblem) -> tuple[list[int], list[int], Fraction]:
     """Prices of the items and of evaluating each feature over one common denominator."""
     real = [exact(p, "a price") for p in (*problem.costs.prices, *problem.evaluation)]
     denominator = math.lcm(*(p.denominator for p in real))
-    whole = [int(p * denominator) for p in real]
-    return whole[: problem.costs.n_items], whole[problem.costs.n_items :], Fraction(1, denominator)
+    integers = [int(p * denominator) for p in real]
+    return integers[: problem.costs.n_items], integers[problem.costs.n_items :], Fraction(1, denominator)

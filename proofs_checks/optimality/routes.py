@@ -1,4 +1,4 @@
-"""The rows once more, sent down the trees by their thresholds: node by node, a parent's rows parted between its children.
+"""Send the rows down the trees a second time, by the thresholds: node by node, a parent's rows are divided among its children.
 
     rows of h = order[tree of h, start_h : stop_h],   those of the left child first                                        (1)
 
@@ -19,7 +19,7 @@ from formulations.instance.problem import PruningProblem
 
 
 class Routes:
-    """Who reaches which node, by (1).
+    """Which rows reach which node, by (1).
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class Routes:
         self.start = np.zeros(ensemble.n_nodes, dtype=np.int64)
         self.stop = np.full(ensemble.n_nodes, self.n_rows, dtype=np.int64)
         for h in np.flatnonzero(ensemble.is_split):
-            here = self.rows(h)
-            x = rows[here, ensemble.feature[h]].astype(np.float64)
+            reaching = self.rows(h)
+            x = rows[reaching, ensemble.feature[h]].astype(np.float64)
             goes_left = np.where(np.isnan(x), ensemble.missing_left[h], x <= ensemble.threshold[h])
             left, right, first = ensemble.left[h], ensemble.right[h], self.start[h]
-            here[:] = np.concatenate([here[goes_left], here[~goes_left]])
+            reaching[:] = np.concatenate([reaching[goes_left], reaching[~goes_left]])
             self.start[left], self.stop[right] = first, self.stop[h]
             self.stop[left] = self.start[right] = first + np.count_nonzero(goes_left)
 

@@ -85,7 +85,10 @@ class SharedPathPoint(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _Proven:
-    """A point after its proof was checked; value and bound at the lambda that was asked for."""
+    """A point after its proof was checked; value and bound at the lambda that was asked for.
+
+    `place` orders the points: the lambda of the proof, then the lambda that was asked for.
+    """
 
     place: tuple[Fraction, Fraction]
     point: SharedPathPoint
@@ -98,8 +101,8 @@ class _Proven:
 def check_shared_path(problem: PruningProblem, points: Sequence[SharedPathPoint], X: Any = None) -> Verdict:
     """Has the pruning of every point its value, and do the points together prove every bound?
 
-    As of `check_solution`, and about as fast for each point: a pass over the usage arcs that the point itself had to decide, for
-    each stage. How good a bound is, the point's solution says: one without a tolerance must be proven optimal, with no gap.
+    The checks are those of `check_solution`, about as fast for each point: for each stage, a pass over the usage arcs that the
+    point itself had to decide. A point's solution says how good its bound is: without a tolerance, there must be no gap.
 
     Parameters
     ----------
@@ -108,7 +111,7 @@ def check_shared_path(problem: PruningProblem, points: Sequence[SharedPathPoint]
     points
         of `price_sharing_path`, all of them, in any order.
     X
-        the cost sample, where it should not be the table that the problem refers to; weights and rows are the problem's.
+        the cost sample, if it is not the table that the problem refers to; weights and rows are the problem's.
 
     Returns
     -------
@@ -119,7 +122,7 @@ def check_shared_path(problem: PruningProblem, points: Sequence[SharedPathPoint]
     Raises
     ------
     InvalidInputError
-        for no points, and for a lambda, a table, weights or prices that are no such thing.
+        for an empty sequence, and for a lambda, a table, weights or prices that are invalid.
     """
     if not points:
         raise InvalidInputError("there are no points; give those of price_sharing_path")
@@ -131,10 +134,10 @@ def check_shared_path(problem: PruningProblem, points: Sequence[SharedPathPoint]
     try:
         recount = Recount(problem, X)
         for lam, point in zip(lams, points, strict=True):
-            _named(lam, _check_form, point, problem)
+            _at_lambda(lam, _check_form, point, problem)
         proven: dict[Fraction, _Proven] = {}
         for lam, point in _in_order_of_proof(lams, points):
-            proven[lam] = _named(lam, _prove, recount, lam, point, proven)
+            proven[lam] = _at_lambda(lam, _prove, recount, lam, point, proven)
         _check_nested(proven)
     except Refuted as wrong:
         return Verdict(claim, False, METHOD, str(wrong))
@@ -143,8 +146,8 @@ def check_shared_path(problem: PruningProblem, points: Sequence[SharedPathPoint]
     return Verdict(claim, True, METHOD, told | {"largest gap": float(max(gaps))})
 
 
-def _named(lam: Fraction, check: Any, *arguments: Any) -> Any:
-    """What a check says, with the point's lambda before what is wrong."""
+def _at_lambda(lam: Fraction, check: Any, *arguments: Any) -> Any:
+    """Run a check; if it refutes, put the point's lambda before its message."""
     try:
         return check(*arguments)
     except Refuted as wrong:
@@ -157,7 +160,7 @@ def _rests(point: SharedPathPoint) -> bool:
 
 
 def _check_form(point: SharedPathPoint, problem: PruningProblem) -> None:
-    """That a point's parts are what they should be, whatever they say."""
+    """Check the types and shapes of a point's parts."""
     n = problem.ensemble.n_nodes
     for name, nodes in (("kept", point.kept), ("pruned", point.pruned)):
         if not isinstance(nodes, np.ndarray) or nodes.shape != (n,) or nodes.dtype != np.bool_:
@@ -174,32 +177,32 @@ def _check_form(point: SharedPathPoint, problem: PruningProblem) -> None:
 
 def _in_order_of_proof(lams: Iterable[Fraction], points: Iterable[SharedPathPoint]) -> list[tuple[Fraction, SharedPathPoint]]:
     """The points, each after those that it rests on."""
-    waiting: dict[Fraction, SharedPathPoint] = {}
+    unproven: dict[Fraction, SharedPathPoint] = {}
     for lam, point in zip(lams, points, strict=True):
-        if lam in waiting:
+        if lam in unproven:
             raise Refuted(f"there are two points at lambda = {shown(lam)}: what rests on one of them cannot be told")
-        waiting[lam] = point
-    for lam, point in waiting.items():
+        unproven[lam] = point
+    for lam, point in unproven.items():
         for other in (point.smaller, point.larger):
-            if other is not None and other not in waiting:
+            if other is not None and other not in unproven:
                 raise Refuted(f"the point at lambda = {shown(lam)} rests on one at {shown(Fraction(other))}, which is not there")
     found: list[tuple[Fraction, SharedPathPoint]] = []
-    while waiting:
-        ready = [lam for lam, p in waiting.items() if p.smaller not in waiting and p.larger not in waiting]
+    while unproven:
+        ready = [lam for lam, p in unproven.items() if p.smaller not in unproven and p.larger not in unproven]
         if not ready:
-            raise Refuted(f"the point at lambda = {shown(_in_a_circle(waiting))} rests, by way of others or not, on itself")
-        found += [(lam, waiting.pop(lam)) for lam in ready]
+            raise Refuted(f"the point at lambda = {shown(_in_a_circle(unproven))} rests, by way of others or not, on itself")
+        found += [(lam, unproven.pop(lam)) for lam in ready]
     return found
 
 
-def _in_a_circle(waiting: Mapping[Fraction, SharedPathPoint]) -> Fraction:
-    """One of some points of which each rests on another of them, that rests on itself."""
+def _in_a_circle(unproven: Mapping[Fraction, SharedPathPoint]) -> Fraction:
+    """Of some points, each of which rests on another of them: one that rests, by way of others or not, on itself."""
     seen: set[Fraction] = set()
-    lam = next(iter(waiting))
+    lam = next(iter(unproven))
     while lam not in seen:
         seen.add(lam)
-        below, above = waiting[lam].smaller, waiting[lam].larger
-        lam = Fraction(below if below is not None and below in waiting else above or 0)
+        below, above = unproven[lam].smaller, unproven[lam].larger
+        lam = Fraction(below if below is not None and below in unproven else above or 0)
     return lam
 
 
@@ -230,14 +233,14 @@ def _prove(recount: Recount, lam: Fraction, point: SharedPathPoint, others: Mapp
 
 
 def _check_order(smaller: tuple[Fraction, Fraction], larger: tuple[Fraction, Fraction], what: str) -> None:
-    """That decisions are taken over in the direction in which they hold."""
+    """Check that decisions are taken over in the direction in which they hold."""
     if smaller >= larger:
         side = "larger" if what == "kept" else "smaller"
         raise Refuted(f"it takes over what is {what} at a lambda that is not {side}")
 
 
 def _hands_on_more(recount: Recount, point: SharedPathPoint, found: Decided, is_best: bool) -> bool:
-    """Whether `kept` and `pruned` follow from the pruning, which is best, rather than from what was decided."""
+    """Whether `kept` and `pruned` say more than was decided, so that they follow from the pruning, which must be best."""
     assert point.solution.pruning is not None
     mine = point.solution.pruning.kept
     undecided = [h for h in np.flatnonzero(point.kept).tolist() if h not in found.kept]
@@ -251,7 +254,7 @@ def _hands_on_more(recount: Recount, point: SharedPathPoint, found: Decided, is_
 
 
 def _check_nested(proven: Mapping[Fraction, _Proven]) -> None:
-    """What (3) asks of the points that rest on others, or that others rest on."""
+    """Check what (3) demands of the points that rest on others, or that others rest on."""
     used = {other for p in proven.values() for other in (p.point.smaller, p.point.larger) if other is not None}
     linked = sorted((p for lam, p in proven.items() if lam in used or _rests(p.point)), key=lambda p: p.place)
     for p in linked:
@@ -260,7 +263,7 @@ def _check_nested(proven: Mapping[Fraction, _Proven]) -> None:
 
 
 def _check_between(best: _Proven, linked: Iterable[_Proven]) -> None:
-    """That a best pruning keeps what is kept at larger lambdas, and prunes what is pruned at smaller ones."""
+    """Check that a best pruning keeps what is kept at larger lambdas, and prunes what is pruned at smaller ones."""
     assert best.point.solution.pruning is not None
     mine = best.point.solution.pruning.kept
     for other in linked:

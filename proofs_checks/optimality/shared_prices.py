@@ -1,4 +1,4 @@
-"""What scores prove: shares of the prices, splits decided by forcing, and duals on what is left.
+"""The bound that scores prove: shares of the prices, splits decided by forcing, and duals on the splits that stay open.
 
     share of split u in purchase j  =  w_u r_j,      r_j <= lambda price_j / sum of the weights of its open users,
                                                      w_u = exp(s_u)                                                       (1)
@@ -28,14 +28,14 @@ from proofs_checks.optimality.recount import Recount, Refuted
 from proofs_checks.optimality.tree_worth import Forced, forced
 
 GRID = 2**90
-"""Charges are cut down to multiples of 1 / GRID: less than a price may always be charged."""
+"""Charges are rounded down to multiples of 1 / GRID: it is always allowed to charge less than a price."""
 
 HUGE = 1e290
-"""Prices and rates above that are cut down to it, so that no sum of them leaves the range of a float."""
+"""Prices and rates above this are replaced by it, so that no sum of them leaves the range of a float."""
 
 
-class _Left:
-    """What is decided, and what is open."""
+class _Decisions:
+    """Which splits are kept, which are out, and which purchases are paid."""
 
     def __init__(self, recount: Recount, lam: Fraction) -> None:
         self.recount, self.lam = recount, lam
@@ -95,7 +95,7 @@ class _Left:
         return forced(profit, self.recount.left, self.recount.right, self.recount.parent), unit
 
     def decide(self, fixed_in: list[int], fixed_out: list[int]) -> None:
-        """Take up what was decided."""
+        """Record decisions."""
         recount = self.recount
         for h in fixed_in:
             recount.buy(self.paid, h)
@@ -133,15 +133,15 @@ def proven_by_scores(
     Raises
     ------
     Refuted
-        where a decision does not follow, or a dual is not allowed.
+        if a decision does not follow, or a dual is not allowed.
     """
-    left = _Left(recount, certificate.lam)
-    left.decide(list(kept), list(pruned))
+    decisions = _Decisions(recount, certificate.lam)
+    decisions.decide(list(kept), list(pruned))
     roots = recount.roots_error() * recount.error_unit
     for k, stage in enumerate(certificate.stages):
-        trees, unit = left.forced(left.charges(stage.nodes, stage.score))
+        trees, unit = decisions.forced(decisions.charges(stage.nodes, stage.score))
         # what the open splits of a pruning as good as the solution's are worth at least
-        goal = (roots - value - left.base()) / unit
+        goal = (roots - value - decisions.base()) / unit
         fixed_in, fixed_out = (_node_ids(ids, f"stage {k}: the fixed splits") for ids in (stage.fixed_in, stage.fixed_out))
         for h in fixed_out:
             if h not in trees.lost_in or trees.best - trees.lost_in[h] >= goal:
@@ -149,22 +149,22 @@ def proven_by_scores(
         for h in fixed_in:
             if h not in trees.lost_out or trees.best - trees.lost_out[h] >= goal:
                 raise Refuted(f"stage {k}: split {h} is fixed in, but without it a pruning could be as good as the solution's")
-        left.decide(fixed_in, fixed_out)
+        decisions.decide(fixed_in, fixed_out)
     if certificate.dual is None:
-        trees, unit = left.forced(left.charges(certificate.nodes, certificate.score))
+        trees, unit = decisions.forced(decisions.charges(certificate.nodes, certificate.score))
     else:
-        trees, unit = _core(recount, certificate, left)
-    return Decided(min(value, roots - left.base() - trees.best * unit), left.kept, set(left.open_splits()))
+        trees, unit = _core(recount, certificate, decisions)
+    return Decided(min(value, roots - decisions.base() - trees.best * unit), decisions.kept, set(decisions.open_splits()))
 
 
-def _core(recount: Recount, certificate: SharedPrices, left: _Left) -> tuple[Forced, Fraction]:
+def _core(recount: Recount, certificate: SharedPrices, decisions: _Decisions) -> tuple[Forced, Fraction]:
     """The open trees under the duals of the core, after checking that these are allowed."""
     nodes = _node_ids(certificate.nodes, "the core's splits")
-    everything = left.open_splits()
+    everything = decisions.open_splits()
     strangers = sorted(set(nodes) - set(everything))
     if strangers:
         raise Refuted(f"split {strangers[0]} is in the core, but it is decided already, or no split")
-    borne = charges_of_duals(recount, certificate.dual, certificate.unit, certificate.lam, nodes, left.paid)
+    borne = charges_of_duals(recount, certificate.dual, certificate.unit, certificate.lam, nodes, decisions.paid)
     charge = {h: borne.get(h, 0) for h in everything}
     profit, unit = profits(recount, certificate.lam, charge, certificate.unit)
     return forced(profit, recount.left, recount.right, recount.parent), unit
@@ -186,7 +186,7 @@ def _weights(splits: list[int], nodes: NDArray[Any], score: NDArray[Any]) -> dic
 
 
 def _node_ids(ids: Any, what: str) -> list[int]:
-    """Ids of nodes, each once; whether they are open splits is for the caller to see."""
+    """Ids of nodes, each once; the caller checks that they are open splits."""
     if not isinstance(ids, np.ndarray) or ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise Refuted(f"{what} are no array of node numbers")
     found: list[int] = ids.tolist()

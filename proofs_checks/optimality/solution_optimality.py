@@ -40,7 +40,7 @@ def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -
     solution
         with a certificate: `ItemDuals`, or `SharedPrices`.
     X
-        the cost sample, where it should not be the table that the problem refers to; weights and rows are the problem's.
+        the cost sample, if it is not the table that the problem refers to; weights and rows are the problem's.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -
     Raises
     ------
     InvalidInputError
-        for a lambda, a table, weights or prices that are no such thing.
+        for a lambda, a table, weights or prices that are invalid.
     """
     claim = f"the pruning is worth {solution.value!r} at lambda = {solution.lam!r}, and no pruning less than {solution.bound!r}"
     if solution.pruning is None or solution.certificate is None:
@@ -78,12 +78,12 @@ def _value_and_bound(recount: Recount, solution: Solution, lam: Fraction) -> tup
 
 
 def check_rates(certificate: ItemDuals | SharedPrices, lam: Fraction) -> None:
-    """That a certificate's lambda and unit are fractions, and its lambda at most the one that was asked for.
+    """Check that a certificate's lambda and unit are fractions, and its lambda at most the one that was asked for.
 
     Raises
     ------
     Refuted
-        where they are not.
+        if they are not.
     """
     for name, number in (("lambda", certificate.lam), ("unit", certificate.unit)):
         if not isinstance(number, Rational):
@@ -93,7 +93,7 @@ def check_rates(certificate: ItemDuals | SharedPrices, lam: Fraction) -> None:
 
 
 def compare(solution: Solution, value: Fraction, bound: Fraction) -> None:
-    """Value, bound and tolerance as they stand in the solution.
+    """Check the value, bound and tolerance that the solution states.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What trees are worth at given profits, each on its own, in integers of any length.
+"""The best closure of each tree at given profits, in integers of any length.
 
     worth_h  =  profit_h + max(0, worth_left) + max(0, worth_right),       over the open splits                           (1)
 
@@ -8,7 +8,7 @@ a split in, or out, loses
     lost_in_h   =  lost_in_parent - min(0, worth_h),                      0 above a top                                    (2)
     lost_out_h  =  min(max(0, worth_h), lost_out_parent),                 max(0, worth_h) at a top                         (3)
 
-since what is missing at h lessens its parent's worth by as much, and that what the parent adds by at most what it adds.
+because a loss at h lowers its parent's worth by as much, which lowers what the parent adds by at most what it adds.
 """
 
 from __future__ import annotations

@@ -35,12 +35,12 @@ from proofs_checks.verdict import Verdict
 METHOD = "Camion's Eulerian submatrices"
 
 LIMIT = 5 * 10**9
-"""Elementary steps: 23 rows and columns, 10 rows and 488,000 columns."""
+"""Largest number of elementary steps: 23 rows and columns, or 10 rows and 488,000 columns."""
 
 
 @dataclass(frozen=True)
 class AllDivisible:
-    """What shows a yes.
+    """The evidence for a yes.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def by_camion(matrix: SignMatrix) -> Verdict:
 
 
 def _steps(m: int, n: int) -> int:
-    """Subsets of rows, columns, independent columns before each; beyond 128 rows it is 10^40 and not counted."""
+    """Subsets of rows times columns times independent columns before each; counted up to 128 rows, where it is 10^40."""
     return int(2 ** min(m, 128) * max(n, 1) * max(m, 1))
 
 

@@ -1,4 +1,4 @@
-"""What all the methods have in common: the claim, and the answers that no method has to work for."""
+"""What all the methods share: the claim, and the answers that need no search."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TooLarge:
 
 
 def written(count: int) -> str:
-    """A count for the reader: in full where that is short."""
+    """A count as text: in full below 10^15, else its order of magnitude."""
     if count < 10**15:
         return f"{count:,}"
     return f"more than 10^{int((count.bit_length() - 1) * math.log10(2))}"
@@ -69,16 +69,16 @@ def by_search(
     limit: int,
     search: Callable[[NDArray[np.int8], str], tuple[Place | None, Any]],
 ) -> Verdict:
-    """Answer by an exponential search, within its limit, in the matrix or its transpose: what has fewer steps.
+    """Answer by an exponential search, within its limit, in the matrix or its transpose, whichever takes fewer steps.
 
     Parameters
     ----------
     method
         its name in the verdict.
     steps
-        how many for m rows and n columns.
+        number of steps for m rows and n columns.
     limit
-        how many are allowed; the answer is undecided beyond.
+        number of steps allowed; beyond it the answer is undecided.
     search
         (the entries, what their rows are called) -> (a minimal violating submatrix or None, the certificate of a yes).
     """

@@ -1,13 +1,13 @@
 """Is a matrix totally unimodular: by the fastest method that applies.
 
     entries        one that is none of -1, 0, 1 refutes                                                          (1)
-    quick look     at small parts of a large matrix: whether one of them has a chordless cycle with a wrong sum  (2)
-    reductions     zero and unit lines and copies go, the rest falls apart into blocks                           (3)
+    quick look     a small part of a large matrix may have a chordless cycle with a wrong sum                    (2)
+    reductions     zero and unit lines and copies are left out, the rest falls apart into blocks                 (3)
     networks       every block is tried as a network matrix, and as the transpose of one                         (4)
     signing        in a block that is neither, a chordless cycle may have the wrong sum                          (5)
-    2-sums         such a block may be put together of two smaller ones, of which all this is asked again        (6)
-    shrinking      to a part that is neither, but is one without any one of its lines: its determinant says more (7)
-    references     exponential, for small blocks                                                                 (8)
+    2-sums         such a block may be the 2-sum of two smaller ones, which are decided likewise                 (6)
+    shrinking      lines are left out as long as the block stays neither; the rest may have a wrong determinant  (7)
+    references     exponential methods, for small blocks                                                         (8)
 
 (1)-(7) are polynomial, (4)-(8) give certificates that are checked by `check_network_matrix`, `check_pieces` and
 `check_violation`. The answer is None only where a large block is neither a network matrix nor transposed nor a 2-sum, and (5) and
@@ -39,8 +39,8 @@ from proofs_checks.total_unimodularity.signing import wrong_cycle
 from proofs_checks.total_unimodularity.two_sums import TwoSum, find_two_sum
 from proofs_checks.verdict import Verdict
 
-SMALL = 1e-4
-"""The share of a reference's limit up to which it is asked before anything is shrunk."""
+CHEAP_REFERENCE = 1e-4
+"""A reference that needs at most this share of its limit is asked before the block is shrunk."""
 
 _Found = tuple[str, NetworkMatrix | str | TwoSum | ViolatingSubmatrix | Unresolved]
 """How a block was decided, and what shows it; the name of a reference is evidence for a yes."""
@@ -99,7 +99,7 @@ METHODS: dict[str, Callable[[SignMatrix], Verdict]] = {"network": by_network, **
 
 @dataclass(eq=False)
 class _Part:
-    """A submatrix on the way: its reductions, its blocks, what was found of them, the number of the first part of a 2-sum."""
+    """A submatrix: its reductions, and its blocks with what was found of each and, for a 2-sum, the index of its first part."""
 
     reductions: Reductions
     blocks: list[tuple[NDArray[np.int64], NDArray[np.int64], NetworkMatrix | str | TwoSum, int]] = field(default_factory=list)
@@ -135,7 +135,7 @@ def _fastest(matrix: SignMatrix) -> Verdict:
 
 
 def _assemble(parts: list[_Part]) -> Pieces:
-    """The certificate, the last parts first."""
+    """The certificate of the whole matrix, put together from the last part to the first."""
     done: dict[int, Pieces] = {}
     for k in reversed(range(len(parts))):
         pieces = []
@@ -146,28 +146,28 @@ def _assemble(parts: list[_Part]) -> Pieces:
     return done[0]
 
 
-def _yes(matrix: SignMatrix, whole: Pieces) -> Verdict:
-    """One network if that is possible, else the pieces."""
-    network = _one_network(matrix, whole)
+def _yes(matrix: SignMatrix, pieces: Pieces) -> Verdict:
+    """The answer yes, shown by one network if that is possible, else by the pieces."""
+    network = _one_network(matrix, pieces)
     if network is not None:
         return Verdict(claim(matrix), True, kind_of(network), network)
-    kinds = ", ".join(dict.fromkeys(piece.kind for piece in whole.pieces))
-    return Verdict(claim(matrix), True, f"reductions and blocks: {kinds}", whole)
+    kinds = ", ".join(dict.fromkeys(piece.kind for piece in pieces.pieces))
+    return Verdict(claim(matrix), True, f"reductions and blocks: {kinds}", pieces)
 
 
-def _one_network(matrix: SignMatrix, whole: Pieces) -> NetworkMatrix | None:
+def _one_network(matrix: SignMatrix, pieces: Pieces) -> NetworkMatrix | None:
     """One network instead of the pieces, if all of them are network matrices, or all are transposes."""
-    if not all(isinstance(p.evidence, NetworkMatrix) for p in whole.pieces):
+    if not all(isinstance(p.evidence, NetworkMatrix) for p in pieces.pieces):
         return None
     for transposed in (False, True):
         blocks = []
-        for piece in whole.pieces:
+        for piece in pieces.pieces:
             network = _network_of(matrix, piece, transposed=transposed)
             if network is None:
                 break
             blocks.append((piece.rows, piece.columns, network))
         else:
-            return verified_lift(matrix, whole.reductions, blocks, transposed=transposed)
+            return verified_lift(matrix, pieces.reductions, blocks, transposed=transposed)
     return None
 
 
@@ -195,7 +195,7 @@ def _decide(matrix: SignMatrix, place: Place) -> _Found:
     rests = []
     reference, share = cheapest_reference(block)
     for attempt in range(ATTEMPTS):
-        if attempt == (0 if share <= SMALL else 1):
+        if attempt == (0 if share <= CHEAP_REFERENCE else 1):
             verdict = REFERENCES[reference](block)
             if verdict.holds is not None:
                 return reference, reference if verdict else _of_whole(matrix, place, verdict.certificate)

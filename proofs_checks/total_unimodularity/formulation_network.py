@@ -15,7 +15,7 @@ Bounds on single variables are single arcs. IP0 has the rows (3); IP2 (3) and (4
 y_h - y_parent and y_u - w are paths of two arcs through R if y is taken like w. IP1's rows z_h - w are no paths here, and on the
 papers' trees in no other tree either: its matrix is not totally unimodular.
 
-NWS15 prove (Theorem 4.2) by one partition of the rows, which total unimodularity asks for of every subset of them.
+NWS15's own proof of Theorem 4.2 gives a partition of all rows; total unimodularity asks for one of every subset of them.
 """
 
 from __future__ import annotations

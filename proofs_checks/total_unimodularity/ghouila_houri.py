@@ -4,7 +4,7 @@ A is totally unimodular if and only if every subset R of its rows has a **signin
 
     sum over i in R of s_i a_ij  in {-1, 0, 1}     for every column j.                                                 (1)
 
-The search for a signing decides row after row and gives up where a column's sum has become too large for the rows that are left.
+The search for a signing decides row after row and gives up where a column's sum has become too large for the remaining rows.
 Subsets are tried as bit masks in ascending order, so all proper subsets of the first R without a signing have one.
 
 From R to a square submatrix. All A[S, :] with S a proper subset of R are totally unimodular, by the theorem; A[R, :] is not. So
@@ -28,12 +28,12 @@ from proofs_checks.verdict import Verdict
 METHOD = "Ghouila-Houri's signings"
 
 LIMIT = 10**10
-"""Elementary steps: 18 rows and columns, 10 rows and 169,000 columns."""
+"""Largest number of elementary steps: 18 rows and columns, or 10 rows and 169,000 columns."""
 
 
 @dataclass(frozen=True)
 class AllSigned:
-    """What shows a yes.
+    """The evidence for a yes.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class AllSigned:
     subsets
         how many subsets of them have a signing: all but the empty one.
     signing
-        that of all of them.
+        the signing of all of them.
     """
 
     lines: str
@@ -72,7 +72,7 @@ def by_ghouila_houri(matrix: SignMatrix) -> Verdict:
 
 
 def _steps(m: int, n: int) -> int:
-    """A row is out, + or -; beyond 80 rows it is 10^38 and not counted."""
+    """Every row is out, + or -; counted up to 80 rows, where it is 10^38."""
     return int(3 ** min(m, 80) * max(n, 1))
 
 
@@ -112,35 +112,35 @@ def _has_signing(entries: NDArray[np.int8]) -> bool:
 
 @njit(cache=True)
 def _first_unsigned(entries, mask, sign):  # type: ignore[no-untyped-def]
-    """The first subset of rows, as a mask from `mask` on, without a signing; 0 if all have one, sign is the last then."""
+    """The first subset of rows without a signing, as a mask from `mask` on; 0 if all have one: `sign` then holds the last."""
     m, n = entries.shape
     rows = np.empty(m, dtype=np.int64)
-    left = np.empty(n, dtype=np.int64)
+    remaining = np.empty(n, dtype=np.int64)
     total = np.empty(n, dtype=np.int64)
     tried = np.empty(m + 1, dtype=np.int64)
     while mask < np.int64(1) << m:
         size = 0
-        left[:] = 0
+        remaining[:] = 0
         total[:] = 0
         for i in range(m):
             if mask >> i & 1:
                 rows[size] = i
                 size += 1
                 for j in range(n):
-                    left[j] += abs(entries[i, j])
+                    remaining[j] += abs(entries[i, j])
         # with a signing its negative is one as well: the first row has +
         depth = 0
         tried[0] = 0
         while 0 <= depth < size:
             i = rows[depth]
             if tried[depth] > 0:
-                _take_back(entries[i], sign[i], total, left)
+                _take_back(entries[i], sign[i], total, remaining)
             if tried[depth] == 2 or (depth == 0 and tried[depth] == 1):
                 depth -= 1
                 continue
             sign[i] = 1 - 2 * tried[depth]
             tried[depth] += 1
-            if _put(entries[i], sign[i], total, left):
+            if _put(entries[i], sign[i], total, remaining):
                 depth += 1
                 tried[depth] = 0
         if depth < 0:
@@ -150,22 +150,22 @@ def _first_unsigned(entries, mask, sign):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _put(row, sign, total, left):  # type: ignore[no-untyped-def]
-    """Add a signed row; whether the rows left can still bring all sums within -1, 0, 1."""
+def _put(row, sign, total, remaining):  # type: ignore[no-untyped-def]
+    """Add a signed row; whether the remaining rows can still bring all sums to -1, 0 or 1."""
     good = True
     for j in range(row.shape[0]):
         if row[j] != 0:
             total[j] += sign * row[j]
-            left[j] -= 1
-            # total and left together have the parity of the column's sum: at most 1 more will do
-            good = good and abs(total[j]) <= left[j] + 1
+            remaining[j] -= 1
+            # total and remaining together have the parity of the column's sum, so 1 more is allowed
+            good = good and abs(total[j]) <= remaining[j] + 1
     return good
 
 
 @njit(cache=True)
-def _take_back(row, sign, total, left):  # type: ignore[no-untyped-def]
+def _take_back(row, sign, total, remaining):  # type: ignore[no-untyped-def]
     """Undo `_put`."""
     for j in range(row.shape[0]):
         if row[j] != 0:
             total[j] -= sign * row[j]
-            left[j] += 1
+            remaining[j] += 1

@@ -76,7 +76,7 @@ def components(pointer, row, m, r):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def through(pointer, row, r):  # type: ignore[no-untyped-def]
-    """The columns of W."""
+    """W: the columns with a nonzero in row r."""
     found = np.zeros(pointer.shape[0] - 1, np.bool_)
     for c in range(found.shape[0]):
         for k in range(pointer[c], pointer[c + 1]):
@@ -162,7 +162,7 @@ def _sizes_of_pieces(pointer, row, sign, label, count, r):  # type: ignore[no-un
 
 @njit(cache=True)
 def glue(tail, head, ends, rows, columns, side, passes, vertices, whole_tail, whole_head, whole_ends):  # type: ignore[no-untyped-def]
-    """(3) and (5): add one piece's tree to the whole; the next free vertex."""
+    """(3) and (5): add one piece's tree to the whole tree. Returns the next free vertex."""
     at_tail = False
     for i in range(1, tail.shape[0]):
         at_tail = at_tail or tail[i] == tail[0] or head[i] == tail[0]

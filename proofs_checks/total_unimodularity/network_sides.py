@@ -1,4 +1,4 @@
-"""Which arcs of a star point to the hub, and which components are on which side of an arc: questions of two classes.
+"""Which arcs of a star point to the hub, and which components are on which side of an arc: both are 2-colourings.
 
 The formulas are those of `proofs_checks.total_unimodularity.network_recognition`.
 """
@@ -134,11 +134,11 @@ def _root(above, parity, i):  # type: ignore[no-untyped-def]
     while above[root] != root:
         odd ^= parity[root]
         root = above[root]
-    j, left = i, odd
+    j, odd_to_root = i, odd
     while above[j] != root and j != root:
         up, step = above[j], parity[j]
-        above[j], parity[j] = root, left
-        left ^= step
+        above[j], parity[j] = root, odd_to_root
+        odd_to_root ^= step
         j = up
     return root, odd
 

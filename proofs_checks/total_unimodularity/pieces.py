@@ -1,8 +1,8 @@
 """The certificate of total unimodularity for a matrix whose blocks need different evidence, and its verification.
 
-Line x went in step t(x); what is left has t = infinity. In step t, the matrix has the lines y with t(y) > t. So with each line's
-nonzeros in descending order of t, what a line has in step t is a first stretch of its list, and the conditions (1)-(3) of
-`proofs_checks.total_unimodularity.reductions` are comparisons of such stretches: linear in the nonzeros but for the sorting.
+Line x is left out in step t(x); lines that remain have t = infinity. In step t, the matrix has the lines y with t(y) > t. So with
+each line's nonzeros in descending order of t, what a line has in step t is a prefix of its list, and the conditions (1)-(3) of
+`proofs_checks.total_unimodularity.reductions` are comparisons of such prefixes: linear in the nonzeros apart from the sorting.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Lines that may go, and blocks of what is left, each with its own evidence."""
+    """Lines that may be left out, and the blocks of the rest, each with its own evidence."""
 
     reductions: Reductions
     pieces: tuple[Piece, ...]
@@ -89,20 +89,20 @@ def kind_of(network: NetworkMatrix) -> str:
 def check_pieces(matrix: Any, pieces: Pieces) -> Verdict:
     """Do these reductions and blocks show that the matrix is totally unimodular?
 
-    Time is linear in the nonzeros, but for sorting them, for 2-sums within 2-sums, whose nonzeros are read once for each, and for
-    blocks that a reference decides: it is asked again.
+    Time is linear in the nonzeros, apart from sorting them, from 2-sums within 2-sums, whose nonzeros are read once for each, and
+    from blocks that a reference decides: it is run again.
 
     Parameters
     ----------
     matrix
         see `proofs_checks.matrices.sign_matrix.read_matrix`.
     pieces
-        the certificate, from wherever.
+        the certificate, from any source.
 
     Returns
     -------
     Verdict
-        certificate: the pieces, or the first thing that is wrong with them. Refuted is the certificate, not total unimodularity.
+        certificate: the pieces, or the first thing that is wrong with them. A no refutes the certificate, not the claim.
     """
     given = read_matrix(matrix)
     wrong: str | None = None
@@ -163,7 +163,7 @@ def _bad_step(matrix: SignMatrix, steps: Reductions) -> int:
 
 
 def _between_blocks(matrix: SignMatrix, pieces: Pieces) -> str | None:
-    """A nonzero of what is left that belongs to no block."""
+    """The first nonzero between two blocks, as a message."""
     m, n = matrix.shape
     block = np.full(m + n, -1, dtype=np.int64)
     for k, piece in enumerate(pieces.pieces):

@@ -34,14 +34,14 @@ ZERO, UNIT, COPY = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class Reductions:
-    """The lines that went, in this order, and what is left.
+    """The lines that are left out, in this order, and the rest.
 
     Parameters
     ----------
     kind
         int8: `ZERO` (1), `UNIT` (2) or `COPY` (3).
     line
-        int64: the line that goes.
+        int64: the line that is left out.
     partner
         int64: the line across its only nonzero (2), the line that it copies (3), -1 (1).
     sign
@@ -69,12 +69,12 @@ def reduce_matrix(matrix: SignMatrix) -> Reductions:
     m, n = matrix.shape
     pointer, across, sign = lines_of(matrix)
     kind, line, partner, factor, kept = _reduce(pointer, across, sign, _weights(m + n))
-    left = np.flatnonzero(kept)
-    return Reductions(kind, line, partner, factor, left[left < m], left[left >= m] - m)
+    remaining = np.flatnonzero(kept)
+    return Reductions(kind, line, partner, factor, remaining[remaining < m], remaining[remaining >= m] - m)
 
 
 def _weights(size: int) -> NDArray[np.int64]:
-    """What a nonzero counts in the random sum of a line, by the line across."""
+    """The random weight of a nonzero in the sum of its line, by the line across it."""
     return np.random.default_rng(0).integers(-(2**62), 2**62, size)
 
 
@@ -110,16 +110,16 @@ def blocks_of(
 
 @njit(cache=True)
 def _reduce(pointer, across, sign, weight):  # type: ignore[no-untyped-def]
-    """Take lines from a queue; a line comes back whenever one of its nonzeros went.
+    """Take lines from a queue; a line enters it again whenever it loses a nonzero.
 
-    Every line's list is compacted when it is read: what went is then read only once.
+    Every line's list is compacted when it is read, so that an entry that is gone is read only once more.
     """
     total = pointer.shape[0] - 1
     across, sign = across.copy(), sign.copy()
     length = pointer[1:] - pointer[:-1]
     count = length.copy()
     key, table = _keys(pointer, across, sign, weight)
-    queue, waiting, first, queued = np.arange(total), np.ones(total, np.bool_), 0, total
+    queue, in_queue, first, queued = np.arange(total), np.ones(total, np.bool_), 0, total
     kept = np.ones(total, np.bool_)
     kinds, lines = np.empty(total, np.int8), np.empty(total, np.int64)
     partners, factors = np.empty(total, np.int64), np.empty(total, np.int8)
@@ -128,7 +128,7 @@ def _reduce(pointer, across, sign, weight):  # type: ignore[no-untyped-def]
         x = queue[first]
         first = (first + 1) % total
         queued -= 1
-        waiting[x] = False
+        in_queue[x] = False
         kind, partner, factor = -1, -1, 0
         if count[x] == 0:
             kind = ZERO
@@ -149,8 +149,8 @@ def _reduce(pointer, across, sign, weight):  # type: ignore[no-untyped-def]
                 continue
             count[y] -= 1
             key[y] -= sign[k] * weight[x]
-            if not waiting[y]:
-                waiting[y] = True
+            if not in_queue[y]:
+                in_queue[y] = True
                 queue[(first + queued) % total] = y
                 queued += 1
     return kinds[:done], lines[:done], partners[:done], factors[:done], kept
@@ -172,9 +172,9 @@ def _keys(pointer, across, sign, weight):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _find_copy(x, pointer, across, sign, length, kept, count, key, table):  # type: ignore[no-untyped-def]
-    """Look line x up in the table; -1 where there is no copy: x stands in the table from now on.
+    """Look line x up in the table. If there is no copy, the answer is -1 and x is entered in the table.
 
-    Lines stay in the slots of their former keys: a line is compared by its key of now.
+    Lines stay in the slots of their former keys, so the comparison is by the present key.
     """
     mask = table.shape[0] - 1
     wanted = abs(key[x])
@@ -200,7 +200,7 @@ def _find_copy(x, pointer, across, sign, length, kept, count, key, table):  # ty
 
 @njit(cache=True)
 def _compact(x, pointer, across, sign, length, kept):  # type: ignore[no-untyped-def]
-    """Drop what went from the list of line x."""
+    """Drop the lines that were left out from the list of line x."""
     place = pointer[x]
     for k in range(pointer[x], pointer[x] + length[x]):
         if kept[across[k]]:

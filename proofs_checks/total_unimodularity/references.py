@@ -17,7 +17,7 @@ REFERENCES: dict[str, Callable[[SignMatrix], Verdict]] = {
 
 
 def cheapest_reference(matrix: SignMatrix) -> tuple[str, float]:
-    """The reference with the smallest share of its limit to do, and that share."""
+    """The reference whose work is the smallest share of its limit, and that share."""
     shares = {
         "subdeterminants": subdeterminants.work(matrix) / subdeterminants.LIMIT,
         "ghouila_houri": ghouila_houri.work(matrix) / ghouila_houri.LIMIT,

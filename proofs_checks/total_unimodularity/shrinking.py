@@ -31,14 +31,14 @@ ATTEMPTS = 8
 
 @dataclass(frozen=True)
 class Unresolved:
-    """What was tried in vain.
+    """What was tried without deciding the block.
 
     Parameters
     ----------
     block
         rows and columns of the block that nothing decides.
     rests
-        rows and columns of the least parts of it that are neither network matrices nor transposed, one an attempt; all are
+        rows and columns of minimal parts of it that are neither network matrices nor transposed, one for each attempt; all are
         totally unimodular.
     """
 

@@ -7,7 +7,7 @@ cycle has just two nonzeros in each line, so
 
 and all its proper submatrices are forests: a cycle with 2 is a minimal violating submatrix.
 
-Lines of the kind that there are more of all come first, then those of the other kind one by one. In the graph so far, a
+Start with all rows, or with all columns if there are more of them, and add the other lines one by one. In the graph so far, a
 breadth-first search from a neighbour of the new line v reaches v's other neighbours of that component on shortest paths; the
 stretch of such a path from its last but one neighbour of v is without chords, and closes a chordless cycle through v:
 
@@ -40,7 +40,7 @@ def wrong_cycle(matrix: SignMatrix) -> ViolatingSubmatrix | None:
 
 @njit(cache=True)
 def _wrong_cycle(pointer, across, sign, order):  # type: ignore[no-untyped-def]
-    """The lines of the cycle; none where all pass."""
+    """The lines of the first cycle that fails; empty where all pass."""
     total = pointer.shape[0] - 1
     present = np.ones(total, np.bool_)
     for v in order:

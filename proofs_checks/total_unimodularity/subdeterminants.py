@@ -29,12 +29,12 @@ from proofs_checks.verdict import Verdict
 METHOD = "all square subdeterminants"
 
 LIMIT = 5 * 10**9
-"""Elementary steps: 16 rows and columns, 5 rows and 160 columns; half a gigabyte of tables at most."""
+"""Largest number of elementary steps: 16 rows and columns, or 5 rows and 160 columns; half a gigabyte of tables at most."""
 
 
 @dataclass(frozen=True)
 class AllMinors:
-    """What shows a yes.
+    """The evidence for a yes.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _steps(m: int, n: int) -> int:
 
 
 def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, AllMinors]:
-    """Order by order until a determinant is none of -1, 0, 1."""
+    """Go order by order until a determinant is none of -1, 0, 1."""
     m, n = entries.shape
     if m < n:
         # the stretches are rows: let them be the longer side

@@ -1,6 +1,6 @@
 """2-sums: a matrix that is put together of two smaller ones (Seymour 1980; Schrijver 1986, sections 19.4 and 20.3).
 
-The lines are parted into two sides with two lines at least. Let v on the first side and w on the second be a row and a column,
+The lines are divided into two sides of two lines or more. Let v on the first side and w on the second be a row and a column,
 or a column and a row, with a nonzero where they meet. The matrix is a **2-sum** if
 
     where a line a like v of the first side meets a line y like w of the second, the entry is M[a, w] M[v, w] M[v, y]        (1)
@@ -115,7 +115,7 @@ def _find(pointer, across, sign):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _reach(pointer, across, sign, v, w, s, expected, inside):  # type: ignore[no-untyped-def]
-    """How many lines must be on v's side with s; they are marked. `expected` is of zeros, before and after.
+    """How many lines must be on v's side with s; they are marked in `inside`. `expected` holds zeros before and after.
 
     With v and w exchanged: the lines that must be on w's side, which are those that lead to s.
     """

@@ -30,7 +30,7 @@ def check_violation(matrix: Any, violating: ViolatingSubmatrix) -> Verdict:
     matrix
         see `proofs_checks.matrices.sign_matrix.read_matrix`.
     violating
-        the certificate, from wherever.
+        the certificate, from any source.
 
     Returns
     -------

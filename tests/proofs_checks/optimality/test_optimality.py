@@ -21,7 +21,7 @@ from formulations.answers.solution import FixingStage, ItemDuals, SharedPrices
 from formulations.instance.papers import two_trees
 from proofs_checks import check_path, check_solution
 from proofs_checks.optimality.recount import Recount
-from proofs_checks.optimality.shared_prices import GRID, HUGE, _Left
+from proofs_checks.optimality.shared_prices import GRID, HUGE, _Decisions
 from prunemodels.datasets import FOLDER_VARIABLE, load_dataset
 from solvers import min_cut, pruning_path
 from solvers.price_sharing import price_sharing
@@ -162,7 +162,7 @@ def test_shares_never_exceed_the_price(seed: int) -> None:
     problem = stumps(*(Node(4, 0, 0.5, Node(1), Node(1)) for _ in range(60)))
     score = np.random.default_rng(seed).normal(0, 10.0 ** (seed % 4), 60).astype(np.float32)
     for lam in (Fraction(1, 3), Fraction(10**300), Fraction(1, 10**300)):
-        charges = _Left(Recount(problem), lam).charges(problem.splits, score)
+        charges = _Decisions(Recount(problem), lam).charges(problem.splits, score)
         total, price = Fraction(sum(charges.values()), GRID), min(lam, Fraction(HUGE))
         assert total <= price
         assert total >= price * (1 - Fraction(1, 10**12)) - Fraction(60, GRID)
