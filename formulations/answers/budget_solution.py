@@ -1,4 +1,4 @@
-"""What a solver answers to a budget: the relaxation's mixture, the best pruning found within the budget, and the gap.
+"""A solver's answer for a budget: the relaxation's mixture, the best pruning found within the budget, and the gap.
 
     minimise error      s.t.  cost <= B                                                                              (LP1)
 
@@ -34,7 +34,7 @@ class Mixture:
     budget
         B.
     lam
-        lambda*: what another unit of the budget is worth, the dual value of the budget row less its sign; 0 where it is slack.
+        lambda*: what another unit of the budget is worth, minus the dual value of the budget row; 0 where the row is slack.
     cheaper, dearer
         nested prunings; the same one at a breakpoint, and where the budget is slack.
     weight
@@ -66,13 +66,13 @@ class Mixture:
 
 
 class Bounded:
-    """What an error and a proven bound of the least one say of a pruning."""
+    """Gap and status of a pruning, from its error and a proven bound of the least error."""
 
     problem: PruningProblem
     error: float
     bound: float
     HIDDEN: ClassVar[float] = 1e-12
-    """What `error` and `bound` may be off in floating point, as a share of the all-roots forest's error."""
+    """How far `error` and `bound` may be off in floating point, as a share of the all-roots forest's error."""
 
     @property
     def gap(self) -> float:
@@ -119,7 +119,7 @@ class BudgetSolution(Bounded):
 
     @property
     def cost(self) -> float:
-        """Of `pruning`."""
+        """Cost of `pruning`."""
         return self.pruning.cost
 
     def __repr__(self) -> str:

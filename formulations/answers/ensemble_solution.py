@@ -1,4 +1,4 @@
-"""What is answered to (ENS) of `formulations.instance.ensemble_loss`: a pruning, what it is worth, and what was proven.
+"""The answer to (ENS) of `formulations.instance.ensemble_loss`: a pruning, its value, and what was proven.
 
 bound  <=  minimum of the relaxation  <=  optimum  <=  value,        minimum of the relaxation  <=  relaxed          (1)
 """
@@ -27,13 +27,13 @@ class EnsembleSolution:
     pruning
         the best one found.
     loss
-        L of it: of the plain mean of its trees' predictions on the error sample.
+        L of `pruning`: of the plain mean of its trees' predictions on the error sample.
     value
         loss + lam * cost of `pruning`, computed from it.
     bound
         proven lower bound of every pruning's value, rounding accounted for.
     relaxed
-        the least value found of the relaxation: of a mixture of the prunings `active`, at `weights`.
+        the least value of the relaxation that was found: at the mixture of the prunings `active` with the shares `weights`.
     stopped
         why the search ended.
     tolerance
@@ -62,14 +62,14 @@ class EnsembleSolution:
 
     @property
     def gap(self) -> float:
-        """Value - bound, >= 0: what the relaxation is below the prunings, and what the search left open."""
+        """Value - bound, >= 0: the gap of the relaxation itself, and what the search left open."""
         return self.value - self.bound
 
     @property
     def relative_gap(self) -> float:
         """Gap / (value of the all-roots forest - bound): the share of the attainable gain that is still open.
 
-        A gap below 1e-9 of the all-roots forest's loss is that of the sums behind `bound`, and counts as 0.
+        A gap below 1e-9 of the all-roots forest's loss is within the rounding of the sums behind `bound`, and counts as 0.
         """
         return self._relative(self.gap)
 

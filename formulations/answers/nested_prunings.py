@@ -2,8 +2,8 @@
 
     h is a split in row k   exactly where   k < rows_kept_h,     rows_kept_h >= rows_kept of its children                (1)
 
-One number a split says it all; cost, error and size of all rows come out of one pass over the usage arcs. What makes a family
-nested is a parameter that only ever prunes more: lambda (`PruningPath`), a complexity price, an impurity, features taken away.
+One number for each split describes the family; one pass over the usage arcs gives cost, error and size of all rows. A family is
+nested if a larger parameter only prunes more: lambda (`PruningPath`), a complexity price, an impurity, features taken away.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class NestedPrunings(ABC):
-    """Rows of prunings, the largest first. Iterating gives them, ``rows[k]`` the one of row k; costs never rise with k.
+    """Rows of prunings, the largest first. Iterating gives the prunings, ``rows[k]`` that of row k; costs never rise with k.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class NestedPrunings(ABC):
     parameter_name, method
         what that number is, and how the prunings were found: for legends and tables.
     single_leaves_vote
-        whether a tree that is pruned down to its root still votes (for what it was grown on as a whole), or is left out.
+        whether a tree that is pruned down to its root still votes, with its root's prediction, or is left out.
     """
 
     problem: PruningProblem
@@ -130,7 +130,7 @@ class NestedPrunings(ABC):
         return error if self.single_leaves_vote else self._of_voting_trees(error)
 
     def _of_voting_trees(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The mean error of all trees -> that of the trees that still split; where none does, of all."""
+        """Turn the mean error of all trees into that of the trees that still split; if none does, it stays that of all."""
         p = self.problem
         roots = p.ensemble.roots
         voting = self._in_rows(self.rows_kept[roots], np.ones(roots.size, dtype=np.int64))
@@ -145,7 +145,7 @@ class NestedPrunings(ABC):
         return self._in_rows(self.rows_kept[splits], np.ones(splits.size, dtype=np.int64))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a pruning: its parameter, cost, error, splits."""
+        """One row for each pruning: its parameter, cost, error, splits."""
         import pandas as pd
 
         columns = {self.parameter_name: self.parameter, "cost": self.cost, "error": self.error, "splits": self.n_splits}
@@ -186,14 +186,14 @@ class NestedPrunings(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PruningSequence(NestedPrunings):
-    """Nested prunings by any method, one number a split.
+    """Nested prunings by any method, one number for each split.
 
     Parameters
     ----------
     rows_kept
         int32, shape (n,): see (1); never more than the parent's.
     parameter
-        one number a row.
+        one number for each row.
     parameter_name, method
         what the number is, and how the prunings were found.
     single_leaves_vote
@@ -206,7 +206,7 @@ class PruningSequence(NestedPrunings):
     """
 
     problem: PruningProblem
-    rows_kept: NDArray[np.int32] = field()  # not what stands in the class above
+    rows_kept: NDArray[np.int32] = field()  # a field, not the property of the class above
     parameter: NDArray[np.float64] = field()
     parameter_name: str
     method: str

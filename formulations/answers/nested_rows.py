@@ -46,7 +46,7 @@ def first_row_within(
     limit = exact(budget, "budget")
     costs: Sequence[Fraction] | NDArray[np.float64] = cost if rounded else exact_cost()
     first = next((k for k in range(len(cost)) if costs[k] <= (float(limit) if rounded else limit)), None)
-    if first is None:  # the last row pays for nothing that can be left out
+    if first is None:  # the last row is the cheapest
         raise InvalidInputError(f"budget is {budget}, the cheapest {answer} costs {float(cost[-1]):g}; give at least that")
     return first
 

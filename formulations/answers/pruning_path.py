@@ -1,6 +1,6 @@
 """Every optimal pruning, for every lambda: one level for each split.
 
-Optimal prunings shrink as lambda grows, so one number a split says it all (DESIGN: a minimum cut is nested in its prices):
+Optimal prunings shrink as lambda grows, so one number describes each split (DESIGN: a minimum cut is nested in its prices):
 
     ties="smallest":  h is a split exactly for lambda <  lambda(level_h)                            (1)
     ties="largest":   h is a split exactly for lambda <= lambda(level_h)                            (2)
@@ -58,7 +58,7 @@ class PruningPath(NestedPrunings):
     breakpoints
         ascending, in the units of (OBJ); the first is 0.
     ties
-        which optimum is held where there are several.
+        which optimum a row holds where there are several.
     certificate
         proof of optimality for all lambda.
     """

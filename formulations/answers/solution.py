@@ -1,4 +1,4 @@
-"""What a solver answers: a pruning, what it is worth, and what was proven.
+"""A solver's answer: a pruning, its value, and what was proven.
 
 Everything is a minimisation of (OBJ), see `formulations.instance.problem`:  bound <= optimum <= value,  gap = value - bound.
 """
@@ -66,7 +66,7 @@ class FixingStage:
     fixed_in, fixed_out
         int32: the splits that are decided here.
     iteration
-        when; for warm starts.
+        at which they were decided; for warm starts.
     """
 
     nodes: NDArray[np.int32]
@@ -78,20 +78,21 @@ class FixingStage:
 
 @dataclass(frozen=True, eq=False)
 class SharedPrices:
-    """Scores, what they decide, and a flow on what is left.
+    """Scores, the splits that they decide, and a flow on the splits that stay open.
 
     Parameters
     ----------
     stages
         in their order.
     nodes, score
-        int32 and float32, shape (k,): what is left, and its scores: the bound of a run that stopped before its core was cut.
+        int32 and float32, shape (k,): the splits that stay open, and their scores: they prove the bound of a run that stopped
+        before its core was cut.
     dual
         int64: the flow on the usage arcs of `nodes`, canonical order, in `unit`; None where the core was not cut.
     unit, lam
         as in `ItemDuals`.
     iteration
-        how many there were; for warm starts.
+        number of iterations; for warm starts.
     """
 
     stages: tuple[FixingStage, ...]
@@ -147,7 +148,7 @@ class Solution:
     def relative_gap(self) -> float:
         """Gap / (value of the all-roots forest - bound): the share of the attainable gain that is still open; 0 for gap 0.
 
-        A gap below 1e-12 of the all-roots forest's value is that of the floats `value` and `bound` themselves and counts as 0.
+        A gap below 1e-12 of the all-roots forest's value is within the rounding of `value` and `bound` and counts as 0.
         """
         if self.pruning is None:
             return math.inf
@@ -160,7 +161,7 @@ class Solution:
     def status(self) -> Status:
         """OPTIMAL where the relative gap is at most `tolerance`, else FEASIBLE, or UNKNOWN without a pruning.
 
-        Where next to nothing can be gained the relative gap says nothing: a gap of at most `tolerance` / 100 of the all-roots
+        Where almost nothing can be gained the relative gap is meaningless: a gap of at most `tolerance` / 100 of the all-roots
         forest's value is OPTIMAL too.
         """
         if self.pruning is None:

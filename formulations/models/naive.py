@@ -37,7 +37,7 @@ def build(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bo
     arcs = columns.arcs("naive_usage", columns.node)
     m.MET = pyo.Set(initialize=arcs.keys(), dimen=3, doc="(h, m, i): i meets m above h")
 
-    @m.Constraint(m.MET, doc="(2) NWS15 (IP1): who stops at h has paid what was asked above")
+    @m.Constraint(m.MET, doc="(2) NWS15 (IP1): an example that stops at h has paid what the splits above it need")
     def naive_usage(m: Any, h: int, k: int, i: int | str) -> Any:
         return m.z[h] <= m.w[k, i]
 

@@ -1,4 +1,4 @@
-"""What a solved model says: the point by name, and the pruning that it is."""
+"""Read a solved model: its point by name, and the pruning that an integral point describes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 
 TOLERANCE = 1e-6
-"""A value this close to 0 or 1 counts as integral: what solvers are run with."""
+"""A value this close to 0 or 1 counts as integral; solvers run with the same tolerance."""
 
 
 def read_point(model: pyo.ConcreteModel) -> dict[str, float]:
-    """The values of z and w by name, ``z[3]`` and ``w[0,1]``, fractional or not; z is computed where the form is in y.
+    """The values of z and w by name, ``z[3]`` and ``w[0,1]``, fractional or not; the closure form computes z from y.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from formulations.programs.matrix import one_tree_columns
 
 
 def build_ip0(problem: PruningProblem, *, relax: bool = False) -> pyo.ConcreteModel:
-    """(IP0): prune for the error alone. Takes forests too: their trees do not meet here.
+    """(IP0): prune for the error alone. It takes forests too: nothing links their trees here.
 
     Parameters
     ----------

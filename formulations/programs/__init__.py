@@ -1,1 +1,1 @@
-"""Formulations as arrays: columns, matrices, sizes, shortest paths, files that other solvers read."""
+"""Formulations as arrays: columns, matrices, sizes, shortest paths, and files for other solvers."""

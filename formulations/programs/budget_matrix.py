@@ -4,7 +4,7 @@
     s.t.      y_h <= y_parent(h),    y_u <= w_j for every usage arc (u, j)     as in `formulations.programs.matrix` (6)
               sum_j price_{c,j} w_j + sum_h price_{c,h} y_h  <=  B_c     for every group c                                  (1)
 
-Purchases with the same users are one variable whoever makes them: it has a price of its own in every row (1).
+Purchases with the same users are one variable, whichever examples make them; it has a price of its own in every row (1).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from formulations.programs.matrix import closure_matrix
 
 
 def budget_rows_matrix(rows: BudgetRows, *, relax: bool = False, merge: bool = True) -> LinearProgram:
-    """(1).
+    """The closure form with the rows (1).
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class BudgetRows:
     names
         of the groups.
     member
-        bool, shape (C, N): who is in which; N examples of positive weight.
+        bool, shape (C, N): which example is in which group; N examples of positive weight.
     limits
         B_c >= 0, in the unit of the prices.
     """
@@ -81,7 +81,7 @@ class BudgetRows:
 
     def costs(self, pruning: Pruning) -> tuple[Fraction, ...]:
         """(1) of every group, exactly: prices and weights as they were given, nothing rounded."""
-        problem, weight = self.problem, self._whole_weights
+        problem, weight = self.problem, self._integer_weights
         fixed = sum((problem.costs.prices[m] for m in np.flatnonzero(pruning.bought_once)), Fraction(0))
         priced = [(price, bought) for price, bought in zip(problem.costs.prices, pruning.bought, strict=True) if price]
         evaluated = self._evaluations(pruning)
@@ -99,14 +99,14 @@ class BudgetRows:
         return all(cost <= limit for cost, limit in zip(self.costs(pruning), self.limits, strict=True))
 
     @cached_property
-    def _whole_weights(self) -> NDArray[np.int64]:
+    def _integer_weights(self) -> NDArray[np.int64]:
         """The weights as integers, of arbitrary size where 64 bits do not hold their sum."""
         weights, place = np.unique(self.problem.weights, return_inverse=True)
         decimals = [Fraction(repr(float(w))) for w in weights]
         common = math.lcm(*(d.denominator for d in decimals))
-        whole = [int(d * common) for d in decimals]
-        fits = max(whole) * self.problem.n_rows * (self.problem.ensemble.n_nodes + 1) < 2**62
-        return np.array(whole, dtype=np.int64 if fits else object)[place]
+        integers = [int(d * common) for d in decimals]
+        fits = max(integers) * self.problem.n_rows * (self.problem.ensemble.n_nodes + 1) < 2**62
+        return np.array(integers, dtype=np.int64 if fits else object)[place]
 
     def _evaluations(self, pruning: Pruning) -> list[tuple[Fraction, NDArray[np.int64]]]:
         """For every price of a split: how many kept splits of that price each example meets."""

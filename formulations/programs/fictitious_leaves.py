@@ -54,7 +54,7 @@ class _Rows(Block):
 
 
 def leaves_of_rows(problem: PruningProblem, t: int, *, expanded: bool) -> FictitiousLeaves:
-    """Those of tree t, without listing the usage rows unless `expanded`."""
+    """The fictitious leaves of tree t, without listing the usage rows unless `expanded`."""
     nodes, charges = problem.ensemble.nodes_of(t), problem.usage.charges
     first, last = charges.start[nodes.start], charges.start[nodes.stop]
     item = charges.item[first:last]
@@ -69,7 +69,7 @@ def leaves_of_rows(problem: PruningProblem, t: int, *, expanded: bool) -> Fictit
         place = np.arange(start[0], stop[-1]) - np.repeat(start - lowest, count) if count.size else np.zeros(0, dtype=np.int64)
         once, node, item = np.repeat(once, count), np.repeat(node, count), np.repeat(item, count)
         start = np.arange(count.sum()) + (start[0] if count.size else 0)
-        # an item that is paid once may hang below a split that no row reaches: its place may be behind the last
+        # an item that is paid once may hang below a split that no row reaches: its place may be beyond the last row
         row = np.where(once, FOR_ALL, order[np.minimum(place, len(order) - 1)])
         return _leaves(node, item, row, start, start + 1)
     single = order[np.minimum(lowest, len(order) - 1)]
@@ -79,7 +79,7 @@ def leaves_of_rows(problem: PruningProblem, t: int, *, expanded: bool) -> Fictit
 
 
 def leaves_of_columns(columns: PurchaseColumns, nodes: slice, *, expanded: bool) -> FictitiousLeaves:
-    """Those of a tree with the given nodes, for purchase variables that may be merged."""
+    """The fictitious leaves of the tree with the given nodes, for purchase variables that may be merged."""
     first, last = np.searchsorted(columns.node, [nodes.start, nodes.stop])
     node, column = columns.node[first:last], columns.column[first:last]
     item, row = columns.item[column], columns.row[column]

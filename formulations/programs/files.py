@@ -1,7 +1,7 @@
 r"""Linear and integer programs as files that other solvers read: .lp (CPLEX's format) and .mps (free format).
 
-Numbers are written with the digits that bring them back bit for bit; HiGHS' own writer keeps 15, which moves 1/3 by
-3e-16. Brackets are no letters of the LP format, so names change,
+Numbers are written with enough digits to be read back bit for bit; HiGHS' own writer keeps 15, which moves 1/3 by
+3e-16. The LP format does not allow brackets, so names change,
 
     w_t[0,1,3]  <->  w_t(0,1,3)                                                                                            (1)
 
@@ -25,14 +25,14 @@ from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
 
 CHUNK = 1 << 18
-"""Entries that are turned into text at a time."""
+"""Number of entries that are turned into text at a time."""
 
 Text = NDArray[Any]
 """An array of strings."""
 
 
 def write_program(lp: LinearProgram, path: str | Path) -> None:
-    """Write a program; the ending .lp or .mps says how.
+    """Write a program; the ending .lp or .mps chooses the format.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def write_program(lp: LinearProgram, path: str | Path) -> None:
 
 
 def read_program(path: str | Path) -> LinearProgram:
-    """Read a program with HiGHS, names by (1), rows and columns in the file's order. A maximisation is turned round.
+    """Read a program with HiGHS, names by (1), rows and columns in the file's order. A maximisation becomes a minimisation.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def _lp_text(lp: LinearProgram) -> Iterator[str]:
 
 
 def _lp_rows(lp: LinearProgram, columns: Text) -> Iterator[str]:
-    """One row a line; long rows are broken after each eighth entry."""
+    """Each row on a line of its own; long rows are broken after every eighth entry."""
     start, matrix = lp.matrix.indptr, lp.matrix
     rows = _labels(lp.rows)
     upper = np.isfinite(lp.row_upper)
@@ -131,7 +131,7 @@ def _lp_rows(lp: LinearProgram, columns: Text) -> Iterator[str]:
 
 
 def _interleaved(head: Text, terms: Text, tail: Text, start: NDArray[np.integer[Any]]) -> str:
-    """Head, terms and tail of each row, one row behind the other."""
+    """Head, terms and tail of each row, one row after the other."""
     rows = np.arange(len(head))
     pieces = np.empty(2 * len(head) + len(terms), dtype=object)
     heads, tails = start[:-1] + 2 * rows, start[1:] + 2 * rows + 1
@@ -165,7 +165,7 @@ def _mps_text(lp: LinearProgram) -> Iterator[str]:
 
 
 def _mps_columns(lp: LinearProgram, columns: Text, rows: Text) -> Iterator[str]:
-    """Each column's cost and entries; runs of integer columns stand between markers."""
+    """Each column's cost and entries; runs of integer columns are enclosed by markers."""
     by_column = sparse.csc_array(lp.matrix)
     start = by_column.indptr
     change = np.diff(lp.integer.astype(np.int8), prepend=np.int8(0), append=np.int8(0))
@@ -181,7 +181,7 @@ def _mps_columns(lp: LinearProgram, columns: Text, rows: Text) -> Iterator[str]:
 
 
 def _mps_bounds(lower: NDArray[np.float64], upper: NDArray[np.float64], columns: Text) -> str:
-    """Two lines a column, the lower bound first: some readers take a negative upper bound alone for a free column."""
+    """Two lines for each column, the lower bound first: some readers take a negative upper bound alone for a free column."""
     low, high = np.isfinite(lower), np.isfinite(upper)
     below = np.where(low, " LO BND ", " MI BND ").astype(object) + columns + np.where(low, " ", "").astype(object)
     above = np.where(high, " UP BND ", " PL BND ").astype(object) + columns + np.where(high, " ", "").astype(object)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 FOR_ALL = -1
-"""As a row's index in a `Block`: the item is paid once for all rows."""
+"""In place of a row's index in a `Block`: the item is paid once for all rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Names(Sequence[str]):
-    """The names of all rows, or of all columns: blocks one behind the other."""
+    """The names of all rows, or of all columns: blocks one after the other."""
 
     blocks: tuple[Block, ...]
 
@@ -106,7 +106,7 @@ class LinearProgram:
     matrix
         A, shape (r, n), compressed by rows.
     row_lower, row_upper
-        shape (r,), infinite where there is none.
+        shape (r,), infinite where there is no bound.
     lower, upper
         shape (n,).
     integer

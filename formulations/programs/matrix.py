@@ -1,6 +1,6 @@
 """The formulations as sparse matrices, by array operations: for instances too large for a modelling language.
 
-Row for row, name for name what `formulations.models` writes in Pyomo (a test compares them). Blocks of
+Rows and names are those that `formulations.models` writes in Pyomo (a test compares them). Blocks of
 
     A   ancestors: A[h, v] = 1 where v is h or above it;   A_L its rows at leaves, A_u at the splits of the usage arcs
     E   purchases: E[k, j] = 1 where arc k is about the purchase variable j;   I the identity
@@ -35,7 +35,7 @@ from formulations.programs.linear_program import Block, LinearProgram, Names
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """One block of rows: name, the blocks of the matrix from left to right, and the bounds."""
+    """One block of rows: its names, the blocks of the matrix from left to right, and the bounds."""
 
     block: Block
     parts: list[sparse.csr_array | None]
@@ -45,7 +45,7 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """One block of columns with its part in the error and in the cost."""
+    """One block of columns with its coefficients in the error and in the cost."""
 
     block: Block
     error: NDArray[np.float64]
@@ -118,7 +118,7 @@ def closure_matrix(problem: PruningProblem, *, lam: Price, relax: bool = False, 
 
 
 def one_tree_columns(problem: PruningProblem, *, merge: bool) -> PurchaseColumns:
-    """Purchase variables for IP2: every one is asked for at a single split.
+    """Purchase variables for IP2: every one is needed at a single split.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def ancestors(problem: PruningProblem, nodes: NDArray[np.int32]) -> sparse.csr_a
 
 
 def evaluation_above(problem: PruningProblem) -> NDArray[np.float64]:
-    """(|S_h| / N) sum of a_f over the splits strictly above h: what those who stop at h were evaluated for. Shape (n,)."""
+    """(|S_h| / N) sum of a_f over the splits strictly above h: the evaluation cost of stopping at h. Shape (n,)."""
     ensemble = problem.ensemble
     own = problem.usage.split_price
     paid = np.zeros(ensemble.n_nodes)
@@ -182,8 +182,8 @@ def _unimodular(problem: PruningProblem, *, merge: bool) -> tuple[list[_Columns]
     """The columns z, w^t, w and the rows of (4)."""
     columns = usage_columns(problem, merge=merge)
     per_tree = sparse.eye_array(columns.node.size, format="csr")
-    nothing = np.zeros(columns.node.size)
-    w_t = _Columns(columns.arcs("w_t", columns.node), nothing, nothing)
+    free = np.zeros(columns.node.size)
+    w_t = _Columns(columns.arcs("w_t", columns.node), free, free)
     rows = [
         _leaf_rows(problem, 3),
         _Rows(columns.arcs("usage", columns.node), [ancestors(problem, columns.node), per_tree, None], 1.0, 1.0),
@@ -193,7 +193,7 @@ def _unimodular(problem: PruningProblem, *, merge: bool) -> tuple[list[_Columns]
 
 
 def _purchases(columns: PurchaseColumns) -> sparse.csr_array:
-    """E."""
+    """The matrix E: which purchase variable each arc is about."""
     return _unit_rows(columns.column, columns.n_columns)
 
 

@@ -7,8 +7,8 @@ below it:
     z_h:          tail = first leaf below h,   head = 1 + last leaf below h                                                 (1)
     w^t_{m,i}:    tail = its own leaf,         head = tail + 1                                                              (2)
 
-Every path from boundary 0 to boundary L is a pruning, and every pruning a path. IP3's equations of the tree say it: the row of
-leaf k has its ones at the arcs over k,
+Every path from boundary 0 to boundary L is a pruning, and every pruning a path. This is what IP3's equations of the tree say: the
+row of leaf k has its ones at the arcs over k,
 
     sum of the arcs with tail <= k < head = 1          k = 0 .. L - 1                                                      (3)
 
@@ -52,14 +52,14 @@ class Runs:
 
 @dataclass(frozen=True, eq=False)
 class TreeNetwork:
-    """The graph of one tree: k arcs (1), one a node, then those of (2).
+    """The graph of one tree: k arcs (1), one for each node, then those of (2).
 
     Parameters
     ----------
     problem, tree
         the instance, and t.
     tail, head
-        int32, one an arc: boundaries, tail < head. Arc j < k belongs to the tree's j-th node.
+        int32, one for each arc: boundaries, tail < head. Arc j < k belongs to the tree's j-th node.
     leaves
         the fictitious leaves, in the order of their arcs.
     """
@@ -97,7 +97,7 @@ class TreeNetwork:
 
     @property
     def rows(self) -> list[str]:
-        """Names of IP3's equations (3), one a leaf: ``leaf[3]``, ``usage[0,1,5]``."""
+        """Names of IP3's equations (3), one for each leaf: ``leaf[3]``, ``usage[0,1,5]``."""
         names = [""] * (self.n_boundaries - 1)
         real = ~self.problem.ensemble.is_split[self.nodes]
         named = [Block("leaf", (self._node_ids[real],)), self.leaves.block("usage")]
@@ -120,7 +120,7 @@ class TreeNetwork:
 
     @cached_property
     def runs(self) -> Runs:
-        """The graph with the arcs (2) of each split as one: they stand in a row, and no other arc begins or ends between them."""
+        """The graph with the arcs (2) of each split as one: no other arc begins or ends between these consecutive arcs."""
         node = self.leaves.node
         begins = np.flatnonzero(np.append(True, node[1:] != node[:-1])[: node.size])
         first = np.concatenate([np.arange(self.n_nodes), begins + self.n_nodes])
@@ -130,14 +130,14 @@ class TreeNetwork:
         return Runs(tail, head, first, stop - first, ends.size)
 
     def equations(self) -> sparse.csr_array:
-        """(3): the 0-1 matrix, one row a leaf from left to right, one column an arc. Shape (L, arcs)."""
+        """(3): the 0-1 matrix, one row for each leaf from left to right, one column for each arc. Shape (L, arcs)."""
         length = self.head - self.tail
         column = np.repeat(np.arange(self.n_arcs), length)
         row = np.arange(column.size) - np.repeat(np.cumsum(length) - length - self.tail, length)
         return sparse.csr_array((np.ones(column.size), (row, column)), shape=(self.n_boundaries - 1, self.n_arcs))
 
     def incidence(self) -> sparse.csr_array:
-        """(4): the network matrix, one row a boundary; -1 at an arc's tail, 1 at its head. Shape (L + 1, arcs)."""
+        """(4): the network matrix, one row for each boundary; -1 at an arc's tail, 1 at its head. Shape (L + 1, arcs)."""
         ones = np.ones(self.n_arcs)
         column = np.arange(self.n_arcs)
         entries = (np.concatenate([-ones, ones]), (np.concatenate([self.tail, self.head]), np.concatenate([column, column])))
@@ -146,8 +146,8 @@ class TreeNetwork:
     def costs_by_split(self, stop_cost: NDArray[Amount], split_charge: NDArray[Amount]) -> NDArray[Amount]:
         """Costs of the arcs when keeping split h costs split_charge[h]; both of shape (n,), over the forest, of one type.
 
-        The whole charge of a split lies on its first arc (2). A split that has none hands it down: who keeps h stops at exactly
-        one of the nodes below h that begin at h's own first leaf, so each of these arcs bears the charge.
+        The whole charge of a split lies on its first arc (2). A split that has none passes it down: a pruning that keeps h stops
+        at exactly one of the nodes below h that begin at h's own first leaf, so each of their arcs bears the charge.
         """
         ensemble = self.problem.ensemble
         stop, charge = stop_cost[self.nodes].copy(), split_charge[self.nodes]
@@ -158,7 +158,7 @@ class TreeNetwork:
         return np.concatenate([stop, own])
 
     def pruning_of(self, path: ArrayLike) -> NDArray[np.bool_]:
-        """The pruning that a path is: bool, shape (k,), whether each node of the tree is still a split.
+        """The pruning that a path stands for: bool, shape (k,), whether each node of the tree is still a split.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class TreeNetwork:
         head = self.head[arcs]
         if not arcs.size or (self.tail[arcs] != np.append(0, head[:-1])).any() or head[-1] != self.n_boundaries - 1:
             raise InvalidInputError(f"path: the arcs {arcs.tolist()} do not lead from boundary 0 to {self.n_boundaries - 1}")
-        # the arc over a node's first leaf: it ends inside of the node if that is a split, behind it else
+        # the arc over a node's first leaf ends inside of the node's range exactly where the node is a split
         over = np.searchsorted(head, self.tail[: self.n_nodes], side="right")
         kept: NDArray[np.bool_] = head[over] < self.head[: self.n_nodes]
         return kept
@@ -183,8 +183,8 @@ class TreeNetwork:
         """The arcs of a pruning's path, in their order; `kept` as `pruning_of` gives it."""
         parent = self.problem.ensemble.parent[self.nodes] - self.nodes.start
         ends = ~kept & (kept[np.maximum(parent, 0)] | (parent < 0))
-        on = np.concatenate([ends, kept[self.leaves.node - self.nodes.start]])
-        arcs = np.flatnonzero(on)
+        on_path = np.concatenate([ends, kept[self.leaves.node - self.nodes.start]])
+        arcs = np.flatnonzero(on_path)
         return arcs[np.argsort(self.tail[arcs])]
 
     def __repr__(self) -> str:
@@ -263,8 +263,8 @@ def _extents(left, right, first_node, user):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _hand_down(left, first_node, first_arc, charge, stop):  # type: ignore[no-untyped-def]
     """Add the charges of splits without arcs to the arcs of the left-most nodes below them."""
-    debt = np.zeros_like(stop)
+    passed_down = np.zeros_like(stop)
     for h in range(stop.shape[0]):
-        stop[h] += debt[h]
+        stop[h] += passed_down[h]
         if left[h] >= 0:
-            debt[left[h] - first_node] = debt[h] + (charge[h] if first_arc[h] < 0 else 0)
+            passed_down[left[h] - first_node] = passed_down[h] + (charge[h] if first_arc[h] < 0 else 0)

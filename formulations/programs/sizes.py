@@ -1,4 +1,4 @@
-"""How large a formulation is: counted before anything is built, beside what NWS15's complexity paragraph allows.
+"""The size of a formulation, counted before anything is built, and the bounds of NWS15's complexity paragraph.
 
 NWS15, end of section 4, for IP3 with T trees of at most |T_max| nodes and |L_max| leaves, N examples, K features of which
 an example meets at most K_max in a tree:
@@ -43,7 +43,7 @@ class _Counts:
 
 
 def model_size(problem: PruningProblem, formulation: str, *, merge: bool = False) -> Size:
-    """The size of a formulation as its matrix would have it; only `merge` lists arcs for that.
+    """The size that a formulation's matrix would have. Arcs are listed only with `merge`.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def size_report(problem: PruningProblem) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        formulation, merged, rows, columns, nonzeros, rows_bound (2), columns_bound (1); the bounds NaN but for IP3.
+        formulation, merged, rows, columns, nonzeros, rows_bound (2), columns_bound (1); the bounds are NaN except for IP3.
     """
     rows, columns = nws15_bound(problem)
     report = []
