@@ -1,4 +1,4 @@
-"""Exits and cascades: predict cheaply, look how sure the model is, and only then ask for more."""
+"""Exits and cascades: predict cheaply, see how sure the model is, and only then buy more features."""
 
 from prunemodels.exits.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.exits.evaluation import evaluate_exit_path

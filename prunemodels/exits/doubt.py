@@ -1,4 +1,4 @@
-"""How much a stage doubts its own answer: one number a row, the larger the more does the row want to go on.
+"""How much a stage doubts its own answer: one number for each row. Rows with larger doubts go on first.
 
     margin:    1 - (largest probability - second largest)                              classification                     (1)
     learned:   E[ saving_s | state_s ],   saving_s = what the last stage expects to save                               (2)
@@ -27,24 +27,24 @@ from prunemodels.exits.stages import StageOutput, StageTable
 DoubtName = Literal["margin", "learned"]
 Floats = NDArray[np.float64]
 
-TREES = 20
-"""Trees of a learned doubt: more than 7 of them have not seen a row."""
+N_TREES = 20
+"""Trees of a learned doubt; of these, more than 7 have not seen a given row."""
 
 LARGEST_SAMPLE = 4_000
-"""Rows that each of these trees draws at most."""
+"""Largest number of rows that each of these trees draws."""
 
 
 class Doubt(Protocol):
-    """Doubts of the rows that reached a stage."""
+    """Computes the doubts of the rows that reached a stage."""
 
     def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> Floats:
-        """Shape (rows,). `before`: what stage s - 1 said of the same rows; None for the first stage."""
+        """Doubts, shape (rows,). `before`: the output of stage s - 1 for the same rows; None for the first stage."""
         ...
 
 
 @dataclass(frozen=True)
 class MarginDoubt:
-    """(1)."""
+    """The margin, (1)."""
 
     def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> Floats:
         """See `Doubt`."""
@@ -63,7 +63,7 @@ class LearnedDoubt:
 
 
 def learn_doubt(name: DoubtName, table: StageTable, weights: Floats, rng: np.random.RandomState) -> tuple[Doubt, Floats]:
-    """A doubt, and what it says of the rows that it is learned from, out of bag; shape (S - 1, N).
+    """A doubt, and its out-of-bag values for the rows that it is learned from, shape (S - 1, N).
 
     Parameters
     ----------
@@ -73,10 +73,10 @@ def learn_doubt(name: DoubtName, table: StageTable, weights: Floats, rng: np.ran
     if name == "margin":
         doubt = MarginDoubt()
         return doubt, _stacked([doubt(s, *pair) for s, pair in enumerate(_pairs(table))], table.n_rows)
-    forests, said = [], []
+    forests, doubts = [], []
     for s, pair in enumerate(_pairs(table)):
         forest = RandomForestRegressor(
-            TREES,
+            N_TREES,
             min_samples_leaf=max(5, table.n_rows // 200),
             max_samples=min(table.n_rows // 2 or 1, LARGEST_SAMPLE),
             oob_score=_take_all,
@@ -87,26 +87,26 @@ def learn_doubt(name: DoubtName, table: StageTable, weights: Floats, rng: np.ran
             warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
             forest.fit(rows, expected_saving(table, s), sample_weight=weights)
         forests.append(forest)
-        said.append(_out_of_bag(forest, rows))
-        del forest.oob_prediction_  # one number a row, which predictions do not need
-    return LearnedDoubt(tuple(forests)), _stacked(said, table.n_rows)
+        doubts.append(_out_of_bag(forest, rows))
+        del forest.oob_prediction_  # one number for each row, which predictions do not need
+    return LearnedDoubt(tuple(forests)), _stacked(doubts, table.n_rows)
 
 
 def _out_of_bag(forest: RandomForestRegressor, rows: Floats) -> Floats:
-    """Predictions by the trees that have not seen a row; by all trees for a row so heavy that each of them has."""
+    """Each row's prediction by the trees that have not seen it; by all trees if all of them have seen it."""
     times = np.zeros(len(rows), dtype=np.int64)
     for drawn in forest.estimators_samples_:
         times[np.unique(drawn)] += 1
     seen = np.flatnonzero(times == len(forest.estimators_samples_))
-    said: Floats = forest.oob_prediction_.copy()
+    doubts: Floats = forest.oob_prediction_.copy()
     if seen.size:
-        said[seen] = forest.predict(rows[seen])
-    return said
+        doubts[seen] = forest.predict(rows[seen])
+    return doubts
 
 
-def _stacked(said: list[Floats], n_rows: int) -> Floats:
+def _stacked(doubts: list[Floats], n_rows: int) -> Floats:
     """Doubts of every stage but the last, shape (S - 1, N), also where there is one stage."""
-    return np.array(said, dtype=np.float64).reshape(-1, n_rows)
+    return np.array(doubts, dtype=np.float64).reshape(-1, n_rows)
 
 
 def expected_saving(table: StageTable, s: int) -> Floats:
@@ -119,18 +119,18 @@ def expected_saving(table: StageTable, s: int) -> Floats:
 
 
 def _take_all(truth: Floats, predicted: Floats) -> float:
-    """A score that is never looked at: out-of-bag predictions come with one."""
+    """A score that is never used: scikit-learn computes out-of-bag predictions only along with one."""
     return 0.0
 
 
 def _pairs(table: StageTable) -> list[tuple[StageOutput, StageOutput | None]]:
-    """What each stage but the last says, with what the one before it said."""
+    """The output of each stage but the last, with the output of the stage before it."""
     outputs = [StageOutput(value, spread) for value, spread in zip(table.value, table.spread, strict=True)]
     return [(outputs[s], outputs[s - 1] if s else None) for s in range(table.n_stages - 1)]
 
 
 def state(now: StageOutput, before: StageOutput | None) -> Floats:
-    """What is known when a stage has spoken, shape (rows, 4)."""
+    """state_s: what is known once a stage has predicted, shape (rows, 4)."""
     value = now.value
     change: Any = np.zeros(len(value)) if before is None else np.abs(value - before.value).sum(axis=1) / value.shape[1]
     sure = [value[:, 0], np.zeros(len(value))] if value.shape[1] == 1 else [_margin(value), value.max(axis=1)]

@@ -1,12 +1,12 @@
-"""Nested sets of items by backward elimination: which item is missed least for what it costs.
+"""Nested sets of items by backward elimination: drop the item whose loss matters least for its price.
 
 From all items down to none, with the held-out loss L(I) of models that read the features that the items I allow,
 
     drop the item of least   (L(I without m) - L(I)) / price_m                                                            (1)
 
-Features that need a dropped item go with it, and items that no remaining feature needs go too. While many items are left, the
-difference in (1) is estimated by shuffling the columns that need m, and several items go at once; then it is measured by training
-again without m, for the items that shuffling calls least missed. Items without a price stay: they are read from the start.
+Features that need a dropped item go with it, and items that no remaining feature needs go too. While many items remain, the
+difference in (1) is estimated by shuffling the columns that need m, and several items go at once. Later it is measured by
+training again without m, for the items that matter least by shuffling. Items without a price stay: they are read from the start.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from scipy import sparse
 from formulations.instance.cost_items import CostItems
 from prunemodels.estimators.samples import Sample
 from prunemodels.exits.set_log import SetLog
-from prunemodels.exits.set_stages import columns_of, said
+from prunemodels.exits.set_stages import columns_of, predictions_of
 
-SEVERAL_FROM = 16
-"""Items from which on several are dropped at once."""
+SEVERAL_ABOVE = 16
+"""With more items than this, several are dropped at once."""
 
-SHARE = 0.15
-"""Share of the items that is dropped then."""
+DROPPED_SHARE = 0.15
+"""Share of the items that is then dropped."""
 
 MEASURED_UP_TO = 12
-"""Items up to which training again decides."""
+"""With at most this many items, training again decides."""
 
-TRIED = 3
-"""Items that training again is tried without then: those that shuffling calls least missed for what they cost."""
+N_MEASURED = 3
+"""Number of items that are then measured: those that by shuffling matter least for their price."""
 
 MOST_PARTS = 3
-"""Divisions of the examples at most by which sets are found."""
+"""Largest number of divisions of the examples by which sets are found."""
 
 SHUFFLED_ROWS = 4_000
-"""Held-out rows at most by which shuffled columns are judged."""
+"""Largest number of held-out rows by which shuffled columns are judged."""
 
 Trainer = Callable[[NDArray[np.int64]], Any]
 """Columns -> a model fitted on them."""
@@ -58,7 +58,7 @@ class ItemSet:
     features
         int64: the columns that these items allow.
     loss
-        held-out log loss, or squared error, of models that read them, in the mean over the parts.
+        held-out log loss, or squared error, of models that read them: the mean over the parts.
     """
 
     items: NDArray[np.bool_]
@@ -83,7 +83,7 @@ class Part:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """Of the held-out rows."""
+        """Weights of the held-out rows."""
         return np.ones(len(self.held_out)) if self.held_out.weight is None else self.held_out.weight
 
 
@@ -102,9 +102,9 @@ def eliminate(
     parts
         at least one.
     seed
-        of the shuffling; each step draws from it afresh, so a search that goes on finds what an unbroken one would have found.
+        of the shuffling; each step has its own random numbers, so a resumed search finds what an unbroken one would have found.
     advance
-        told how many items have gone.
+        called with the number of items that were dropped.
     log
         where the sets are kept, so that the search can go on after it was stopped.
     """
@@ -122,7 +122,7 @@ def eliminate(
 
 
 class _Search:
-    """What stays the same while items go."""
+    """The data of the search, which stay the same while items are dropped."""
 
     def __init__(self, parts: Sequence[Part], items: CostItems, classes: NDArray[Any] | None) -> None:
         self.parts, self.items, self.classes = parts, items, classes
@@ -157,48 +157,48 @@ class _Search:
         return self.fitted[key]
 
     def _loss(self, part: Part, model: Any, columns: NDArray[np.int64]) -> float:
-        """Mean log loss, or squared error; without a model of the class shares, or the mean."""
+        """Mean log loss, or squared error, of a model; without one, of the class shares or the mean."""
         y, weights = part.held_out.y, part.weights
         if model is None:
             return mean_loss(np.tile(constant_of(y, weights, self.classes), (len(weights), 1)), y, weights)
-        return mean_loss(said(model, columns_of(part.held_out.X, columns), self.classes), y, weights)
+        return mean_loss(predictions_of(model, columns_of(part.held_out.X, columns), self.classes), y, weights)
 
     def smaller(self, kept: NDArray[np.bool_], loss: float, rng: np.random.RandomState) -> NDArray[np.bool_]:
         """The next smaller set, by (1)."""
         candidates = self.priced(kept)
-        missed = self._shuffled(kept, candidates, rng) / self.items.price[candidates]
-        order = candidates[np.argsort(missed, kind="stable")]
+        rise_per_price = self._shuffled(kept, candidates, rng) / self.items.price[candidates]
+        order = candidates[np.argsort(rise_per_price, kind="stable")]
         self.fitted = {key: value for key, value in self.fitted.items() if key == kept.tobytes()}
-        if candidates.size > SEVERAL_FROM:
-            gone = order[: max(1, int(SHARE * candidates.size))]
+        if candidates.size > SEVERAL_ABOVE:
+            gone = order[: max(1, int(DROPPED_SHARE * candidates.size))]
         elif candidates.size == 1 or candidates.size > MEASURED_UP_TO:
             gone = order[:1]
         else:
-            tried = order[:TRIED]
-            worth = [(self._fit(self._without(kept, m))[1] - loss) / self.items.price[m] for m in tried]
-            gone = tried[[int(np.argmin(worth))]]
+            tried = order[:N_MEASURED]
+            rise_per_price = [(self._fit(self._without(kept, m))[1] - loss) / self.items.price[m] for m in tried]
+            gone = tried[[int(np.argmin(rise_per_price))]]
         return self._without(kept, gone)
 
     def _without(self, kept: NDArray[np.bool_], gone: Any) -> NDArray[np.bool_]:
-        left = kept.copy()
-        left[gone] = False
-        return self.useful(left)
+        remaining = kept.copy()
+        remaining[gone] = False
+        return self.useful(remaining)
 
     def _shuffled(
         self, kept: NDArray[np.bool_], candidates: NDArray[np.int64], rng: np.random.RandomState
     ) -> NDArray[np.float64]:
-        """By how much the loss rises if the columns that need an item are shuffled, for each item, in the mean over the parts."""
+        """For each item, how much the loss rises if the columns that need it are shuffled: the mean over the parts."""
         columns, models = self.features(kept), self._fit(kept)[0]
-        risen = np.zeros(candidates.size)
+        rise = np.zeros(candidates.size)
         for part, model in zip(self.parts, models, strict=True):
-            few = rng.permutation(len(part.held_out))[:SHUFFLED_ROWS]
-            X = columns_of(part.held_out.take(few).X, columns)
-            y, weights = np.asarray(part.held_out.y)[few], part.weights[few]
-            plain = mean_loss(said(model, X, self.classes), y, weights)
+            drawn = rng.permutation(len(part.held_out))[:SHUFFLED_ROWS]
+            X = columns_of(part.held_out.take(drawn).X, columns)
+            y, weights = np.asarray(part.held_out.y)[drawn], part.weights[drawn]
+            plain = mean_loss(predictions_of(model, X, self.classes), y, weights)
             for k, m in enumerate(candidates):
                 X_shuffled = _with_shuffled(X, np.flatnonzero(self.needs[columns, m]), rng)
-                risen[k] += mean_loss(said(model, X_shuffled, self.classes), y, weights) - plain
-        return np.maximum(risen / len(self.parts), 0.0)
+                rise[k] += mean_loss(predictions_of(model, X_shuffled, self.classes), y, weights) - plain
+        return np.maximum(rise / len(self.parts), 0.0)
 
 
 def _with_shuffled(X: Any, columns: NDArray[np.int64], rng: np.random.RandomState) -> Any:
@@ -228,5 +228,5 @@ def mean_loss(value: NDArray[np.float64], y: Any, weights: NDArray[np.float64]) 
     """Mean log loss of class numbers, or squared error."""
     if value.shape[1] == 1:
         return float(np.average((value[:, 0] - y) ** 2, weights=weights))
-    said_of_truth = np.take_along_axis(value, np.asarray(y)[:, None], axis=1)[:, 0]
-    return float(np.average(-np.log(np.clip(said_of_truth, 1e-12, None)), weights=weights))
+    of_true_class = np.take_along_axis(value, np.asarray(y)[:, None], axis=1)[:, 0]
+    return float(np.average(-np.log(np.clip(of_true_class, 1e-12, None)), weights=weights))

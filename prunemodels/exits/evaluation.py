@@ -1,6 +1,6 @@
 """All policies of an exit path on labelled rows: one pass over the stages serves every one of them.
 
-A row's level at a stage does not depend on the policy (`prunemodels.exits.policy`), so the stages speak once, of all rows, and
+A row's level at a stage does not depend on the policy (`prunemodels.exits.policy`), so each stage predicts all rows once, and
 
     stage_k(i)  =  #{ s : go_k[s, level_s(i)] }                                                                          (1)
     cost_k      =  (items paid once that the stages up to policy k's last need)  +  mean over i of cost_{stage_k(i), i}   (2)
@@ -35,14 +35,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ExitPathEvaluation:
-    """What every policy of an exit path costs, and how often it errs, on N labelled rows.
+    """Cost and error of every policy of an exit path on N labelled rows.
 
     Parameters
     ----------
     path
         the K policies.
     table
-        what the stages say, stacked if the path has a stack, and cost on the rows.
+        the stages' outputs for the rows, stacked if the path has a stack, and their costs.
     truth
         shape (N,): class numbers, -1 for a label that no stage knows, or targets; None without labels.
     weights
@@ -76,19 +76,19 @@ class ExitPathEvaluation:
         return self.table.losses(self.truth)
 
     def stages(self, policy: ExitPolicy | int) -> NDArray[np.int64]:
-        """(1): where each row stops by a policy of these stages, or by row k of the path; shape (N,)."""
+        """(1): the stage at which each row stops, by a policy of these stages or by row k of the path; shape (N,)."""
         return stop_stages(self.path.policy(policy) if isinstance(policy, int) else policy, self.level)
 
     def costs(self, policy: ExitPolicy | int) -> Floats:
-        """What each row pays by a policy, shape (N,), without items paid once for all."""
+        """What each row pays under a policy, shape (N,), without items paid once for all."""
         return np.asarray(self.table.cost[self.stages(policy), np.arange(self.n)])
 
     def losses(self, policy: ExitPolicy | int) -> Floats:
-        """What each row loses by a policy, shape (N,)."""
+        """The loss of each row under a policy, shape (N,)."""
         return np.asarray(self.loss[self.stages(policy), np.arange(self.n)])
 
     def mean_cost(self, policy: ExitPolicy | int) -> float:
-        """(2) of a policy, on the path or within a budget."""
+        """(2) of a policy, whether it is on the path or not."""
         last = (self.path.policy(policy) if isinstance(policy, int) else policy).last_stage
         return float(self.costs(policy) @ self.share + self.table.once[last])
 
@@ -112,7 +112,7 @@ class ExitPathEvaluation:
         return np.array([self.mean_loss(k) for k in range(len(self.path))])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a policy: lam, and cost and error on these rows."""
+        """One row for each policy: lam, and cost and error on these rows."""
         import pandas as pd
 
         return pd.DataFrame({"lam": self.path.lam, "cost": self.cost, "error": self.error})
@@ -121,12 +121,14 @@ class ExitPathEvaluation:
 def evaluate_exit_path(
     source: ExitPath | Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None
 ) -> ExitPathEvaluation:
-    """Cost and error of every policy of an exit path on labelled rows, best ones that no stage and no policy was learned from.
+    """Cost and error of every policy of an exit path on labelled rows.
+
+    Use rows that no stage and no policy was learned from.
 
     Parameters
     ----------
     source
-        from `exit_path`, or a fitted cascade, whose path it is then.
+        from `exit_path`, or a fitted cascade, whose path is then taken.
     X, y
         examples and labels. A label that the stages do not know counts as an error of every policy. Costs need no labels.
     sample_weight

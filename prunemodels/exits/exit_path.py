@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Doubts = Literal["auto", "margin", "learned"]
 
 LEVELS = 32
-"""Levels of doubt at a stage."""
+"""Number of levels of doubt at a stage."""
 
 SECONDS_FOR_A_BUDGET = 10.0
 """Time for the integer program of a budget; the best policy found by then is taken."""
@@ -49,7 +49,7 @@ class Choice:
     held_out_cost, held_out_error
         of such policies on rows that they were not learned from.
     row
-        of the path, if it is one.
+        of the path, if the policy is one of its rows.
     """
 
     policy: ExitPolicy
@@ -71,11 +71,11 @@ class ExitPath:
     learned
         doubts, levels and the nested optima.
     cross_fitted
-        what such policies do to rows that they were not learned from.
+        cost and loss of such policies on rows that they were not learned from.
     single_cost, single_error
-        shape (S,): of every stage, if all rows stop there.
+        shape (S,): cost and error of every stage, if all rows stop there.
     n
-        rows that they were learned from.
+        number of rows that the policies were learned from.
     """
 
     stages: Stages
@@ -95,7 +95,7 @@ class ExitPath:
 
     @property
     def lam(self) -> NDArray[np.float64]:
-        """Error per unit of cost from which on each row is optimal, rising."""
+        """For each row, the error per unit of cost from which on it is optimal; rising."""
         return self.closures.lam
 
     @property
@@ -105,21 +105,21 @@ class ExitPath:
 
     @property
     def error(self) -> NDArray[np.float64]:
-        """Share of wrong predictions, or mean squared error, on these rows: flattered, see `held_out_error`."""
+        """Share of wrong predictions, or mean squared error, on these rows: too optimistic, see `held_out_error`."""
         return self.closures.error
 
     @property
     def held_out_cost(self) -> NDArray[np.float64]:
-        """`cost`, and what policies of that cost, learned without a fifth of the rows, cost more on that fifth; at least 0."""
+        """`cost` plus how much more policies of that cost, learned without a fifth of the rows, cost on that fifth; >= 0."""
         return np.asarray(self._held_out(self.cost, self.error)[0])
 
     @property
     def held_out_error(self) -> NDArray[np.float64]:
-        """`error`, and what policies of that cost, learned without a fifth of the rows, err more on that fifth; at least 0."""
+        """`error` plus how much more policies of that cost, learned without a fifth of the rows, err on that fifth; >= 0."""
         return np.asarray(self._held_out(self.cost, self.error)[1])
 
     def table(self, X: Any) -> StageTable:
-        """What the stages say of the rows of X, stacked if they are, and what they cost."""
+        """The stages' outputs for the rows of X, stacked if the path has a stack, and their costs."""
         table, stack = exit_table(self.stages, X), self.learned.stack
         return table if stack is None else stack.table(table)
 
@@ -135,15 +135,16 @@ class ExitPath:
     def within(self, budget: Price) -> Choice:
         """The policy of least error within a budget, row of the path or not: a small integer program, see `best_closure_within`.
 
-        Policies flatter on the rows that they were learned from, a single stage for all rows does not. Where such a stage within
-        the budget errs less than policies of that cost do on rows that they were not learned from, it is the answer.
+        A policy's error is too optimistic on the rows that it was learned from; that of a single stage for all rows is not. If
+        such a stage within the budget errs less than policies of that cost do on rows that they were not learned from, it is the
+        answer.
 
         Raises
         ------
         InvalidInputError
             if the budget is negative, or below the cost of the first stage.
         """
-        self.row_at_cost(budget)  # refuses what no policy keeps
+        self.row_at_cost(budget)  # refuses a budget that no policy keeps
         limit = exact(budget, "budget")
         found = best_closure_within(self.closures.problem, limit, self.closures, time_limit=SECONDS_FOR_A_BUDGET)
         cost, error = self.single_cost, self.single_error
@@ -153,8 +154,8 @@ class ExitPath:
             go = np.arange(self.stages.n_stages - 1)[:, None] < s
             go = go & (np.arange(self.learned.theta.shape[1] + 1) > 0)
             policy = ExitPolicy(self.learned.doubt, self.learned.theta, go, self.learned.stack)
-            seen = float(cost[s]), float(error[s])
-            return Choice(policy, *seen, *seen, None)
+            of_stage = float(cost[s]), float(error[s])
+            return Choice(policy, *of_stage, *of_stage, None)
         rows = np.flatnonzero([bool((self.closures.kept(k) == found.kept).all()) for k in range(len(self))])
         row = int(rows[0]) if rows.size else None
         return self._chosen(self.learned.policy_of(found.kept), found.cost, found.error, row)
@@ -168,7 +169,7 @@ class ExitPath:
         return Choice(policy, cost, error, float(held_out[0]), float(held_out[1]), row)
 
     def _held_out(self, cost: Any, error: Any) -> tuple[Any, Any]:
-        """What policies of such cost and error are expected to cost and err on rows that they were not learned from."""
+        """Cost and error that policies of such cost and error are expected to have on rows that they were not learned from."""
         more = self.cross_fitted.surplus(cost)
         return np.maximum(cost + more[0], 0.0), np.maximum(error + more[1], 0.0)
 
@@ -205,7 +206,7 @@ class ExitPath:
         return self.at_row(self.row_at_lam(lam))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a policy: lam, cost and error on the rows it was learned from, and on rows it was not."""
+        """One row for each policy: lam, and cost and error on the rows that it was learned from and on rows that it was not."""
         frame = self.closures.to_frame()
         return frame.assign(held_out_cost=self.held_out_cost, held_out_error=self.held_out_error)
 
@@ -234,19 +235,19 @@ def learn_exit_path(
     stages
         the models.
     table
-        what they say and cost on rows that they were not trained on.
+        their outputs and costs for rows that they were not trained on.
     y
         labels of these rows.
     sample_weight
         their weights, in error and cost.
     stack
-        whether a stage also weighs what earlier stages said, where that lowers the loss, see `prunemodels.exits.stacking`. It
-        costs nothing: a row has paid for them.
+        whether a stage also uses the outputs of earlier stages, where that lowers the loss, see `prunemodels.exits.stacking`. It
+        costs nothing: a row has paid for them already.
     doubt
-        ``"margin"``, ``"learned"``, see `prunemodels.exits.doubt`, or ``"auto"``: which of them is better on rows that it was not
-        learned from. Regression has only ``"learned"``.
+        ``"margin"``, ``"learned"``, see `prunemodels.exits.doubt`, or ``"auto"``: the better one on rows that it was not learned
+        from. Regression has only ``"learned"``.
     n_levels
-        levels of doubt at a stage.
+        number of levels of doubt at a stage.
 
     Raises
     ------
@@ -275,10 +276,10 @@ def learn_exit_path(
     single = table.cost @ share + table.once, table.losses(truth) @ share
     seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
     for name in names:
-        judge, said = learn_doubt(name, table, weights, np.random.RandomState(seed))
-        learned = solve_exits(table, truth, weights, judge, said, n_levels=n_levels, stack=stacked)
+        judge, doubts = learn_doubt(name, table, weights, np.random.RandomState(seed))
+        learned = solve_exits(table, truth, weights, judge, doubts, n_levels=n_levels, stack=stacked)
         lams = learned.path.lam
-        folds = cross_fit(table, truth, weights, lams, said, n_levels=n_levels, rng=np.random.RandomState(seed))
+        folds = cross_fit(table, truth, weights, lams, doubts, n_levels=n_levels, rng=np.random.RandomState(seed))
         found.append(ExitPath(stages, learned, folds, *single, len(rows)))
     costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]
     return min(found, key=lambda path: path.cross_fitted.area(costs))

@@ -1,13 +1,13 @@
-"""Exits along the optimal path of one forest: cheaper predictions of a forest that nobody may retrain.
+"""Exits along the optimal path of one forest: cheaper predictions without training anything again.
 
 Optimal prunings are nested in lambda, so for every example the purchases of a cheaper pruning are among those of a dearer one:
-the path of one forest is a ready sequence of stages, and going on means walking the same trees deeper. Inside a long edge of the
-path's hull, prunings within a budget are made nested: with A the cheaper end of the gap, C the dearer one, and B any closure,
+the path of one forest is a sequence of stages, and going on means walking the same trees deeper. Inside a long edge of the path's
+hull, prunings within a budget are made nested: with A the cheaper end of the gap, C the dearer one, and B any closure,
 
     (B or A) and C                                                                                                        (1)
 
-is a closure between A and C, since closures of a forest are closed under union and intersection. Where such a B gains nothing and
-a gap is left, the splits that C has and A has not join one feature after another, the most frequent first.
+is a closure between A and C, since closures of a forest are closed under union and intersection. If a gap remains, the splits
+that C has and A lacks are added one feature after another, the most frequent first.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages
 from solvers.budgets.solve import solve_budget
 
 LONGEST_GAP = 0.1
-"""Share of the unpruned cost that two neighbouring stages differ by at most, if any pruning lies between them."""
+"""Neighbouring stages differ in cost by at most this share of the unpruned cost, unless no pruning lies between them."""
 
 SECONDS_FOR_A_GAP = 5.0
-"""Time for each pruning inside a hull edge."""
+"""Time limit for each pruning inside a hull edge."""
 
 
 def exit_path(
@@ -47,7 +47,7 @@ def exit_path(
     n_levels: int = LEVELS,
     random_state: int | np.random.RandomState | None = None,
 ) -> ExitPath:
-    """All optimal policies that predict with a pruned forest first, and walk its trees deeper where it doubts.
+    """All optimal policies that predict with a pruned forest first, and walk its trees deeper where it is in doubt.
 
         minimise  error + lam * cost      over policies that stop or go on by how much each stage doubts its answer       (1)
 
@@ -56,9 +56,9 @@ def exit_path(
     path
         nested prunings of the forest, mostly `pruning_path(problem)`; its problem has the prices.
     X, y
-        labelled examples that the forest was not trained on, best not those that the path was computed from.
+        labelled examples that the forest was not trained on, preferably not those that the path was computed from.
     n_stages
-        prunings that are stages, spread over the cost, densely where it is low; more where the path has long gaps.
+        number of prunings that become stages, spread over the cost, densely where it is low; long gaps of the path add stages.
     sample_weight
         weights of the examples, in error and cost.
     stack, doubt, n_levels
@@ -131,7 +131,7 @@ def _between(
 
 
 def _without_gaps(problem: PruningProblem, closures: list[NDArray[np.bool_]], longest: float) -> list[NDArray[np.bool_]]:
-    """The closures, with more between neighbours whose costs still differ by more than `longest`, one feature after another."""
+    """The closures, and further ones between neighbours whose costs differ by more than `longest`, feature by feature."""
     filled = closures[:1]
     for outer in closures[1:]:
         inner, high = filled[-1], Pruning(problem, outer).cost
@@ -153,7 +153,7 @@ def _without_gaps(problem: PruningProblem, closures: list[NDArray[np.bool_]], lo
 
 
 def _by_feature(ensemble: Ensemble, splits: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Some splits, ordered by the rarest feature on their way; parents first, so that the first ones always are a closure."""
+    """Some splits, ordered by the rarest feature at or above them; parents first, so that every prefix gives a closure."""
     rank = np.argsort(np.argsort(-np.bincount(ensemble.feature[splits], minlength=ensemble.n_features), kind="stable"))
     key = np.where(splits, rank[ensemble.feature], -1)
     for level in range(1, int(ensemble.depth.max(initial=0)) + 1):

@@ -1,4 +1,4 @@
-"""What exits are learned from, checked at the door: stages that are stages, and labels that they know."""
+"""Check the inputs from which exits are learned: the stages, and labels that they know."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def class_numbers(classes: NDArray[Any] | None, y: Any, n_rows: int, *, unknown:
     Parameters
     ----------
     unknown
-        what stands for labels that no stage was trained on, if some are known; None: they are refused.
+        the number for labels that no stage was trained on, provided that some labels are known; None: they are refused.
 
     Raises
     ------
     InvalidInputError
-        for a label that no stage was trained on, a target that is no finite number, or another number of labels.
+        for a label that no stage was trained on, a target that is not finite, or a wrong number of labels.
     """
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
@@ -42,12 +42,12 @@ def class_numbers(classes: NDArray[Any] | None, y: Any, n_rows: int, *, unknown:
 
 
 def exit_table(stages: Stages, X: Any) -> StageTable:
-    """`table_of`, after a look at what the stages are.
+    """`table_of`, after checking that the stages are stages.
 
     Raises
     ------
     InvalidInputError
-        for what is no `Stages`, or has no stage.
+        for an object that is no `Stages`, or has no stage.
     """
     if not isinstance(stages, Stages):
         raise InvalidInputError(

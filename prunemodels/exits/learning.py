@@ -1,4 +1,4 @@
-"""From what the stages say and cost on labelled rows to all optimal exit policies.
+"""Compute all optimal exit policies from the outputs and costs of the stages on labelled rows.
 
 With N rows of weights w_i (sum W), levels l of `prunemodels.exits.levels`, and y_{s,l} = 1 where rows of level l go on from s,
 
@@ -7,7 +7,7 @@ With N rows of weights w_i (sum W), levels l of `prunemodels.exits.levels`, and 
     minimise   loss_0 - sum gain_{s,l} y_{s,l}  +  lam * ( cost_0 + sum price_{s,l} y_{s,l} )                              (1)
     s.t.       y_{s,l} <= y_{s,l+1},    y_{s,l} <= y_{s-1,l}                                                             (2)
 
-By (2) every row's way is counted exactly (`prunemodels.exits.policy`). (1) is a maximum closure, hence one minimum cut, and its
+By (2) every row is counted exactly (`prunemodels.exits.policy`). (1) is a maximum closure, hence one minimum cut, and its
 optima are nested in lam: `solvers.path.closure_path` finds them all, `proofs_checks.check_closure_path` proves them. An item that
 is paid once for all examples is one more node, which the decision of the highest level needs at the first stage that needs it.
 """
@@ -32,7 +32,7 @@ from solvers.path.closure_path import closure_path
 Floats = NDArray[np.float64]
 
 MOST_DECIMALS = 4
-"""Prices of so many decimals are kept as they are."""
+"""Prices with at most this many decimals are kept exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +69,13 @@ def solve_exits(
     truth: NDArray[Any],
     weights: Floats,
     doubt: Doubt,
-    said: Floats,
+    doubts: Floats,
     *,
     n_levels: int,
     stack: Stack | None = None,
     certificate: bool = True,
 ) -> LearnedExits:
-    """Levels and all optima of (1), for doubts that are known.
+    """The levels and all optima of (1), given the doubts.
 
     Parameters
     ----------
@@ -86,22 +86,22 @@ def solve_exits(
     weights
         shape (N,), > 0.
     n_levels
-        J - 1: the first level is everyone's.
-    said
-        shape (S - 1, N): the doubts of the rows, none of them learned from the row's own answers.
+        J - 1: all rows reach the first level.
+    doubts
+        shape (S - 1, N): the doubts of the rows, none of them learned from the row's own outputs.
     stack
-        by which the table's values were worked out, for rows to come.
+        with which the table's values were computed, for new rows.
     """
     loss = table.losses(truth)
-    lams = prices_of_cost(loss, table.cost, weights, said, n_levels) if len(said) else np.zeros(1)
-    everyone = np.full((len(said), 1), -np.inf)
-    theta = np.column_stack([everyone, thresholds(loss, table.cost, weights, said, lams)])
-    problem = exit_problem(table, loss, weights, levels(said, theta), theta.shape[1])
+    lams = prices_of_cost(loss, table.cost, weights, doubts, n_levels) if len(doubts) else np.zeros(1)
+    lowest = np.full((len(doubts), 1), -np.inf)
+    theta = np.column_stack([lowest, thresholds(loss, table.cost, weights, doubts, lams)])
+    problem = exit_problem(table, loss, weights, levels(doubts, theta), theta.shape[1])
     return LearnedExits(doubt, theta, closure_path(problem, certificate=certificate), stack)
 
 
 def exit_problem(table: StageTable, loss: Floats, weights: Floats, level: NDArray[np.int64], count: int) -> ParametricClosure:
-    """(1) and (2).
+    """The maximum closure (1) with the arcs (2).
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _by_level(amounts: Floats, level: NDArray[np.int64], count: int) -> Floats:
 
 
 def _decimals(costs: Floats) -> int | None:
-    """How many decimals all costs have, but for rounding; None where they have more than are kept."""
+    """The number of decimals of all costs, apart from rounding; None if it is above `MOST_DECIMALS`."""
     for decimals in range(MOST_DECIMALS + 1):
         scaled = costs * 10**decimals
         if (np.abs(scaled - np.rint(scaled)) <= 1e-9 + 1e-12 * np.abs(scaled)).all():

@@ -1,4 +1,4 @@
-"""Levels of doubt: the candidates between which the exit policy is chosen, exactly, by a minimum cut.
+"""Levels of doubt: the groups of rows among which a minimum cut chooses the exit policy, exactly.
 
 For each of J prices of cost lambda_1 < ... < lambda_J, backwards from the last stage S - 1 (dynamic programming over thresholds
 on the doubt d_s, on all rows),
@@ -7,12 +7,12 @@ on the doubt d_s, on all rows),
     theta_{s,j}  = the threshold of least  sum_i w_i [ V_{s+1,j}(i) + lambda_j inc_s(i)  if d_s(i) >= theta, else loss_s(i) ]  (1)
     V_{s,j}(i)   = the bracket of (1) at theta_{s,j}
 
-inc_s(i) = cost_{s+1,i} - cost_{s,i}. Thresholds are made to rise with j, as they should. The *level* of row i at stage s is
+inc_s(i) = cost_{s+1,i} - cost_{s,i}. Thresholds are made to rise with j. The *level* of row i at stage s is
 
     level_s(i) = min over t <= s of  #{ j : d_t(i) >= theta_{t,j} }                                                    (2)
 
 So at the j-th price a row would go on from s exactly if level_s(i) >= j; levels never rise from stage to stage. The rows of equal
-level at a stage are one decision of the policy. A threshold of -infinity comes first, so that a policy can send everyone on.
+level at a stage are one decision of the policy. A threshold of -infinity comes first, so that a policy can send all rows on.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-FINEST = 200
-"""Thresholds that are tried at a stage: so many quantiles of the doubts at most."""
+MOST_THRESHOLDS = 200
+"""Largest number of thresholds that are tried at a stage: quantiles of the doubts."""
 
-SMALLEST_STEP = 12
-"""Rows between two thresholds that are tried, at least."""
+FEWEST_ROWS_BETWEEN = 12
+"""Smallest number of rows between two thresholds that are tried."""
 
-WIDTH = 3e-4
-"""Smallest over largest price of cost, 0 aside."""
+SMALLEST_PRICE = 3e-4
+"""The smallest positive price of cost, as a share of the largest."""
 
 
 def prices_of_cost(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, count: int) -> Floats:
-    """lambda: 0, and geometrically up to a price at which not even the most doubtful twentieth of the rows goes on anywhere.
+    """lambda: 0, then geometrically up to a price at which not even the most doubtful twentieth of the rows goes on anywhere.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def prices_of_cost(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, c
             top = max(top, float(ratio.max(initial=0.0)))
     if top == 0.0:
         return np.zeros(1)
-    return np.concatenate([[0.0], np.geomspace(top, WIDTH * top, count - 1)[::-1]])
+    return np.concatenate([[0.0], np.geomspace(top, SMALLEST_PRICE * top, count - 1)[::-1]])
 
 
 def thresholds(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, lams: Floats) -> Floats:
@@ -62,29 +62,29 @@ def thresholds(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, lams:
     found = np.full((len(doubt), lams.size), np.inf)
     value = np.repeat(loss[-1][:, None], lams.size, axis=1)
     for s in range(len(doubt) - 1, -1, -1):
-        on = value + lams * (cost[s + 1] - cost[s])[:, None]
-        saved = (loss[s][:, None] - on) * weights[:, None]
+        going_on = value + lams * (cost[s + 1] - cost[s])[:, None]
+        saved = (loss[s][:, None] - going_on) * weights[:, None]
         order = np.argsort(-doubt[s], kind="stable")
         ends = _ends(doubt[s][order])
         totals = np.concatenate([np.zeros((1, lams.size)), np.cumsum(saved[order], axis=0)[ends]])
         best = totals.argmax(axis=0)  # the first of equals: fewest rows go on
         cuts = np.concatenate([[np.inf], _between(doubt[s][order], ends)])
         found[s] = np.maximum.accumulate(cuts[best])
-        value = np.where(doubt[s][:, None] >= found[s], on, loss[s][:, None])
+        value = np.where(doubt[s][:, None] >= found[s], going_on, loss[s][:, None])
     return found
 
 
 def _ends(falling: Floats) -> NDArray[np.int64]:
-    """Places after which a threshold may stand: the last row of equal doubts, near quantiles."""
+    """Places after which a threshold may be: the last rows of equal doubts, near quantiles."""
     n = falling.size
     last = np.flatnonzero(np.append(falling[:-1] != falling[1:], True))
-    count = min(FINEST, max(1, n // SMALLEST_STEP))
+    count = min(MOST_THRESHOLDS, max(1, n // FEWEST_ROWS_BETWEEN))
     wanted = np.unique(np.linspace(0, n, count + 1).astype(np.int64)[1:] - 1)
     return np.unique(last[np.searchsorted(last, wanted)])
 
 
 def _between(falling: Floats, ends: NDArray[np.int64]) -> Floats:
-    """The threshold half-way between the doubt at an end and the next one; below everything at the last."""
+    """The threshold half-way between the doubt at an end and the next one; -infinity after the last."""
     after = np.append(falling, -np.inf)[ends + 1]
     return np.where(np.isfinite(after), (falling[ends] + after) / 2, -np.inf)
 

@@ -1,12 +1,12 @@
-"""Exit policies: who stops at which stage.
+"""Exit policies: which row stops at which stage.
 
 A row that has come to stage s with level l (`prunemodels.exits.levels`) goes on exactly if ``go[s, l]``. A policy obeys
 
-    go[s, l]  implies  go[s, l + 1]     who doubts more goes on, too                                                     (1)
-    go[s, l]  implies  go[s - 1, l]     nobody goes on from where nobody of his level arrives                            (2)
+    go[s, l]  implies  go[s, l + 1]     a row with more doubt goes on, too                                               (1)
+    go[s, l]  implies  go[s - 1, l]     rows of a level go on only from stages that they reach                           (2)
 
-Levels never rise along a row's way, so by (1) and (2) a row of level l at stage s has come there, and goes on, exactly if
-go[s, l]: what a decision saves and costs is a sum over the rows of that level, whatever else is decided.
+A row's level never rises from stage to stage, so by (1) and (2) a row of level l at stage s has come there, and goes on, exactly
+if go[s, l]. So what a decision saves and costs is a sum over the rows of that level, whatever else is decided.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from prunemodels.exits.stages import StageOutput, Stages
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What came of some rows.
+    """Where some rows stopped, and with which output.
 
     Parameters
     ----------
     stage
-        int64, shape (N,): where each row stopped.
+        int64, shape (N,): the stage at which each row stopped.
     value
-        float64, shape (N, K): what that stage said of it.
+        float64, shape (N, K): that stage's output for it.
     """
 
     stage: NDArray[np.int64]
@@ -50,13 +50,13 @@ class ExitPolicy:
     Parameters
     ----------
     doubt
-        how doubts are worked out.
+        how doubts are computed.
     theta
         float64, shape (S - 1, J): thresholds of the levels.
     go
-        bool, shape (S - 1, J + 1): who goes on.
+        bool, shape (S - 1, J + 1): whether the rows of a level go on from a stage.
     stack
-        how stages weigh what earlier ones said; None: each speaks for itself.
+        how stages use the outputs of earlier ones; None: each predicts by itself.
     """
 
     doubt: Doubt
@@ -71,35 +71,35 @@ class ExitPolicy:
         return int(going[-1]) + 1 if going.size else 0
 
     def start(self, n_rows: int) -> Visit:
-        """Rows before the first stage."""
+        """All rows, at the first stage."""
         level = np.full(n_rows, self.theta.shape[1])
         return Visit(0, np.arange(n_rows), level, None, None)
 
     def step(self, visit: Visit, alone: StageOutput) -> tuple[StageOutput, Visit]:
-        """What the stage of `visit` says, and who goes on from there: a visit without rows where nobody does.
+        """The output of the stage of `visit`, and the visit of the rows that go on from there, which may have no rows.
 
         Parameters
         ----------
         alone
-            what the stage's model says of the rows, which `stack` has still to weigh with what earlier ones said.
+            the output of the stage's model alone; `stack` then combines it with those of earlier stages.
         """
         s, past = visit.stage, None
-        said = alone
+        output = alone
         if self.stack is not None:
             mine = voice(alone.value)[None]
             past = mine if visit.past is None else np.concatenate([visit.past, mine])
-            said = self.stack.said(s, alone, past)
+            output = self.stack.said(s, alone, past)
         if s >= len(self.go):
-            return said, Visit(s + 1, visit.rows[:0], visit.level[:0], None, None)
-        level = next_level(visit.level, self.doubt(s, said, visit.before), self.theta[s])
-        on = np.flatnonzero(self.go[s, level])
-        before = StageOutput(said.value[on], said.spread[on])
-        return said, Visit(s + 1, visit.rows[on], level[on], before, None if past is None else past[:, on])
+            return output, Visit(s + 1, visit.rows[:0], visit.level[:0], None, None)
+        level = next_level(visit.level, self.doubt(s, output, visit.before), self.theta[s])
+        going = np.flatnonzero(self.go[s, level])
+        before = StageOutput(output.value[going], output.spread[going])
+        return output, Visit(s + 1, visit.rows[going], level[going], before, None if past is None else past[:, going])
 
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """Rows that have come to a stage: their places, their levels, and what the stage before said of them.
+    """Rows that have come to a stage: their places, their levels, and the output of the stage before.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ class Visit:
 
 
 def visits(policy: ExitPolicy, stages: Stages, X: Any) -> Iterator[tuple[Visit, StageOutput]]:
-    """Every stage that some row comes to, with its rows and what it says of them."""
+    """Every stage that some row comes to, with its rows and its output for them."""
     visit = policy.start(n_examples(X))
     while visit.rows.size:
         alone = stages.output(visit.stage, X if visit.stage == 0 else _safe_indexing(X, visit.rows))
-        said, after = policy.step(visit, alone)
-        yield visit, said
+        output, after = policy.step(visit, alone)
+        yield visit, output
         visit = after
 
 

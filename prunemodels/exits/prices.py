@@ -20,7 +20,7 @@ from prunemodels.forests.costs import Costs
 
 
 def priced_stages(stages: Stages) -> SetStages | TreeStages:
-    """Stages that say what they read and what that costs.
+    """The stages, if they are of a class that tells what it reads and what that costs.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def evaluation_of(stages: SetStages | TreeStages) -> tuple[Fraction, ...]:
 
 
 def unit_prices(stages: Stages) -> SetStages | TreeStages | None:
-    """The same stages at 1 for each feature, to count what they read; None for stages that do not say."""
+    """The same stages with a price of 1 for each feature, to count features; None for stages that do not tell what they read."""
     if isinstance(stages, TreeStages):
         return replace(
             stages, items=CostItems.plain([1] * stages.ensemble.n_features), evaluation=(0,) * stages.ensemble.n_features
@@ -59,7 +59,7 @@ def check_same_prices(stages: Stages, names: Sequence[str] | None, costs: Costs 
     names
         of the columns.
     costs, evaluation_cost
-        as in `problem_from_forest`; None: nothing is said.
+        as in `problem_from_forest`; None: not given.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A search for item sets that goes on where it was stopped.
+"""The log of a search for item sets, so that it can go on where it was stopped.
 
 The file holds the sets that were found, the largest first, and a fingerprint of all that they depend on: examples, labels,
 weights, prices, divisions, estimator and seed. A file of another search is refused, not overwritten.
@@ -72,7 +72,7 @@ class SetLog:
         return mask
 
     def write(self, sets: Iterable[NDArray[np.bool_]]) -> None:
-        """Keep the sets, whole or not at all."""
+        """Write the sets, all of them or none."""
         held = {"fingerprint": self.fingerprint, "sets": [np.flatnonzero(mask).tolist() for mask in sets]}
         with OutputFiles() as outputs:
             outputs.aside(self.place).write_text(json.dumps(held), encoding="utf-8")

@@ -1,8 +1,8 @@
-"""Stages that are models of their own, each on the features of a set of items, the sets growing.
+"""Stages that are separate models, each on the features of a set of items; the sets grow.
 
     item m is bought by stage s   iff   some stage t <= s reads a feature that needs m                                   (1)
 
-So purchases are nested by their definition. All rows pay the same for a stage.
+So purchases are nested by definition. All rows pay the same for a stage.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Constant:
 
 @dataclass(frozen=True, eq=False)
 class SetStages:
-    """(1), as `Stages`.
+    """Separate models as `Stages`, with purchases by (1).
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class SetStages:
     items
         prices of all columns.
     classes
-        the labels, for classification; a model that knows fewer says 0 of the others.
+        the labels, for classification; a model that knows fewer gives the others the probability 0.
     """
 
     models: tuple[Any, ...]
@@ -101,10 +101,10 @@ class SetStages:
         n, model = n_examples(X), self.models[s]
         if isinstance(model, Constant):
             return StageOutput(np.tile(model.value, (n, 1)), np.zeros(n))
-        return StageOutput(said(model, columns_of(X, self.features[s]), self.classes), np.zeros(n))
+        return StageOutput(predictions_of(model, columns_of(X, self.features[s]), self.classes), np.zeros(n))
 
 
-def said(model: Any, X: Any, classes: NDArray[Any] | None) -> NDArray[np.float64]:
+def predictions_of(model: Any, X: Any, classes: NDArray[Any] | None) -> NDArray[np.float64]:
     """Probabilities of all classes, or the predicted numbers, shape (rows, K)."""
     if classes is None:
         return np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1)
@@ -122,7 +122,7 @@ def columns_of(X: Any, columns: NDArray[np.int64]) -> Any:
 
 
 def check_probabilities(model: Any, s: int) -> None:
-    """Refuse a classifier that does not say how sure it is.
+    """Refuse a classifier without probabilities.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Rounds of boosted models as stages: the first rounds answer, and more rounds are asked where they doubt.
+"""Rounds of boosted models as stages: the first rounds predict, and further rounds are used where they are in doubt.
 
 margin_s(x) = base + sum over the trees of the first rounds_s rounds of x's leaf values                                (1)
 value_s(x)  = what the model's own probabilities, or numbers, would be at these margins
@@ -50,7 +50,7 @@ def staged_model(
     Raises
     ------
     UnsupportedModelError
-        for any other model; it names it.
+        for any other model, naming its class.
     NotFittedForestError
         if it was not fitted.
     InvalidInputError
@@ -92,7 +92,7 @@ def _greedy_miser(model: Any) -> tuple[Ensemble, dict[str, Any]]:
 
 
 def _gradient_boosting(model: Any) -> tuple[Ensemble, dict[str, Any]]:
-    """scikit-learn's; an exponential loss has half the log-odds as its margin."""
+    """scikit-learn's models; with the exponential loss the margin is half the log-odds."""
     if model.init not in (None, "zero") and not isinstance(model.init_, (DummyClassifier, DummyRegressor)):
         raise UnsupportedModelError(
             f"the {type(model).__name__} starts from a {type(model.init_).__name__}, which reads features of its own; "
@@ -114,12 +114,12 @@ def _gradient_boosting(model: Any) -> tuple[Ensemble, dict[str, Any]]:
 
 
 def _base(model: Any) -> NDArray[np.float64]:
-    """The margins before the first round, shape (outputs,): those of a row less what the trees add for it."""
+    """The margins before the first round, shape (outputs,): the margins of one row less what the trees add for it."""
     row = np.zeros((1, model.n_features_in_), dtype=np.float32)
     added = np.array([[tree.tree_.predict(row)[0, 0] for tree in trees] for trees in model.estimators_]).sum(axis=0)
     bare = row if not hasattr(model, "feature_names_in_") else _table(row, model.feature_names_in_)
-    whole = model.predict(bare) if isinstance(model, GradientBoostingRegressor) else model.decision_function(bare)
-    return np.asarray(np.ravel(whole) - model.learning_rate * added)
+    margins = model.predict(bare) if isinstance(model, GradientBoostingRegressor) else model.decision_function(bare)
+    return np.asarray(np.ravel(margins) - model.learning_rate * added)
 
 
 def _table(row: NDArray[np.float32], names: Sequence[str]) -> Any:
@@ -133,7 +133,7 @@ def _link_of(n_outputs: int) -> Link:
 
 
 def joined(trees: Sequence[Ensemble]) -> Ensemble:
-    """Ensembles of the same columns, one behind the other."""
+    """Join ensembles of the same columns, one after the other."""
     first = np.cumsum([0] + [tree.n_nodes for tree in trees])
 
     def children(side: str) -> NDArray[np.int32]:

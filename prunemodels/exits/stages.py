@@ -1,10 +1,10 @@
-"""Stages: models of which each buys more than the one before, and what they say and cost row by row.
+"""Stages: models of which each buys more than the one before, and their outputs and costs row by row.
 
 For every example i and every stage s,
 
     cost_{s,i} <= cost_{s+1,i}              what i has bought by stage s, it still has at stage s + 1                       (1)
 
-so whoever goes on from s to s + 1 pays cost_{s+1,i} - cost_{s,i} >= 0 more, and the payments of one example never overlap.
+so an example that goes on from s to s + 1 pays cost_{s+1,i} - cost_{s,i} >= 0 more, and nothing is paid twice.
 Prunings along one forest's optimal path are such stages, and so are models trained for nested sets of items, the first trees of
 a forest, and the first rounds of a boosted model.
 """
@@ -23,7 +23,7 @@ from formulations.instance.ensemble import Task
 
 @dataclass(frozen=True, eq=False)
 class StageOutput:
-    """What one stage says of some rows.
+    """The output of one stage for some rows.
 
     Parameters
     ----------
@@ -66,13 +66,13 @@ class Stages(Protocol):
         ...
 
     def output(self, s: int, X: Any) -> StageOutput:
-        """What stage s says of the rows of X."""
+        """The output of stage s for the rows of X."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class StageTable:
-    """What all stages say and cost on the same N rows: all that a policy is learned from.
+    """Outputs and costs of all stages on the same N rows: the data from which policies are learned.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class StageTable:
     Raises
     ------
     InvalidInputError
-        if a later stage has not bought what an earlier one has, or says nothing that is a number.
+        if a later stage lacks what an earlier one has bought, or an output is not finite.
     """
 
     value: NDArray[np.float64]
@@ -150,7 +150,7 @@ class StageTable:
 
 
 def table_of(stages: Stages, X: Any) -> StageTable:
-    """All that the stages say and cost on the rows of X."""
+    """The outputs and costs of all stages on the rows of X."""
     outputs = [stages.output(s, X) for s in range(stages.n_stages)]
     return StageTable(
         np.stack([output.value for output in outputs]),

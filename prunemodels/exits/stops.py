@@ -1,4 +1,4 @@
-"""Who stops where, and what was bought by then."""
+"""At which stage each row stops, and what it has bought by then."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Stops:
     cost
         float64, shape (N,): what it pays.
     loss
-        float64, shape (N,): what it loses; None without labels.
+        float64, shape (N,): its loss; None without labels.
     items
-        the prices; none where the stages do not say what they read.
+        the prices; empty where the stages do not tell what they read.
     bought
         bool, shape (M, N): what it has bought by then, of priced items.
     """
@@ -85,7 +85,7 @@ class Stops:
         return np.asarray(np.array(weight) / seen.weights.sum())
 
     def staircase(self, most: int) -> NDArray[np.int64]:
-        """The items that most rows have bought, at most so many: by the first used stage at which more than half have them."""
+        """The `most` items that most rows have bought, by the first used stage at which more than half of its rows have them."""
         by_then, weight = self.bought_by_then(), self.share()
         columns = np.flatnonzero(by_then.any(axis=0))
         kept = columns[np.argsort(-(weight @ by_then[:, columns]), kind="stable")][:most]
@@ -94,7 +94,7 @@ class Stops:
         return np.asarray(kept[np.lexsort((-(weight @ by_then[:, kept]), first))])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a used stage: share, cost, error, and the items that more than half of these rows have bought."""
+        """One row for each used stage: share, cost, error, and the items that more than half of these rows have bought."""
         import pandas as pd
 
         usual = [[self.items.names[m] for m in np.flatnonzero(row > 0.5)] for row in self.bought_by_then()]
@@ -103,19 +103,19 @@ class Stops:
 
 
 def stops_of(cascade: Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None, unpriced: bool = False) -> Stops:
-    """Send rows through a fitted cascade, and see where they stop.
+    """Send rows through a fitted cascade and record where they stop.
 
     Parameters
     ----------
     sample_weight
         shape (N,), >= 0: weights of the rows.
     unpriced
-        take stages, too, that do not say what they read: then there are no items.
+        also take stages that do not tell what they read: there are no items then.
 
     Raises
     ------
     InvalidInputError
-        for labels, weights and columns that do not fit, and for stages that do not say what they read.
+        for labels, weights and columns that do not fit, and for stages that do not tell what they read.
     """
     stages = cascade.stages_ if unpriced else priced_stages(cascade.stages_)
     seen = evaluate_exit_path(cascade, X, y, sample_weight=sample_weight)
@@ -131,7 +131,7 @@ def stops_of(cascade: Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLik
 
 
 def shown_cascade(source: Cascade | ExitPath, budget: Price | None = None) -> Cascade:
-    """The cascade that is looked at: within a budget, or as it is; of a path the one that the rule ``"one_se"`` chooses.
+    """The cascade to show: within a budget, or as given; of a path, the one that the rule ``"one_se"`` chooses.
 
     Raises
     ------

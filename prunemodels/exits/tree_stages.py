@@ -1,4 +1,4 @@
-"""Stages that walk the same trees ever deeper, or ever more trees: prunings of one forest, first trees, rounds of boosting.
+"""Stages that walk the same trees deeper, or more trees: prunings of one forest, its first trees, rounds of boosting.
 
     split h is kept from stage first_stage_h on,      first_stage_h >= first_stage of its parent                          (1)
     forest:    value_s(x) = mean over the trees that take part in stage s of the fractions (or the mean) at x's leaf
@@ -34,7 +34,7 @@ Link = Literal["mean", "identity", "sigmoid", "softmax", "clipped"]
 
 @dataclass(frozen=True, eq=False)
 class TreeStages:
-    """(1) and (2), as `Stages`.
+    """Trees with (1) and (2), as `Stages`.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class TreeStages:
     joins
         int32, shape (T,): the first stage in which a tree takes part.
     link
-        ``"mean"`` for forests; for boosting what turns sums into numbers or probabilities; ``"clipped"``: cut off at 0 and 1.
+        ``"mean"`` for forests; for boosting, how sums become numbers or probabilities; ``"clipped"``: limited to 0 and 1.
     base
-        float64, shape (outputs,): what sums start from; for boosting only.
+        float64, shape (outputs,): where sums start; for boosting only.
     output_of
         int32, shape (T,): which output a tree adds to; for boosting only.
 
@@ -116,7 +116,7 @@ class TreeStages:
         return self.output_at(s, pruned_ends(e, self.first_stage <= s)[leaves_of(e, rows)])
 
     def output_at(self, s: int, leaves: NDArray[np.int32]) -> StageOutput:
-        """What stage s says of rows that end at these nodes, shape (T, rows)."""
+        """The output of stage s for rows that end at these nodes, shape (T, rows)."""
         trees = np.flatnonzero(self.joins <= s)
         return self._mean(leaves, trees) if self.link == "mean" else self._sum(leaves, trees)
 
@@ -180,7 +180,7 @@ def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.
 
 
 def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, evaluation_cost: EvaluationCost = 0) -> TreeStages:
-    """The first trees of a forest, in the order in which they stand.
+    """The first trees of a forest as stages, in their order.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, e
 def _whole_trees(
     ensemble: Ensemble, costs: Costs, joins: NDArray[np.int32], n_stages: int, evaluation_cost: EvaluationCost, **more: Any
 ) -> TreeStages:
-    """Trees that are walked to their leaves from the stage on in which they join."""
+    """Unpruned trees, which are walked to their leaves from the stage on in which they join."""
     items = cost_items(costs, ensemble)
     first = np.where(ensemble.is_split, joins[ensemble.tree_of], n_stages).astype(np.int32)
     prices = tuple(evaluation_cost) if np.ndim(evaluation_cost) else (evaluation_cost,) * ensemble.n_features  # type: ignore[arg-type]
@@ -220,7 +220,7 @@ def boosting_as_stages(
     link: Link,
     evaluation_cost: EvaluationCost = 0,
 ) -> TreeStages:
-    """The first rounds of a model whose trees add up.
+    """The first rounds of a model whose trees add up, as stages.
 
     Parameters
     ----------

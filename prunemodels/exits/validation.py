@@ -1,7 +1,7 @@
-"""How good exit policies are on rows that they were not learned from: cross-fitting over the rows of a stage table.
+"""Cost and error of exit policies on rows that they were not learned from: cross-fitting over the rows of a stage table.
 
-Thresholds and the choice of a path's row look at the labels of the rows at hand, so cost and error of a path on these rows
-flatter. Here each row is judged by thresholds and policies that were learned without its fold.
+Thresholds and the choice of a path's row use the labels of the rows at hand, so cost and error of a path on these rows are too
+optimistic. Here each row is judged by thresholds and policies that were learned without its fold.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Floats = NDArray[np.float64]
 FOLDS = 5
 
 MOST_POINTS = 40
-"""Prices of cost at which policies are judged: so many quantiles of the path's at most."""
+"""Largest number of prices of cost at which policies are judged: quantiles of the path's."""
 
 
 @dataclass(frozen=True, eq=False)
 class CrossFitted:
-    """What policies at some prices of cost do to rows that they were not learned from.
+    """Cost and loss of policies, at some prices of cost, on rows that they were not learned from.
 
     Parameters
     ----------
     lam
         shape (P,), ascending.
     cost, loss
-        shape (P, N): what each row pays and loses at each price.
+        shape (P, N): cost and loss of each row at each price.
     learned_cost, learned_loss
-        shape (P,): what the same policies cost and lose on the rows that they were learned from, in the mean over the folds.
+        shape (P,): mean cost and loss of the same policies on the rows that they were learned from: the mean over the folds.
     weights
         shape (N,): of the rows.
     """
@@ -61,14 +61,14 @@ class CrossFitted:
         return np.asarray(self.loss @ self.weights / self.weights.sum())
 
     def surplus(self, cost: Any) -> tuple[Any, Any]:
-        """By how much policies that cost so much cost and lose more on rows that they were not learned from; <= 0 by chance."""
+        """How much more policies of this cost cost and lose on rows that they were not learned from; may be <= 0 by chance."""
         order = np.argsort(self.learned_cost, kind="stable")
         known = self.learned_cost[order]
         more = (self.mean_cost - self.learned_cost)[order], (self.mean_loss - self.learned_loss)[order]
         return np.interp(cost, known, more[0]), np.interp(cost, known, more[1])
 
     def area(self, costs: Floats) -> float:
-        """Mean over some costs of the least mean loss that is had for at most that cost; the dearest loss where none is."""
+        """Mean over some costs of the least mean loss for at most that cost; the largest loss where no policy is that cheap."""
         least = np.array([self.mean_loss[self.mean_cost <= c].min(initial=np.inf) for c in costs])
         return float(np.where(np.isfinite(least), least, self.mean_loss.max()).mean())
 
@@ -78,7 +78,7 @@ def cross_fit(
     truth: NDArray[Any],
     weights: Floats,
     lams: Floats,
-    said: Floats,
+    doubts: Floats,
     *,
     n_levels: int,
     rng: np.random.RandomState,
@@ -89,27 +89,33 @@ def cross_fit(
     ----------
     lams
         the prices of cost; thinned out to `MOST_POINTS`.
-    said
-        shape (S - 1, N): the rows' doubts. They know no labels, so they are the same for all folds.
+    doubts
+        shape (S - 1, N): the rows' doubts. They do not depend on labels, so they are the same for all folds.
     """
     wanted = np.unique(np.quantile(np.sort(lams), np.linspace(0, 1, min(MOST_POINTS, lams.size)), method="nearest"))
     loss, rows = table.losses(truth), np.arange(table.n_rows)
     cost, lost = np.empty((wanted.size, rows.size)), np.empty((wanted.size, rows.size))
     folds = KFold(min(FOLDS, table.n_rows), shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
     learned_cost, learned_loss = np.zeros(wanted.size), np.zeros(wanted.size)
-    for seen, apart in folds.split(rows):
-        part = table.take(seen)
+    for learned_from, held_out in folds.split(rows):
+        part = table.take(learned_from)
         learned = solve_exits(
-            part, truth[seen], weights[seen], MarginDoubt(), said[:, seen], n_levels=n_levels, certificate=False
+            part,
+            truth[learned_from],
+            weights[learned_from],
+            MarginDoubt(),
+            doubts[:, learned_from],
+            n_levels=n_levels,
+            certificate=False,
         )
-        level = levels(said[:, apart], learned.theta)
+        level = levels(doubts[:, held_out], learned.theta)
         for p, lam in enumerate(wanted):
             k = learned.path.row_at_lam(float(lam))
             learned_cost[p] += learned.path.cost[k] / folds.n_splits
             learned_loss[p] += learned.path.error[k] / folds.n_splits
             stage = stop_stages(learned.policy(k), level)
-            cost[p, apart] = table.cost[stage, apart] + table.once[stage.max(initial=0)]
-            lost[p, apart] = loss[stage, apart]
+            cost[p, held_out] = table.cost[stage, held_out] + table.once[stage.max(initial=0)]
+            lost[p, held_out] = loss[stage, held_out]
     return CrossFitted(wanted, cost, lost, learned_cost, learned_loss, weights)
 
 

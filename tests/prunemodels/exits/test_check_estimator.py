@@ -40,7 +40,7 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def small_forests_and_short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks fit hundreds of times; none of them asks how good the cascades are."""
-    monkeypatch.setattr(doubt, "TREES", 5)
+    monkeypatch.setattr(doubt, "N_TREES", 5)
     monkeypatch.setattr(elimination, "MEASURED_UP_TO", 2)
 
 

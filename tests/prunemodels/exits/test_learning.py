@@ -25,7 +25,7 @@ SEEDS = range(24)
 @pytest.fixture
 def every_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thresholds between any two rows, however few there are."""
-    monkeypatch.setattr(levels_module, "SMALLEST_STEP", 1)
+    monkeypatch.setattr(levels_module, "FEWEST_ROWS_BETWEEN", 1)
 
 
 def learned(seed: int, n_levels: int = 3, n: int | None = None) -> tuple[LearnedExits, StageTable, np.ndarray, np.ndarray]:

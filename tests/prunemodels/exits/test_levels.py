@@ -15,7 +15,7 @@ from tests.prunemodels.exits.tables import margins, random_table
 @pytest.fixture(autouse=True)
 def every_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thresholds between any two rows, however few there are."""
-    monkeypatch.setattr(levels_module, "SMALLEST_STEP", 1)
+    monkeypatch.setattr(levels_module, "FEWEST_ROWS_BETWEEN", 1)
 
 
 def test_a_threshold_by_hand() -> None:
