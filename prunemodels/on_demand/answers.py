@@ -1,4 +1,4 @@
-"""What `acquire` brought -> numbers, and which of them were had."""
+"""Turn the answers of `acquire` into numbers, and note which values could be had."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from formulations.errors import InvalidInputError
 from prunemodels.on_demand.request import UNAVAILABLE, Request
 
 Cells = tuple[NDArray[Any], NDArray[np.bool_]]
-"""Values (float32; float64 for models that were trained on such), and whether each was had; equal shapes."""
+"""Values (float32, or float64 for models that were trained on it), and whether each could be had; equal shapes."""
 
 
 def read(answer: Any, request: Request, dtype: Any = np.float32) -> Cells:
@@ -24,8 +24,8 @@ def read(answer: Any, request: Request, dtype: Any = np.float32) -> Cells:
     answer
         an array or nested list of shape (rows, features), or (rows,) for a single feature; a pandas table with the rows' labels
         as its index, in any order, or a Series for a single feature; a mapping, or another table, from feature names to columns.
-        A cell that is `UNAVAILABLE`, or masked in a ``numpy.ma`` array, was not had; so may be a whole column of a mapping, or
-        the whole answer. NaN is a measured missing value.
+        A cell that is `UNAVAILABLE`, or masked in a ``numpy.ma`` array, could not be had; a whole column of a mapping, or the
+        whole answer, may be `UNAVAILABLE` too. NaN is a measured missing value.
     dtype
         of the values.
 
@@ -37,7 +37,7 @@ def read(answer: Any, request: Request, dtype: Any = np.float32) -> Cells:
     Raises
     ------
     InvalidInputError
-        for shapes, labels and features that were not asked for, infinities, and what is not a number.
+        for shapes, labels and features that were not asked for, for infinities, and for values that are not numbers.
     """
     n_rows, names = len(request.rows), request.features
     if answer is UNAVAILABLE:
@@ -55,12 +55,12 @@ def read(answer: Any, request: Request, dtype: Any = np.float32) -> Cells:
 
 
 def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[Any], dtype: Any = np.float32) -> Cells:
-    """One feature's values, and which of them were had.
+    """One feature's values, and which of them could be had.
 
     Raises
     ------
     InvalidInputError
-        naming the feature, and the row where it is one.
+        naming the feature, and the row if a single row is at fault.
     """
     if given is UNAVAILABLE:
         return np.zeros(n_rows, dtype=dtype), np.zeros(n_rows, dtype=bool)
@@ -91,7 +91,7 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
 def _aligned(table: pd.DataFrame, rows: pd.Index[Any]) -> pd.DataFrame:
     """The table in the order of the request; it must have exactly its rows."""
     if not table.index.is_unique:
-        raise InvalidInputError(f"the row {table.index[table.index.duplicated()][0]!r} stands there twice; give each row once")
+        raise InvalidInputError(f"the row {table.index[table.index.duplicated()][0]!r} occurs twice; give each row once")
     for label in rows.difference(table.index, sort=False):
         raise InvalidInputError(f"the row {label!r} is not in the table's index; give every row, with UNAVAILABLE where needed")
     for label in table.index.difference(rows, sort=False):

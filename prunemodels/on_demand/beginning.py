@@ -1,4 +1,4 @@
-"""How a predictor begins its walks."""
+"""Prepare a model for walks: the plan of its purchases, and how a walk begins."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Begin:
     plan
         what may be bought.
     walk
-        a new walk, for whom to ask, the rows' labels, and what is known.
+        makes a new walk from the function to ask, the rows' labels, and the known values.
     """
 
     plan: Purchases
@@ -46,7 +46,7 @@ def cascade_walks(
     Raises
     ------
     InvalidInputError
-        for prices that contradict the cascade's, a cap that is no number >= 0, and stages that do not say what they read.
+        for prices that contradict the cascade's, a cap that is no number >= 0, and stages that do not tell what they read.
     """
     check_is_fitted(cascade, "exit_path_")
     steps = steps_of(cascade)

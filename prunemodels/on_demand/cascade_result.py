@@ -1,4 +1,4 @@
-"""What came out of a cascade."""
+"""The result of predicting with a cascade on demand."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from prunemodels.on_demand.result import OnDemandResult
 class CascadeResult(OnDemandResult):
     """Predictions of n rows by a cascade, with their purchases; fields as `OnDemandResult`, where for a cascade
 
-    * predictions are None (numbers: NaN), and probabilities NaN, where no stage has spoken: its features could not be had, or
+    * predictions are None (numbers: NaN), and probabilities NaN, where no stage has predicted: its features could not be had, or
       cost more than the cap, or the walk was broken off; `finished` is false there;
     * `stopped_early` says that the policy stopped the row before the last stage;
-    * `fell_back` says that a feature of the next stage could not be had. The row stopped at the last stage that could speak;
-      where that would be none, a forest's trees answer by the nodes that the row came to;
+    * `fell_back` says that a feature of the next stage could not be had. The row stopped at the last stage that could predict;
+      if there is none, a forest's trees answer by the nodes that the row came to;
     * `trees_finished` counts the trees that take part in the stage at which the row stopped; 0 for models that are no trees.
 
     Parameters
     ----------
     stage
-        int64, shape (n,): the stage whose answer is given, -1 where none has spoken.
+        int64, shape (n,): the stage whose answer is given, -1 where none has predicted.
     capped
         bool, shape (n,): the next stage would have cost more than the cap. What was bought on the way to it is paid.
     """
@@ -34,7 +34,7 @@ class CascadeResult(OnDemandResult):
     capped: NDArray[np.bool_]
 
     def to_frame(self) -> pd.DataFrame:
-        """One line a row: prediction, cost, bought, stage, and the flags."""
+        """One line for each row: prediction, cost, bought, stage, and the flags."""
         frame = super().to_frame().drop(columns="trees_finished")
         frame.insert(3, "stage", self.stage)
         return frame.assign(capped=self.capped)

@@ -1,11 +1,11 @@
-"""Rows on their way through the stages of a cascade, buying for one stage after the other.
+"""Send rows through the stages of a cascade, buying features for one stage after the other.
 
-    row at stage s:   a feature that the stage needs is not known  ->  ask for it, if what is owed keeps within the cap
-                      all are known                                ->  the stage speaks, and the policy stops the row or not  (1)
-                      one cannot be had, or the cap is reached     ->  the row keeps what stage s - 1 said
+    row at stage s:   a feature that the stage needs is not known  ->  ask for it, if the price keeps within the cap
+                      all are known                                ->  the stage predicts, and the policy stops the row or not (1)
+                      one cannot be had, or the cap is reached     ->  the row keeps the answer of stage s - 1
 
-The policy sees what it sees on full data, so classes and costs are the same. A new state replaces the old one in a single step,
-so that Ctrl-C finds one or the other.
+The policy sees the same values as on full data, so classes and costs are the same. A new state replaces the old one in a single
+step, so that Ctrl-C leaves one or the other.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Progress:
     Parameters
     ----------
     place
-        where they stand in trees.
+        their nodes in the trees.
     stage, level
         int64, shape (n,): the stage that they are at, and the level that they came with.
     spoken
@@ -67,9 +67,9 @@ class CascadeWalk(Walk):
     Parameters
     ----------
     steps, policy
-        what the stages need and say, and who goes on.
+        what the stages need and predict, and which rows go on.
     cap
-        what a row may pay at most, in units; None: no cap.
+        the most that a row may pay, in units; None: no cap.
     max_rows, acquire, rows, known
         see `Walk`.
     """
@@ -95,17 +95,17 @@ class CascadeWalk(Walk):
         self._at = Progress(steps.start(n), zero, first.level, none, said, no, no, no, no)
 
     def result(self) -> CascadeResult:
-        """What is known now; of a walk that was broken off, what was bought, and the answers of the last stages that spoke."""
+        """What is known now; of a walk that was broken off, what was bought, and the answers of the last stages to predict."""
         self._settle()
         at, plan = self._guessed(np.flatnonzero(self._at.spoken < 0)), self._purchases
         paid_by = np.where(self._paid_by == NEVER, -1, self._paid_by).astype(np.int32)
-        told = ~np.isnan(at.said.value[:, 0])
+        answered = ~np.isnan(at.said.value[:, 0])
         return CascadeResult(
             rows=self.rows,
-            predictions=_predictions(at.said.value, told, plan.classes),
+            predictions=_predictions(at.said.value, answered, plan.classes),
             probabilities=None if plan.classes is None else at.said.value,
             **account_of(plan, paid_by, at.place.steps),
-            finished=at.done & told,
+            finished=at.done & answered,
             stopped_early=at.early,
             fell_back=at.lost,
             trees_finished=np.where(at.spoken >= 0, self._stages.n_trees(at.spoken), 0),
@@ -116,7 +116,7 @@ class CascadeWalk(Walk):
         )
 
     def _guessed(self, rows: Rows) -> Progress:
-        """Where nothing was said, what the first stage's nodes say that the rows came to, if nodes say anything."""
+        """For rows without an answer: the first stage's answer by the nodes that they came to, if its nodes have answers."""
         at = self._at
         return self._with_answers(rows, self._alone(0, rows), spoken=-1) if rows.size and self._stages.guesses else at
 
@@ -134,7 +134,7 @@ class CascadeWalk(Walk):
         wanted = np.zeros((len(self.rows), len(self._purchases.names)), dtype=bool)
         moving = rows[~self._at.done[rows]]
         while moving.size:
-            going, stage = [], self._at.stage[moving]  # as it is now: who goes on is looked at in the next turn
+            going, stage = [], self._at.stage[moving]  # a copy: rows that go on are looked at in the next turn
             for s in np.unique(stage).tolist():
                 at_stage = moving[stage == s]
                 asks, speaks = self._advance(s, at_stage, wanted)
@@ -145,28 +145,28 @@ class CascadeWalk(Walk):
         return wanted[rows]
 
     def _advance(self, s: int, rows: Rows, wanted: Flags) -> tuple[Flags, Flags]:
-        """Rows at stage s as far as they come: which of them ask for what, written into `wanted`, and which let it speak."""
+        """Advance the rows at stage s. Returns which of them ask (for the features in `wanted`), and for which it can predict."""
         at, units = self._at, self._purchases.item_units
         paid = self._paid_by[rows] != NEVER
         over = self._beyond(s, rows, paid @ units)
         self._stages.advance(s, rows[~over], at.place, self._cells, self._status)
         needed, status = self._stages.needs(s, rows, at.place), self._status[rows]
-        waits, lost = needed & (status == UNKNOWN), (needed & (status == LOST)).any(axis=1)
+        missing, lost = needed & (status == UNKNOWN), (needed & (status == LOST)).any(axis=1)
         if self._cap is not None:
-            owed = ((waits @ self._purchases.needs) & ~paid) @ units
+            owed = ((missing @ self._purchases.needs) & ~paid) @ units
             over |= paid @ units + owed + at.place.steps[rows] > self._cap
         lost &= ~over
-        silent = lost & (s == 0) & self._stages.guesses  # its nodes answer, so what can be had is still worth having
-        stops = over | (lost & ~silent)
-        done, capped, gone = at.done.copy(), at.capped.copy(), at.lost.copy()
-        done[rows[stops]], capped[rows[over]], gone[rows[lost]] = True, True, True
-        self._at = replace(at, done=done, capped=capped, lost=gone)
-        wanted[rows] = waits
-        asks = waits.any(axis=1) & ~stops
+        by_nodes = lost & (s == 0) & self._stages.guesses  # its nodes answer, so the other features are still worth buying
+        stops = over | (lost & ~by_nodes)
+        done, capped, all_lost = at.done.copy(), at.capped.copy(), at.lost.copy()
+        done[rows[stops]], capped[rows[over]], all_lost[rows[lost]] = True, True, True
+        self._at = replace(at, done=done, capped=capped, lost=all_lost)
+        wanted[rows] = missing
+        asks = missing.any(axis=1) & ~stops
         return asks, ~asks & ~stops
 
     def _beyond(self, s: int, rows: Rows, paid: Rows) -> Flags:
-        """Rows for which passing the splits that can be passed would already cost more than the cap."""
+        """Rows for which evaluating the splits that can be passed would already cost more than the cap."""
         place = self._at.place
         if self._cap is None or not place.node.shape[1]:
             return np.zeros(rows.size, dtype=bool)
@@ -175,7 +175,7 @@ class CascadeWalk(Walk):
         return paid + trial.steps > self._cap
 
     def _speak(self, s: int, rows: Rows) -> Rows:
-        """Have stage s speak of the rows; those that go on."""
+        """Have stage s predict the rows. Returns the rows that go on."""
         if not rows.size:
             return rows
         before = StageOutput(self._at.said.value[rows], self._at.said.spread[rows]) if s else None
@@ -183,7 +183,7 @@ class CascadeWalk(Walk):
         past = self._voices[:s, rows] if s and self._policy.stack is not None else None
         said, after = self._policy.step(Visit(s, np.arange(rows.size), self._at.level[rows], before, past), alone)
         if self._policy.stack is not None:
-            self._voices[s, rows] = voice(alone.value)  # again, it writes the same
+            self._voices[s, rows] = voice(alone.value)  # if done again, it writes the same
         at = self._with_answers(rows, said, s)
         going = rows[after.rows]  # a row that answered without a feature stops at the next stage, which needs it too
         levels, stage, done, early = at.level.copy(), at.stage.copy(), at.done.copy(), at.early.copy()
@@ -199,12 +199,12 @@ def _of(place: Place, rows: Rows) -> Place:
     return Place(place.node[rows], place.steps[rows])
 
 
-def _predictions(value: NDArray[np.float64], told: Flags, classes: NDArray[Any] | None) -> NDArray[Any]:
-    """Labels, None where nothing was said; or numbers."""
+def _predictions(value: NDArray[np.float64], answered: Flags, classes: NDArray[Any] | None) -> NDArray[Any]:
+    """Labels, None where there is no answer; or numbers."""
     if classes is None:
         return value[:, 0]
-    labels: NDArray[Any] = classes.take(np.argmax(np.where(told[:, None], value, 0.0), axis=1), axis=0)
-    if not told.all():
+    labels: NDArray[Any] = classes.take(np.argmax(np.where(answered[:, None], value, 0.0), axis=1), axis=0)
+    if not answered.all():
         labels = labels.astype(object)
-        labels[~told] = None
+        labels[~answered] = None
     return labels

@@ -1,4 +1,4 @@
-"""All requests of a round in flight together."""
+"""Send all requests of a round at the same time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 async def ask_together(walk: Walk, requests: list[Request], limit: int | None) -> None:
     """Ask for all requests, at most `limit` at a time, and have the walk take the answers as they come.
 
-    After a failure what is in flight is awaited and kept, since it may have been paid already, and nothing new is begun.
-    When the task is cancelled what is in flight is cancelled too, and awaited.
+    After a failure, requests in flight are awaited and kept, since they may have been paid already, and no new one is begun.
+    When the task is cancelled, requests in flight are cancelled too, and awaited.
 
     Raises
     ------

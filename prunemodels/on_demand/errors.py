@@ -1,4 +1,4 @@
-"""What goes wrong while features are bought; either error carries the walk, which can go on."""
+"""Errors while features are bought; each carries the walk, which can go on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class AcquisitionFailedError(PruneModelsError, RuntimeError):
     request
         the request that failed; nothing of it was kept or paid.
     walk
-        all that was bought before, and, where several requests were in flight, what the others brought. Look at it with
+        the walk, with all that was bought before and, where several requests were in flight, what the others brought. See
         ``walk.result()``; ``walk.run()`` goes on, and asks again only for what was not delivered.
     others
         failures of requests that were in flight at the same time.
@@ -38,7 +38,7 @@ class InterruptedAcquisitionError(PruneModelsError, KeyboardInterrupt):
     Attributes
     ----------
     walk
-        all that was bought before; ``walk.run()`` goes on.
+        the walk, with all that was bought before; ``walk.run()`` goes on.
     """
 
     def __init__(self, message: str, walk: Walk) -> None:

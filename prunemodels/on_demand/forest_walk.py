@@ -1,7 +1,7 @@
-"""Rows on their way down the trees of a forest.
+"""Send rows down the trees of a forest.
 
-Every round they go down all trees as far as the known features lead; rows that are decided stop, and the others say what they
-wait for.
+In every round they go down all trees as far as the known features lead. Rows that are decided stop, and the others name the
+features that they wait for.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ForestWalk(Walk):
         self._early = np.zeros(n, dtype=bool)
 
     def result(self) -> OnDemandResult:
-        """What is known now; of a walk that was broken off, what was bought, and for open trees the guess of the node reached."""
+        """What is known now; of a walk that was broken off, what was bought, and for open trees the value of the node reached."""
         self._settle()
         paid_by = np.where(self._paid_by == NEVER, -1, self._paid_by)
         standing = Standing(self._node, self._status, paid_by, self._steps, self._done, self._early)

@@ -1,4 +1,4 @@
-"""When a row may stop, and whom its trees let go first."""
+"""When a row may stop, and in which order its trees are served."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """How a walk goes.
+    """The options of a walk.
 
     Parameters
     ----------
     stops
-        whether rows stop early; then each asks for one thing at a time.
+        whether rows stop early; then each asks for one feature at a time.
     tolerance
-        regression: how near the prediction must be for certain; -1 for classification.
+        regression: the distance within which the prediction must certainly be; -1 for classification.
     place
-        int64, shape (T,): the order of the trees, or empty: what opens most per price first.
+        int64, shape (T,): the order of the trees; empty: the feature that settles most per price is first.
     max_rows
         most rows of a request, or None.
     """

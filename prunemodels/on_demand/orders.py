@@ -1,13 +1,12 @@
-"""Who waits for what -> as few requests as possible.
+"""Group what the rows wait for into as few requests as possible.
 
-A row that waits for feature f buys the items of f that it has not bought, and gets with it, of all features that the forest
-tests,
+A row that waits for feature f buys the items of f that it has not bought. Of all features that the forest tests, it gets
 
     f itself, and each unknown g that needs one of the items bought now and no item that is still missing.            (1)
 
-Rows with the same items and features form one request. Two requests of a round never charge one row for the same item: what
-shares an item with what the row buys for a feature before f, in the forest's order, waits for the next round. So what a row buys
-does not depend on the other rows.
+Rows with the same items and features form one request. Two requests of a round never charge one row for the same item: if f needs
+an item that the row buys for an earlier feature, in the forest's order, f waits for the next round. So what a row buys does not
+depend on the other rows.
 """
 
 from __future__ import annotations
@@ -69,9 +68,9 @@ class Orders:
     def _bundles(
         self, f: int, rows: NDArray[np.int64], unknown: NDArray[np.bool_], bought: NDArray[np.bool_]
     ) -> list[tuple[Bundle, NDArray[np.int64]]]:
-        """(1) for the rows that wait for feature f: rows of equal standing together."""
+        """(1) for the rows that wait for feature f; rows with the same items and unknown features are together."""
         near, items = self._near[f]
-        if near.size == 1 and items.size <= 1:  # a price of its own: everyone who waits buys the same
+        if near.size == 1 and items.size <= 1:  # f shares no item: all rows that wait for it buy the same
             return [((tuple(items.tolist()), (f,)), rows)]
         standing = np.concatenate([unknown[np.ix_(rows, near)], bought[np.ix_(rows, items)]], axis=1)
         kinds, kind = np.unique(np.packbits(standing, axis=1), axis=0, return_inverse=True)
@@ -89,7 +88,7 @@ class Orders:
 
 @dataclass(frozen=True, eq=False)
 class StageOrders(Orders):
-    """All that a row waits for in one request, with the other unknown features that (1) completes for the same items."""
+    """Puts all that a row waits for into one request, with the other unknown features that (1) completes for the same items."""
 
     def of(
         self, wanted: NDArray[np.bool_], unknown: NDArray[np.bool_], bought: NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""The model and the prices as a walk uses them: features that the model reads, and integer units of money."""
+"""The model and the prices as a walk uses them: features that the model reads, and prices in integer units."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from formulations.instance.ensemble import Ensemble
 from prunemodels.on_demand.stopping import Extremes, extremes_of
 
 MOST_UNITS = 2**62
-"""What a row may pay at most, in units."""
+"""The most that a row may pay, in units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +67,9 @@ class Plan(Purchases):
     ensemble
         the trees.
     column
-        int32, shape (n,): which of the F a node tests, -1 at leaves.
+        int32, shape (n,): which of the F features a node tests, -1 at leaves.
     step_units
-        int64, shape (F,): what a row pays for evaluating a split on each of the F.
+        int64, shape (F,): what a row pays for evaluating a split on each of the F features.
     """
 
     ensemble: Ensemble
@@ -78,14 +78,14 @@ class Plan(Purchases):
 
     @cached_property
     def extremes(self) -> Extremes:
-        """What can come out below a node."""
+        """The least and greatest values below each node."""
         return extremes_of(self.ensemble)
 
 
 def plan_of(
     ensemble: Ensemble, costs: CostItems, evaluation: tuple[Fraction, ...], splits: NDArray[np.bool_] | None = None
 ) -> Plan:
-    """Number the features that are tested, and count money in integers.
+    """Number the features that are tested, and express prices as integers.
 
     Parameters
     ----------
@@ -120,12 +120,12 @@ def purchases_of(
     longest: int = 0,
     dtype: Any = np.float32,
 ) -> Purchases:
-    """What it takes to buy some features of a model.
+    """Names, items and integer prices of some features of a model.
 
     Parameters
     ----------
     steps, longest
-        prices of evaluating a split, and how many splits a row passes at most.
+        prices of evaluating a split, and the largest number of splits that a row passes.
 
     Raises
     ------

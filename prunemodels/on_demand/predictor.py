@@ -30,9 +30,9 @@ from prunemodels.on_demand.walk import Walk
 class OnDemandPredictor:
     """Walks the trees of a forest, or the stages of a cascade, and asks for features when it needs them, in batches.
 
-    Every round, all rows that wait for the same items are asked for together. Each item is paid at most once a row, each
-    feature is asked for at most once a row, and nothing is asked for that the walk does not need. Classes, numbers and costs are
-    those of the model on full data.
+    In every round, one request serves all rows that wait for the same items. Each row pays an item at most once and asks for a
+    feature at most once, and nothing is asked for that the walk does not need. Classes, numbers and costs are those of the model
+    on full data.
 
     Parameters
     ----------
@@ -40,35 +40,35 @@ class OnDemandPredictor:
         a fitted forest, pruned or not, see `read_forest`, or an `Ensemble`; or a fitted cascade, such as `CascadeClassifier`,
         `BudgetCascadeRegressor`, or what ``ExitPath.at_cost`` returns.
     costs
-        prices of a forest's features, see `prunemodels.forests.costs.cost_items`. A cascade knows its own: other ones are
-        refused.
+        prices of a forest's features, see `prunemodels.forests.costs.cost_items`. A cascade knows its own prices, and other ones
+        are refused.
     acquire
         serves a `Request`: ``acquire(request)`` returns the values of ``request.features`` for ``request.rows``, in one of the
         forms of `prunemodels.on_demand.answers.read`; or it is an async function that does, for the methods that are awaited.
     evaluation_cost
-        a >= 0: price of evaluating one split for one row; one number, or one for each feature. Of forests, as `costs`.
+        a >= 0: price of evaluating one split for one row; one number, or one for each feature. For forests, as `costs`.
     early_stopping
-        classification: a row stops as soon as the trees that are left cannot change its class, in scikit-learn's own
-        floating-point sums. So the classes are those of the whole forest; probabilities are not. Rows then ask for one thing at
-        a time, in more rounds.
+        classification: a row stops as soon as the remaining trees cannot change its class, in scikit-learn's own floating-point
+        sums. So the classes are those of the whole forest; probabilities are not. Rows then ask for one feature at a time, in
+        more rounds.
     tolerance
         regression's early stopping: a row stops as soon as its prediction is certain to be within this distance of the whole
         forest's.
     order
-        with early stopping, what a row asks for next. ``"adaptive"``: the feature that settles most for the square root of its
-        price, where a tree that waits for it counts how far apart its possible answers are. ``"forest"``: what the first
-        unfinished tree waits for. Or a permutation of the trees, such as `cheap_trees_first` finds: the same in that order.
-        Without early stopping all that is needed is asked for at once, and the order changes nothing.
+        with early stopping, what a row asks for next. ``"adaptive"``: the feature with the largest sum, over the trees that wait
+        for it, of the distance between a tree's possible answers, per square root of the feature's price. ``"forest"``: what the
+        first unfinished tree waits for. Or a permutation of the trees, such as `cheap_trees_first` finds: the same in that order.
+        Without early stopping all needed features are asked for at once, and the order changes nothing.
     max_rows
         most rows of a request; larger ones are split.
     max_cost
-        of cascades, the most that a row may pay: a row whose next purchase would exceed it stops with the answer of the last
-        stage that has spoken. What it bought on the way to the next stage is paid. Items paid once for all rows do not count.
+        for cascades, the most that a row may pay: a row whose next purchase would exceed it stops with the answer of the last
+        stage that has predicted. What it bought on the way to the next stage is paid. Items paid once for all rows do not count.
 
     Notes
     -----
-    A cascade over models of nested sets makes one request a stage, for all rows that come to it; a cascade along the trees
-    of one model asks split by split. A row for which a feature cannot be had stops at the last stage that could speak. See
+    A cascade over models of nested sets makes one request for each stage, for all rows that come to it; a cascade along the trees
+    of one model asks split by split. A row for which a feature cannot be had stops at the last stage that could predict. See
     `CascadeResult`.
 
     Raises
@@ -170,7 +170,7 @@ class OnDemandPredictor:
         Raises
         ------
         InvalidInputError
-            of cascades, for rows of which no stage could speak.
+            for rows of a cascade that no stage could predict.
         """
         return _complete(self.run(rows, known=known)).predictions
 
@@ -184,7 +184,7 @@ class OnDemandPredictor:
         Raises
         ------
         InvalidInputError
-            with early stopping, which leaves them open.
+            with early stopping, which does not determine them.
         """
         if self._probabilities_open:
             raise InvalidInputError(
@@ -262,7 +262,7 @@ def _options(trees: Ensemble, early_stopping: bool, tolerance: float | None, ord
 
 
 def _refuse_choices(model: Any, early_stopping: bool, tolerance: float | None, order: Any) -> None:
-    """Refuse what is for forests."""
+    """Refuse options that are for forests."""
     given = {"early_stopping": early_stopping, "tolerance": tolerance is not None, "order": not isinstance(order, str)}
     for name, was in given.items():
         if was:
@@ -272,7 +272,7 @@ def _refuse_choices(model: Any, early_stopping: bool, tolerance: float | None, o
 
 
 def _places(order: Any, trees: Ensemble) -> NDArray[np.int64]:
-    """The place of each tree in the order, or nothing for ``"adaptive"``."""
+    """The place of each tree in the order; an empty array for ``"adaptive"``."""
     if isinstance(order, str):
         if order not in ("adaptive", "forest"):
             raise InvalidInputError(f"order is {order!r}; give 'adaptive', 'forest', or a permutation of the trees")

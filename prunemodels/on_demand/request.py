@@ -1,4 +1,4 @@
-"""What is asked of the outside world, and the forms in which it may answer."""
+"""Requests for features, and functions that serve them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Request:
         computed from what was bought already, or need no item. An item that is paid once for all rows is named in the first
         request that needs it.
     features
-        names of the features that are wanted: of all that the forest tests, those that this purchase completes.
+        names of the features that are wanted: those features of the model that this purchase completes.
     rows
         labels of the rows, without repeats.
     price
@@ -47,7 +47,7 @@ class Request:
     columns
         int64: places of the features among the forest's.
     number
-        requests of a walk are numbered from 0.
+        of the request; a walk numbers its requests from 0.
     """
 
     items: tuple[str, ...]

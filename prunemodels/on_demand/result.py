@@ -1,4 +1,4 @@
-"""What came out: predictions, what was bought for them, and how sure they are."""
+"""The result of predicting on demand: predictions, what was bought for them, and how final they are."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class OnDemandResult:
     predictions
         shape (n,): labels (classification), or numbers.
     probabilities
-        float64, shape (n, K), in the order of the forest's classes; None for regression. Of rows that stopped early, or are not
-        finished, they count an open tree by what the node predicts at which the row stands.
+        float64, shape (n, K), in the order of the forest's classes; None for regression. For rows that stopped early, or are not
+        finished, an open tree counts with the value of the node that the row has reached.
     bought
-        for each row the names of the items that it paid, in order. Items that are paid once for all rows stand in `once`.
+        for each row the names of the items that it paid, in order. Items that are paid once for all rows are in `once`.
     once
         the items that were paid once for all rows, in order.
     units, unit
@@ -34,9 +34,9 @@ class OnDemandResult:
     once_cost
         the price of the items in `once`.
     finished
-        bool, shape (n,): the row's prediction stands. All true, but for the result of a walk that was broken off.
+        bool, shape (n,): the row's prediction is final. All true, except in the result of a walk that was broken off.
     stopped_early
-        bool, shape (n,): trees were left open that cannot change the predicted class any more (regression: beyond the tolerance).
+        bool, shape (n,): the trees left open cannot change the predicted class (regression: by more than the tolerance).
     fell_back
         bool, shape (n,): a feature could not be had, and some tree answered with the node's own prediction.
     trees_finished
@@ -73,10 +73,10 @@ class OnDemandResult:
 
     @cached_property
     def exact_mean_cost(self) -> Fraction:
-        """Mean of the rows' costs, plus what is paid once for all in full.
+        """Mean of the rows' costs, plus the full price of what is paid once for all.
 
-        It is the cost that ``evaluate`` reports, which counts items paid once for all also where no row gets to the splits that
-        need them.
+        It is the cost that ``evaluate`` reports, except that ``evaluate`` also counts items paid once for all where no row
+        reaches the splits that need them.
         """
         return sum(map(int, self.units)) * self.unit / len(self.units) + self.once_cost
 
@@ -86,7 +86,7 @@ class OnDemandResult:
         return float(self.exact_mean_cost)
 
     def to_frame(self) -> pd.DataFrame:
-        """One line a row: prediction, cost, bought, and the flags."""
+        """One line for each row: prediction, cost, bought, and the flags."""
         columns = {
             "prediction": self.predictions,
             "cost": self.cost,

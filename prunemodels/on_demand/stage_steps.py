@@ -1,7 +1,7 @@
-"""What each stage of a cascade needs of a row, and what it says once it has it.
+"""The features that each stage of a cascade needs for a row, and its output once it has them.
 
-Models on nested sets need the features of their set. Stages along one forest go down the same trees: at stage s a split is passed
-if it is kept there, so a walk with all other splits made leaves goes on from where stage s - 1 ended.
+Models on nested sets need the features of their set. Stages along one forest go down the same trees: at stage s rows pass the
+splits that are kept there, and all other splits count as leaves. So the walk goes on from where stage s - 1 ended.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where rows stand in the trees; `StageSteps.advance` moves them.
+    """The nodes that rows have reached in the trees; `StageSteps.advance` moves them.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Place:
 
 
 class StageSteps(Protocol):
-    """One kind of stages on demand."""
+    """The interface of one kind of stages on demand."""
 
     @property
     def plan(self) -> Purchases:
@@ -52,20 +52,20 @@ class StageSteps(Protocol):
 
     @property
     def orders(self) -> Orders:
-        """How wishes become requests."""
+        """How the wanted features become requests."""
         ...
 
     @property
     def guesses(self) -> bool:
-        """Whether the first stage can say something without all of its features."""
+        """Whether the first stage has an answer without all of its features."""
         ...
 
     def start(self, n: int) -> Place:
-        """Rows before the first stage."""
+        """The places of n rows before the first stage."""
         ...
 
     def advance(self, s: int, rows: Rows, place: Place, cells: Table, status: NDArray[np.uint8]) -> None:
-        """Move rows at stage s as far as the known features lead; again, it changes nothing."""
+        """Move rows at stage s as far as the known features lead; a second call changes nothing."""
         ...
 
     def needs(self, s: int, rows: Rows, place: Place) -> NDArray[np.bool_]:
@@ -73,7 +73,7 @@ class StageSteps(Protocol):
         ...
 
     def output(self, s: int, place: Place, cells: Table) -> StageOutput:
-        """What stage s says of these rows."""
+        """The output of stage s for these rows."""
         ...
 
     def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -83,16 +83,16 @@ class StageSteps(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SetSteps:
-    """Models of their own.
+    """Stages that are separate models.
 
     Parameters
     ----------
     stages
         the models.
     cascade
-        whose columns the models read.
+        the cascade whose columns the models read.
     plan
-        what they read, together.
+        all features that they read.
     names
         of all columns, where the models were trained with names.
     """
@@ -105,15 +105,15 @@ class SetSteps:
 
     @property
     def orders(self) -> Orders:
-        """A request a stage."""
+        """One request for each stage."""
         return StageOrders(self.plan.needs)
 
     def start(self, n: int) -> Place:
-        """No trees."""
+        """Places without trees."""
         return Place(np.zeros((n, 0), dtype=np.int32), np.zeros(n, dtype=np.int64))
 
     def advance(self, s: int, rows: Rows, place: Place, cells: Table, status: NDArray[np.uint8]) -> None:
-        """There is nowhere to go."""
+        """Do nothing: there are no trees."""
 
     def needs(self, s: int, rows: Rows, place: Place) -> NDArray[np.bool_]:
         """All features of the stage."""
@@ -126,7 +126,7 @@ class SetSteps:
         return self.stages.output(s, named(_Names(self.names), rows))
 
     def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
-        """None."""
+        """0 for every stage."""
         return np.zeros(stage.shape, dtype=np.int64)
 
 
@@ -144,7 +144,7 @@ class TreeSteps:
     stages
         the trees.
     plan
-        what the splits test that some stage in use keeps.
+        the features that are tested by splits that some stage in use keeps.
     """
 
     stages: TreeStages
@@ -152,27 +152,27 @@ class TreeSteps:
 
     @property
     def guesses(self) -> bool:
-        """A forest's nodes have answers of their own; those of boosted trees need not."""
+        """True for forests, whose nodes have values; the nodes of boosted trees may have none."""
         return self.stages.link == "mean"
 
     @property
     def orders(self) -> Orders:
-        """Feature by feature, as in forests."""
+        """Requests feature by feature, as in forests."""
         return Orders(self.plan.needs)
 
     def start(self, n: int) -> Place:
-        """At the roots."""
+        """All rows at the roots."""
         return Place(np.tile(self.stages.ensemble.roots.astype(np.int32), (n, 1)), np.zeros(n, dtype=np.int64))
 
     def advance(self, s: int, rows: Rows, place: Place, cells: Table, status: NDArray[np.uint8]) -> None:
-        """Down the splits that stage s keeps."""
+        """Go down the splits that stage s keeps."""
         _advance(rows, place.node, self._trees(s), cells, status, self.plan.step_units, place.steps)
 
     def needs(self, s: int, rows: Rows, place: Place) -> NDArray[np.bool_]:
-        """What the splits test at which the rows stand."""
+        """The features of the splits that the rows have reached."""
         unknown = np.zeros((rows.size, len(self.plan.names)), dtype=np.uint8)
-        found, nobody = np.zeros(unknown.shape, dtype=bool), np.zeros(rows.size, dtype=bool)
-        _ask_for_all(np.arange(rows.size), place.node[rows], self._trees(s), unknown, found, nobody)
+        found, done = np.zeros(unknown.shape, dtype=bool), np.zeros(rows.size, dtype=bool)
+        _ask_for_all(np.arange(rows.size), place.node[rows], self._trees(s), unknown, found, done)
         return found
 
     def _trees(self, s: int) -> tuple[NDArray[Any], ...]:
@@ -182,21 +182,21 @@ class TreeSteps:
         return left, e.right, self.plan.column, e.threshold, e.missing_left
 
     def output(self, s: int, place: Place, cells: Table) -> StageOutput:
-        """By the nodes that the rows came to."""
+        """The output by the nodes that the rows have reached."""
         return self.stages.output_at(s, place.node.T)
 
     def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Trees that have joined."""
+        """Number of trees that take part in each stage."""
         return np.searchsorted(np.sort(self.stages.joins), stage, side="right")
 
 
 def steps_of(cascade: Cascade) -> StageSteps:
-    """How to buy for a fitted cascade, up to the last stage that its policy lets a row come to.
+    """The steps of a fitted cascade, up to the last stage that its policy lets a row reach.
 
     Raises
     ------
     InvalidInputError
-        for stages that do not say what they read.
+        for stages that do not tell what they read.
     CapacityOverflowError
         if the prices have no common unit small and large enough for 64-bit integers.
     """

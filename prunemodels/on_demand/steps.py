@@ -1,6 +1,6 @@
-"""One row after the other: go down the trees as far as the known features lead, and see what is asked for next.
+"""For one row after the other: go down the trees as far as the known features lead, and find the features needed next.
 
-Rows are served independently, so these loops run over rows and then trees; what they share is only how requests are batched.
+Rows are independent, so these loops run over rows and then trees; rows share only the batching of their requests.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from numba import njit
 
 UNKNOWN, KNOWN, LOST = 0, 1, 2
-"""What is known of a feature of a row; LOST: it was asked for and cannot be had."""
+"""Status of a feature of a row; LOST: it was asked for and cannot be had."""
 
 
 @njit(cache=True)
@@ -29,7 +29,7 @@ def _advance(rows, node, trees, cells, status, step_units, steps):  # type: igno
 
 @njit(cache=True)
 def _ask_for_all(rows, node, trees, status, wanted, done):  # type: ignore[no-untyped-def]
-    """Every feature at which a tree waits is needed for certain, whatever the others bring."""
+    """Mark every feature at which a tree waits: each is certainly needed, whatever the values of the others."""
     left, column = trees[0], trees[2]
     for k in range(rows.shape[0]):
         i = rows[k]

@@ -1,7 +1,7 @@
-"""When a row's answer is decided though trees are open, and what to ask for while it is not.
+"""When a row's answer is decided although trees are open, and what to ask for as long as it is not.
 
 Let E_t be the nodes of tree t where the row's walk can still end, given the features that are known: leaves, and splits whose
-feature may turn out not to be had. Whatever comes, tree t answers the value of some v in E_t, so for each class k
+feature may turn out to be unavailable. Whatever comes, tree t answers the value of some v in E_t, so for each class k
 
     low_k = sum_t min over v in E_t of value[v, k]   <=   sum of the answers   <=   high_k = sum_t max ... value[v, k]     (1)
 
@@ -32,7 +32,7 @@ UNIT_ROUNDOFF = 2.0**-53
 
 @dataclass(frozen=True, eq=False)
 class Extremes:
-    """What any row can be answered below a node.
+    """The range of the answers that a row can get below each node.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def extremes_of(ensemble: Ensemble) -> Extremes:
 
 @njit(cache=True)
 def _widen(left, right, low, high):  # type: ignore[no-untyped-def]
-    """Children stand behind their parents, so a pass downwards in the ids goes up the trees."""
+    """Widen each node's range to its subtree. Children have larger ids than parents, so falling ids go up the trees."""
     for h in range(left.shape[0] - 1, -1, -1):
         if left[h] >= 0:
             for k in range(low.shape[1]):
@@ -92,9 +92,9 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
 ):
     """Stop where (2) holds; else ask for one feature.
 
-    ``place[t]`` is tree t's place in a given order: the first tree that waits decides. Where ``place`` is empty, feature f
-    scores how far apart the answers of the trees that wait for it can be, over the square root of what is still to be paid for
-    it: over the price itself, features that are cheap and settle little would all be bought first.
+    ``place[t]`` is tree t's place in a given order: the first tree that waits decides. Where ``place`` is empty, the score of
+    feature f is the sum, over the trees that wait for it, of how far apart their answers can be, divided by the square root of
+    what is still to be paid for it. Divided by the price itself, cheap features that settle little would all be bought first.
     """
     left, column = trees[0], trees[2]
     n_trees, n_classes = node.shape[1], value.shape[1]
@@ -160,7 +160,7 @@ def _widest(ends):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _decided(total, slack, tolerance, n_trees):  # type: ignore[no-untyped-def]
-    """(2), or, with a tolerance (regression), whether the guess is that near whatever comes."""
+    """(2), or, with a tolerance (regression), whether the guess is certainly within it."""
     if tolerance >= 0:
         return max(total[1, 0] - total[2, 0], total[2, 0] - total[0, 0]) + slack <= tolerance * n_trees
     winner = np.argmax(total[2])
@@ -172,7 +172,7 @@ def _decided(total, slack, tolerance, n_trees):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _best_buy(score, needs, price, bought):  # type: ignore[no-untyped-def]
-    """The feature that waits with the highest score per root of the price; what is free goes first."""
+    """Of the features that trees wait for, the one with the highest score per root of the price; free ones go first."""
     best, best_free, best_score = -1, False, -1.0
     for f in range(score.shape[0]):
         if score[f] < 0:

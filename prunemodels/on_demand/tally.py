@@ -1,4 +1,4 @@
-"""From where the rows stand to predictions and purchases."""
+"""Compute predictions and purchases from the nodes that the rows have reached."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prunemodels.on_demand.steps import LOST
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """Where n rows stand in T trees, what they know of F features, and what they paid of M items.
+    """The nodes of n rows in T trees, the status of F features, and which of M items they paid.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Standing:
     steps
         int64, shape (n,): price of the splits evaluated, in units.
     done, early
-        bool, shape (n,): rows whose prediction stands, and those of them with open trees.
+        bool, shape (n,): rows whose prediction is final, and those of them with open trees.
     """
 
     node: NDArray[np.int32]
@@ -45,7 +45,7 @@ def result_of(plan: Plan, rows: pd.Index[Any], at: Standing, rounds: int, reques
     """Average the trees as scikit-learn does, and add up the purchases."""
     trees = plan.ensemble
     total = np.zeros((len(rows), trees.value.shape[1]))
-    for t in range(trees.n_trees):  # in scikit-learn's order: its sums, to the last bit
+    for t in range(trees.n_trees):  # in scikit-learn's order, for equal sums to the last bit
         total += trees.value[at.node[:, t]]
     total /= trees.n_trees
     classes = trees.classes

@@ -24,7 +24,7 @@ def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]
     X
         examples like those to come, shape (N, n_features); some hundred are enough.
     costs
-        as `OnDemandPredictor`. Items paid once for all count nothing.
+        as in `OnDemandPredictor`. Items paid once for all do not count.
 
     Returns
     -------
@@ -42,10 +42,10 @@ def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]
     uses = _items_on_path(trees, items)[leaves_of(trees, as_rows(X, trees.n_features))]
     price = np.where(items.paid_once, 0.0, items.price)
     bought = np.zeros(uses.shape[1:], dtype=bool)
-    left, order = list(range(trees.n_trees)), []
-    while left:
-        extra = [float(((uses[t] & ~bought) @ price).sum()) for t in left]
-        cheapest = left.pop(int(np.argmin(extra)))
+    remaining, order = list(range(trees.n_trees)), []
+    while remaining:
+        extra = [float(((uses[t] & ~bought) @ price).sum()) for t in remaining]
+        cheapest = remaining.pop(int(np.argmin(extra)))
         bought |= uses[cheapest]
         order.append(cheapest)
     return np.array(order, dtype=np.int64)

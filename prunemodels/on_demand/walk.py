@@ -1,11 +1,11 @@
-"""A batch of rows on its way to predictions: what is known and paid, and the rounds of requests that add to it.
+"""A walk predicts a batch of rows: it holds what is known and paid, and makes the rounds of requests that add to it.
 
-    round:   see which rows are done, and what the others wait for          (forest_walk, cascade_walk)
-             put that together into requests                                (orders)
-             ask, and write down what was brought and paid                  (here)
+    round:   find which rows are done, and what the others wait for         (forest_walk, cascade_walk)
+             group that into requests                                       (orders)
+             ask, and record what was delivered and paid                    (here)
 
 An item is paid for a row when a feature that needs it is delivered: a purchase that brings nothing costs nothing. A feature is
-asked for once a row. The state changes only when an answer is complete, so whatever goes wrong, the walk can go on.
+asked for once for each row. The state changes only when an answer is complete, so the walk can go on after any failure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
 
 NEVER = np.iinfo(np.int32).max
-"""Number of the request that paid an item which was not paid."""
+"""In place of a request's number: the item was not paid."""
 
 
 class Walk(ABC):
@@ -42,18 +42,18 @@ class Walk(ABC):
     Parameters
     ----------
     plan, orders, acquire
-        features and prices, how wishes become requests, and whom to ask.
+        features and prices, how wanted features become requests, and the function to ask.
     max_rows
         most rows of a request, or None.
     rows
         labels of the n rows.
     known
-        values that are known up front, shape (n, F), and whether they are.
+        values that are known from the start, shape (n, F), and whether each is.
 
     Attributes
     ----------
     acquire
-        whom to ask; may be replaced between two runs.
+        the function to ask; may be replaced between two runs.
     rows
         labels of the n rows.
     rounds, requests
@@ -80,7 +80,7 @@ class Walk(ABC):
 
     @abstractmethod
     def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Bring the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
+        """Advance the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
 
     @property
     def finished(self) -> bool:
@@ -109,7 +109,7 @@ class Walk(ABC):
         return self.result()
 
     async def run_async(self, limit: int | None = None) -> OnDemandResult:
-        """Ask for all of a round together, and wait for all of it, until every row has its prediction.
+        """In each round, send all requests together and wait for all answers, until every row has its prediction.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Walk(ABC):
     def _rounds(self) -> Iterator[list[Request]]:
         """The requests of each round; their answers must be taken before the next. A round that was broken off comes first."""
         self._settle()
-        if self._open:  # looking ahead again would ask for other features with the items that are still owed
+        if self._open:  # finding new requests would ask for other features with the items that are still unpaid
             yield list(self._open)
         while (rows := np.flatnonzero(~self._done)).size:
             wanted = self._look_ahead(rows)
@@ -148,7 +148,7 @@ class Walk(ABC):
                 yield list(self._open)
 
     def _requests(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> list[Request]:
-        """What the rows want, in as few requests as `orders` and the largest request allow."""
+        """The wanted features in as few requests as `orders` and `max_rows` allow."""
         plan, costs = self._purchases, self._purchases.costs
         paid = self._paid_by != NEVER
         paid_for_all = costs.paid_once & paid.any(axis=0)
@@ -197,7 +197,7 @@ class Walk(ABC):
         )
 
     def take(self, request: Request, answer: Any) -> None:
-        """Write down what a request brought.
+        """Record the answer to a request.
 
         Raises
         ------

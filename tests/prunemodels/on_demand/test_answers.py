@@ -116,7 +116,7 @@ REFUSED = [
     (FRAME["a"], r"it has shape \(3,\); give \(3, 2\)"),
     (FRAME.reset_index(drop=True), "the row 'p' is not in the table's index"),
     (FRAME.loc[["p", "q"]], "the row 'r' is not in the table's index; give every row, with UNAVAILABLE"),
-    (pd.concat([FRAME, FRAME[:1]]), "the row 'p' stands there twice"),
+    (pd.concat([FRAME, FRAME[:1]]), "the row 'p' occurs twice"),
     (pd.concat([FRAME, FRAME[:1].set_axis(["s"])]), "the row 's' was not asked for"),
 ]
 
