@@ -182,7 +182,7 @@ def test_the_references_decide_small_blocks_before_and_after_shrinking(small: fl
     """Where shrinking ends in a harmless part, a reference is asked: its violation is one of the whole matrix."""
     tried = []
     monkeypatch.setattr(decide, "violation_in", lambda *args: tried.append(args) or (5, 5))
-    monkeypatch.setattr(decide, "SMALL", small)
+    monkeypatch.setattr(decide, "CHEAP_REFERENCE", small)
     matrix = families.block_diagonal(families.random_network(5, 5, 0), signed_fano())
     verdict = check_total_unimodularity(matrix)
     assert verdict.method == cheapest_reference(read_matrix(signed_fano()))[0]

@@ -20,7 +20,7 @@ from tests.proofs_checks.total_unimodularity import matrix_families as families
 @pytest.fixture
 def at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices are looked at as well."""
-    monkeypatch.setattr(quick_look, "WORTH", 0)
+    monkeypatch.setattr(quick_look, "LARGE_MATRIX", 0)
 
 
 @pytest.mark.usefixtures("at_any_size")
