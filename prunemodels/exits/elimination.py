@@ -175,8 +175,8 @@ class _Search:
             gone = order[:1]
         else:
             tried = order[:N_MEASURED]
-            rise_per_price = [(self._fit(self._without(kept, m))[1] - loss) / self.items.price[m] for m in tried]
-            gone = tried[[int(np.argmin(rise_per_price))]]
+            measured = [(self._fit(self._without(kept, m))[1] - loss) / self.items.price[m] for m in tried]
+            gone = tried[[int(np.argmin(measured))]]
         return self._without(kept, gone)
 
     def _without(self, kept: NDArray[np.bool_], gone: Any) -> NDArray[np.bool_]:

@@ -147,7 +147,11 @@ def test_nothing_pruned_is_said_plainly(pages: dict[str, str]) -> None:
 def test_what_is_proven_is_told(pages: dict[str, str], kind: str, words: list[str]) -> None:
     """By the kind of pruning, with what is not proven."""
     text = Page(pages[kind]).text()
-    for word in (*words, "What is not proven", "Another forest, for example one that was grown with costs in mind, may do better"):
+    for word in (
+        *words,
+        "What is not proven",
+        "Another forest, for example one that was grown with costs in mind, may do better",
+    ):
         assert word in text, word
 
 
