@@ -1,4 +1,4 @@
-"""Price sharing: the engine for scale. The dual state is one number a split, however many rows there are."""
+"""Price sharing: the engine for large instances. Its dual state is one number for each split, however many rows there are."""
 
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.memory import MemoryNeeds, memory_needed

@@ -1,4 +1,4 @@
-"""How many bytes an instance and its solution take, from its sizes alone, before anything is made.
+"""How many bytes an instance and its solution take, predicted from its sizes alone.
 
 N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, B blocks of rows, P points of a path:
 
@@ -9,8 +9,8 @@ N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, 
     run      30 n + 3 M N               scores, slices and averages of the splits; which purchases are paid
     path     (25 n + 400,000) P         the answers and proofs that are kept; 0 for a single lambda
 
-The numbers a node are measured. Nothing is stored for a usage arc, apart from the core that is cut in the end, and that is not
-known beforehand: its cut takes 75 bytes an arc and its proof 8, for 50,000 arcs, for 2 n, or at a hard lambda for 20 million.
+The bytes for each node are measured. Usage arcs are not stored, except those of the core that is cut in the end, and their number
+is not known beforehand: 50,000, or 2 n, or 20 million at a hard lambda. The cut takes 75 bytes for each of them, its proof 8.
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ class MemoryNeeds:
 
     @property
     def total(self) -> int:
-        """All of it; the interpreter and its libraries come on top."""
+        """The sum; the interpreter and its libraries are not in it."""
         return self.table + self.routing + self.nodes + self.blocks + self.run + self.path
 
     def __str__(self) -> str:
         free = memory_free()
-        return f"needs {_told(self.total)}" + ("" if free is None else f", {_told(free)} free")
+        return f"needs {_readable(self.total)}" + ("" if free is None else f", {_readable(free)} free")
 
 
 def memory_needed(
     *, rows: int, trees: int, nodes: int, items: int, features: int = 0, points: int = 0, on_disk: bool = False
 ) -> MemoryNeeds:
-    """Bytes that an instance of these sizes takes from its table of rows to its solution by `price_sharing`.
+    """Bytes that an instance of these sizes takes, from its table of rows to its solution by `price_sharing`.
 
     Parameters
     ----------
     rows, trees, nodes, items
-        of the cost sample; of the forest, nodes in all trees together, leaves included; of the costs.
+        rows of the cost sample; trees of the forest; nodes in all trees together, leaves included; items of the costs.
     features
-        columns of the table; 0: the table is not counted.
+        columns of the table; 0: do not count the table.
     points
         lambdas of a `price_sharing_path`; 0: a single solution.
     on_disk
-        whether the routing is in a scratch folder: then nothing in (1) that grows with N T or M N is in memory.
+        whether the routing is in a scratch folder: then no term of (1) that grows with N T or M N is in memory.
     """
     n_blocks = max(1, -(-rows // BLOCK))
     return MemoryNeeds(
@@ -77,7 +77,7 @@ def memory_needed(
 
 
 def memory_of_run(problem: PruningProblem, points: int = 0) -> int:
-    """Bytes that `price_sharing`, or a `price_sharing_path` of some points, takes beside an instance that is there."""
+    """Bytes that `price_sharing`, or a `price_sharing_path` with so many points, takes besides the instance itself."""
     needs = memory_needed(
         rows=problem.n_rows,
         trees=problem.ensemble.n_trees,
@@ -90,7 +90,7 @@ def memory_of_run(problem: PruningProblem, points: int = 0) -> int:
 
 
 def memory_free() -> int | None:
-    """Bytes that can still be had, within the limit of the control group if there is one; None where the system does not tell."""
+    """Free bytes, within the limit of the control group if there is one; None where the system does not say."""
     free = []
     with suppress(OSError, ValueError, StopIteration):
         line = next(line for line in MEMINFO.read_text().splitlines() if line.startswith("MemAvailable:"))
@@ -102,22 +102,22 @@ def memory_free() -> int | None:
 
 
 def warn_if_short(problem: PruningProblem, points: int = 0) -> None:
-    """Say so before a run, or a path of some points, that will not fit.
+    """Warn before a run, or a path with so many points, that will not fit into memory.
 
     Warns
     -----
     RuntimeWarning
-        with what it needs, and what is free.
+        with the bytes that it needs, and those that are free.
     """
     needed, free = memory_of_run(problem, points), memory_free()
     if free is not None and needed > free:
         warnings.warn(
-            f"price sharing needs {_told(needed)} for {problem!r}, {_told(free)} are free: it may be stopped by the system; "
-            "give fewer cost rows, fewer trees, or a machine with more memory",
+            f"price sharing needs {_readable(needed)} for {problem!r}, {_readable(free)} are free: it may be stopped by "
+            "the system; give fewer cost rows, fewer trees, or a machine with more memory",
             RuntimeWarning,
             stacklevel=3,
         )
 
 
-def _told(n_bytes: int) -> str:
+def _readable(n_bytes: int) -> str:
     return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"

@@ -1,4 +1,4 @@
-"""Items that each row pays, and items that are paid once for all rows: the former are the shards', the latter the driver's."""
+"""Who counts an item: the shards where each row pays for it, the driver where it is paid once for all rows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from formulations.instance.usage_arcs import Charges, charges_of
 
 
 def charges_by_row(ensemble: Ensemble, costs: CostItems) -> Charges:
-    """What each split charges its rows: items that are paid once for all rows count as free."""
-    return charges_of(ensemble, _only(costs, costs.paid_once, free=True))
+    """The items that each split charges its rows, without those that are paid once for all rows."""
+    return charges_of(ensemble, _with_free_items(costs, costs.paid_once))
 
 
 def charges_once(ensemble: Ensemble, costs: CostItems) -> Charges:
-    """What each split charges once for all rows."""
-    return charges_of(ensemble, _only(costs, costs.paid_once, free=False))
+    """The items that each split charges once for all rows."""
+    return charges_of(ensemble, _with_free_items(costs, ~costs.paid_once))
 
 
-def _only(costs: CostItems, once: NDArray[np.bool_], *, free: bool) -> CostItems:
-    """Costs in which those paid once are free, or all others."""
-    prices = tuple(Fraction(0) if bool(o) is free else p for p, o in zip(costs.prices, once, strict=True))
+def _with_free_items(costs: CostItems, is_free: NDArray[np.bool_]) -> CostItems:
+    """The costs with some items free, which nodes therefore do not charge; bool, shape (M,)."""
+    prices = tuple(Fraction(0) if free else price for price, free in zip(costs.prices, is_free, strict=True))
     return replace(costs, prices=prices)

@@ -1,11 +1,11 @@
-"""`Workers` that are Ray actors: one object each, on whichever machines the cluster has.
+"""`Workers` that are Ray actors with one object each, on the machines of a cluster.
 
     with ray_workers(recipes) as workers:
         ...
 
-An actor is a process. Its death, its machine's, or the loss of an answer on the way are all a lost worker: a new actor is
-started, wherever there is room, and rebuilt from its recipe and the journal. Arrays for all are put into Ray's object store once,
-and each machine fetches them once.
+An actor is a process. A worker counts as lost where its process has ended, where its machine has, and where an answer was lost on
+the way. Then a new actor is started on any machine with free cores, and its object is built from the recipe and the journal.
+Arguments for all workers are put into Ray's object store once, and each machine fetches them once.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 from formulations.errors import InvalidInputError, SolverFailedError
 from solvers.price_sharing.cluster.workers import Recipe, WorkerLostError, Workers
 
-CONNECT = 10.0
-"""Seconds within which an address must accept a connection; a network that needs more is none to work on."""
+CONNECTION_SECONDS = 10.0
+"""Seconds within which an address must accept a connection; a network that needs longer is too slow for the rounds."""
 
-START = 'give "host:port" of a cluster that runs (`ray start --head` starts one and tells it), or leave address out'
+ADDRESS_REMEDY = 'give "host:port" of a cluster that runs (`ray start --head` starts one and tells it), or leave address out'
 
 
 def ray_package() -> Any:
@@ -44,7 +44,7 @@ def ray_package() -> Any:
 
 
 def connect(ray: Any, address: str | None) -> bool:
-    """Connect to a cluster, or start one; whether that was done here, and not before.
+    """Connect to a cluster, or start one; True if that was done here, False if Ray was connected before.
 
     Raises
     ------
@@ -56,29 +56,29 @@ def connect(ray: Any, address: str | None) -> bool:
         if address not in (None, "auto", now):
             raise InvalidInputError(f"address is {address!r}, but Ray is connected to {now}; call ray.shutdown() first")
         return False
-    # never what `ray.init()` would look for by itself: it waits a quarter of an hour for a cluster that has crashed
+    # Always an explicit address: `ray.init()` alone would wait a quarter of an hour for a cluster that has crashed.
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     if address not in ("auto", "local"):
-        _listens(address)
+        _check_listening(address)
     try:
         ray.init(address=address, include_dashboard=False, log_to_driver=False)
     except (ConnectionError, ValueError) as error:
-        raise InvalidInputError(f"address is {address!r}, where no cluster is to be had ({error}); {START}") from error
+        raise InvalidInputError(f"address is {address!r}, where no cluster is to be had ({error}); {ADDRESS_REMEDY}") from error
     return True
 
 
-def _listens(address: str) -> None:
-    """Refuse an address where nobody listens: Ray would try for a quarter of an hour."""
+def _check_listening(address: str) -> None:
+    """Refuse an address where no process listens: Ray would keep trying for a quarter of an hour."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT).close()
+        socket.create_connection((host.strip("[]"), int(port)), CONNECTION_SECONDS).close()
     except (OSError, ValueError) as error:
-        raise InvalidInputError(f"address is {address!r}, where no cluster answers ({error}); {START}") from error
+        raise InvalidInputError(f"address is {address!r}, where no cluster answers ({error}); {ADDRESS_REMEDY}") from error
 
 
 @dataclass(frozen=True)
 class _Starting:
-    """An actor that is on its way: its process number comes first, its object later."""
+    """An actor that is starting: `process` is the reference of its process number, `built` that of its finished object."""
 
     process: Any
     built: Any
@@ -98,19 +98,19 @@ class RayWorkers(Workers):
     restarts
         how often in a row a lost worker is started again.
     start_limit
-        seconds that an actor may wait for its cores, which others may hold; for lost ones too. Reading its part does not count.
+        seconds that an actor, new or restarted, may wait for cores that others hold. The time to read its part does not count.
 
     Attributes
     ----------
     processes : list of int
-        number of each actor's process, on its machine.
+        process number of each actor on its machine.
 
     Raises
     ------
     InvalidInputError
         where no cluster answers at the address, and where it has too few cores.
     SolverFailedError
-        where cores do not get free in time, and where a worker is lost again and again.
+        where no cores become free in time, and where a worker is lost again and again.
     """
 
     def __init__(
@@ -127,34 +127,34 @@ class RayWorkers(Workers):
         self._owner = connect(self.ray, address)
         self.actors: list[Any] = [None] * len(self)
         self.processes = [0] * len(self)
-        self._plans: list[Any] = []
+        self._pickled_recipes: list[Any] = []
         try:
-            have = float(self.ray.cluster_resources().get("CPU", 0.0))
-            if cpus * len(self) > have:
+            cores = float(self.ray.cluster_resources().get("CPU", 0.0))
+            if cpus * len(self) > cores:
                 raise InvalidInputError(
-                    f"{len(self)} parts claim {cpus:g} cores each, the cluster has {have:g}; give fewer parts, or a smaller cpus"
+                    f"{len(self)} parts claim {cpus:g} cores each, the cluster has {cores:g}; give fewer parts, or a smaller cpus"
                 )
-            self._kind = self.ray.remote(num_cpus=cpus, max_restarts=0)(_Host)
-            # as bytes: arrays that come out of the object store are read-only, and compiled code would be compiled anew for them
-            self._plans = [self.ray.put(pickle.dumps(recipe)) for recipe in self.recipes]
+            self._actor_class = self.ray.remote(num_cpus=cpus, max_restarts=0)(_Host)
+            # As bytes: arrays in the object store are read-only, and numba would compile its functions again for them.
+            self._pickled_recipes = [self.ray.put(pickle.dumps(recipe)) for recipe in self.recipes]
             self.build()
         except BaseException:
             self.close()
             raise
 
     def start(self, i: int) -> Any:
-        """A new actor; the old one, should it still be there, is ended."""
+        """Start a new actor, after ending the old one if there is one."""
         if self.actors[i] is not None:
             self.ray.kill(self.actors[i], no_restart=True)
-        actor = self.actors[i] = self._kind.remote()
-        return _Starting(actor.process.remote(), actor.build.remote(self._plans[i]), i)
+        actor = self.actors[i] = self._actor_class.remote()
+        return _Starting(actor.process.remote(), actor.build.remote(self._pickled_recipes[i]), i)
 
     def submit(self, i: int, method: str, args: tuple[Any, ...]) -> Any:
-        """Ask an actor; it answers its calls in order."""
+        """Begin a call; an actor answers its calls in order."""
         return self.actors[i].call.remote(method, *args)
 
     def share(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Arguments in the object store."""
+        """References to the arguments in the object store."""
         return tuple(self.ray.put(a) for a in args)
 
     def wait(self, call: Any) -> Any:
@@ -165,12 +165,12 @@ class RayWorkers(Workers):
             try:
                 self.processes[call.i] = int(self._get(call.process, self.start_limit))
             except self.ray.exceptions.GetTimeoutError as error:
-                raise SolverFailedError(self._waiting(call.i)) from error
+                raise SolverFailedError(self._no_cores(call.i)) from error
             return self._get(call.built)
         return self._get(call)
 
     def _get(self, reference: Any, limit: float | None = None) -> Any:
-        """What a call returns or raises, sooner or later: Ray tells when an actor is gone, so a slow one may take its time."""
+        """What a call returns or raises. By default without a time limit, because Ray reports a lost actor by itself."""
         errors = self.ray.exceptions
         lost = (errors.RayActorError, errors.ObjectLostError, errors.WorkerCrashedError, errors.OutOfMemoryError)
         try:
@@ -180,17 +180,18 @@ class RayWorkers(Workers):
                 raise error.cause from error
             raise
         except lost as error:
-            told = str(error).strip().splitlines()
-            if "creation task" in told[0]:  # not lost: it cannot be, and will not the next time
+            lines = str(error).strip().splitlines()
+            if "creation task" in lines[0]:  # The actor cannot be created, so a restart would fail too.
                 raise SolverFailedError(
-                    f"a worker cannot start ({told[-1]}); every machine needs the packages and versions of this one"
+                    f"a worker cannot start ({lines[-1]}); every machine needs the packages and versions of this one"
                 ) from error
-            raise WorkerLostError(told[0]) from error
+            raise WorkerLostError(lines[0]) from error
 
-    def _waiting(self, i: int) -> str:
-        have, free = (r.get("CPU", 0.0) for r in (self.ray.cluster_resources(), self.ray.available_resources()))
+    def _no_cores(self, i: int) -> str:
+        """The message where worker i did not get its cores in time."""
+        cores, free = (r.get("CPU", 0.0) for r in (self.ray.cluster_resources(), self.ray.available_resources()))
         return (
-            f"worker {i} has waited {self.start_limit:g} s for its cores: the cluster has {have:g}, of which {free:g} are free; "
+            f"worker {i} has waited {self.start_limit:g} s for its cores: the cluster has {cores:g}, of which {free:g} are free; "
             "wait until others have ended, give fewer parts or a smaller cpus, or a larger start_limit"
         )
 
@@ -201,7 +202,7 @@ class RayWorkers(Workers):
             if actor is not None and self.ray.is_initialized():
                 self.ray.kill(actor, no_restart=True)
             self.actors[k] = None
-        self._plans = []
+        self._pickled_recipes = []
         if self._owner and self.ray.is_initialized():
             self.ray.shutdown()
 
@@ -214,12 +215,13 @@ def ray_workers(
     restarts: int = 3,
     start_limit: float = 300.0,
 ) -> RayWorkers:
-    """Start the actors and let them build their objects; use it in a ``with`` statement.
+    """Start actors that build their objects; use this in a ``with`` statement.
 
     Parameters
     ----------
     address, cpus, restarts, start_limit
-        as of `RayWorkers`. What was started or connected here is ended with the workers; a cluster that ran before stays.
+        as of `RayWorkers`. Leaving the ``with`` block ends the actors, and Ray if it was started or connected here; a cluster
+        that was running before keeps running.
 
     Raises
     ------
@@ -228,22 +230,22 @@ def ray_workers(
     InvalidInputError
         where no cluster answers at the address, and where it has too few cores.
     SolverFailedError
-        where cores do not get free in time, and where a worker is lost again and again.
+        where no cores become free in time, and where a worker is lost again and again.
     """
     return RayWorkers(recipes, address=address, cpus=cpus, restarts=restarts, start_limit=start_limit)
 
 
 class _Host:
-    """What an actor is: a place for one object."""
+    """The class of the actors: it holds one object."""
 
-    def build(self, plan: bytes) -> None:
-        """From its recipe."""
-        self.object = pickle.loads(plan)()  # the driver's own bytes
+    def build(self, pickled_recipe: bytes) -> None:
+        """Build the object; the bytes come from the driver, so it is safe to unpickle them."""
+        self.object = pickle.loads(pickled_recipe)()
 
     def call(self, method: str, *args: Any) -> Any:
-        """A method of the object."""
+        """Call a method of the object."""
         return getattr(self.object, method)(*args)
 
     def process(self) -> int:
-        """Its number."""
+        """The number of the actor's process."""
         return os.getpid()

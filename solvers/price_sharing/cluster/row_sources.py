@@ -1,7 +1,7 @@
-"""Parts of a cost sample, each read where its worker lives.
+"""Parts of a cost sample, each read by its worker.
 
-A source is a function without arguments that returns rows, or rows and weights; it must be able to travel (a dataclass of this
-module, or any picklable function). The cost sample is the sources' rows one after the other.
+A source is a function without arguments that returns rows, or rows and weights. It is sent to its worker, so it must be one that
+can be pickled, such as a dataclass of this module. The cost sample is the rows of all sources, one source after the other.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ RowSource = Callable[[], Any]
 
 @dataclass(frozen=True, eq=False)
 class ArrayRows:
-    """Rows that are sent along; weights None: 1 each."""
+    """Rows that are sent to the worker; weights None: 1 each."""
 
     X: NDArray[Any]
     weights: NDArray[np.float64] | None = None
 
     def __call__(self) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
-        """As they are."""
+        """The rows and weights as they are."""
         return self.X, self.weights
 
 
@@ -57,7 +57,7 @@ class ParquetRows:
     weight: str | None = None
 
     def __call__(self) -> tuple[NDArray[np.float32], NDArray[np.float64] | None]:
-        """Read group by group, as float32 from the start.
+        """Read group by group into one float32 array.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class ParquetRows:
 
 
 def array_parts(X: NDArray[Any], n_parts: int, weights: NDArray[np.float64] | None = None) -> list[ArrayRows]:
-    """An array in `n_parts` parts of about equal size.
+    """An array, divided into `n_parts` parts of about equal size.
 
     Raises
     ------
@@ -98,14 +98,14 @@ def array_parts(X: NDArray[Any], n_parts: int, weights: NDArray[np.float64] | No
 
 
 def parquet_parts(file: str | Path, n_parts: int, features: Sequence[str], weight: str | None = None) -> list[ParquetRows]:
-    """A Parquet file's row groups in `n_parts` parts of about equal numbers of rows; only its footer is read here.
+    """A Parquet file's row groups, divided into `n_parts` parts of about as many rows; only the file's footer is read here.
 
     Raises
     ------
     BrokenFileError
         where the file cannot be read.
     InvalidInputError
-        for fewer row groups than parts, and for a column that is not there.
+        for fewer row groups than parts, and for a column that the file does not have.
     """
     try:
         with parquet.ParquetFile(file) as opened:
@@ -120,7 +120,7 @@ def parquet_parts(file: str | Path, n_parts: int, features: Sequence[str], weigh
         raise InvalidInputError(
             f"n_parts is {n_parts}; {file} has {len(sizes)} row groups, and a worker reads whole ones: write smaller ones"
         )
-    # the group in whose middle a part's border falls goes to the nearer side; every part gets one at least
+    # A row group that a part's border falls into goes to the nearer side; every part gets at least one group.
     ends = np.cumsum(sizes)
     cuts = [0]
     for k in range(1, n_parts):

@@ -1,12 +1,12 @@
-"""An instance whose cost sample is parted among workers.
+"""An instance whose cost sample is divided among workers.
 
-Errors, gains, trees and items that are paid once for all rows are the driver's; it holds them as an instance of its own, in which
-one row stands for all and reaches nothing. Rows are the workers'. Both count in the same integers:
+The driver has the trees, the errors and gains, and the items that are paid once for all rows. It holds them as an instance of its
+own, in which one row stands for all rows and reaches no node. The workers have the rows. Both count in the same integers,
 
     weight of a row = weight_unit * integer,      price_unit = (common unit of prices) / (sum of all integer weights)         (1)
 
-as `formulations.instance.integers` would choose them for the whole instance: all that takes is the different weights, and how
-often each occurs.
+which are those that `formulations.instance.integers` would choose for the whole instance. To find them the driver only needs the
+different weights, and how often each occurs.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class ShardedProblem:
     Parameters
     ----------
     driver
-        the instance without its rows: gains, evaluation prices and integers are those of the whole.
+        the instance without its rows: gains, evaluation prices and integers are those of the whole instance.
     workers
-        a `Shard` each, joined.
+        a `RowShard` each, all with the same unit of weights.
     n_rows
         int64, shape (shards,): rows of positive weight.
     start, reach
-        int64, shape (n,): `Routing.start` of the whole, and the number of rows that reach each node.
+        int64, shape (n,): `Routing.start` of the whole instance, and the number of rows that reach each node.
     """
 
     driver: PruningProblem
@@ -70,7 +70,7 @@ class ShardedProblem:
         *,
         evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
     ) -> ShardedProblem:
-        """Ask the shards what rows they have, and let them join.
+        """Ask the shards about their rows, and tell them the unit of all weights.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class ShardedProblem:
         Raises
         ------
         InvalidInputError
-            for sizes that do not fit, and for weights that are no decimals of moderate length.
+            for sizes that do not fit, and for too many different weights.
         CapacityOverflowError
             for prices or weights too far apart for 64-bit integers.
         """
@@ -94,8 +94,8 @@ class ShardedProblem:
         if any(evaluation):
             reaching = shards.node_weights(unit)
             price_unit = driver.integers.price_unit * total
-            each = np.array([int(a / price_unit) for a in evaluation], dtype=np.int64)
-            price = np.where(ensemble.is_split, each[ensemble.feature] * reaching, 0)
+            by_feature = np.array([int(a / price_unit) for a in evaluation], dtype=np.int64)
+            price = np.where(ensemble.is_split, by_feature[ensemble.feature] * reaching, 0)
             driver = replace(driver, integers=replace(driver.integers, evaluation=price))
         shards.set_weight_unit(unit)
         rows = np.array([f.n_rows for f in facts], dtype=np.int64)
@@ -112,12 +112,12 @@ class ShardedProblem:
 
 
 def shard_recipes(ensemble: Ensemble, costs: CostItems, sources: Sequence[RowSource], *, threads: int = 1) -> list[Recipe]:
-    """How each worker builds its `RowShard`: from its source, wherever that is read.
+    """How each worker builds its `RowShard`: from its source, which it reads itself.
 
     Raises
     ------
     InvalidInputError
-        for another number of features.
+        for costs of another number of features than the forest's.
     """
     costs.check_features(ensemble.n_features)
     return [partial(RowShard, source, ensemble, costs, f"part {k}", threads) for k, source in enumerate(sources)]
@@ -144,17 +144,17 @@ def _driver(
     ensemble: Ensemble, errors: NodeErrors, costs: CostItems, evaluation: tuple[Fraction, ...], unit: Fraction, total: int
 ) -> PruningProblem:
     """The instance without rows, in the integers (1) of the whole."""
-    # two rows have the common unit and the sum of all: so the integers come out as for all
+    # Two rows whose weights have the unit and the sum of all weights: they give the integers of the whole instance.
     pair = np.array([float(unit), float(unit * (total - 1))][: 1 if total == 1 else 2])
     n = ensemble.n_nodes
-    nowhere = Routing(np.zeros((ensemble.n_trees, pair.size), dtype=np.int32), *np.zeros((2, n), dtype=np.int32))
-    integers = to_integers(ensemble, errors, costs, pair, evaluation, nowhere)
+    unreached = Routing(np.zeros((ensemble.n_trees, pair.size), dtype=np.int32), *np.zeros((2, n), dtype=np.int32))
+    integers = to_integers(ensemble, errors, costs, pair, evaluation, unreached)
     if integers.cost_rounding > 0.0 or sum(Fraction(repr(float(w))) for w in pair) != unit * total:
         raise CapacityOverflowError(
             "prices and weights do not fit 64-bit integers exactly, and a sharded instance cannot round them; use fewer digits"
         )
     one = replace(integers, weight=np.array([total], dtype=np.int64))
-    routing = replace(nowhere, order=nowhere.order[:, :1].copy())
+    routing = replace(unreached, order=unreached.order[:, :1].copy())
     row: dict[str, Any] = {"X": None, "rows": np.zeros(1, dtype=np.int64), "weights": np.array([float(unit * total)])}
     usage = Usage(ensemble, costs, evaluation, charges_once(ensemble, costs), **row, routing=routing)
     return PruningProblem(usage, errors, one)

@@ -1,4 +1,4 @@
-"""The answer of a run whose rows were elsewhere; it becomes an ordinary `Solution` where the whole instance is at hand."""
+"""The answer of a run whose rows are at workers; it becomes an ordinary `Solution` where the whole instance is at hand."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 
 @dataclass(frozen=True, eq=False)
 class ShardedSolution:
-    """A pruning, what it is worth, and what was proven; all of (OBJ) is exact in the integers of the instance.
+    """A pruning, its value, and its proof; error, cost and bound are exact in the integers of the instance.
 
     Parameters
     ----------
     kept
         bool, shape (n,): the splits kept.
     error, cost
-        of that pruning; cost as all rows pay it.
+        of that pruning; the cost is what all rows pay.
     bound
         proven lower bound of the optimum.
     roots
         error of the all-roots forest.
+    objective
+        (OBJ) in the integers of the run.
     best
-        no closure of the integers `objective` is worth more.
+        no closure is worth more in these integers.
     tolerance, certificate, stopped, stats
         as of `formulations.Solution`.
     """
@@ -60,7 +62,7 @@ class ShardedSolution:
 
     @property
     def relative_gap(self) -> float:
-        """Gap / (value of the all-roots forest - bound): the share of the attainable gain that is still open; 0 for gap 0."""
+        """Gap / (value of the all-roots forest - bound): the share of the attainable gain that is not yet proven; 0 for gap 0."""
         return 0.0 if self.value <= self.bound else float((self.value - self.bound) / (self.roots - self.bound))
 
     @property
@@ -69,7 +71,7 @@ class ShardedSolution:
         return Status.OPTIMAL if self.relative_gap <= self.tolerance else Status.FEASIBLE
 
     def on(self, problem: PruningProblem) -> Solution:
-        """The same as an answer to the whole instance, which `proofs_checks.check_solution` can check.
+        """The answer as one to the whole instance, which `proofs_checks.check_solution` can check.
 
         Parameters
         ----------

@@ -1,11 +1,11 @@
-"""Objects that work elsewhere, each built from a recipe: called all together, and built again when one is lost.
+"""Objects at workers: each is built from a recipe, all are called together, and a lost one is built again.
 
-What has changed an object's state since it was built is kept as a *journal* of calls, so
+The calls that have changed the objects since they were built are kept as a *journal*, so
 
     object i  =  recipe i, then the calls of the journal                                                                  (1)
 
-and a lost one costs its rebuilding by (1) and the call that was under way. The calls themselves are a transport's: in this
-process (`LocalWorkers`), or through Ray (`solvers.price_sharing.cluster.ray_workers`).
+A lost object is built again by (1), and then the call that was under way is repeated. Two transports make the calls:
+`LocalWorkers` in this process, and `solvers.price_sharing.cluster.ray_workers` through Ray.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from typing import Any, Self
 from formulations.errors import InvalidInputError, SolverFailedError
 
 Recipe = Callable[[], Any]
-"""Builds an object; it must be able to travel to where the object is to live."""
+"""Builds an object; it must be picklable, because it is sent to the object's worker."""
 
 
 class WorkerLostError(Exception):
-    """A worker is gone, with the state of its object."""
+    """A worker has ended, and the state of its object is lost."""
 
 
 class Workers(ABC):
-    """Objects built from recipes, wherever they live.
+    """Objects built from recipes, in this process or elsewhere.
 
     Parameters
     ----------
     recipes
-        one an object.
+        one for each object.
     restarts
-        how often in a row a lost object is built again before that is an error.
+        how often in a row a lost object is built again; one more loss is an error.
 
     Attributes
     ----------
     lost : int
-        how many were lost so far.
+        how many times an object was lost so far.
     """
 
     def __init__(self, recipes: Sequence[Recipe], restarts: int = 3) -> None:
@@ -83,7 +83,8 @@ class Workers(ABC):
         Parameters
         ----------
         after
-            forget what was told after the first so many calls: this one does not build on it.
+            before the call, forget all but the first so many calls of the journal; None: forget nothing. For a call that replaces
+            what the later calls did.
 
         Raises
         ------
@@ -97,12 +98,12 @@ class Workers(ABC):
         return answers
 
     def _all(self, submit: Callable[[int], Any], rebuild: Callable[[int], None]) -> list[Any]:
-        """Submit to every object, then wait for each in turn; the lost ones are rebuilt and asked again."""
+        """Submit to every object, then wait for each in turn; a lost one is rebuilt and asked again."""
         waiting = [self._safely(submit, i) for i in range(len(self))]
         return [self._settled(i, waiting[i], submit, rebuild) for i in range(len(self))]
 
     def _settled(self, i: int, call: Any, submit: Callable[[int], Any], rebuild: Callable[[int], None]) -> Any:
-        """The answer of object i, after as many restarts as it takes."""
+        """The answer of object i, after as many restarts as are needed and allowed."""
         for attempt in range(self.restarts + 1):
             try:
                 if attempt:
@@ -117,7 +118,7 @@ class Workers(ABC):
         ) from reason
 
     def _safely(self, submit: Callable[[int], Any], i: int) -> Any:
-        """A call under way; where the worker is found to be gone already, one that says so when it is waited for."""
+        """A call under way; where the worker is found to be lost already, the error, which `wait` raises."""
         try:
             return submit(i)
         except WorkerLostError as error:
@@ -133,28 +134,28 @@ class Workers(ABC):
             self.wait(self.submit(i, method, self.share(args)))
 
     def share(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Arguments as they are handed to every object."""
+        """Arguments in the form in which every object receives them."""
         return args
 
     @abstractmethod
     def start(self, i: int) -> Any:
-        """Begin to build object i in a new place; what `wait` takes."""
+        """Begin to build object i at a new worker; returns what `wait` takes."""
 
     @abstractmethod
     def submit(self, i: int, method: str, args: tuple[Any, ...]) -> Any:
-        """Begin a call; what `wait` takes."""
+        """Begin a call; returns what `wait` takes."""
 
     @abstractmethod
     def wait(self, call: Any) -> Any:
-        """The answer of a call; raises `WorkerLostError` where the worker is gone, and what the call raised otherwise."""
+        """The answer of a call; raises `WorkerLostError` where the worker was lost, and otherwise what the call raised."""
 
     def close(self) -> None:
-        """Let all objects go."""
+        """End all workers."""
         self._journal.clear()
 
 
 class LocalWorkers(Workers):
-    """Objects of this process, one called after the other: what the others are compared with."""
+    """Objects in this process, called one after the other: for trying, and for tests of the other transports."""
 
     def __init__(self, recipes: Sequence[Recipe], restarts: int = 3) -> None:
         super().__init__(recipes, restarts)
@@ -162,7 +163,7 @@ class LocalWorkers(Workers):
         self.build()
 
     def start(self, i: int) -> Any:
-        """Build object i when it is waited for."""
+        """Object i is built when `wait` is called."""
 
         def build() -> None:
             self.objects[i] = self.recipes[i]()
@@ -170,7 +171,7 @@ class LocalWorkers(Workers):
         return build
 
     def submit(self, i: int, method: str, args: tuple[Any, ...]) -> Any:
-        """Call when it is waited for."""
+        """The call is made when `wait` is called."""
         return lambda: getattr(self.objects[i], method)(*args)
 
     def wait(self, call: Any) -> Any:
@@ -180,6 +181,6 @@ class LocalWorkers(Workers):
         return call()
 
     def close(self) -> None:
-        """Let all objects go."""
+        """End all workers."""
         super().close()
         self.objects = [None] * len(self)
