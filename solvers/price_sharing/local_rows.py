@@ -14,6 +14,9 @@ from solvers.price_sharing.levels import closure_value, paid_at
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.shares import Sharing
 
+CUT_BYTES_PER_ARC = 75
+"""Bytes that a cut of the core takes for each of its usage arcs; measured on a core of 116 million."""
+
 
 class LocalRows:
     """All rows of ``objective.problem``.
@@ -50,6 +53,11 @@ class LocalRows:
     def n_cells(self) -> int:
         """Pairs of a row and an item that some open split needs."""
         return self.n_items * self.objective.problem.n_rows
+
+    @property
+    def cut_bytes(self) -> int:
+        """Bytes that a cut of the core takes."""
+        return CUT_BYTES_PER_ARC * self.n_arcs
 
     def open(self, is_open: NDArray[np.bool_]) -> None:
         """Begin anew with these open splits, and nothing fixed."""

@@ -54,6 +54,11 @@ class Rows(Protocol):
         """Pairs of a row and an item that some open split needs."""
         ...
 
+    @property
+    def cut_bytes(self) -> int:
+        """Bytes of this process that `solve_core` takes, about."""
+        ...
+
     def open(self, is_open: NDArray[np.bool_]) -> None:
         """Begin anew with these open splits, closed under parents, and nothing fixed; bool, shape (n,)."""
         ...

@@ -35,9 +35,6 @@ CUT_IN_ROUNDS = 400
 LARGE_CORE = 20_000_000
 """Usage arcs above which (1) grows in proportion, because the cut takes more memory than everything else."""
 
-CORE_BYTES = 75
-"""Bytes that a cut of the core takes for each of its usage arcs; measured on a core of 116 million."""
-
 CELL_COST = 0.6
 """What a pair of row and item costs in a round, in usage arcs: its sum of weights is set to zero, and its price divided by it."""
 
@@ -108,4 +105,4 @@ def cut_in_rounds(rows: Rows) -> float:
 def cut_fits_memory(rows: Rows) -> bool:
     """Whether there is memory to cut the core; if not, more rounds may make it small enough."""
     free = memory_free()
-    return free is None or CORE_BYTES * rows.n_arcs <= free
+    return free is None or rows.cut_bytes <= free

@@ -92,7 +92,7 @@ def array_parts(X: NDArray[Any], n_parts: int, weights: NDArray[np.float64] | No
         for fewer rows than parts.
     """
     if not 1 <= n_parts <= len(X):
-        raise InvalidInputError(f"n_parts is {n_parts}; {len(X)} rows can be parted among 1 to {len(X)} workers")
+        raise InvalidInputError(f"n_parts is {n_parts}; {len(X)} rows can be divided among 1 to {len(X)} workers")
     ends = np.linspace(0, len(X), n_parts + 1).astype(np.int64).tolist()
     return [ArrayRows(X[a:b], None if weights is None else weights[a:b]) for a, b in pairwise(ends)]
 

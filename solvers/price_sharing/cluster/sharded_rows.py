@@ -22,8 +22,11 @@ from solvers.price_sharing.cluster.gathered_core import solve_gathered_core
 from solvers.price_sharing.cluster.shard_answers import ShardOpened
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 from solvers.price_sharing.core import SolvedCore
-from solvers.price_sharing.local_rows import LocalRows
+from solvers.price_sharing.local_rows import CUT_BYTES_PER_ARC, LocalRows
 from solvers.price_sharing.remaining import Remaining
+
+GATHERING_BYTES_PER_ARC = 50
+"""Bytes at the driver for each usage arc that is gathered, beyond those of its cut; NumPy's allocations for 1.3 million arcs."""
 
 
 def sharded_objective(problem: ShardedProblem, rate: Fraction) -> IntegerObjective:
@@ -76,6 +79,11 @@ class ShardedRows:
     def n_cells(self) -> int:
         """Pairs of a row of the whole and an item that some open split needs; an item is the driver's or the shards'."""
         return (self.driver.n_items + self.opened.n_items) * int(self.problem.n_rows.sum())
+
+    @property
+    def cut_bytes(self) -> int:
+        """Bytes of the driver that gathering and cutting the core take."""
+        return (CUT_BYTES_PER_ARC + GATHERING_BYTES_PER_ARC) * self.n_arcs
 
     def open(self, is_open: NDArray[np.bool_]) -> None:
         """Begin anew with these open splits, and nothing fixed."""

@@ -25,7 +25,6 @@ from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import SPARSE, Sharing
 from solvers.price_sharing.stopping import (
     CELL_COST,
-    CORE_BYTES,
     SPLIT_COST,
     cut_fits_memory,
     cut_in_rounds,
@@ -202,7 +201,7 @@ def test_a_core_is_cut_only_where_there_is_memory(monkeypatch: pytest.MonkeyPatc
     lam = pm.pruning_path(problem).breakpoints[-2]  # a tie: what goes there is never fixed
     with ThreadPoolExecutor(1) as pool:
         run = Run(LocalRows(integer_objective(problem, lam).refined(), pool), "smallest")
-    for free, fits in ((None, True), (CORE_BYTES * run.n_arcs, True), (CORE_BYTES * run.n_arcs - 1, False)):
+    for free, fits in ((None, True), (75 * run.n_arcs, True), (75 * run.n_arcs - 1, False)):
         monkeypatch.setattr(stopping, "memory_free", lambda free=free: free)
         assert cut_fits_memory(run.rows) is fits
     monkeypatch.setattr(stopping, "memory_free", lambda: None)
