@@ -97,11 +97,11 @@ def _charged(sharing: Sharing, score: np.ndarray, small: int) -> Callable[[], ob
     """A round's charges by one thread or two."""
 
     def work() -> object:
-        before, shares.SMALL = shares.SMALL, small
+        before, shares.ONE_THREAD_ARCS = shares.ONE_THREAD_ARCS, small
         try:
             return sharing.charges(score)
         finally:
-            shares.SMALL = before
+            shares.ONE_THREAD_ARCS = before
 
     return work
 

@@ -18,7 +18,7 @@ from solvers.budgets.open_part import OpenPart
 from solvers.closures.cut import best_closure
 
 SCALE = 2.0**44
-"""What the gains of a part are scaled up to, in integers; the prices at hand are no exact ones."""
+"""Gains of a part are scaled so that their absolute values add up to this; prices that are drawn need no exact integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ def _divide(part: OpenPart, price: NDArray[np.float64]) -> NDArray[np.bool_] | N
     profit = np.round(scale * (part.gain - lam * part.evaluation)).astype(np.int64)
     paid = np.maximum(1, np.round(scale * lam * price)).astype(np.int64)
     closure = best_closure(part.closure_problem(profit, paid))
-    # rounding alone makes nothing worth while
+    # a value that rounding alone can explain divides nothing
     if closure.value <= part.nodes.size + paid.size or closure.keep.all():
         return None
     return closure.keep

@@ -40,15 +40,15 @@ WIDTH = 0.1
 DRAWS = 2
 """Draws of other prices before the best is gone on with."""
 
-VAIN = 8
-"""Rounds of draws that divide a bracket no more before it is given up."""
+MOST_FAILED_ROUNDS = 8
+"""Rounds of draws that leave a bracket undivided before it is given up."""
 
 STARTS = 2
 """Starts from the whole edge before the first ruin, and one in STARTS + 1 ever after."""
 
 
-AROUND = 64
-"""Splits that are open at least, beyond the edge's ends if it has fewer."""
+LEAST_OPEN = 64
+"""The least number of open splits; where the edge has fewer, neighbours on the path are opened too."""
 
 
 @dataclass(eq=False)
@@ -104,13 +104,13 @@ class _BracketSearch:
 
     def narrow(self, bracket: Bracket) -> None:
         """(1)."""
-        vain = 0
-        while bracket.part.nodes.size and vain < VAIN and not self.over:
+        failed = 0
+        while bracket.part.nodes.size and failed < MOST_FAILED_ROUNDS and not self.over:
             ends = [end for end in self._draws(bracket) if end.part.nodes.size < bracket.part.nodes.size]
             if not ends:
-                vain += 1
+                failed += 1
                 continue
-            vain, bracket = 0, max(ends, key=self._worth)
+            failed, bracket = 0, max(ends, key=self._worth)
             if bracket.promise <= self.best_gain:
                 return
 
@@ -200,8 +200,8 @@ def _search(path: PruningPath, row: int, budget: Fraction, seed: int, until: flo
     problem = path.problem
     here = path[row]
     size = path.n_splits
-    up = next((k for k in range(row - 1, -1, -1) if size[k] - size[row] >= AROUND), 0)
-    down = next((k for k in range(row, len(path)) if size[row] - size[k] >= AROUND), len(path) - 1)
+    up = next((k for k in range(row - 1, -1, -1) if size[k] - size[row] >= LEAST_OPEN), 0)
+    down = next((k for k in range(row, len(path)) if size[row] - size[k] >= LEAST_OPEN), len(path) - 1)
     left = room(problem, budget) - here.integer_cost
     cost, gain = path.integer_cost, path.integer_gain
     share = min(Fraction(1), Fraction(left, cost[row - 1] - cost[row]))

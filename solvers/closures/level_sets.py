@@ -3,9 +3,9 @@
     kept = { h : y_h >= theta },   0 < theta <= 1,   y_h = 1 - sum_{v in anc(h)} z_v                              (1)
 
 Every level set of an optimal point of IP3's relaxation, vertex or not, is an optimal pruning: (OBJ) is the mean of the level
-sets' values over theta. Of a point that is only nearly feasible y is first made to fall along every path; the best level set
-is then a pruning as good as its mean. All level sets are compared in one pass over the usage arcs: a purchase is made from
-the highest level of its users on.
+sets' values over theta. In a point that is only nearly feasible, y of a child is first lowered to that of its parent; the best
+level set is then a pruning as good as the mean. One pass over the usage arcs compares all level sets: a purchase is paid by every
+level set up to the highest level of its users.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def best_level_set(problem: PruningProblem, y: NDArray[np.float64], lam: float) 
     """
     splits = problem.splits
     falling = np.where(problem.ensemble.is_split, y, 0.0)
-    fall(problem.ensemble.parent, falling)
+    lower_to_parents(problem.ensemble.parent, falling)
     values, rank = np.unique(falling[splits], return_inverse=True)
     top = values.size
     # level 0: never kept; level l: kept by the l highest-ranked level sets down
@@ -68,8 +68,8 @@ def _from_top(level: NDArray[np.int32], amount: NDArray[np.float64], top: int) -
 
 
 @njit(cache=True, nogil=True)
-def fall(parent, y):  # type: ignore[no-untyped-def]
-    """The least y on the path from the root, in place, parents before children: rounding must not make a child the larger."""
+def lower_to_parents(parent, y):  # type: ignore[no-untyped-def]
+    """Lower every y to that of its parent, in place, parents before children: rounding must not make a child larger."""
     for h in range(parent.shape[0]):
         if parent[h] >= 0 and y[h] > y[parent[h]]:
             y[h] = y[parent[h]]

@@ -1,10 +1,11 @@
 """Divide and conquer: a part of the path becomes pieces, each with one breakpoint.
 
-At lambda* of a part, where all of it is worth as much as nothing, its best closure cuts it in two; where that is worth nothing
-either, the part is a piece. Large parts are cut by a guess, small ones by a minimum cut, which starts from the flow of the cut
-that made the part: near a breakpoint that many splits share, parts are cut several times in nearly the same place. Pieces are
-always proven by a cut, so wrong guesses show as breakpoints out of order (`windows`); the pieces concerned are then thrown
-together and cut exactly. Parts have nothing in common, so two threads work on two of them.
+At lambda* of a part all of its splits together are worth nothing. If its best closure is worth something, that closure cuts the
+part in two; otherwise the part is a piece, and lambda* is its breakpoint. Large parts are cut by a guess and small ones by a
+minimum cut. A cut starts from the flow of the cut that made the part, because near a breakpoint that many splits share parts are
+cut several times in nearly the same place. Every piece is proven by a cut, so wrong guesses show as breakpoints out of order
+(`windows`); the pieces concerned are then joined and cut exactly. Parts have nothing in common, so that two threads can work on
+two of them.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from numpy.typing import NDArray
 
 from solvers.closures.cut import Closure, Ties, best_closure
 from solvers.closures.preflow import Flow, preflow_closure
-from solvers.path.guess import WORTHWHILE, guess_closure
+from solvers.path.guess import GUESS_ARCS, guess_closure
 from solvers.path.parts import Network, Parts, PathPart
 from solvers.path.threads import divide
 from solvers.path.ties import extreme
 from solvers.path.windows import contradictions
 
 THREADS = min(2, os.cpu_count() or 1)
-"""More than two find too few large parts."""
+"""There are too few large parts for more than two threads."""
 
-SMALL = 20_000
-"""Usage arcs below which one thread does a part to its end."""
+ONE_THREAD_ARCS = 20_000
+"""A part with at most so many usage arcs is divided to its end by one thread."""
 
-PATIENCE = 8
-"""Repairs after which guesses are given up, and everything is cut anew without."""
+MOST_REPAIRS = 8
+"""After so many repairs the guesses are given up, and everything is cut again without them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Piece:
     Parameters
     ----------
     ratio
-        the breakpoint, integer gains for one integer price; None if a wrong guess left a part that has none.
+        the breakpoint, in integer gains for one integer price; None if a wrong guess left a part that has no breakpoint.
     part
         the splits and their usage arcs, merged.
     dual
@@ -65,7 +66,7 @@ class PathDecomposition:
     warm
         cut by `preflow_closure`, from earlier flows; False: by OR-Tools, in one thread.
     advance
-        told how many splits have found their pieces.
+        called with the number of splits in the pieces that were found.
     """
 
     def __init__(self, parts: Parts, ties: Ties, *, guess: bool, warm: bool, advance: Callable[[int], None]) -> None:
@@ -77,23 +78,23 @@ class PathDecomposition:
     def solve(self, part: PathPart) -> None:
         """All pieces of a part, as a list that obeys (1) of `windows`."""
         self.pieces = self._pieces(part, guess=self.guess) if part.nodes.size else []
-        for attempt in range(PATIENCE + 1):
+        for attempt in range(MOST_REPAIRS + 1):
             wrong = contradictions([p.ratio for p in self.pieces])
             if not wrong:
                 return
-            self._repair(wrong if attempt < PATIENCE else [(0, len(self.pieces) - 1)])
+            self._repair(wrong if attempt < MOST_REPAIRS else [(0, len(self.pieces) - 1)])
 
     def _pieces(self, part: PathPart, *, guess: bool) -> list[Piece]:
         """Pieces of one part, outermost first; they obey (1) of `windows` where nothing was guessed."""
-        threads = THREADS if self.warm and part.n_arcs > SMALL else 1
+        threads = THREADS if self.warm and part.n_arcs > ONE_THREAD_ARCS else 1
         return divide((part, guess), self._step, threads=threads, done=self._found)
 
     def _found(self, pieces: list[Piece]) -> None:
         self.advance(sum(p.part.nodes.size for p in pieces))
 
     def _step(self, item: tuple[PathPart, bool]) -> tuple[list[Piece], list[tuple[PathPart, bool]]]:
-        """A large part is a piece or two parts, outer and inner; a small one is done to its end."""
-        if item[0].n_arcs > SMALL:
+        """Divide a large part once, into outer and inner part, and a small one until only pieces are left."""
+        if item[0].n_arcs > ONE_THREAD_ARCS:
             return self._divided(*item)
         pieces, todo = [], [item]
         while todo:
@@ -107,10 +108,10 @@ class PathDecomposition:
         network = self.parts.network(part)
         if network is None:
             return [Piece(None, part, np.zeros(part.n_arcs, dtype=np.int64))], []
-        large = network.part.n_arcs > WORTHWHILE
+        large = network.part.n_arcs > GUESS_ARCS
         keep, flow = self._guessed(network) if guess and large else (None, None)
         if keep is None:
-            guess &= not large  # what is hard to guess in a part is so in its halves
+            guess &= not large  # where a guess failed on a part, it would fail on its halves too
             closure, flow = self._cut(network, flow)
             if closure.value == 0:
                 return [Piece(network.ratio, replace(network.part, flow=None), closure.duals())], []
@@ -119,7 +120,7 @@ class PathDecomposition:
         return [], [(outer, guess), (inner, guess)]
 
     def _cut(self, network: Network, flow: Flow | None) -> tuple[Closure, Flow | None]:
-        """The part's best closure and, with `warm`, its flow; `flow`: one to start from that is better than the part's own."""
+        """The part's best closure and, with `warm`, its flow; the cut starts from `flow`, or else from the part's own flow."""
         if self.warm:
             closure, flow = preflow_closure(network.instance, ties=self.ties, start=network.start if flow is None else flow)
         else:
@@ -140,7 +141,7 @@ class PathDecomposition:
         return keep if worth > 0 else None, flow
 
     def _repair(self, wrong: list[tuple[int, int]]) -> None:
-        """Throw the pieces of each range together and cut them again, without guesses."""
+        """Join the pieces of each range and cut them again, without guesses."""
         problem, pieces = self.parts.problem, self.pieces
         place = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
         for k, piece in enumerate(pieces):

@@ -37,7 +37,7 @@ def path_certificate(parts: Parts, pieces: Sequence[Piece], ratios: Sequence[Fra
 
 
 def _room(parts: Parts, pieces: Sequence[Piece], representative: NDArray[np.int32]) -> NDArray[np.int64]:
-    """What each purchase can bear: its own price at the breakpoint where it is first paid."""
+    """The most that the users of each purchase may pay together: its price at the breakpoint where it is first paid."""
     at = np.zeros(representative.size, dtype=np.int64)
     for piece in pieces:
         at[piece.part.subproblem.purchases] = 0 if piece.ratio is None else piece.ratio.numerator

@@ -1,4 +1,4 @@
-"""A quick guess of a part's best closure, by sharing prices among splits; nothing rests on it.
+"""A quick guess of a part's best closure, by sharing prices among splits. No proof rests on it.
 
 Every purchase j is shared out among the splits that need it by their scores, split u bearing price_j exp(s_u) / Z_j. Then
 
@@ -6,9 +6,9 @@ Every purchase j is shared out among the splits that need it by their scores, sp
     keep     = the best closure of every tree at profit - charge                                                              (2)
     s_u     += 15 / (k + 5) keep_u,                        ybar = a mean of keep that favours late rounds                     (3)
 
-as in `solvers.price_sharing`, but on a network with merged purchases. Splits whose ybar is near 0 or 1 are taken as decided
-after a few rounds, and what is left becomes a smaller closure problem, the core: again a few rounds, and at last a cut.
-A round costs 2 ns an arc, a cut of a large network several hundred.
+as in `solvers.price_sharing`, but on a network with merged purchases. After a few rounds, splits whose ybar is near 0 or 1 count
+as decided. The others are a smaller closure problem, the core, which gets a few rounds too, and so on; a minimum cut ends it. A
+round costs 2 ns an arc, a cut of a large network several hundred.
 """
 
 from __future__ import annotations
@@ -23,41 +23,39 @@ from numpy.typing import NDArray
 
 from formulations.instance.merging import merge_purchases, starts_by_tail
 from solvers.closures.cut import ClosureProblem, Ties
-from solvers.closures.level_sets import fall
+from solvers.closures.level_sets import lower_to_parents
 from solvers.closures.numbering import compact
 from solvers.closures.preflow import Flow, preflow_closure
 from solvers.closures.preflow.adjacency import by_purchase
 from solvers.closures.preflow.flow import UNLIMITED
 from solvers.closures.tree_pass import choose
+from solvers.price_sharing.shares import SMALLEST_WEIGHT
 from solvers.price_sharing.step import step_size
 
-WORTHWHILE = 60_000
-"""Usage arcs below which a part is cut at once."""
+GUESS_ARCS = 60_000
+"""Only parts with more usage arcs than that are guessed; smaller ones are cut at once."""
 
 ROUNDS = 20
-"""Rounds between two looks at what is decided."""
+"""Rounds between two checks of what is decided."""
 
 UNSURE = 0.05
 """A split counts as decided where its ybar is within that of 0 or 1."""
 
 SHRINKING = 0.8
-"""A look that leaves more than this part of the usage arcs is the last one."""
+"""If a check leaves more than this part of the usage arcs undecided, it is the last one."""
 
-HOPELESS = 0.5
-"""A core of more than this part of the usage arcs is not worth its cut: that of everything costs little more and is exact."""
-
-NOTHING = 1e-200
-"""Weights below that count as 0: prices divided by them would leave the range of a float."""
+LARGEST_CORE = 0.5
+"""If the core has more than this part of the usage arcs, give up: a cut of the whole part costs little more and is exact."""
 
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """What came out.
+    """A guessed closure, and the scores behind it.
 
     Parameters
     ----------
     keep
-        bool, shape (k,): a closure that is probably the best one; None where so little is clear that a cut is better.
+        bool, shape (k,): a closure that is probably the best one; None where so little was decided that a cut is better.
     score
         float64, shape (k,): the scores, by which purchases are shared out.
     """
@@ -66,7 +64,7 @@ class Guess:
     score: NDArray[np.float64]
 
     def flow(self, problem: ClosureProblem) -> Flow:
-        """What every split would pay by (1), and all that it can hand up: a flow to start from, which need not fit."""
+        """A flow for a cut to start from: each split pays its share (1) and hands the rest up; it may exceed what a split has."""
         weight = np.exp(self.score - self.score.max())
         paid = _shares(problem.tail, problem.head, problem.price.astype(np.float64), weight)
         return Flow(paid, np.full(problem.profit.size, UNLIMITED))
@@ -86,18 +84,18 @@ def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) 
     all_scores = np.zeros(problem.profit.size)
     score, k = all_scores.copy(), 0
     core = problem
-    while core.tail.size > WORTHWHILE:
+    while core.tail.size > GUESS_ARCS:
         ybar = _shared(core, score, k)
         all_scores[open_] = score
         k += ROUNDS
         kept, unsure = ybar >= 1 - UNSURE, (ybar < 1 - UNSURE) & (ybar > UNSURE)
         keep[open_[kept]] = True
         arcs = core.tail.size
-        core = _left(core, kept, unsure)
+        core = _undecided(core, kept, unsure)
         open_, score = open_[unsure], score[unsure]
         if core.tail.size > SHRINKING * arcs:
             break
-    if core.tail.size > HOPELESS * problem.tail.size:
+    if core.tail.size > LARGEST_CORE * problem.tail.size:
         return Guess(None, all_scores)
     if open_.size:
         keep[open_[preflow_closure(core, ties=ties)[0].keep]] = True
@@ -105,7 +103,7 @@ def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) 
 
 
 def _shared(problem: ClosureProblem, score: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """Some rounds of (1) to (3), the first with number k + 1; updates the scores, gives ybar."""
+    """Make some rounds of (1) to (3), the first with number k + 1; update the scores and return ybar."""
     start, arc = by_purchase(problem.head, problem.price.size)
     users = problem.tail[arc]
     price, profit = problem.price.astype(np.float64), problem.profit.astype(np.float64)
@@ -116,19 +114,19 @@ def _shared(problem: ClosureProblem, score: NDArray[np.float64], k: int) -> NDAr
     with ThreadPoolExecutor(1) as pool:
         for r in range(1, ROUNDS + 1):
             weight = np.exp(score - score.max())
-            weight[weight < NOTHING] = 0.0
+            weight[weight < SMALLEST_WEIGHT] = 0.0
             waiting = pool.submit(_share, start, users, price, weight, charge[0], 0, half)
             _share(start, users, price, weight, charge[1], half, price.size)
             waiting.result()
             choose(problem.parent, profit - (charge[0] + charge[1]) * weight, keep)
             score[keep] += step_size(k + r)
             ybar += 2.0 / (r + 1) * (keep - ybar)
-    fall(problem.parent, ybar)
+    lower_to_parents(problem.parent, ybar)
     return ybar
 
 
-def _left(problem: ClosureProblem, kept: NDArray[np.bool_], unsure: NDArray[np.bool_]) -> ClosureProblem:
-    """What is left to decide when some splits are kept, with the purchases that they do not pay, merged."""
+def _undecided(problem: ClosureProblem, kept: NDArray[np.bool_], unsure: NDArray[np.bool_]) -> ClosureProblem:
+    """The closure problem of the unsure splits, with the purchases that no kept split pays, merged."""
     place = np.where(unsure, np.cumsum(unsure) - 1, -1).astype(np.int32)
     above = problem.parent[unsure]
     parent = np.where(above >= 0, place[above], np.int32(-1))
@@ -140,7 +138,7 @@ def _left(problem: ClosureProblem, kept: NDArray[np.bool_], unsure: NDArray[np.b
 
 
 def _polished(problem: ClosureProblem, tree: NDArray[np.int32], keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The closure after every tree in turn has taken what is best for it, two times round."""
+    """Improve a closure: give every tree in turn its best closure beside the other trees, twice."""
     users = np.bincount(problem.head[keep[problem.tail]], minlength=problem.price.size)
     first = [*np.flatnonzero(np.diff(tree, prepend=-1)).tolist(), tree.size]
     arcs = starts_by_tail(problem.tail, tree.size)
@@ -152,7 +150,7 @@ def _polished(problem: ClosureProblem, tree: NDArray[np.int32], keep: NDArray[np
 
 @njit(cache=True, nogil=True)
 def _respond(a, b, parent, profit, arcs, head, price, users, keep):  # type: ignore[no-untyped-def]
-    """The best closure of the splits a, ..., b - 1, one tree, when they pay what no other tree pays."""
+    """The best closure of one tree, the splits a, ..., b - 1, when it pays for the purchases that no other tree pays for."""
     for h in range(a, b):
         if keep[h]:
             for k in range(arcs[h], arcs[h + 1]):
@@ -202,12 +200,12 @@ def _share(start, users, price, weight, charge, first, last):  # type: ignore[no
 
 @njit(cache=True, nogil=True)
 def _shares(tail, head, price, weight):  # type: ignore[no-untyped-def]
-    """(1) for every usage arc, rounded down; the sum for a purchase may exceed its price by rounding, which does no harm."""
+    """(1) for every usage arc, rounded down. Rounding may lift the sum for a purchase above its price, which does no harm."""
     total = np.zeros(price.shape[0])
     for k in range(tail.shape[0]):
         total[head[k]] += weight[tail[k]]
     share = np.zeros(tail.shape[0], dtype=np.int64)
     for k in range(tail.shape[0]):
-        if weight[tail[k]] > NOTHING:
+        if weight[tail[k]] > SMALLEST_WEIGHT:
             share[k] = np.int64(price[head[k]] * (weight[tail[k]] / total[head[k]]))
     return share

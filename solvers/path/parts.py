@@ -4,8 +4,9 @@ A part with total gain G and total price P, evaluation included, is worth as muc
 
     lambda* = G / P                                                                                         (1)
 
-A closure of a part cuts it into an inner part, which keeps the arcs of its splits, and an outer one, which keeps those of
-its own to purchases that the inner one does not pay. So parts share no arc, and prices are paid once.
+A closure of a part cuts it into an inner and an outer part. The inner part keeps all usage arcs of its splits. The outer part
+keeps those of its arcs that lead to purchases which the inner part does not pay. So no two parts share an arc, and every price is
+paid once.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class Parts:
         return PathPart(part)
 
     def network(self, part: PathPart) -> Network | None:
-        """The part's network, or None if (1) is no breakpoint: a gain below 0, or nothing to pay, as only wrong guesses leave."""
+        """The part's network; None where a wrong guess left a part with a gain below 0 or a cost of 0, so that (1) fails."""
         if self.merge:
             part = self._merged(part)
         gain, cost = part.subproblem.total_gain, part.subproblem.total_cost

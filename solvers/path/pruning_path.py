@@ -1,17 +1,17 @@
 """All optimal prunings by divide and conquer over lambda.
 
-Between two nested optima (an inner one, of a larger lambda, and an outer one) lies a part D of splits, with total
-gain G and total price P of what the inner one has not paid yet, evaluation included. Try
+Between two nested optima, an inner one of a larger lambda and an outer one, lies a part D of splits. Let G be its total gain and
+P the total price of what the inner optimum has not paid yet, evaluation included. Try
 
     lambda* = G / P                                                                                        (1)
 
-where all of D is worth as much as nothing. If the best closure of D at lambda* is worth nothing either, then lambda*
-is a breakpoint, and all of D goes there; else the closure cuts D in two, inner and outer part, which share no arc.
+where all of D together is worth nothing. If the best closure of D at lambda* is worth nothing either, then lambda* is a
+breakpoint, and all of D goes there. Otherwise the closure cuts D into an inner and an outer part, which share no arc.
 Started from the optimum at lambda = 0 and the best closure that is free of charge, G and P are positive for
 "smallest" ties, P for "largest", whatever the signs of single gains.
 
-Large parts are cut in two by a guess instead of a minimum cut. Pieces are proven one by one, and they are the path exactly if
-their breakpoints come in order; where they do not, a guess was wrong, and the pieces there are done again by cuts.
+Large parts are cut in two by a guess instead of a minimum cut. Every piece is proven by a cut of its own, and the pieces are the
+path if and only if their breakpoints come in order. Where they do not, a guess was wrong, and the pieces there are cut again.
 
 Gallo, Grigoriadis and Tarjan (1989) for nested parametric cuts; Eisner and Severance (1976) for (1). The guesses are ours.
 """

@@ -1,4 +1,4 @@
-"""Of all closures that may be optimal with a guess, the smallest or the largest: no cut is needed for that.
+"""The smallest or the largest of all closures that are optimal together with a guess, found without a cut.
 
 Let A be optimal for all lambda of an open interval, as every closure between two breakpoints is. A set D whose removal leaves
 another optimum loses nothing at two lambdas, so it has neither gain nor price of its own; and so has every single subtree of D,
@@ -7,7 +7,7 @@ for none can be worth less than nothing. Therefore
     A is the smallest optimum   <=>   no split of A has a subtree within A whose gains add up to nothing                    (1)
     A is the largest optimum    <=>   no closure outside A that A has paid for has gains that add up to nothing             (2)
 
-Both say something of A alone. A guess that obeys them is the right one of several optima as soon as it is an optimum at all.
+Both are conditions on A alone. So a guess that satisfies them and is optimal is the optimum that the ties ask for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from solvers.closures.tree_pass import best_closure_of_forest
 def extreme(
     problem: ClosureProblem, gain: NDArray[np.int64], free: NDArray[np.bool_], keep: NDArray[np.bool_], ties: Ties
 ) -> NDArray[np.bool_]:
-    """The closure `keep` without what breaks (1), or with what breaks (2); it is worth no less.
+    """Take from the closure `keep` what violates (1), or add to it what violates (2); it is worth no less afterwards.
 
     Parameters
     ----------

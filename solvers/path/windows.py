@@ -4,8 +4,8 @@ Pieces from the outermost to the innermost, each a breakpoint of its own, are th
 
     their breakpoints never fall                                                                                     (1)
 
-for then their flows are one dual state that proves all closures between them optimal. Where guesses put a split on the
-wrong side, (1) fails there.
+because then their flows together are one dual state that proves all closures between them optimal. Where a guess has put a split
+on the wrong side, (1) fails.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The core: what fixing leaves, solved exactly by one minimum cut, with the flow as duals."""
+"""The core, which is what fixing leaves undecided: solved exactly by one minimum cut, whose flow gives the duals."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     kept = { h : ybar_h >= theta }        theta in `THRESHOLDS`, largest first                                             (1)
 
-ybar is a weighted mean of prunings, so it falls along every path and each level set is a pruning. All are valued in one pass: a
-purchase is made from the highest level of its users on.
+ybar is a weighted mean of prunings, so it never rises on the way down a tree, and each level set is a pruning. One pass values
+all of them: a purchase is paid by every level set up to the highest level of its users.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from solvers.closures.level_sets import fall
+from solvers.closures.level_sets import lower_to_parents
 from solvers.price_sharing.remaining import Remaining
 
 THRESHOLDS = (0.8, 0.6, 0.5, 0.4, 0.2)
@@ -30,13 +30,13 @@ def best_level(left: Remaining, ybar: NDArray[np.float32], paid: PaidAt | None =
     Parameters
     ----------
     paid
-        who adds up the purchases; default: `paid_at` of `left` itself, which has all the rows.
+        what adds up the purchases; default: `paid_at` of `left`, which has all the rows.
     """
     top = len(THRESHOLDS)
     level = np.zeros(ybar.size, dtype=np.int32)  # 0: in none; top: in all
     for theta in THRESHOLDS:
         level[ybar >= theta] += 1
-    fall(left.parent, level)
+    lower_to_parents(left.parent, level)
     profit = left.profit
     earned = [int(profit[level == k].sum()) for k in range(top + 1)]
     del profit

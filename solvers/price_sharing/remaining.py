@@ -1,4 +1,7 @@
-"""What is left to decide of an instance: open splits, and purchases that nobody has paid.
+"""What is left to decide of an instance, without its usage arcs: open splits, and purchases that nobody has paid.
+
+`solvers.closures.subproblem.Subproblem` is the same with arcs, for a cut. Rounds of price sharing read usage from slices of the
+routing instead, which take far less memory; `solvers.price_sharing.core` makes the arcs when little is left.
 
 A split that is fixed in stays, with all its purchases; one that is fixed out goes, with all below it. What remains is a maximum
 closure again,

@@ -4,8 +4,9 @@ The price of a purchase j is shared among the open splits that need it, split u 
 
     share of u in j  =  price_j exp(s_u) / Z_j,        Z_j = sum over the users u' of j of exp(s_u')                        (1)
 
-so every state is dual feasible, and the charges  c_u = exp(s_u) sum over j of price_j / Z_j  are all that the trees need to know.
-One number a split is the whole state: exp(s_u) is constant over a slice. Item by item, so that Z is one number a row.
+so every state is dual feasible. The trees need to know only the charges  c_u = exp(s_u) sum over j of price_j / Z_j. One number a
+split is the whole state, since exp(s_u) is the same for all purchases of a split. The passes go item by item, so that they hold Z
+as one number a row.
 """
 
 from __future__ import annotations
@@ -18,14 +19,19 @@ from numpy.typing import NDArray
 
 from solvers.price_sharing.remaining import Remaining
 
-SMALL = 200_000
-"""Usage arcs below which one thread is faster than two."""
+ONE_THREAD_ARCS = 200_000
+"""With fewer usage arcs one thread is faster than two."""
 
-SPARSE = 4
-"""An item with fewer arcs in a block than one for so many rows is shared arc by arc; zeroing and dividing would cost more."""
+ROWS_PER_ARC = 4
+"""An item with less than one arc for so many rows of a block is shared arc by arc; zeroing and dividing all rows costs more."""
 
-NOTHING = 1e-200
-"""Weights below that count as 0: prices divided by them would leave the range of a float."""
+SMALLEST_WEIGHT = 1e-200
+"""Smaller weights count as 0, because prices divided by them would leave the range of a float."""
+
+
+def step_size(k: int) -> float:
+    """The step gamma_k of round k = 1, 2, ..., see `solvers.price_sharing.solve`."""
+    return 15.0 / (k + 5)
 
 
 class Sharing:
@@ -41,7 +47,7 @@ class Sharing:
         weight = score.astype(np.float64)
         weight -= weight.max(initial=0.0)
         np.exp(weight, out=weight)
-        weight[weight < NOTHING] = 0.0
+        weight[weight < SMALLEST_WEIGHT] = 0.0
         charge = np.zeros(weight.size)
         halves = self._halves()
         if len(halves) == 1:
@@ -56,9 +62,9 @@ class Sharing:
         return charge
 
     def _halves(self) -> list[tuple[int, int, int, int]]:
-        """What each thread does: blocks from, to; slices from, to. By blocks where there are some, else by items."""
+        """The work of each thread: blocks from, to; slices from, to. Threads share the blocks, or the items of a single one."""
         s, n_blocks = self.left.slices, self.left.objective.problem.row_blocks.n_blocks
-        if s.n_arcs < SMALL or (n_blocks == 1 and len(s.parts) < 3):
+        if s.n_arcs < ONE_THREAD_ARCS or (n_blocks == 1 and len(s.parts) < 3):
             return [(0, n_blocks, 0, s.parts[-1])]
         if n_blocks == 1:
             return [(0, 1, s.parts[0], s.parts[1]), (0, 1, s.parts[1], s.parts[2])]
@@ -66,10 +72,10 @@ class Sharing:
         return [(0, half, 0, s.parts[-1]), (half, n_blocks, 0, s.parts[-1])]
 
     def whole_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Integers that are at most c_u of some feasible shares, whatever floating point did to `charges`.
+        """Integers that are at most the c_u of some feasible shares, whatever floating point did to `charges`.
 
         Z_j and the sums over slices are sums of at most T, or N, positive numbers, and a handful of products: the relative error
-        is below (N + T + 64) 2^-53. Less can always be charged.
+        is below (N + T + 64) 2^-53. The charges are lowered by twice that, and a lower charge is always feasible.
         """
         problem = self.left.objective.problem
         margin = (problem.n_rows + problem.ensemble.n_splits.bit_length() + problem.ensemble.n_trees + 64) * 2.0**-52
@@ -151,7 +157,7 @@ def _share_item(  # type: ignore[no-untyped-def]
         arcs += stop[b, nodes[u]] - start[b, nodes[u]]
     if arcs == 0:
         return
-    few = arcs * SPARSE < rate.shape[0]
+    few = arcs * ROWS_PER_ARC < rate.shape[0]
     if few:
         for u in users:
             h = nodes[u]

@@ -1,7 +1,7 @@
-"""Usage as slices of the routing: what a split needs of an item is its range of its tree's rows.
+"""Usage as slices of the routing: the rows for which a split needs an item are a range of its tree's rows.
 
-8 bytes for a split and item, nothing for an arc; sorted by item, so that a pass deals with one item after the other and
-holds one number a row while it does.
+A slice takes 8 bytes for a pair of split and item, whatever the number of its usage arcs. Slices are sorted by item, so that a
+pass deals with one item after the other and holds one number a row.
 """
 
 from __future__ import annotations

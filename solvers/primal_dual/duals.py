@@ -34,10 +34,10 @@ Start = Literal["shares", "zeros"]
 PARTS = 4
 """Ranges of purchases that threads may take; fixed, so that sums do not depend on the machine."""
 
-SMALL = 100_000
+ONE_THREAD_ARCS = 100_000
 """Usage arcs below which one thread is faster than two."""
 
-NOTHING = 1e-9
+PRICE_TOLERANCE = 1e-9
 """mu_j counts as 0 up to this part of the price."""
 
 
@@ -78,7 +78,7 @@ class Duals:
         self._other = np.empty_like(self.beta)
         self.total = price.copy() if start == "shares" else np.zeros(price.size)
         self.charge = np.bincount(self.node, weights=self.beta, minlength=n_nodes).astype(np.float64)
-        parts = PARTS if self.node.size > SMALL else 1
+        parts = PARTS if self.node.size > ONE_THREAD_ARCS else 1
         self._cuts = np.searchsorted(self.first, np.linspace(0, self.node.size, parts + 1)[1:-1]).tolist()
         self._cuts = [0, *self._cuts, price.size]
         self._charges = np.zeros((parts, n_nodes))
@@ -148,9 +148,9 @@ def _look(a, b, first, node, beta, price, total, keep, y_mean, w_mean, weight): 
             paid += price[j]
         if mu < 0.0:
             negative += mu
-        if mu > NOTHING * price[j]:
+        if mu > PRICE_TOLERANCE * price[j]:
             w = 0.0
-        elif mu < -NOTHING * price[j]:
+        elif mu < -PRICE_TOLERANCE * price[j]:
             w = 1.0
         else:
             w = users / (first[j + 1] - first[j])

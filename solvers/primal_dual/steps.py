@@ -7,7 +7,7 @@
 q is the mean price lam p_j of a purchase, so that c has no unit; d_k is the direction, k = 1, 2, ... BP16 has no more to say than
 "step size gamma". (3) is B. T. Polyak's (*Minimization of unsmooth functionals*, USSR Computational Mathematics and Mathematical
 Physics 9, 1969), with the best known value for the unknown optimum. That value is too large, so theta is halved, ours,
-whenever the best bound has risen by less than a ten-thousandth of the gap in each of `PATIENCE` iterations.
+whenever the best bound has risen by less than a ten-thousandth of the gap in each of `MOST_STALLED` iterations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Rule = Literal["polyak", "constant", "sqrt"]
 DEFAULT_SIZE: dict[Rule, float] = {"polyak": 0.6, "constant": 0.05, "sqrt": 1.0}
 """theta or c, where none is given: tried out on the MiniBooNE instance. No c suits all lambdas, theta did."""
 
-PATIENCE = 20
+MOST_STALLED = 20
 """Iterations without a better bound before theta is halved."""
 
 LEAST = 1 / 64
@@ -47,7 +47,7 @@ class Step:
     def saw(self, rise: float, gap: float) -> None:
         """Take note of the iteration: by how much it raised the best bound, and the gap that is left."""
         self._stalled = 0 if rise > 1e-4 * gap else self._stalled + 1
-        if self.rule == "polyak" and self._stalled >= PATIENCE:
+        if self.rule == "polyak" and self._stalled >= MOST_STALLED:
             self.size = max(self.size / 2, LEAST * self.first)
             self._stalled = 0
 

@@ -5,9 +5,9 @@
 
 Three reductions lose no optimum:
 
-    h goes where h and its ancestors in the core alone cost more than the room                                            (2)
-    the best closure that is free of charge is taken                                                                      (3)
-    what lies outside the smallest closure of most gain goes                                                              (4)
+    prune h if h and its ancestors in the core alone cost more than the room                                              (2)
+    take the best closure that is free of charge                                                                          (3)
+    prune what lies outside the smallest closure of most gain                                                             (4)
 
 For (3) and (4): costs are submodular and gains modular, so a closure united with (3), or met with (4), gains no less
 and costs no more.

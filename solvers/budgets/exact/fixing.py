@@ -22,8 +22,8 @@ from solvers.budgets.exact.core import KnapsackCore
 from solvers.budgets.exact.edge import cut
 from solvers.closures.tree_pass import force
 
-ENOUGH = 0.1
-"""Fixing is tried again where it has decided this part of the splits."""
+REPEAT_SHARE = 0.1
+"""Fixing is repeated as long as it decides at least this part of the splits."""
 
 
 def fixed(core: KnapsackCore, lam: Fraction, goal: int, deadline: float = math.inf) -> KnapsackCore | None:
@@ -40,7 +40,7 @@ def fixed(core: KnapsackCore, lam: Fraction, goal: int, deadline: float = math.i
             return core
         size = core.nodes.size
         core = core.within(~cannot).take(must[~cannot]).trimmed()
-        if decided < ENOUGH * size:
+        if decided < REPEAT_SHARE * size:
             return core
     return core
 

@@ -19,16 +19,16 @@ from solvers.budgets.exact.fixing import fixed
 MOST_OPEN = 3000
 """Open nodes beyond which the search goes into depth, so that memory stays bounded."""
 
-LARGE = 20_000
-"""Usage arcs from which on only one split is tried: cuts are dear."""
+ONE_TRIAL_ARCS = 20_000
+"""Usage arcs from which on only one split is tried, because cuts are expensive."""
 
-PROBE = 2
+PROBE_CUTS = 2
 """Cuts of a probe."""
 
-FAILURES = 2
-"""Probes in vain before a node is branched on."""
+MOST_FAILED_PROBES = 2
+"""Probes without success before a node is branched on."""
 
-TRIED = 4
+MOST_TRIALS = 4
 """Splits whose two branches are solved before one is chosen."""
 
 
@@ -125,7 +125,7 @@ class Search:
             return [] if child is None else [child]
         chosen: list[Open] = []
         least = None
-        for h in guess.order()[: TRIED if between.tail.size <= LARGE else 1]:
+        for h in guess.order()[: MOST_TRIALS if between.tail.size <= ONE_TRIAL_ARCS else 1]:
             children = self._children(node, int(np.searchsorted(node.core.nodes, between.nodes[h])))
             if len(children) < 2:
                 return children
@@ -142,7 +142,7 @@ class Search:
         likely = np.maximum(guess.kept, guess.pruned)
         failures = 0
         for h in np.argsort(-likely, kind="stable"):
-            if likely[h] < gap or failures == FAILURES or time.perf_counter() >= self.deadline:
+            if likely[h] < gap or failures == MOST_FAILED_PROBES or time.perf_counter() >= self.deadline:
                 break
             place = int(np.searchsorted(core.nodes, node.edge.between.nodes[h]))
             if place == core.nodes.size or core.nodes[place] != node.edge.between.nodes[h]:
@@ -162,7 +162,7 @@ class Search:
         if core is None:
             return True
         start = lam if guess is None else Fraction(guess).limit_denominator(max(1, int(lam.denominator)))
-        edge = edge_of(core.trimmed(), start=start, goal=self.goal, most_cuts=PROBE, deadline=self.deadline)
+        edge = edge_of(core.trimmed(), start=start, goal=self.goal, most_cuts=PROBE_CUTS, deadline=self.deadline)
         self.cuts += edge.cuts
         return edge.bound <= self.goal
 

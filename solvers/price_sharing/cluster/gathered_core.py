@@ -1,8 +1,8 @@
 """The core of a sharded instance: the usage arcs of what is left, gathered, and cut at the driver.
 
-They are put in the canonical order of `UsageArcs` for the whole instance, whose rows are the shards' one after
-the other: by split, by item as the split charges them, by leaf, by row. So the flow is a certificate that does not tell how rows
-were parted.
+The arcs are put in the canonical order of `UsageArcs` for the whole instance, whose rows are those of the
+shards one after the other: by split, by item as the split charges them, by leaf, by row. So the certificate does not depend on
+how rows were parted.
 """
 
 from __future__ import annotations

@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 from formulations.errors import InterruptedSolveError
 
-PATIENCE = 3.0
+GRACE_SECONDS = 3.0
 """Seconds that a cancelled solve has for coming to an end."""
 
 
 def interruptible(solve: Callable[[], None], cancel: Callable[[], object], engine: str) -> None:
     """Run `solve` in a thread and wait for it; on Ctrl-C call `cancel`.
 
-    `solve` must let go of the interpreter's lock while it works. A solve that takes more than `PATIENCE` to end is left behind
-    in its thread, which does not keep the process alive.
+    `solve` must let go of the interpreter's lock while it works. A solve that takes more than `GRACE_SECONDS` to end is left
+    behind in its thread, which does not keep the process alive.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def interruptible(solve: Callable[[], None], cancel: Callable[[], object], engin
             pass
     except KeyboardInterrupt as stop:
         cancel()
-        ended.wait(PATIENCE)
+        ended.wait(GRACE_SECONDS)
         raise InterruptedSolveError(f"interrupted while {engine} was solving; nothing was changed") from stop
     if failure:
         raise failure[0]

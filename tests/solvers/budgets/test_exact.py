@@ -412,7 +412,7 @@ def test_a_full_heap_goes_into_depth(
     problem, path, budget = middling
     best = exact_budget(problem, budget, path=path)
     monkeypatch.setattr(exact_search, "MOST_OPEN", 1)
-    monkeypatch.setattr(exact_search, "TRIED", 1)
+    monkeypatch.setattr(exact_search, "MOST_TRIALS", 1)
     assert exact_budget(problem, budget, path=path).error == best.error
 
 
@@ -477,7 +477,7 @@ def test_narrow_windows_lead_to_the_same_optimum(seed: int, ties: Ties, monkeypa
     """Started from the edge alone, and widened little by little, the answer is still the optimum."""
     monkeypatch.setattr(exact_window, "SMALLEST", 0)
     monkeypatch.setattr(exact_window, "WIDTHS", (1.0, 1.5, 2.0, 3.0, 5.0))
-    monkeypatch.setattr(exact_search, "LARGE", 0)
+    monkeypatch.setattr(exact_search, "ONE_TRIAL_ARCS", 0)
     problem = costly(seed)[0]
     path = pruning_path(problem, ties=ties, certificate=False)
     for budget in grid(path):

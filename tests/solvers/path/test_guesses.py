@@ -35,11 +35,11 @@ TIES = ("smallest", "largest")
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guesses on parts of any size, followed however little they decide; parts of any size in threads."""
-    monkeypatch.setattr(decomposition, "SMALL", -1)
+    monkeypatch.setattr(decomposition, "ONE_THREAD_ARCS", -1)
     monkeypatch.setattr(decomposition, "THREADS", 3)
-    monkeypatch.setattr(decomposition, "WORTHWHILE", -1)
-    monkeypatch.setattr(guess, "WORTHWHILE", 0)
-    monkeypatch.setattr(guess, "HOPELESS", 1.0)
+    monkeypatch.setattr(decomposition, "GUESS_ARCS", -1)
+    monkeypatch.setattr(guess, "GUESS_ARCS", 0)
+    monkeypatch.setattr(guess, "LARGEST_CORE", 1.0)
 
 
 def assert_same(a: PruningPath, b: PruningPath) -> None:
@@ -97,7 +97,7 @@ def test_cuts_alone_change_nothing(ties: Ties, warm: bool) -> None:
 @pytest.mark.parametrize("ties", TIES)
 def test_wrong_guesses_are_found_and_mended(ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guesses made by chance leave pieces out of order; after the repair the path is exact, ties and proof included."""
-    monkeypatch.setattr(decomposition, "WORTHWHILE", -1)
+    monkeypatch.setattr(decomposition, "GUESS_ARCS", -1)
     repairs = 0.0
     for seed in range(120):
         problem = random_problem(seed)
@@ -117,15 +117,15 @@ def test_any_guess_on_any_forest(seed: int, luck: int, ties: Ties) -> None:
     problem = random_problem(seed)
     exact = exactly(problem, ties)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decomposition, "WORTHWHILE", -1)
+        patch.setattr(decomposition, "GUESS_ARCS", -1)
         patch.setattr(PathDecomposition, "_guessed", by_chance(np.random.default_rng(luck)))
         assert_same(pruning_path(problem, ties=ties), exact)
 
 
 def test_guesses_are_given_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without patience the first contradiction throws everything together: then no guess is left."""
-    monkeypatch.setattr(decomposition, "WORTHWHILE", -1)
-    monkeypatch.setattr(decomposition, "PATIENCE", 0)
+    monkeypatch.setattr(decomposition, "GUESS_ARCS", -1)
+    monkeypatch.setattr(decomposition, "MOST_REPAIRS", 0)
     for seed in range(40):
         problem = random_problem(seed)
         exact = exactly(problem)
@@ -147,8 +147,8 @@ def breast_cancer() -> PruningProblem:
 @pytest.mark.parametrize("ties", TIES)
 def test_a_real_forest_with_guesses(breast_cancer: PruningProblem, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a real forest parts above 500 arcs are cut by guesses, with fewer cuts than without and the same path."""
-    monkeypatch.setattr(decomposition, "WORTHWHILE", 500)
-    monkeypatch.setattr(guess, "WORTHWHILE", 500)
+    monkeypatch.setattr(decomposition, "GUESS_ARCS", 500)
+    monkeypatch.setattr(guess, "GUESS_ARCS", 500)
     exact = divide_and_conquer(breast_cancer, ties=ties, guess=False)
     path = pruning_path(breast_cancer, ties=ties)
     assert_same(path, exact)
@@ -194,7 +194,7 @@ def test_what_a_guess_lets_splits_pay() -> None:
 
 def test_nothing_is_guessed_where_little_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a look leaves all arcs in doubt there is no guess, and everything is cut."""
-    monkeypatch.setattr(guess, "WORTHWHILE", 0)
+    monkeypatch.setattr(guess, "GUESS_ARCS", 0)
     monkeypatch.setattr(guess, "_shared", lambda problem, score, k: np.full(score.size, 0.5))
     one = np.zeros(2, dtype=np.int32)
     problem = ClosureProblem(

@@ -234,7 +234,7 @@ def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch, cut: str, warm: boo
         raise KeyboardInterrupt
 
     monkeypatch.setattr(decomposition, cut, stop)
-    monkeypatch.setattr(decomposition, "SMALL", small)
+    monkeypatch.setattr(decomposition, "ONE_THREAD_ARCS", small)
     with pytest.raises(InterruptedSolveError, match="nothing was changed"):
         divide_and_conquer(two_trees(), warm=warm)
 

@@ -22,7 +22,7 @@ from solvers.price_sharing.levels import best_level, closure_value
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.shares import SPARSE, Sharing
+from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing
 from solvers.price_sharing.stopping import (
     CELL_COST,
     SPLIT_COST,
@@ -110,7 +110,7 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
             rows = (problem.row_blocks.stop - problem.row_blocks.start)[:, left.nodes]
             for m in np.unique(left.slices.item):
                 arcs = rows[:, left.slices.split[left.slices.item == m]].sum(axis=1)
-                sparse = arcs * SPARSE < np.minimum(problem.row_blocks.size, problem.n_rows)
+                sparse = arcs * ROWS_PER_ARC < np.minimum(problem.row_blocks.size, problem.n_rows)
                 few, many = few + int((sparse & (arcs > 0)).sum()), many + int((~sparse).sum())
     assert many > 0
     assert few > 0 or name != "digits" or size == 3

@@ -199,7 +199,7 @@ def test_two_threads_charge_what_one_does(name: str, monkeypatch: pytest.MonkeyP
     score = np.random.default_rng(0).standard_normal(left.nodes.size).astype(np.float32)
     with ThreadPoolExecutor(1) as pool:
         alone = Sharing(left, pool).charges(score)
-        monkeypatch.setattr(shares_module, "SMALL", 0)
+        monkeypatch.setattr(shares_module, "ONE_THREAD_ARCS", 0)
         together = Sharing(left, pool).charges(score)
     np.testing.assert_allclose(together, alone, rtol=1e-12)
     assert (alone > 0).any()
@@ -220,7 +220,7 @@ def test_blocks_of_rows_charge_what_one_block_does(name: str, size: int, monkeyp
         monkeypatch.setitem(problem.__dict__, "row_blocks", blocks)
         assert problem.row_blocks.n_blocks == -(-problem.n_rows // size)
         blocked, same_level = Sharing(left, pool).charges(score), best_level(left, ybar)
-        monkeypatch.setattr(shares_module, "SMALL", 0)
+        monkeypatch.setattr(shares_module, "ONE_THREAD_ARCS", 0)
         together = Sharing(left, pool).charges(score)
     np.testing.assert_allclose(blocked, alone, rtol=1e-12)
     np.testing.assert_allclose(together, alone, rtol=1e-12)

@@ -17,7 +17,7 @@ from proofs_checks import check_solution
 from solvers import brute_force, min_cut
 from solvers.primal_dual import primal_dual, run_primal_dual
 from solvers.primal_dual.duals import Duals, Start
-from solvers.primal_dual.steps import DEFAULT_SIZE, PATIENCE, Rule, Step
+from solvers.primal_dual.steps import DEFAULT_SIZE, MOST_STALLED, Rule, Step
 from tests.instances import random_problem
 from tests.solvers.cases import CASES, instance, lambdas, twin_stumps
 
@@ -75,20 +75,20 @@ def test_dual_values_that_cannot_fall_do_not_count() -> None:
 
 
 def test_step_rules() -> None:
-    """Constant, falling like 1 / sqrt(k), or by the gap; theta is halved after PATIENCE iterations without a better bound."""
+    """Constant, falling like 1 / sqrt(k), or by the gap; theta is halved after MOST_STALLED iterations without a better bound."""
     assert [Step("constant", 2.0, 0.5).length(k, 1.0, 1.0) for k in (1, 4)] == [1.0, 1.0]
     assert [Step("sqrt", 2.0, 0.5).length(k, 1.0, 1.0) for k in (1, 4)] == [1.0, 0.5]
     polyak = Step("polyak", None, 0.5)
     assert polyak.length(4, 3.0, 2.0) == DEFAULT_SIZE["polyak"] * 1.5
     assert polyak.length(4, 3.0, 0.0) == 0.0
-    for _ in range(PATIENCE - 1):
+    for _ in range(MOST_STALLED - 1):
         polyak.saw(0.0, 1.0)
     polyak.saw(1e-3, 1.0)
-    for _ in range(PATIENCE):
+    for _ in range(MOST_STALLED):
         assert polyak.size == DEFAULT_SIZE["polyak"]
         polyak.saw(1e-5, 1.0)
     assert polyak.size == DEFAULT_SIZE["polyak"] / 2
-    for _ in range(100 * PATIENCE):
+    for _ in range(100 * MOST_STALLED):
         polyak.saw(0.0, 1.0)
     assert polyak.size == DEFAULT_SIZE["polyak"] / 64
 
@@ -153,7 +153,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """In four parts every iteration is the same, up to the order of sums."""
     problem, lam = instance("digits"), lambdas("digits")[2]
     _, alone = run_primal_dual(problem, lam, gap=0, iterations=4)
-    monkeypatch.setattr(sys.modules["solvers.primal_dual.duals"], "SMALL", 0)
+    monkeypatch.setattr(sys.modules["solvers.primal_dual.duals"], "ONE_THREAD_ARCS", 0)
     _, parts = run_primal_dual(problem, lam, gap=0, iterations=4)
     np.testing.assert_allclose(parts.drop(columns="seconds"), alone.drop(columns="seconds"), rtol=1e-9, atol=1e-15)
 

@@ -120,7 +120,7 @@ def test_a_core_is_gathered_in_canonical_order(name: str) -> None:
 @pytest.mark.parametrize("name", ["breast cancer, discounts", "breast cancer, licence", "iris, weights"])
 def test_shards_charge_their_parts(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Charges of driver and shards add up to those of the whole; in whole numbers they are never more, and hardly less."""
-    monkeypatch.setattr(sys.modules["solvers.price_sharing.shares"], "SMALL", 0)
+    monkeypatch.setattr(sys.modules["solvers.price_sharing.shares"], "ONE_THREAD_ARCS", 0)
     problem = instance(name)
     sharded = joined(problem, LocalWorkers(recipes_of(problem, 3, threads)))
     at, is_open = sharded_objective(sharded, Fraction(1, 50)), np.array(problem.ensemble.is_split)
