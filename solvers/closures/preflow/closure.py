@@ -6,17 +6,17 @@ A split's profit may be handed to its parent, again and again, or spent on purch
     b_h = profit_h + sum of what its children hand up - what it hands up - the flow on its usage arcs       h a split
     b_j = flow on its arcs - price_j                                                               j a purchase       (1)
 
-b is to be shipped from excess to deficits, along h -> parent(h) and u -> j without limit, and back along both as far as
-there is flow. For a closure S with its purchases, sum over S of b = (profits of S) - (prices of S) + what flows into S, so
+Excess is shipped to deficits, along h -> parent(h) and u -> j without limit, and back along both as far as there is flow. For a
+closure S with its purchases, sum over S of b = (profits of S) - (prices of S) + what flows into S, so
 
     value of any closure <= sum of all positive b,                                                                    (2)
 
-with equality if and only if S has every excess, no deficit, and no residual arc leaves it. When no excess reaches a deficit any
-more, there are such S: the smallest is what excess reaches, the largest what does not reach a deficit. Nothing need be shipped
-back to where it came from, as it must in a flow.
+with equality if and only if S contains every excess and no deficit, and no residual arc leaves it. Such S exist as soon as no
+excess can reach a deficit: the smallest is what excess can reach, the largest what cannot reach a deficit. The remaining excess
+need not be shipped back to its source, as a maximum flow requires.
 
-(1) is all that a beginning has to obey, with b_h >= min(0, profit_h). So the flow of an earlier cut, at another lambda and in a
-larger network, serves as a start after `fit` has made it fit.
+Any start that satisfies (1) with b_h >= min(0, profit_h) is valid. So the flow of an earlier cut, at another lambda and in a
+larger network, can be a start, once no split spends more than it has.
 
 Goldberg and Tarjan (1988) for push-relabel, first in, first out; Cherkassky and Goldberg (1997) for exact labels now and then;
 Gallo, Grigoriadis and Tarjan (1989) for going on from the flow of another lambda.

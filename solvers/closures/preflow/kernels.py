@@ -57,7 +57,7 @@ def cut(profit, parent, first_arc, tail, head, price, usage_flow, parent_flow, w
 
 @njit(cache=True, nogil=True)
 def _fit(profit, parent, first_arc, usage_flow, parent_flow):  # type: ignore[no-untyped-def]
-    """Cut a flow down until no split spends more than it has, children before parents; what roots hand up is dropped."""
+    """Reduce a flow until no split spends more than it has, children before parents; roots hand nothing up."""
     has = profit.copy()
     for h in range(profit.shape[0] - 1, -1, -1):
         spent = 0
@@ -114,116 +114,118 @@ def _ship(  # type: ignore[no-untyped-def]
 ):
     """Push excess to deficits until none reaches one; labels are exact at the end.
 
-    All in one function: with a call for each vertex, arrays are counted in and out, which costs a third more.
+    Active vertices, those with excess that can still reach a deficit, are discharged first in, first out. After a while the
+    labels are far too low, so when the work budget is spent they are computed again. All of it is one function: a call for
+    each vertex would cost a third more, because compiled code counts references to every array that it passes.
     """
     k, n = parent.shape[0], balance.shape[0]
     never = n + 1
-    line, waits, at = np.empty(n + 1, dtype=np.int32), np.zeros(n, dtype=np.bool_), np.zeros(k, dtype=np.int32)
+    queue, active, current_arc = np.empty(n + 1, dtype=np.int32), np.zeros(n, dtype=np.bool_), np.zeros(k, dtype=np.int32)
     while True:
         reached = label_all(
-            parent, first_child, child, first_arc, head, first_user, user, usage_flow, parent_flow, balance, label, line
+            parent, first_child, child, first_arc, head, first_user, user, usage_flow, parent_flow, balance, label, queue
         )
-        begin, end = 0, _waiting(line, reached, waits, balance)
+        begin, end = 0, _activate(queue, reached, active, balance)
         if end == 0:
             return
-        at[:] = 0
-        patience = 2 * head.shape[0] + n
-        while begin != end and patience >= 0:
-            v = line[begin]
+        current_arc[:] = 0
+        work_budget = 2 * head.shape[0] + n
+        while begin != end and work_budget >= 0:
+            v = queue[begin]
             begin = begin + 1 if begin < n else 0
-            waits[v] = False
-            excess, here, low = balance[v], label[v] - 1, never
+            active[v] = False
+            excess, lower_label, least_label = balance[v], label[v] - 1, never
             if v >= k:
                 q, last = first_user[v - k], first_user[v - k + 1]
                 while q < last and excess > 0:
                     if usage_flow_by_user[q] > 0:
                         u = user[q]
-                        if label[u] == here:
+                        if label[u] == lower_label:
                             pushed = min(excess, usage_flow_by_user[q])
                             usage_flow_by_user[q] -= pushed
                             usage_flow[arc[q]] -= pushed
                             excess -= pushed
                             balance[u] += pushed
-                            if balance[u] > 0 and not waits[u]:
-                                waits[u] = True
-                                line[end] = u
+                            if balance[u] > 0 and not active[u]:
+                                active[u] = True
+                                queue[end] = u
                                 end = end + 1 if end < n else 0
                         if usage_flow_by_user[q] > 0:
-                            low = min(low, label[u])
+                            least_label = min(least_label, label[u])
                     q += 1
-                patience -= q - first_user[v - k]
+                work_budget -= q - first_user[v - k]
             else:
                 u = parent[v]
                 if u >= 0:
-                    low = label[u]
-                    if low == here:
+                    least_label = label[u]
+                    if least_label == lower_label:
                         parent_flow[v] += excess
                         balance[u] += excess
                         excess = 0
-                        if balance[u] > 0 and not waits[u]:
-                            waits[u] = True
-                            line[end] = u
+                        if balance[u] > 0 and not active[u]:
+                            active[u] = True
+                            queue[end] = u
                             end = end + 1 if end < n else 0
-                a, last = first_arc[v] + at[v], first_arc[v + 1]
-                patience += a
+                a, last = first_arc[v] + current_arc[v], first_arc[v + 1]
+                work_budget += a
                 while a < last and excess > 0:
                     u = k + head[a]
-                    if label[u] == here:
-                        # a deficit is filled, and what is left goes on to others; what has none takes all
+                    if label[u] == lower_label:
+                        # a purchase takes at most its deficit, so that others get the rest; one without a deficit takes all
                         pushed = min(excess, -balance[u]) if balance[u] < 0 else excess
                         usage_flow[a] += pushed
                         usage_flow_by_user[place[a]] += pushed
                         excess -= pushed
                         balance[u] += pushed
-                        if balance[u] > 0 and not waits[u]:
-                            waits[u] = True
-                            line[end] = u
+                        if balance[u] > 0 and not active[u]:
+                            active[u] = True
+                            queue[end] = u
                             end = end + 1 if end < n else 0
                         if excess == 0:
                             break
                     a += 1
-                patience -= a
-                at[v] = a - first_arc[v]
+                work_budget -= a
+                current_arc[v] = a - first_arc[v]
                 if excess > 0:
                     for c in range(first_child[v], first_child[v + 1]):
                         u = child[c]
                         if parent_flow[u] > 0:
-                            if label[u] == here and excess > 0:
+                            if label[u] == lower_label and excess > 0:
                                 pushed = min(excess, parent_flow[u])
                                 parent_flow[u] -= pushed
                                 excess -= pushed
                                 balance[u] += pushed
-                                if balance[u] > 0 and not waits[u]:
-                                    waits[u] = True
-                                    line[end] = u
+                                if balance[u] > 0 and not active[u]:
+                                    active[u] = True
+                                    queue[end] = u
                                     end = end + 1 if end < n else 0
                             if parent_flow[u] > 0:
-                                low = min(low, label[u])
+                                least_label = min(least_label, label[u])
                 if excess > 0:
-                    at[v] = 0
+                    current_arc[v] = 0
                     for a in range(first_arc[v], last):
-                        low = min(low, label[k + head[a]])
-                    patience -= last - first_arc[v]
+                        least_label = min(least_label, label[k + head[a]])
+                    work_budget -= last - first_arc[v]
             balance[v] = excess
             if excess > 0:
-                label[v] = min(low + 1, never)
-                if label[v] < never and not waits[v]:
-                    waits[v] = True
-                    line[end] = v
+                label[v] = min(least_label + 1, never)
+                if label[v] < never and not active[v]:
+                    active[v] = True
+                    queue[end] = v
                     end = end + 1 if end < n else 0
 
 
 @njit(cache=True, nogil=True)
-def _waiting(line, reached, waits, balance):  # type: ignore[no-untyped-def]
-    """Of all that reaches a deficit, nearest first, what has excess, the far ones first; how many there are."""
-    waits[:] = False
+def _activate(queue, reached, active, balance):  # type: ignore[no-untyped-def]
+    """Put the vertices with excess among the first `reached` of the queue back into it, the farthest first; their number."""
+    active[:] = False
     count = 0
     for i in range(reached):
-        if balance[line[i]] > 0:
-            line[count] = line[i]
-            waits[line[i]] = True
+        if balance[queue[i]] > 0:
+            queue[count] = queue[i]
+            active[queue[i]] = True
             count += 1
-    line[:count] = line[:count][::-1].copy()
+    queue[:count] = queue[:count][::-1].copy()
     return count
 
 

@@ -1,6 +1,6 @@
 """What residual arcs connect: exact distances to deficits, and what excess reaches.
 
-Residual are h -> parent(h) and u -> j always, parent(h) -> h where h hands something parent_flow, j -> u where u pays for j.
+The arcs h -> parent(h) and u -> j are always residual; parent(h) -> h is where h hands something up, j -> u where u pays for j.
 """
 
 from __future__ import annotations
