@@ -29,11 +29,6 @@ SMALLEST_WEIGHT = 1e-200
 """Smaller weights count as 0, because prices divided by them would leave the range of a float."""
 
 
-def step_size(k: int) -> float:
-    """The step gamma_k of round k = 1, 2, ..., see `solvers.price_sharing.solve`."""
-    return 15.0 / (k + 5)
-
-
 class Sharing:
     """Works out charges for one remaining problem."""
 
