@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from formulations.instance.merging import merge_purchases, split_duals
+from tests.loops import looped
 
 
 @given(st.lists(st.sets(st.integers(0, 4), min_size=1), min_size=1, max_size=30))
@@ -30,7 +30,7 @@ def test_groups_are_the_equal_user_sets(users: list[set[int]]) -> None:
     assert merged.arc.tolist() == [k for k, (_, j) in enumerate(arcs) if j in first]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_loads_are_shared_out_within_every_price(seed: int) -> None:
     """A flow of merged purchases becomes a flow of their members: each split's sum is kept, no member exceeds its price."""
     rng = np.random.default_rng(seed)

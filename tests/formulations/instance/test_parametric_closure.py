@@ -11,6 +11,7 @@ import pytest
 
 from formulations import ClosurePath, InvalidInputError, ParametricClosure
 from tests.closures import closure_of, random_known
+from tests.loops import looped
 
 TENTH = Fraction(1, 10)
 
@@ -113,7 +114,7 @@ def test_a_base_error_that_is_no_multiple_is_a_decimal() -> None:
     assert ParametricClosure(*numbers, *arcs, -0.5).integers.base_error == Fraction(-1, 2)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_integers_are_the_numbers(seed: int) -> None:
     """Of instances whose numbers are known exactly, nothing is rounded."""
     known = random_known(seed)
@@ -124,7 +125,7 @@ def test_integers_are_the_numbers(seed: int) -> None:
     assert (ints.base_error, ints.base_cost) == (known.base_error, known.base_cost)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(6))
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e12])
 def test_rounding_is_bounded_and_fits(seed: int, scale: float) -> None:
     """What does not fit is rounded: products stay below 2^61, and no closure is further off than what is stated."""

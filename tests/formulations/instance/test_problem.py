@@ -16,6 +16,7 @@ from formulations import (
     PruningProblem,
 )
 from tests.instances import Node, ensemble_of, plain_errors, random_tree
+from tests.loops import looped
 
 
 def test_more_purchases_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +29,7 @@ def test_more_purchases_than_can_be_numbered_are_refused(monkeypatch: pytest.Mon
     assert PruningProblem.build(ensemble, sample, np.zeros((9, 3)), costs).n_purchases == 30
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_one_tree_alone(seed: int) -> None:
     """Tree t alone has its own errors in full, its own usage, and the same rows, weights and prices."""
     rng = np.random.default_rng(seed)

@@ -5,11 +5,12 @@ import pytest
 
 from formulations.instance.row_blocks import BLOCK, row_blocks
 from tests.instances import random_problem
+from tests.loops import looped
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("size", [1, 2, 5, BLOCK])
+@looped("seed", range(12))
+@looped("size", [1, 2, 5, BLOCK])
 def test_the_blocks_of_a_node_together_are_its_rows(seed: int, size: int, ordered: bool) -> None:
     """(1) of `formulations.instance.row_blocks`: block by block, the rows of every node, and as many blocks as there must be.
 

@@ -6,10 +6,11 @@ import pytest
 from formulations.instance import row_order as module
 from formulations.instance.row_order import row_order
 from tests.instances import random_problem
+from tests.loops import looped
 from tests.solvers.cases import instance
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_rows_are_sorted_by_what_they_met(seed: int) -> None:
     """(1) row by row: the roots' sides first, tree by tree, then the next depth; equal rows as they come."""
     problem = random_problem(seed)

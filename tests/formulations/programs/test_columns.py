@@ -12,6 +12,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns, naive_columns, usage_columns
 from formulations.programs.linear_program import FOR_ALL
 from tests.instances import random_problem
+from tests.loops import looped
 
 
 def users(problem: PruningProblem, *, naive: bool) -> dict[tuple[int, int], set[int]]:
@@ -42,7 +43,7 @@ def listed(columns: PurchaseColumns) -> dict[tuple[int, int], set[int]]:
 
 
 @pytest.mark.parametrize("naive", [False, True])
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_arcs_are_what_the_definitions_say(seed: int, naive: bool) -> None:
     """Usage arcs and naive arcs equal their definitions, recomputed node by node; prices are c_m omega_i / N."""
     problem = random_problem(seed)
@@ -56,7 +57,7 @@ def test_arcs_are_what_the_definitions_say(seed: int, naive: bool) -> None:
 
 
 @pytest.mark.parametrize("naive", [False, True])
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_merging_joins_equal_users_only_and_all_of_them(seed: int, naive: bool) -> None:
     """Merged variables are the classes of purchases with equal users, at the sum of their prices."""
     problem = random_problem(seed)
@@ -79,7 +80,7 @@ def test_merging_joins_equal_users_only_and_all_of_them(seed: int, naive: bool) 
         assert sets[int(plain.item[j]), int(plain.row[j])] == sets[stands_for]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_the_user_above_charges_the_item(seed: int) -> None:
     """The user of a naive arc is the one split above the node that has a usage arc to the purchase."""
     problem = random_problem(seed)

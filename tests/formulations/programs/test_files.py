@@ -16,6 +16,7 @@ from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, 
 from formulations.programs.matrix import MATRICES
 from solvers.programs.engines import highs
 from tests.instances import random_problem
+from tests.loops import looped
 from tests.solvers.programs.test_engines import program
 
 INF = np.inf
@@ -58,8 +59,8 @@ def test_awkward_programs_survive(ending: str, tmp_path: Path) -> None:
     assert_same(read_program(tmp_path / f"a.{ending}"), awkward())
 
 
-@pytest.mark.parametrize("chunk", [1 << 18, 3])
-@pytest.mark.parametrize("ending", ["lp", "mps"])
+@looped("chunk", [1 << 18, 3])
+@looped("ending", ["lp", "mps"])
 @pytest.mark.parametrize("name", MATRICES)
 def test_formulations_survive(name: str, ending: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each formulation comes back bit for bit, however many pieces the text is written in."""

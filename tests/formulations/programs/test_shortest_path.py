@@ -16,6 +16,7 @@ from proofs_checks.matrices.printed_matrices import PRINTED_TREES
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.path_costs import arc_costs, stop_costs
+from tests.loops import looped
 
 SEEDS = range(30)
 
@@ -75,7 +76,7 @@ def test_the_path_1_2_5_6_is_z2_z3_w11() -> None:
     np.testing.assert_array_equal(network.path_of(kept), path)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 def test_row_operations_on_ip3_give_the_network(seed: int) -> None:
     """IP3's own equations of a tree, in the order of the leaves, are the 0-1 matrix; the row operations make it the network."""
     problem = random_problem(seed)
@@ -92,7 +93,7 @@ def test_row_operations_on_ip3_give_the_network(seed: int) -> None:
             assert (row_operations(len(network.rows)) @ ours != network.incidence()).nnz == 0
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 @pytest.mark.parametrize("expanded", [False, True])
 def test_columns_that_are_not_merged_change_nothing(expanded: bool, seed: int) -> None:
     """The graph by the canonical usage arcs is the one by the columns: names, ends, and the rows that each arc stands for."""
@@ -107,7 +108,7 @@ def test_columns_that_are_not_merged_change_nothing(expanded: bool, seed: int) -
             np.testing.assert_array_equal(getattr(one.leaves, name), getattr(other.leaves, name))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 def test_paths_are_prunings(seed: int) -> None:
     """In every build, each path is a pruning, each pruning one path, and the one leads back to the other."""
     problem = random_problem(seed)
@@ -121,7 +122,7 @@ def test_paths_are_prunings(seed: int) -> None:
                 np.testing.assert_array_equal(network.path_of(kept), path)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 def test_paths_cost_what_prunings_cost(seed: int) -> None:
     """With all prices as loads, the paths of a pruning cost its error, evaluation, and every item once a tree."""
     problem = random_problem(seed)
@@ -144,7 +145,7 @@ def test_paths_cost_what_prunings_cost(seed: int) -> None:
             assert cost == pytest.approx(pruning.error + lam * (pruning.evaluation_cost + paid), abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 def test_charges_of_splits_are_paid_on_every_path(seed: int) -> None:
     """Whole charges by split, where a split has arcs and where it has none, cost each path exactly what its pruning costs."""
     problem = random_problem(seed)
