@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, random_pruning, rows
 
 SHAP_KINDS = [
@@ -51,7 +52,7 @@ def test_shap_values_add_up(kind):
 
 
 @pytest.mark.parametrize("keep", ["some", "none"])
-@pytest.mark.parametrize("kind", ONNX_KINDS)
+@looped("kind", ONNX_KINDS)
 def test_onnx_predicts_the_same(kind, keep):
     """A pruned forest, converted to ONNX and run by onnxruntime, predicts what scikit-learn predicts."""
     skl2onnx, runtime = import_quietly("skl2onnx"), import_quietly("onnxruntime")

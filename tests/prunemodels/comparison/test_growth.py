@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
@@ -282,8 +282,7 @@ def test_ties_do_not_matter_between_breakpoints(share: float) -> None:
 def test_lambda_lies_between_breakpoints_and_pays_the_share(seed: int, share: float, ties: Any) -> None:
     """The optimum there costs at most the share, or is the last one that costs anything; the interval before costs more."""
     path = pruning_path(random_problem(seed), ties=ties)
-    if len(path.breakpoints) < 2:
-        return
+    assume(len(path.breakpoints) >= 2)
     lam = lam_at_share(path, share)
     k = int(np.searchsorted([float(b) for b in path.breakpoints], float(lam))) - 1
     assert path.breakpoints[k] < lam < path.breakpoints[k + 1]

@@ -27,6 +27,7 @@ from prunemodels.deployment import (
 )
 from prunemodels.deployment.float32_thresholds import floor32
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, trees_of
 
 TINY, MOST, INF = np.float32(1e-45), np.finfo(np.float32).max, np.float32(np.inf)
@@ -106,7 +107,7 @@ def test_the_nearest_float32_sends_a_row_the_wrong_way() -> None:
     assert not x <= floor32(np.array([0.3]))[0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_thresholds_in_single_precision_change_no_prediction(kind: str) -> None:
     """Of every kind of forest, on rows at and beside every threshold; the forest that was given is not changed."""
     forest, X = forest_and_rows(kind)
@@ -143,7 +144,7 @@ def test_what_is_no_forest_is_refused() -> None:
         to_onnx(object())
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "bag, missing classes"])
+@looped("kind", [kind for kind in KINDS if kind != "bag, missing classes"])
 def test_an_onnx_model_agrees(kind: str) -> None:
     """Pruned forests of every kind: labels and probabilities, on rows at every threshold and with missing values."""
     runtime()
@@ -262,7 +263,7 @@ def test_a_label_may_differ_at_a_tie_only() -> None:
 
 
 @pytest.mark.parametrize("ending", FOREST_ENDINGS)
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_every_kind_survives_its_file(tmp_path: Path, kind: str, ending: str) -> None:
     """Pruned, written and read again, it predicts the same to the last bit."""
     forest, X = forest_and_rows(kind, 100)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import BaggingClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -45,14 +46,19 @@ WHY = (
 
 
 def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
-    """Those of estimators that draw rows at random; none else."""
-    if any(estimator is exact for exact in EXACT):
-        return {}
+    """Those of estimators that draw rows at random."""
     return {f"check_sample_weight_equivalence_on_{kind}_data": WHY for kind in ("dense", "sparse")}
 
 
-@parametrize_with_checks([*EXACT, *DRAWN], expected_failed_checks=expected_failures)
+@parametrize_with_checks(EXACT)
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    """Each of scikit-learn's checks passes, without exception, where nothing is drawn at random."""
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(DRAWN, expected_failed_checks=expected_failures)
+def test_scikit_learns_checks_of_random_forests(estimator: Any, check: Any) -> None:
     """Each of scikit-learn's checks passes, but for one that no estimator passes that draws rows at random."""
     check(estimator)
 

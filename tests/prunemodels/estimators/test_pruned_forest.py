@@ -20,6 +20,7 @@ from prunemodels.estimators.pruned_forest import feature_usage
 from prunemodels.evaluation.choosing import at_most, knee, one_se
 from prunemodels.evaluation.path import evaluate_path
 from tests.instances import random_problem
+from tests.loops import looped
 
 
 @cache
@@ -137,7 +138,7 @@ def test_polars_tables_are_read() -> None:
     assert made.row == pruned().row
 
 
-@pytest.mark.parametrize("seed", range(25))
+@looped("seed", range(25))
 def test_feature_usage_is_counted_by_walking(seed: int) -> None:
     """The share of the weight of rows that are asked for a feature somewhere, on random instances with zero weights."""
     problem = random_problem(seed)

@@ -8,6 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations.instance import usage
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows
 
 
@@ -22,7 +23,7 @@ def test_by_hand():
     assert (result.splits, result.n) == (2, 4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_agrees_with_the_pruning(kind):
     """The pruned forest costs on the cost sample what its pruning says, and errs as its own ``predict``."""
     case = fitted(kind)

@@ -20,6 +20,7 @@ from prunemodels.evaluation.certified_budget import budget_for_confidence, costs
 from prunemodels.evaluation.held_out import held_out_cost, held_out_error, hold_out, on_other_rows
 from prunemodels.evaluation.mean_bounds import Method, upper_bound
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.loops import looped
 
 
 def two_stumps(X: list[list[float]], **options: Any) -> PruningProblem:
@@ -52,7 +53,7 @@ def test_largest_cost_counts_what_no_row_has_reached() -> None:
     assert problem.usage.largest_row_cost(kept) == 8.5
 
 
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 def test_rows_add_up_to_the_prunings_cost(seed: int) -> None:
     """On random instances the weighted mean of the rows, and what is paid once, is the pruning's cost; none pays more than M."""
     problem = random_problem(seed)
@@ -63,7 +64,7 @@ def test_rows_add_up_to_the_prunings_cost(seed: int) -> None:
         assert x.max() <= problem.usage.largest_row_cost(pruning.kept) + 1e-12
 
 
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 def test_costs_along_the_path_are_those_of_its_rows(seed: int, ties: Any) -> None:
     """Walking the path on other rows gives, row by row, what each pruning costs there; and they only rise."""

@@ -19,6 +19,7 @@ from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.mean_bounds import standard_error
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, labels, rows, targets
 from tests.prunemodels.rivals.baselines.cases import random_sequence
 
@@ -120,7 +121,7 @@ def predict(
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @pytest.mark.parametrize(("task", "vote"), [("classification", "mean"), ("classification", "majority"), ("regression", "mean")])
-@pytest.mark.parametrize("seed", range(25))
+@looped("seed", range(25))
 def test_every_number_is_that_of_the_definition(seed: int, task: str, vote: Any, ties: Any) -> None:
     """On random instances with items of all kinds, weights and ties, all arrays are what single rows give, one by one."""
     check_every_number(voting_path(seed, task, ties), seed, task, vote)
@@ -128,7 +129,7 @@ def test_every_number_is_that_of_the_definition(seed: int, task: str, vote: Any,
 
 @pytest.mark.parametrize("leaves_vote", [True, False])
 @pytest.mark.parametrize(("task", "vote"), [("classification", "mean"), ("classification", "majority"), ("regression", "mean")])
-@pytest.mark.parametrize("block", range(3))
+@looped("block", range(3))
 def test_prunings_by_other_methods_are_evaluated_alike(block: int, task: str, vote: Any, leaves_vote: bool) -> None:
     """So are all numbers of any nested prunings, where trees pruned to their roots vote, and where they are left out."""
     for seed in range(12 * block, 12 * block + 12):
@@ -178,7 +179,7 @@ def check_every_number(path: NestedPrunings, seed: int, task: str, vote: Any) ->
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_equals_evaluating_every_pruned_forest(kind: str, ties: Any) -> None:
     """For every kind of forest, errors are those of `evaluate` on the pruned forest, a classifier's bit for bit; so are costs."""
     f = fitted(kind)

@@ -17,6 +17,7 @@ from prunemodels.exits.learning import LearnedExits, exit_problem
 from prunemodels.exits.policy import decide
 from prunemodels.exits.stages import StageTable
 from solvers.path.closure_path import closure_path
+from tests.loops import looped
 from tests.prunemodels.exits.tables import TableStages, learn_exits, margins, monotone_policies, random_table, tally, walk
 
 SEEDS = range(24)
@@ -72,7 +73,7 @@ def test_an_item_paid_once_by_hand() -> None:
     assert exits.path.exact_cost == (2, 0)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 @pytest.mark.usefixtures("every_threshold")
 def test_no_policy_is_better_at_any_price(seed: int) -> None:
     """At every breakpoint, between them and beyond, no monotone policy has less error + lam * cost, counted row by row."""
@@ -92,7 +93,7 @@ def test_no_policy_is_better_at_any_price(seed: int) -> None:
         assert error + lam * cost <= min(e + lam * c for e, c in counts) + rounding + 1e-12
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 @pytest.mark.usefixtures("every_threshold")
 def test_the_path_says_what_its_policies_do(seed: int) -> None:
     """Cost and error of every row are those of the rows sent through the stages; stops are those of the plain loop."""
@@ -109,7 +110,7 @@ def test_the_path_says_what_its_policies_do(seed: int) -> None:
         assert policy.last_stage == max([s + 1 for s in range(len(policy.go)) if policy.go[s].any()], default=0)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 @pytest.mark.usefixtures("every_threshold")
 def test_policies_are_monotone_and_nested(seed: int) -> None:
     """Who doubts more goes on, too; nobody goes on from where he does not arrive; a cheaper policy sends on fewer."""
@@ -143,7 +144,7 @@ def test_some_of_these_seeds_have_something_to_forge() -> None:
     assert sum(bool((learned(seed, n=12)[0].path.level > 0).any()) for seed in range(8)) >= 3
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 def test_a_weight_of_two_is_the_row_twice(seed: int) -> None:
     """For given levels the instance of weights 1, 2 and 3 has the path of the rows once, twice and three times."""
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ from prunemodels.exits import levels as levels_module
 from prunemodels.exits.learning import exit_problem
 from prunemodels.exits.levels import levels, next_level, prices_of_cost, thresholds
 from solvers.path.closure_path import closure_path
+from tests.loops import looped
 from tests.prunemodels.exits.tables import margins, random_table
 
 
@@ -36,7 +37,7 @@ def test_all_go_where_all_gain() -> None:
     assert thresholds(loss, cost, np.ones(2), np.array([[0.3, 0.2]]), np.array([0.5])).tolist() == [[-np.inf]]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_every_stage_takes_its_best_threshold(seed: int) -> None:
     """Backwards, at each price, no place between two rows is better, unless a lower price has a higher threshold."""
     table, truth, weights = random_table(seed)
@@ -58,7 +59,7 @@ def test_every_stage_takes_its_best_threshold(seed: int) -> None:
             value = np.where(doubt[s] >= theta[s, j], on, loss[s])
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_levels_never_rise_and_tell_who_would_go_on(seed: int) -> None:
     """Level >= j exactly if the doubts of all stages so far reach the j-th thresholds; one stage at a time is the same."""
     rng = np.random.default_rng(seed)
@@ -76,7 +77,7 @@ def test_levels_never_rise_and_tell_who_would_go_on(seed: int) -> None:
         np.testing.assert_array_equal(level, found[s])
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_the_cut_is_no_worse_than_the_thresholds(seed: int) -> None:
     """At each price that levels were made for, the best policy is at least as good as the thresholds by themselves."""
     table, truth, weights = random_table(3 * seed + 1)  # nothing is paid once, which thresholds do not know of

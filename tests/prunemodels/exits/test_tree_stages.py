@@ -21,6 +21,7 @@ from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.stages import Stages, table_of
 from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages, trees_as_stages
 from prunemodels.forests.reading import read_forest
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import N_FEATURES, fitted, labels, random_pruning, rows, targets
 
 ITEMS = {
@@ -71,7 +72,7 @@ def test_a_stage_says_what_the_pruned_forest_says(kind: str) -> None:
             np.testing.assert_array_equal(stages.classes, forest.classes_)
 
 
-@pytest.mark.parametrize("evaluation", [0, 0.25, [0, 1, 0.5, 0, 2]])
+@looped("evaluation", [0, 0.25, [0, 1, 0.5, 0, 2]])
 @pytest.mark.parametrize("prices", ITEMS)
 @pytest.mark.parametrize("kind", ["random forest", "regression forest"])
 def test_a_stage_costs_what_the_pruned_forest_costs(kind: str, prices: str, evaluation: Any) -> None:

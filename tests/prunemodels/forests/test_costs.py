@@ -14,6 +14,7 @@ import pytest
 import prunemodels as pm
 from formulations.instance.routing import as_rows
 from prunemodels.forests.costs import cost_items, items_from_table
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, random_pruning, rows, weights
 
 NAMED = "random forest, named features"
@@ -219,8 +220,8 @@ COSTS = {
 }
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("evaluation", [0, 0.25, [0.1, 0, 2, 0.01, 0]], ids=["", "evaluation", "evaluation by feature"])
+@looped("weighted", [False, True])
+@looped("evaluation", [0, 0.25, [0.1, 0, 2, 0.01, 0]])
 @pytest.mark.parametrize("costs", COSTS.values(), ids=COSTS)
 @pytest.mark.parametrize("kind", ["random forest, 3 string labels", "bag, some columns"])
 def test_cost_of_a_pruning_by_walking(kind, costs, evaluation, weighted):

@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations.instance.routing import as_rows
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, random_pruning, rows, targets, weights
 
 
@@ -102,7 +103,7 @@ class TestByHand:
         np.testing.assert_allclose(component(pm.InBag(X, y), tree).e, [26, 2, 0], atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_stored_statistics_are_the_training_rows(kind):
     """What the trees store equals what routing the rows that they drew, with the weights of training, gives."""
     case = fitted(kind)
@@ -164,7 +165,7 @@ def test_given_by_brute_force(kind):
     np.testing.assert_allclose(measured.weight, total)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_error_of_a_pruning_is_the_mean_over_trees(kind):
     """``Pruning.error`` is the mean over the trees of sum e_h / W_t over the leaves of what is left."""
     case = fitted(kind)

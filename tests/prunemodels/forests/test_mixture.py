@@ -19,6 +19,7 @@ import prunemodels as pm
 from prunemodels.forests import mixture
 from prunemodels.forests.mixture import MixturePredictor, mixture_of
 from solvers.budgets import relaxed_optimum
+from tests.loops import looped
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
 TRAIN, COST = slice(0, 300), slice(300, 569)
@@ -51,7 +52,7 @@ class Scripted:
         return np.array([next(self.digits) % high for _ in range(size)], dtype=dtype)
 
 
-@pytest.mark.parametrize("weight", [Fraction(k, d) for d in (2, 3, 5, 7, 16) for k in range(d + 1)], ids=str)
+@looped("weight", [Fraction(k, d) for d in (2, 3, 5, 7, 16) for k in range(d + 1)])
 @pytest.mark.parametrize("bits", [1, 2, 3])
 def test_a_coin_is_exact(weight: Fraction, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all sequences of six bits, those that fall heads have the weight's share, up to those that six bits do not decide."""

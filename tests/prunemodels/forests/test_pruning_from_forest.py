@@ -11,11 +11,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from prunemodels.forests.surgery import pruning_from_forest
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, targets
 
 
 @pytest.mark.parametrize("keep", ["some", "all", "none"])
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_back_and_forth(kind, keep):
     """Every kind of forest, pruned by `apply_pruning`, tells the pruning again, split by split."""
     case = fitted(kind)

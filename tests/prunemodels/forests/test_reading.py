@@ -25,6 +25,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations.instance.routing import as_rows, leaves_of
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, REGRESSORS, fitted, labels, rows, targets, trees_of
 
 
@@ -44,7 +45,7 @@ def probes(forest, X):
     return np.vstack([X, rows(60, seed=5), rows(60, seed=6, missing=0.4), near])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_leaves_are_scikit_learns(kind):
     """Every row, with missing values and on both sides of every threshold, ends in the leaf of ``tree.apply``."""
     forest, X = fitted(kind).forest, fitted(kind).X
@@ -55,7 +56,7 @@ def test_leaves_are_scikit_learns(kind):
         np.testing.assert_array_equal(leaves[t], expected)
 
 
-@pytest.mark.parametrize("kind", CLASSIFIERS)
+@looped("kind", CLASSIFIERS)
 def test_mean_of_leaf_fractions_is_predict_proba(kind):
     """The mean over the trees of ``value`` at the routed leaves is ``predict_proba``, in the order of ``classes_``."""
     forest, X = fitted(kind).forest, fitted(kind).X

@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, export_text, plot_tree
 
 import prunemodels as pm
 from formulations.instance.routing import as_rows
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, labels, random_pruning, rows, targets, trees_of
 
 
@@ -53,7 +54,7 @@ def sample(case):
 
 
 @pytest.mark.parametrize("keep", ["some", "all", "none"])
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_predictions_are_those_of_a_walk_over_kept_splits(kind, keep):
     """``predict_proba`` and ``predict`` of the pruned forest are what walking over the kept splits gives."""
     case, pruning, pruned = pruned_case(kind, keep)
@@ -68,7 +69,7 @@ def test_predictions_are_those_of_a_walk_over_kept_splits(kind, keep):
         np.testing.assert_array_equal(answer(pruned, X), answer(case.forest, X))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_trees_hold_the_kept_nodes_alone(kind):
     """Each tree has as many nodes as kept splits and the leaves below them, and reads back as the pruned ensemble."""
     _, pruning, pruned = pruned_case(kind)
@@ -87,7 +88,7 @@ def test_trees_hold_the_kept_nodes_alone(kind):
         np.testing.assert_array_equal(np.sort(ensemble.value[left][mine], axis=0), np.sort(again.value[theirs], axis=0))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_given_forest_is_not_changed(kind):
     """The given forest pickles to the same bytes before and after, and nothing done to the pruned one reaches it."""
     case = fitted(kind)
@@ -101,7 +102,7 @@ def test_given_forest_is_not_changed(kind):
     assert pickle.dumps(case.forest) == before
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_fitted_attributes_stay(kind):
     """Everything that ``fit`` sets is still there, and equal where it does not describe the trees."""
     case, _, pruned = pruned_case(kind)
@@ -115,7 +116,7 @@ def test_fitted_attributes_stay(kind):
             np.testing.assert_array_equal(mine, theirs)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_scikit_learns_tools_take_it(kind):
     """``apply``, ``decision_path``, ``export_text``, ``plot_tree``, ``feature_importances_`` and ``clone`` work."""
     case, pruning, pruned = pruned_case(kind)
@@ -148,7 +149,7 @@ def test_plot_tree_draws_one_box_a_node():
     plt.close(figure)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_round_trips(kind, tmp_path):
     """Joblib and skops write and read the pruned forest without changing a prediction."""
     case, _, pruned = pruned_case(kind)

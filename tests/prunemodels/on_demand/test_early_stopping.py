@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import prunemodels as pm
 from prunemodels.on_demand import OnDemandPredictor, cheap_trees_first, from_table
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import CLASSIFIERS, REGRESSORS, fitted
 from tests.prunemodels.on_demand.cases import forest_of, random_case, stump
 from tests.prunemodels.on_demand.reference import Spy, possible_nodes
@@ -25,7 +26,7 @@ def order_of(name, n_trees, seed=0):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("kind", CLASSIFIERS)
+@looped("kind", CLASSIFIERS)
 def test_the_classes_are_the_forests(kind, order):
     """For every kind of classifier and order: scikit-learn's own predictions, at no more than the full cost."""
     case = fitted(kind)

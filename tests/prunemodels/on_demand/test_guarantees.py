@@ -13,6 +13,7 @@ import prunemodels as pm
 from formulations import NodeErrors, PruningProblem
 from formulations.instance.node_errors import ErrorComponent
 from prunemodels.on_demand import OnDemandPredictor, from_table
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
 from tests.prunemodels.on_demand.cases import Case, random_case
 from tests.prunemodels.on_demand.reference import Spy, mean_of, walk_row
@@ -31,7 +32,7 @@ def problem_of(case: Case) -> PruningProblem:
     return PruningProblem.build(case.trees, nothing, case.X, case.costs, evaluation_cost=case.evaluation)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_predictions_are_scikit_learns_to_the_last_bit(kind):
     """For every kind of forest, pruned: the same classes, and bit for bit the same probabilities or means."""
     case = fitted(kind)
@@ -51,7 +52,7 @@ def test_predictions_are_scikit_learns_to_the_last_bit(kind):
     assert (result.trees_finished == pm.read_forest(forest).n_trees).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@looped("kind", KINDS)
 def test_the_cost_is_the_reported_one(kind):
     """For every kind of forest, pruned: `evaluate` and the pruning itself report the mean cost, items and evaluation together."""
     case = fitted(kind)

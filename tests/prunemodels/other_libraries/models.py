@@ -28,6 +28,14 @@ L_DEEP = {"n_estimators": 8, "num_leaves": 10, "verbose": -1, "n_jobs": 1, "rand
 L_RF = {**L_DEEP, "boosting_type": "rf", "subsample": 0.6, "subsample_freq": 1}
 
 
+XGBOOST = ("two classes", "three classes", "numbers", "forest, two classes", "forest, three classes", "forest, numbers", "dart")
+XGBOOST += ("nodes deleted", "zero is missing", "stopped early", "booster", "rounds of two trees")
+LIGHTGBM = ("two classes", "three classes", "one against the rest", "numbers", "forest, two classes", "forest, numbers")
+LIGHTGBM += ("zeros are missing", "nothing is missing", "dart", "steep sigmoid", "bare trees", "booster")
+TREELITE = ("class fractions", "mean of numbers", "gradient boosting", "every comparison")
+"""Names of the models below, which are fitted when a test first asks for one."""
+
+
 @functools.cache
 def xgboost_models() -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
     """Name -> (model, data, labels)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +19,7 @@ from prunemodels.other_libraries.descent import descend
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.majoriser import majorise, state_of
 from solvers import min_cut, price_sharing
+from tests.loops import looped
 from tests.prunemodels.other_libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings
 from tests.prunemodels.other_libraries.test_majoriser import NAMES, Tiny, direct_loss, tiny
 
@@ -25,7 +27,7 @@ COSTS = [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("lam", [0.0, 0.003, 0.02, 0.3])
+@looped("lam", [0.0, 0.003, 0.02, 0.3])
 def test_the_objective_never_rises(name: str, lam: float) -> None:
     """From every start each accepted pruning has a lower loss + lam * cost, both recomputed from scratch."""
     t = tiny(name)
@@ -85,35 +87,40 @@ def test_near_the_best_of_all_prunings(name: str) -> None:
 
 
 MODEL = xgboost.XGBClassifier(n_estimators=12, max_depth=3, n_jobs=1).fit(X2[:120], Y2[:120])
-PATH = boosted_path(MODEL, X2[120:], Y2[120:], costs=COSTS)
+
+
+@cache
+def trade_off() -> BoostedPath:
+    """The path of that model."""
+    return boosted_path(MODEL, X2[120:], Y2[120:], costs=COSTS)
 
 
 def test_a_path_is_a_trade_off() -> None:
     """Cost falls and loss rises strictly along it; what it reports is what the exported models show on the same rows."""
-    assert len(PATH) >= 3
-    costs, losses = [p.cost for p in PATH], [p.loss for p in PATH]
+    assert len(trade_off()) >= 3
+    costs, losses = [p.cost for p in trade_off()], [p.loss for p in trade_off()]
     assert all(a > b for a, b in pairwise(costs))
     assert all(a < b for a, b in pairwise(losses))
-    assert [p.lam for p in PATH.found] == sorted(p.lam for p in PATH.found)
-    for p in PATH:
+    assert [p.lam for p in trade_off().found] == sorted(p.lam for p in trade_off().found)
+    for p in trade_off():
         seen = evaluate_model(p.to_model(), X2[120:], Y2[120:], costs=COSTS)
         assert seen.cost == pytest.approx(p.cost, rel=1e-12)
         assert seen.loss == pytest.approx(p.loss, rel=1e-6)
         assert seen.splits == p.n_splits
         assert np.array_equal(p.predict(X2), p.to_model().predict(X2))
-    frame = PATH.to_frame()
+    frame = trade_off().to_frame()
     assert list(frame.columns) == ["lam", "cost", "loss", "splits", "stationary"]
     assert frame["cost"].tolist() == costs
-    assert PATH.unpruned.n_splits == read_model(MODEL).ensemble.n_splits
-    assert PATH[0].loss <= PATH.unpruned.loss
+    assert trade_off().unpruned.n_splits == read_model(MODEL).ensemble.n_splits
+    assert trade_off()[0].loss <= trade_off().unpruned.loss
 
 
 def test_each_lambda_has_the_best_that_was_visited() -> None:
     """No pruning that the search went through is better for any lambda of the path than the one it answers with."""
-    cost, loss = np.array(PATH.visited).T
-    for p in PATH.found:
+    cost, loss = np.array(trade_off().visited).T
+    for p in trade_off().found:
         assert p.loss + p.lam * p.cost <= (loss + p.lam * cost).min() + 1e-15
-    assert all(p.stationary for p in PATH.found)
+    assert all(p.stationary for p in trade_off().found)
 
 
 def test_a_budget_is_kept_and_used() -> None:
@@ -121,21 +128,21 @@ def test_a_budget_is_kept_and_used() -> None:
     for budget in (0.0, 3.0, 6.5, 10.0, 1000.0):
         p = prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, budget=budget)
         assert p.cost <= budget
-        if budget >= PATH[-1].cost:
-            assert p.loss <= PATH.at_cost(budget).loss + 0.01
+        if budget >= trade_off()[-1].cost:
+            assert p.loss <= trade_off().at_cost(budget).loss + 0.01
     assert prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, budget=0).n_splits == 0
-    assert PATH.at_cost(0).n_splits == 0
+    assert trade_off().at_cost(0).n_splits == 0
     with pytest.raises(InvalidInputError, match="budget is -1"):
-        PATH.at_cost(-1)
+        trade_off().at_cost(-1)
 
 
 def test_one_lambda() -> None:
     """At a lambda beyond every gain nothing is kept; at 0 the loss is at most the model's; in between it is stationary."""
     assert prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, lam=1e6).n_splits == 0
     free = prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, lam=0)
-    assert free.loss <= PATH.unpruned.loss
+    assert free.loss <= trade_off().unpruned.loss
     p = prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, lam=0.01)
-    start = PATH.unpruned
+    start = trade_off().unpruned
     assert p.loss + 0.01 * p.cost < start.loss + 0.01 * start.cost
     assert p.stationary
 
@@ -230,7 +237,7 @@ def test_bad_arguments_are_refused() -> None:
 
 def test_it_says_what_it_is() -> None:
     """The short forms name cost, loss and splits."""
-    assert repr(PATH[0]).startswith("BoostedPruning(cost=")
-    assert repr(PATH).startswith(f"BoostedPath({len(PATH)} prunings, cost ")
-    assert isinstance(PATH, BoostedPath)
+    assert repr(trade_off()[0]).startswith("BoostedPruning(cost=")
+    assert repr(trade_off()).startswith(f"BoostedPath({len(trade_off())} prunings, cost ")
+    assert isinstance(trade_off(), BoostedPath)
     assert repr(read_model(MODEL)).endswith("boosted, 1 output, sigmoid)")

@@ -16,6 +16,7 @@ import xgboost
 from prunemodels.other_libraries import read_model
 from prunemodels.other_libraries.lightgbm_text import ModelText
 from prunemodels.other_libraries.reading import write_model
+from tests.loops import looped
 from tests.prunemodels.other_libraries.models import (
     Y2,
     library_margins,
@@ -29,7 +30,7 @@ from tests.prunemodels.other_libraries.test_reading import ALL, same_leaves, tol
 
 
 @pytest.mark.parametrize(("library", "name"), ALL)
-@pytest.mark.parametrize("keep", [0.0, 0.6, 1.0])
+@looped("keep", [0.0, 0.6, 1.0])
 def test_the_exported_model_predicts_what_the_pruning_says(library: Any, name: str, keep: float) -> None:
     """The library's own margins of the exported model are ours of the pruning, and what is read back from it is the pruning."""
     model, X, _ = library()[name]

@@ -16,6 +16,7 @@ from prunemodels.other_libraries import ModelForest, read_model
 from prunemodels.other_libraries.boosted import usage_of
 from prunemodels.other_libraries.losses import LogLoss, Loss, Softmax, Squares, loss_of
 from prunemodels.other_libraries.majoriser import majorise, state_of
+from tests.loops import looped
 from tests.prunemodels.other_libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings, some_pruning
 
 
@@ -61,7 +62,7 @@ def direct_loss(t: Tiny, kept: NDArray[np.bool_]) -> float:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("seed", [None, 0, 1])
+@looped("seed", [None, 0, 1])
 def test_the_majoriser_is_above_the_loss_and_touches_it(name: str, seed: int | None) -> None:
     """For every pruning, constant + error >= loss; at the current pruning they are equal. From any current pruning."""
     t = tiny(name)

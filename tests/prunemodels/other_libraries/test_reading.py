@@ -20,8 +20,11 @@ from prunemodels.other_libraries import ModelForest, read_model
 from tests.prunemodels.other_libraries import models
 from tests.prunemodels.other_libraries.models import (
     L_DEEP,
+    LIGHTGBM,
+    TREELITE,
     X2,
     X_DEEP,
+    XGBOOST,
     Y2,
     library_leaves,
     library_margins,
@@ -30,9 +33,8 @@ from tests.prunemodels.other_libraries.models import (
     xgboost_models,
 )
 
-ALL = [
-    *((f, k) for f in (xgboost_models, lightgbm_models, treelite_models) for k in f()),
-]
+NAMED = {xgboost_models: XGBOOST, lightgbm_models: LIGHTGBM, treelite_models: TREELITE}
+ALL = [(library, name) for library, names in NAMED.items() for name in names]
 FLOAT32 = float(np.finfo(np.float32).eps)
 
 
@@ -50,6 +52,11 @@ def tolerance(forest: ModelForest) -> float:
     return float(largest) * (FLOAT32 if forest.leaf_value.dtype == np.float32 else 1e-15) * e.n_trees
 
 
+def test_every_model_is_named() -> None:
+    """No model is left out of the tests that go through the names."""
+    assert {library: tuple(library()) for library in NAMED} == NAMED
+
+
 @pytest.mark.parametrize(("library", "name"), ALL)
 def test_margins_are_the_library_s(library: Any, name: str) -> None:
     """Every row ends in the same leaf of every tree, and the margins are equal up to the rounding of a sum."""
@@ -60,7 +67,7 @@ def test_margins_are_the_library_s(library: Any, name: str) -> None:
     assert np.abs(margins - library_margins(model, X, forest.n_outputs)).max() <= tolerance(forest)
 
 
-@pytest.mark.parametrize("name", xgboost_models())
+@pytest.mark.parametrize("name", XGBOOST)
 def test_float32_sums_are_xgboost_s_to_the_bit(name: str) -> None:
     """Base score first, then tree by tree, in float32: XGBoost's own numbers exactly, so leaves are read to the bit.
 

@@ -20,7 +20,8 @@ from prunemodels.other_libraries.model_forest import pruned_ends
 from prunemodels.other_libraries.reading import write_model
 from prunemodels.other_libraries.refitting import Leaves, corrections, refitted
 from prunemodels.rivals.cegb import CEGBClassifier
-from tests.prunemodels.other_libraries.models import lightgbm_models, some_pruning, xgboost_models
+from tests.loops import looped
+from tests.prunemodels.other_libraries.models import LIGHTGBM, XGBOOST, lightgbm_models, some_pruning, xgboost_models
 
 X2, Y2 = make_classification(600, 8, n_informative=5, flip_y=0.05, random_state=0)
 X3, Y3 = make_classification(600, 8, n_informative=6, n_classes=3, random_state=1)
@@ -109,13 +110,12 @@ def test_same_splits_same_cost_less_loss(name: str) -> None:
     assert before.loss == pytest.approx(pruned.loss, rel=1e-5)
 
 
-@pytest.mark.parametrize("name", [*xgboost_models(), *lightgbm_models()])
-def test_new_values_of_every_kind_of_model_are_exported(name: str) -> None:
+@looped(("library", "name"), [*((xgboost_models, name) for name in XGBOOST), *((lightgbm_models, name) for name in LIGHTGBM)])
+def test_new_values_of_every_kind_of_model_are_exported(library: Any, name: str) -> None:
     """Values that are changed at random are those of the exported model, whatever the kind of model, pruned or not."""
-    model, X, _ = {**xgboost_models(), **lightgbm_models()}[name]
+    model, X, _ = library()[name]
     forest = read_model(model)
-    if forest.link == "fractions":
-        pytest.skip("a forest of class fractions is not refitted")
+    assert forest.link != "fractions"
     noise = 0.1 * np.random.default_rng(0).normal(size=forest.ensemble.value.shape)
     changed = forest.with_values(forest.ensemble.value + noise)
     for kept in (forest.ensemble.is_split, some_pruning(forest.ensemble, 0)):

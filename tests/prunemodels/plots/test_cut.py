@@ -20,6 +20,7 @@ from prunemodels.plots.picture import Picture
 from prunemodels.plots.tradeoff import BLUE, VERMILION
 from solvers.brute_force import all_prunings
 from tests.instances import random_problem
+from tests.loops import looped
 
 LAMBDAS = (Fraction(0), Fraction(1, 16), Fraction(1, 8), Fraction(1, 4), Fraction(3, 8), Fraction(2))
 
@@ -84,7 +85,7 @@ def test_every_pruning_is_a_cut() -> None:
             assert pruning.exact_error + lam * pruning.exact_cost == roots + (cut - gains) * graph.graph["unit"]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_the_minimum_cut_is_the_optimum(seed: int) -> None:
     """With negative gains, shared and free items, weights and evaluation: networkx' cut is the least of all prunings."""
     problem = random_problem(seed)

@@ -24,6 +24,7 @@ from prunemodels.report_page.cascades.stage_figures import stage_figures
 from prunemodels.report_page.cascades.staircase_chart import staircase_chart
 from prunemodels.report_page.chart import Chart, left_end, ticks
 from prunemodels.report_page.style import DARK, LIGHT
+from tests.loops import looped
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
 from tests.prunemodels.exits.tables import learn_exits, margins, monotone_policies, random_table, tally, walk
 from tests.prunemodels.report_page.cascade_cases import ITEMS, ROWS, TRUTH, facts_of, hand_cascade, hand_path, stages
@@ -71,7 +72,7 @@ def test_evidence_is_that_of_the_path(kind: Kind) -> None:
         assert (np.diff(e.cost_by_stage) >= -1e-12).all()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_no_policy_beats_the_bound(seed: int) -> None:
     """Every monotone policy, counted row by row: none errs less than the bound at its own cost; rows of the path reach it."""
     table, truth, weights = random_table(seed, 11)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from prunemodels.report_page import wording
 from prunemodels.report_page.markup import Html, escape, join, name, table, tag
+from tests.loops import looped
 from tests.prunemodels.report_page.cases import Page
 
 
@@ -71,7 +72,7 @@ def test_a_table_names_its_cells() -> None:
     assert '<tr><th scope="row">r</th><td>5</td></tr>' in made
 
 
-@pytest.mark.parametrize(
+@looped(
     ("call", "text"),
     [
         (lambda: wording.amount(0), "0"),

@@ -20,6 +20,7 @@ from prunemodels.forests.surgery import pruning_from_forest
 from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path
 from prunemodels.rivals.baselines.weakest_links import weakest_links
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, labels, rows, targets
 from tests.prunemodels.rivals.baselines.cases import hand_forest, keeps, same_rows
 
@@ -82,7 +83,7 @@ def test_every_row_is_what_weakest_links_leave(seed: int, rounded: bool) -> None
     assert same_rows(path, [kept for _, kept in expected])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_deep_trees_are_decided_as_small_ones(seed: int) -> None:
     """With hundreds of splits, chains among them, where blocks swallow blocks and heaps are melded many times."""
     rng = np.random.default_rng(seed)

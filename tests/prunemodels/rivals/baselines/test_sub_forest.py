@@ -14,6 +14,7 @@ from formulations import CostItems, PruningProblem
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.rivals.baselines.sub_forest import sub_forest_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, labels, rows, targets
 from tests.prunemodels.rivals.baselines.cases import cost_of, hand_forest, keeps, same_rows
 
@@ -74,7 +75,7 @@ def test_error_is_that_of_the_trees_left(grow: Any) -> None:
         assert path.cost[k] == pytest.approx(whole.cost)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_the_cheapest_trees_are_those_that_cost_least_alone(seed: int) -> None:
     """Trees leave in the order of what each costs by itself, the dearest first, with items of all kinds."""
     problem = random_problem(seed)

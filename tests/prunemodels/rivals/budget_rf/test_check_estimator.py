@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -24,6 +25,7 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
     return {} if estimator is EXACT else {"check_sample_weight_equivalence_on_dense_data": WHY}
 
 
+@pytest.mark.slow
 @parametrize_with_checks([EXACT, *DRAWN], expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     """Each of scikit-learn's checks passes, but for one that no estimator passes that draws rows at random."""

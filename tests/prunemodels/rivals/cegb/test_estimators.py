@@ -41,6 +41,7 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
     return {"check_sample_weight_equivalence_on_dense_data": ROWS} if any(estimator is free for free in FREE) else {}
 
 
+@pytest.mark.slow
 @parametrize_with_checks([*FREE, *PRICED, *OWN], expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     """Each of scikit-learn's checks passes, but for those of weights with LightGBM's engine."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -36,6 +37,7 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
     return {} if any(estimator is exact for exact in EXACT) else WHY
 
 
+@pytest.mark.slow
 @parametrize_with_checks([*EXACT, *BOOSTED], expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     """Each of scikit-learn's checks passes, but for the one named above."""

@@ -27,6 +27,7 @@ LABELS = np.where(Y == 1, "benign", "malignant")
 PRICES = {name: 2.5 if "worst" in name else 1.0 for name in NAMES}
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         GreedyMiserClassifier(n_estimators=5, learning_rate=0.5),
