@@ -36,7 +36,7 @@ from prunemodels.tables import (
     hold_out_on_table as hold_out_on_table,
     problem_from_table as problem_from_table,
 )
-from prunemodels.files.cascades import load_cascade as load_cascade, save_cascade as save_cascade
+from prunemodels.exits.cascade_files import load_cascade as load_cascade, save_cascade as save_cascade
 from prunemodels.comparison.compare import compare as compare
 from prunemodels.comparison.growth import measure_growth as measure_growth
 from prunemodels.deployment import (
@@ -57,8 +57,8 @@ from prunemodels.estimators import (
     prune_forest as prune_forest,
 )
 from prunemodels.evaluation.certified_budget import budget_for_confidence as budget_for_confidence
-from prunemodels.evaluation.curve import TradeoffCurve as TradeoffCurve, tradeoff_curve as tradeoff_curve
-from prunemodels.evaluation.forest import Evaluation as Evaluation, evaluate as evaluate
+from prunemodels.judging.curve import TradeoffCurve as TradeoffCurve, tradeoff_curve as tradeoff_curve
+from prunemodels.judging.evaluate import Evaluation as Evaluation, evaluate as evaluate
 from prunemodels.evaluation.held_out import (
     HeldOut as HeldOut,
     HeldOutCost as HeldOutCost,

@@ -35,8 +35,8 @@ def units(scope: Scope) -> list[Unit]:
 def run(unit: Unit) -> list[Row]:
     from sklearn.ensemble import RandomForestClassifier
 
-    from prunemodels.evaluation.stages import staged_costs
     from prunemodels.forests.reading import read_forest
+    from prunemodels.forests.staged_costs import staged_costs
     from prunemodels.rivals.budget_rf import BudgetRFClassifier
     from prunemodels.rivals.budget_rf.votes import staged_shares
 

@@ -25,7 +25,6 @@ from prunemodels.command_line.budget_report import HeldOutFigures
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.report import ForestFigures, Summary
 from prunemodels.datasets import read_table, shown, take_column, take_features
-from prunemodels.evaluation.forest import Evaluation, evaluate
 from prunemodels.evaluation.held_out import HeldOut, hold_out
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest, load_forest
 from prunemodels.files.mixtures import MixtureFiles
@@ -35,6 +34,7 @@ from prunemodels.forests.error_samples import Blend, ErrorSample, Given, InBag, 
 from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.surgery import apply_pruning
+from prunemodels.judging.evaluate import Evaluation, evaluate
 from prunemodels.plots.tradeoff import draw, picture_files, plot_tradeoff
 from solvers import pruning_path
 

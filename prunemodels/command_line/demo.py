@@ -24,11 +24,11 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from prunemodels.command_line.demo_report import DemoReport, Measurement
 from prunemodels.datasets import Dataset, load_dataset
-from prunemodels.evaluation.forest import evaluate
 from prunemodels.files.forests import dump_forest
 from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.surgery import apply_pruning
+from prunemodels.judging.evaluate import evaluate
 from prunemodels.plots.tradeoff import draw, plot_tradeoff
 from solvers import pruning_path
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from prunemodels.command_line.report import align, percent
-from prunemodels.evaluation.forest import Evaluation
+from prunemodels.judging.evaluate import Evaluation
 
 PROTOTYPE = {"miniboone": {"unpruned": (41.4, 0.075), "24.9": (24.9, 0.076)}}
 """Features a prediction and test error that a plain prototype of this package reached on the first split."""

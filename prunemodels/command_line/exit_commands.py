@@ -23,8 +23,8 @@ from prunemodels.command_line.refusals import errors_naming
 from prunemodels.datasets import read_table, shown, take_column, take_features
 from prunemodels.exits import BudgetCascadeClassifier, BudgetCascadeRegressor, exit_path
 from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.cascade_files import load_cascade
 from prunemodels.exits.stops import stops_of
-from prunemodels.files.cascades import load_cascade
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.plots.exits import plot_exits

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from formulations.answers.pruning import Pruning
 from prunemodels.command_line.budget_report import BudgetFigures, HeldOutFigures
-from prunemodels.evaluation.forest import Evaluation
+from prunemodels.judging.evaluate import Evaluation
 
 
 @dataclass(frozen=True)

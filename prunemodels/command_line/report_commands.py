@@ -20,7 +20,7 @@ from prunemodels.command_line.commands import SolvedInstance, columns_in_order, 
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.datasets import read_table, take_column, take_features
 from prunemodels.exits.cascade import Cascade
-from prunemodels.files.cascades import holds_cascade, load_cascade
+from prunemodels.exits.cascade_files import holds_cascade, load_cascade
 from prunemodels.files.forests import load_forest
 from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.forests.surgery import pruning_from_forest

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
-from prunemodels.evaluation.stages import first_stages_of_items
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import ExitPathEvaluation, evaluate_exit_path
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.prices import priced_stages
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.forests.staged_costs import first_stages_of_items
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,10 +22,10 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price
 from formulations.instance.ensemble import Ensemble, Task
 from formulations.instance.routing import as_rows, leaves_of
-from prunemodels.evaluation.stages import staged_example_costs
 from prunemodels.exits.stages import StageOutput
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.reading import check_columns
+from prunemodels.forests.staged_costs import staged_example_costs
 from prunemodels.other_libraries.model_forest import pruned_ends
 from prunemodels.rivals.greedy_miser.losses import SquaredError
 

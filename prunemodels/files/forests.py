@@ -1,4 +1,4 @@
-"""Fitted forests in files: joblib and skops; `prunemodels.files.cascades` has cascades.
+"""Fitted forests in files: joblib and skops; `prunemodels.exits.cascade_files` has cascades.
 
 Loading a joblib file runs whatever code its author put there, so the caller must say that it is trusted. A skops file is read
 without running code from it: only scikit-learn's own types are accepted, and a tree's arrays are checked before they are used.

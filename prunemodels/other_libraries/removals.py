@@ -19,10 +19,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import integer_cost
+from prunemodels.forests.removal_effects import RemovalEffects, units_of
 from prunemodels.other_libraries.majoriser import state_of
 from prunemodels.other_libraries.parts import Part
-from prunemodels.rivals.baselines.greedy_features import units_of
-from prunemodels.rivals.baselines.removal_effects import RemovalEffects
 
 STEPS = 300
 """Of an elimination, about: with more items than that several go at once, which are the best ones of (2) at the time."""

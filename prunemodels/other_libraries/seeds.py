@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from prunemodels.evaluation.stages import staged_costs
+from prunemodels.forests.staged_costs import staged_costs
 from prunemodels.other_libraries.descent import Point
 from prunemodels.other_libraries.model_forest import ModelForest
 from prunemodels.other_libraries.parts import Part, splits_with

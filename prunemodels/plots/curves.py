@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
-from prunemodels.evaluation.curve import TradeoffCurve
+from prunemodels.judging.curve import TradeoffCurve
 from prunemodels.plots.picture import Picture
 from prunemodels.plots.tradeoff import MOST_MARKERS
 

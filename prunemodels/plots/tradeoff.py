@@ -14,8 +14,8 @@ from matplotlib.ticker import MaxNLocator
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from prunemodels.evaluation.forest import Evaluation
 from prunemodels.files.outputs import OutputFiles
+from prunemodels.judging.evaluate import Evaluation
 from prunemodels.plots.picture import Picture
 
 PICTURE_ENDINGS = (".png", ".svg")

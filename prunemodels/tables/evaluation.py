@@ -22,13 +22,13 @@ from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.usage import Usage
-from prunemodels.evaluation.forest import Evaluation
 from prunemodels.evaluation.held_out import HeldOut, mean_cost
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.evaluation.path import PathEvaluation, Vote, evaluate_path
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.surgery import apply_pruning
+from prunemodels.judging.evaluate import Evaluation
 from prunemodels.tables.reading import Column, Part, Reader, labels_of, weights_of
 from prunemodels.tables.rows_in_turn import RowsInTurn
 from prunemodels.tables.table import Table, as_chunked

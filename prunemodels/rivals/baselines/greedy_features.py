@@ -15,20 +15,16 @@ first feature; every feature that is left is tried at every step (`removal_effec
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.nested_prunings import PruningSequence
 from formulations.errors import InterruptedSolveError, InvalidInputError
-from formulations.instance.cost_items import CostItems
 from formulations.instance.problem import PruningProblem
-from formulations.instance.usage import Usage
-from prunemodels.rivals.baselines.removal_effects import RemovalEffects
+from prunemodels.forests.removal_effects import RemovalEffects, Unit, units_of
 from solvers.progress import Progress
-
-Unit = Literal["feature", "item"]
 
 
 def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progress: bool = False) -> PruningSequence:
@@ -74,17 +70,6 @@ def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progre
     rows_kept[ensemble.is_split] += 1  # row 0 keeps everything
     method = "greedy feature pruning" if by == "feature" else "greedy item pruning"
     return PruningSequence(problem, rows_kept, np.arange(steps + 1, dtype=np.float64), f"{by}s removed", method)
-
-
-def units_of(usage: Usage, by: Unit) -> CostItems:
-    """What can be removed, as the items that features need, each at the price 1; a feature without items is one of its own."""
-    features = usage.ensemble.n_features
-    if by == "feature":
-        return CostItems.plain([1] * features)
-    items = usage.costs
-    needs = tuple(needed or (items.n_items + f,) for f, needed in enumerate(items.needs))
-    n_units = items.n_items + features
-    return CostItems(tuple(f"unit {u}" for u in range(n_units)), (Fraction(1),) * n_units, needs)
 
 
 def _best(rise: NDArray[np.int64], fall: NDArray[np.int64], users: NDArray[np.int64]) -> int:

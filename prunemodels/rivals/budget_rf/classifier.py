@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price, exact
 from prunemodels.estimators.samples import Sample, named
-from prunemodels.evaluation.stages import example_costs, staged_costs
 from prunemodels.forests.costs import Costs
 from prunemodels.forests.reading import read_forest
+from prunemodels.forests.staged_costs import example_costs, staged_costs
 from prunemodels.rivals.budget_rf.growing import GrownTrees, grow_within
 from prunemodels.rivals.budget_rf.options import Impurity, Outcome, Splits, growing_options, whole
 from prunemodels.rivals.budget_rf.split_prices import checked_prices, split_prices

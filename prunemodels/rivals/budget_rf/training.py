@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from prunemodels.estimators.samples import Sample, split
-from prunemodels.evaluation.stages import staged_costs
+from prunemodels.forests.staged_costs import staged_costs
 from prunemodels.rivals.budget_rf.greedy_tree import TrainingTable, grow_tree, sorted_rows
 from prunemodels.rivals.budget_rf.growing import Grow, MeanCosts
 from prunemodels.rivals.budget_rf.options import GrowingOptions

@@ -15,8 +15,8 @@ from formulations.programs.shortest_path import TreeNetwork, row_operations, tre
 from proofs_checks.matrices.printed_matrices import PRINTED_TREES
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
-from tests.path_costs import arc_costs, stop_costs
 from tests.loops import looped
+from tests.path_costs import arc_costs, stop_costs
 
 SEEDS = range(30)
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import prunemodels as pm
 from prunemodels.command_line.cli import main
-from prunemodels.files.cascades import load_cascade, save_cascade
+from prunemodels.exits.cascade_files import load_cascade, save_cascade
 from tests.prunemodels.report_page.cascade_cases import cells
 from tests.prunemodels.report_page.cases import Page
 from tests.prunemodels.report_page.checks import check_alone, check_markup

@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from prunemodels.command_line import exit_commands
 from prunemodels.command_line.cli import main
-from prunemodels.files.cascades import load_cascade
+from prunemodels.exits.cascade_files import load_cascade
 
 BUDGET = 1.5
 

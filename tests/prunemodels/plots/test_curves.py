@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import prunemodels as pm
-from prunemodels.evaluation.curve import TradeoffCurve
+from prunemodels.judging.curve import TradeoffCurve
 from prunemodels.plots.curves import STYLES, plot_curves
 
 

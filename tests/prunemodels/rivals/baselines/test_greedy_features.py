@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 import prunemodels as pm
 from formulations import CostItems, InterruptedSolveError, PruningProblem
+from prunemodels.forests.removal_effects import RemovalEffects, units_of
 from prunemodels.rivals.baselines import greedy_features
-from prunemodels.rivals.baselines.greedy_features import greedy_feature_path, units_of
-from prunemodels.rivals.baselines.removal_effects import RemovalEffects
+from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.prunemodels.rivals.baselines.cases import cost_of, hand_forest, keeps, same_rows
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.evaluation.curve import tradeoff_curve
+from prunemodels.judging.curve import tradeoff_curve
 from prunemodels.rivals.cstc import ASTCClassifier, ASTCRegressor, CSTCClassifier, CSTCRegressor
 from prunemodels.rivals.learner import Learner
 from tests.prunemodels.rivals.cstc.quadrants import QUADRANT_COSTS, four_quadrants

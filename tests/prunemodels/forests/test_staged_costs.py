@@ -17,9 +17,9 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import CostItems, Ensemble, InvalidInputError
 from formulations.instance import usage
-from prunemodels.evaluation import stages
-from prunemodels.evaluation.stages import example_costs, staged_costs
+from prunemodels.forests import staged_costs as stages
 from prunemodels.forests.reading import read_forest
+from prunemodels.forests.staged_costs import example_costs, staged_costs
 from tests.instances import Node, ensemble_of, random_problem
 from tests.prunemodels.forest_kinds import fitted
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 import prunemodels as pm
-from prunemodels.evaluation.curve import TradeoffCurve, merged, tradeoff_curve
 from prunemodels.evaluation.path import evaluate_path
+from prunemodels.judging.curve import TradeoffCurve, merged, tradeoff_curve
 from prunemodels.rivals.baselines import sub_forest_path
 from prunemodels.rivals.learner import Learner, StagedLearner
 from tests.prunemodels.forest_kinds import fitted

@@ -13,6 +13,9 @@ What an item's purchases add to (3) is kept for as long as the item loses no use
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import Literal
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -21,6 +24,8 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.integers import Integers
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
+
+Unit = Literal["feature", "item"]
 
 WORD = 64
 """Units are bits of words of so many."""
@@ -87,6 +92,17 @@ class RemovalEffects:
         word, bit = divmod(unit, WORD)
         spared: NDArray[np.bool_] = (self._on_way[:, word] >> np.uint64(bit)) & np.uint64(1) == 0
         return kept & spared
+
+
+def units_of(usage: Usage, by: Unit) -> CostItems:
+    """What can be removed, as the items that features need, each at the price 1; a feature without items is one of its own."""
+    features = usage.ensemble.n_features
+    if by == "feature":
+        return CostItems.plain([1] * features)
+    items = usage.costs
+    needs = tuple(needed or (items.n_items + f,) for f, needed in enumerate(items.needs))
+    n_units = items.n_items + features
+    return CostItems(tuple(f"unit {u}" for u in range(n_units)), (Fraction(1),) * n_units, needs)
 
 
 @njit(cache=True)

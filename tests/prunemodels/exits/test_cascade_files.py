@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.files.cascades import holds_cascade, load_cascade, save_cascade
+from prunemodels.exits.cascade_files import holds_cascade, load_cascade, save_cascade
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
 from tests.prunemodels.cascades import KINDS, Case, Kind, case
 
