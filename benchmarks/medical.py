@@ -14,11 +14,9 @@ reads the test error, alike for all three optimisers; the *chosen* budget does n
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
@@ -31,13 +29,12 @@ from benchmarks.medical_figure import draw_panels
 from benchmarks.medical_runs import (
     KNOWN,
     SHARES,
-    Knowledge,
     Recipe,
     Repeat,
     Sample,
+    Summary,
     cross_validated,
     one_repeat,
-    smallest_within,
 )
 from benchmarks.path import machine
 from prunemodels.files.outputs import check_output
@@ -50,52 +47,6 @@ STUDIED = (0.2, 0.35, 0.5, 0.7)
 
 SHOWN = (0.25, 0.5)
 """Budgets in the table, as shares of the price of all tests; those of `SHARES` at or below them."""
-
-
-@dataclass(frozen=True, eq=False)
-class Summary:
-    """All repeats of one data set.
-
-    Parameters
-    ----------
-    tested
-        patients that were in a test part.
-    """
-
-    data: MedicalData
-    repeats: Sequence[Repeat]
-    tested: int
-
-    @classmethod
-    def of(cls, data: MedicalData, repeats: Sequence[Repeat]) -> Summary:
-        """Collect the repeats of one data set."""
-        tested = np.unique(np.concatenate([data.split(r.seed)[1] for r in repeats]))
-        return cls(data, repeats, len(tested))
-
-    def dollars(self, known: Knowledge) -> NDArray[np.float64]:
-        """Mean dollars paid on the test parts at each budget, shape (len(SHARES),)."""
-        return np.array([[m.dollars for m in r.by_budget[known]] for r in self.repeats]).mean(axis=0)
-
-    def errors(self, known: Knowledge) -> NDArray[np.float64]:
-        """Test error of each repeat at each budget, shape (repeats, len(SHARES))."""
-        return np.array([[m.error for m in r.by_budget[known]] for r in self.repeats])
-
-    def enough(self, known: Knowledge) -> float:
-        """Dollars for the unpruned error within one standard error; what the unpruned forest pays if no budget does."""
-        unpruned = [r.unpruned for r in self.repeats]
-        error = float(np.mean([m.error for m in unpruned]))
-        place = smallest_within(self.errors(known).mean(axis=0).tolist(), error, self.tested)
-        return float((*self.dollars(known), np.mean([m.dollars for m in unpruned]))[place])
-
-    def overrun(self) -> float:
-        """What is paid on the test parts for a dollar on the cost samples, mean over budgets; NaN where none buys anything."""
-        pairs = [m for r in self.repeats for m in r.by_budget["all prices"]]
-        promised = sum(m.promised for m in pairs)
-        return sum(m.dollars for m in pairs) / promised if promised else math.nan
-
-    def lost(self, known: Knowledge) -> NDArray[np.float64]:
-        """Error, less that with all prices known at the same budget: mean over positive budgets, one number a repeat."""
-        return (self.errors(known) - self.errors("all prices"))[:, 1:].mean(axis=1)
 
 
 def rate(values: Sequence[float] | NDArray[np.float64]) -> str:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from benchmarks.medical_runs import Summary
 from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
-
-if TYPE_CHECKING:
-    from benchmarks.medical import Summary
 
 GREY = "0.45"
 

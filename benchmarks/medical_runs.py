@@ -232,3 +232,49 @@ def smallest_within(errors: Sequence[float], unpruned: float, n: int) -> int:
 def standard_error(rate: float, n: int) -> float:
     """Of an error rate measured on n examples."""
     return math.sqrt(rate * (1 - rate) / n)
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """All repeats of one data set.
+
+    Parameters
+    ----------
+    tested
+        patients that were in a test part.
+    """
+
+    data: MedicalData
+    repeats: Sequence[Repeat]
+    tested: int
+
+    @classmethod
+    def of(cls, data: MedicalData, repeats: Sequence[Repeat]) -> Summary:
+        """Collect the repeats of one data set."""
+        tested = np.unique(np.concatenate([data.split(r.seed)[1] for r in repeats]))
+        return cls(data, repeats, len(tested))
+
+    def dollars(self, known: Knowledge) -> NDArray[np.float64]:
+        """Mean dollars paid on the test parts at each budget, shape (len(SHARES),)."""
+        return np.array([[m.dollars for m in r.by_budget[known]] for r in self.repeats]).mean(axis=0)
+
+    def errors(self, known: Knowledge) -> NDArray[np.float64]:
+        """Test error of each repeat at each budget, shape (repeats, len(SHARES))."""
+        return np.array([[m.error for m in r.by_budget[known]] for r in self.repeats])
+
+    def enough(self, known: Knowledge) -> float:
+        """Dollars for the unpruned error within one standard error; what the unpruned forest pays if no budget does."""
+        unpruned = [r.unpruned for r in self.repeats]
+        error = float(np.mean([m.error for m in unpruned]))
+        place = smallest_within(self.errors(known).mean(axis=0).tolist(), error, self.tested)
+        return float((*self.dollars(known), np.mean([m.dollars for m in unpruned]))[place])
+
+    def overrun(self) -> float:
+        """What is paid on the test parts for a dollar on the cost samples, mean over budgets; NaN where none buys anything."""
+        pairs = [m for r in self.repeats for m in r.by_budget["all prices"]]
+        promised = sum(m.promised for m in pairs)
+        return sum(m.dollars for m in pairs) / promised if promised else math.nan
+
+    def lost(self, known: Knowledge) -> NDArray[np.float64]:
+        """Error, less that with all prices known at the same budget: mean over positive budgets, one number a repeat."""
+        return (self.errors(known) - self.errors("all prices"))[:, 1:].mean(axis=1)
