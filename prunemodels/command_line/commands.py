@@ -30,7 +30,8 @@ from prunemodels.files.forests import FOREST_ENDINGS, dump_forest, load_forest
 from prunemodels.files.mixtures import MixtureFiles
 from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.forests.costs import items_from_table
-from prunemodels.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag, encode_labels
+from prunemodels.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
+from prunemodels.forests.labels import class_numbers
 from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.surgery import apply_pruning
@@ -94,7 +95,7 @@ def columns_in_order(columns: list[str], n_features: int, kind: str, file: str, 
 def _check_labels(y: NDArray[Any], ensemble: Ensemble, file: str) -> None:
     if ensemble.task == "regression" and not np.issubdtype(y.dtype, np.number):
         raise InvalidInputError(f"{file}: the targets are {y.dtype}, not numbers; the forest is a regressor")
-    encode_labels(ensemble, y)
+    class_numbers(ensemble.classes, y, len(y))
 
 
 def read_costs(given: str, names: tuple[str, ...]) -> CostItems:

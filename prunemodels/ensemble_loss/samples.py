@@ -18,7 +18,8 @@ from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import as_rows, leaves_of
 from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, encode_labels
+from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag
+from prunemodels.forests.labels import class_numbers
 from prunemodels.forests.reading import TREES, check_columns, read_forest
 
 LossName = Literal["brier", "log_loss", "squared_error"]
@@ -110,9 +111,7 @@ def _votes(
         raise InvalidInputError("errors: give both X and y")
     check_columns(errors.X, ensemble.feature_names, "errors: X")
     rows = as_rows(errors.X, ensemble.n_features, "errors: X")
-    labels = np.asarray(errors.y)
-    if labels.shape != (rows.shape[0],):
-        raise InvalidInputError(f"errors: y has shape {labels.shape}, X has {rows.shape[0]} rows: give one label each")
+    labels = class_numbers(ensemble.classes, errors.y, rows.shape[0], "errors: y")
     weights = check_weights(errors.sample_weight, rows.shape[0], "errors: sample_weight")
     leaf = leaves_of(ensemble, rows)
     if isinstance(errors, OutOfBag):
@@ -120,8 +119,7 @@ def _votes(
     counts = (weights > 0) & (leaf != NO_VOTE).any(axis=0)
     if not counts.any():
         raise InvalidInputError("errors: every tree drew every row of positive weight: none is out of bag; use Given(X, y)")
-    encoded = encode_labels(ensemble, labels)
-    return np.ascontiguousarray(leaf[:, counts]), encoded[counts], weights[counts]
+    return np.ascontiguousarray(leaf[:, counts]), labels[counts], weights[counts]
 
 
 def _drawn(forest: Any, n_rows: int) -> NDArray[np.bool_]:

@@ -27,7 +27,7 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, n_examples, route
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
-from prunemodels.forests.error_samples import encode_labels
+from prunemodels.forests.labels import class_numbers
 from prunemodels.forests.reading import check_columns
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def evaluate_path(
     X = X if hasattr(X, "shape") else np.asarray(X)
     X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, ensemble.n_features)
     weights = check_weights(sample_weight, n_examples(X), "sample_weight")
-    truth = _truth(ensemble, y, n_examples(X))
+    truth = np.asarray(class_numbers(ensemble.classes, y, n_examples(X), unknown=-1), dtype=np.float64)
     counted = np.flatnonzero(weights > 0)
     sweep = _Sweep(path, X, truth, weights, counted, _votes(ensemble, vote))
     costs, once, losses = sweep.run(0, with_costs=True)
@@ -168,20 +168,6 @@ def evaluate_path(
         float(cost[0]),
         float(error[0]),
     )
-
-
-def _truth(ensemble: Ensemble, y: Any, n_rows: int) -> Floats:
-    """Class indices, -1 for a label that the forest does not know, or targets; float64."""
-    labels = np.asarray(y)
-    if labels.shape != (n_rows,):
-        raise InvalidInputError(f"y has shape {labels.shape}, X has {n_rows} rows: give one label each")
-    if ensemble.task == "regression" or ensemble.classes is None:
-        return np.asarray(encode_labels(ensemble, labels), dtype=np.float64)
-    place = {label: k for k, label in enumerate(ensemble.classes.tolist())}
-    found = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.float64)
-    if (found < 0).all():
-        raise InvalidInputError(f"y has the label {labels.tolist()[0]!r}, the forest was trained on {list(place)}")
-    return found
 
 
 def _votes(ensemble: Ensemble, vote: Vote) -> Floats:

@@ -22,10 +22,10 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
-from prunemodels.exits.inputs import class_numbers
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stages import StageTable
 from prunemodels.exits.validation import levels_of, stop_stages
+from prunemodels.forests.labels import class_numbers
 
 if TYPE_CHECKING:
     import pandas as pd

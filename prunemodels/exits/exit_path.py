@@ -16,12 +16,13 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.parametric_closure import ClosurePath
 from prunemodels.evaluation.choosing import Rule, furthest_corner, within
 from prunemodels.exits.doubt import DoubtName, learn_doubt
-from prunemodels.exits.inputs import class_numbers, exit_table
+from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.learning import LearnedExits, solve_exits
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stacking import learn_stack
 from prunemodels.exits.stages import Stages, StageTable
 from prunemodels.exits.validation import CrossFitted, cross_fit
+from prunemodels.forests.labels import class_numbers
 from solvers.budgets.closure import best_closure_within
 
 if TYPE_CHECKING:

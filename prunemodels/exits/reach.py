@@ -27,10 +27,10 @@ from formulations.errors import InvalidInputError
 from prunemodels.estimators.samples import Sample
 from prunemodels.exits.fitting import Judged, StagePlan, Training, cross_fitted_table, divisions, judged_stages, stages_of
 from prunemodels.exits.gain import is_better
-from prunemodels.exits.inputs import class_numbers
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stages import StageTable
 from prunemodels.exits.validation import levels_of, stop_stages
+from prunemodels.forests.labels import class_numbers
 
 FEWEST = 5
 """Held-out rows that reach a stage, and training rows left of each class that reaches it, below which its model stays."""

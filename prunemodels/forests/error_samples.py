@@ -22,6 +22,7 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import Routing, as_rows, route
+from prunemodels.forests.labels import class_numbers
 from prunemodels.forests.reading import BAGS, FORESTS, TREES, check_columns, tree_views
 
 
@@ -178,37 +179,8 @@ def _labelled(
         raise InvalidInputError("errors: give both X and y, or neither for the in-bag statistics that the trees store")
     check_columns(X, ensemble.feature_names, "errors: X")
     rows = as_rows(X, ensemble.n_features, "errors: X")
-    labels = np.asarray(y)
-    if labels.shape != (rows.shape[0],):
-        raise InvalidInputError(f"errors: y has shape {labels.shape}, X has {rows.shape[0]} rows: give one label each")
     w = check_weights(sample_weight, rows.shape[0], "errors: sample_weight")
-    return rows, encode_labels(ensemble, labels), w
-
-
-def encode_labels(ensemble: Ensemble, labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as columns of ``ensemble.value``; targets as float64.
-
-    Raises
-    ------
-    InvalidInputError
-        for a label that the forest was not trained on, or a target that is not finite.
-    """
-    if ensemble.task == "regression" or ensemble.classes is None:
-        try:
-            targets = labels.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"errors: y is not numeric ({error}); the forest predicts numbers") from error
-        if not np.isfinite(targets).all():
-            i = int(np.flatnonzero(~np.isfinite(targets))[0])
-            raise InvalidInputError(f"errors: y[{i}] is {targets[i]}; targets must be finite")
-        return targets
-    index = {label: k for k, label in enumerate(ensemble.classes.tolist())}
-    for i, label in enumerate(labels.tolist()):
-        if label not in index:
-            raise InvalidInputError(
-                f"errors: y[{i}] is the label {label!r}, the forest was trained on {ensemble.classes.tolist()}"
-            )
-    return np.array([index[label] for label in labels.tolist()], dtype=np.int64)
+    return rows, class_numbers(ensemble.classes, y, rows.shape[0], "errors: y"), w
 
 
 def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import route
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.error_samples import Given
-from prunemodels.other_libraries.labels import class_indices, targets
+from prunemodels.forests.labels import class_numbers
 from prunemodels.other_libraries.model_forest import ModelForest
 from prunemodels.other_libraries.reading import read_model, write_model
 
@@ -87,9 +87,9 @@ def problem_from_model(
     rows = forest.rows(errors.X, "errors: X")
     weight = check_weights(errors.sample_weight, len(rows), "errors: sample_weight")
     if forest.classes is None:
-        y: NDArray[Any] = targets(errors.y, len(rows))
+        y: NDArray[Any] = class_numbers(None, errors.y, len(rows))
     else:
-        y = class_indices(errors.y, forest.classes, len(rows))
+        y = class_numbers(forest.classes, errors.y, len(rows))
     routing = route(ensemble, rows)
     kind = tree_loss or kinds[0]
     if forest.link == "sigmoid":

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
 from formulations.errors import InvalidInputError
-from prunemodels.other_libraries.labels import class_indices, targets
+from prunemodels.forests.labels import class_numbers
 from prunemodels.other_libraries.model_forest import ModelForest
 
 
@@ -112,14 +112,14 @@ def loss_of(forest: ModelForest, y: object, n_rows: int) -> Loss:
     if forest.link == "fractions":
         raise InvalidInputError("a forest of class fractions has no margins; prune it with problem_from_model")
     if forest.classes is None:
-        numbers = targets(y, n_rows)
+        numbers = class_numbers(None, y, n_rows)
         if forest.link == "identity":
             return Squares(numbers)
         if ((numbers < 0) | (numbers > 1)).any():
             i = int(np.flatnonzero((numbers < 0) | (numbers > 1))[0])
             raise InvalidInputError(f"y[{i}] is {numbers[i]}; the model predicts probabilities: targets lie in [0, 1]")
         return LogLoss(numbers[:, None], forest.sharpness)
-    labels = class_indices(y, forest.classes, n_rows)
+    labels = class_numbers(forest.classes, y, n_rows)
     if forest.link == "softmax":
         return Softmax(labels)
     if forest.n_outputs == 1:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from formulations.instance.cost_items import EvaluationCost
 from prunemodels.forests.costs import Costs
+from prunemodels.forests.labels import class_numbers
 from prunemodels.other_libraries.boosted import usage_of
-from prunemodels.other_libraries.labels import class_indices, targets
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.model_forest import ModelForest
 from prunemodels.other_libraries.reading import read_model
@@ -67,9 +67,9 @@ def evaluate_model(model: Any, X: Any, y: ArrayLike, *, costs: Costs, evaluation
     margins = forest.margins(rows)
     predicted = forest.predictions(margins)
     if forest.classes is None:
-        error = float(np.mean((predicted - targets(y, len(rows))) ** 2))
+        error = float(np.mean((predicted - class_numbers(None, y, len(rows))) ** 2))
     else:
-        error = float(np.mean(predicted != forest.classes[class_indices(y, forest.classes, len(rows))]))
+        error = float(np.mean(predicted != forest.classes[class_numbers(forest.classes, y, len(rows))]))
     loss = np.nan if forest.link == "fractions" else float(np.mean(loss_of(forest, y, len(rows)).values(margins)))
     usage = usage_of(forest, rows, costs, evaluation_cost=evaluation_cost)
     cost, features = (u.cost(forest.ensemble.is_split) for u in (usage, usage.counting_features()))

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
-from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import route
+from prunemodels.forests.labels import class_numbers
 from prunemodels.tables.reading import Column, Part, Reader, labels_of
 from prunemodels.tables.table import Table, as_chunked
 
@@ -63,7 +61,14 @@ class GivenTable:
         e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
 
         def count(part: Part) -> None:
-            truth = _truth(ensemble, labels_of(part), table.source.name, part.first)
+            labels, source = labels_of(part), table.source.name
+            truth = class_numbers(
+                ensemble.classes,
+                labels,
+                len(labels),
+                f"errors: y of {source}",
+                entry=lambda i: f"errors: {source}, row {part.first + i + 1:,}: y",
+            )
             weight = np.ones(len(truth)) if part.weight is None else part.weight
             counted = errors_on_sample(ensemble, route(ensemble, part.rows), truth, weight)
             e[:] += counted.e
@@ -71,29 +76,3 @@ class GivenTable:
 
         reader.each("counting errors", count)
         return NodeErrors((ErrorComponent(e, total, source="given"),))
-
-
-def _truth(ensemble: Ensemble, labels: NDArray[Any], source: str, first: int) -> NDArray[Any]:
-    """Class indices, or targets; of rows that stand behind `first` others."""
-    if ensemble.task == "regression" or ensemble.classes is None:
-        try:
-            targets = labels.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"errors: y of {source} is not numeric ({error}); the forest predicts numbers") from error
-        bad = np.flatnonzero(~np.isfinite(targets))
-        if bad.size:
-            raise InvalidInputError(
-                f"errors: {source}, row {first + bad[0] + 1:,}: y is {targets[bad[0]]}; targets must be finite"
-            )
-        return targets
-    known = {label: k for k, label in enumerate(ensemble.classes.tolist())}
-    code, found = pd.factorize(labels)
-    place = np.array([known.get(label, -1) for label in found.tolist()], dtype=np.int64)
-    truth = np.where(code < 0, -1, place[code])
-    bad = np.flatnonzero(truth < 0)
-    if bad.size:
-        label = labels[bad[:1]].tolist()[0]
-        raise InvalidInputError(
-            f"errors: {source}, row {first + bad[0] + 1:,}: y is the label {label!r}, the forest was trained on {list(known)}"
-        )
-    return truth

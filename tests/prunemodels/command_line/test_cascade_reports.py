@@ -167,7 +167,7 @@ def test_a_refuted_check_is_the_exit_status(folder: Path, capsys: pytest.Capture
         (["--weights", "w"], "--weights names a column of --held-out, which is missing"),
         (["--held-out", "absent.csv", "--label", "label"], "--held-out: there is no file absent.csv"),
         (["--held-out", "test.csv", "--label", "z"], "--label: test.csv has no column 'z'"),
-        (["--held-out", "numbers.csv", "--label", "label"], "--held-out numbers.csv: y has the label"),
+        (["--held-out", "numbers.csv", "--label", "label"], "--held-out numbers.csv: y[0] is the label"),
         (["--budget", "0.5"], "--budget 0.5: budget is 0.5, the cheapest policy costs 1; give at least that"),
         (["--out", "out/r.pdf"], "--out: out/r.pdf has the ending '.pdf'"),
         (["--budget", "1", "--lam", "1"], "not allowed with argument"),

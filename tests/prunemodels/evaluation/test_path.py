@@ -265,7 +265,7 @@ def test_a_single_example_has_no_standard_error() -> None:
     ("change", "message"),
     [
         ({"y": ["no"]}, r"y has shape \(1,\), X has 2 rows"),
-        ({"y": [0, 1]}, r"y has the label 0, the forest was trained on \['no', 'yes'\]"),
+        ({"y": [0, 1]}, r"y\[0\] is the label 0, the model was trained on \['no', 'yes'\]"),
         ({"X": [[0, 0, 0], [0, 0, 0]]}, "X has 3 columns, the forest was trained on 2 features"),
         ({"sample_weight": [1, -1]}, r"sample_weight\[1\] is -1.0"),
         ({"sample_weight": [0, 0]}, "sample_weight is 0 everywhere"),

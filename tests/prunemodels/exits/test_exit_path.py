@@ -188,7 +188,7 @@ def test_estimators_of_a_path_read_named_tables() -> None:
         ({"n_stages": 1}, "n_stages is 1; give 2 or more"),
         ({"n_levels": 1}, "n_levels is 1; give 2 or more"),
         ({"doubt": "entropy"}, "doubt is 'entropy'; give one of 'auto', 'margin', 'learned'"),
-        ({"y": ["no", "perhaps"] * 60}, "y has the label 'perhaps', the stages were trained on"),
+        ({"y": ["no", "perhaps"] * 60}, r"y\[1\] is the label 'perhaps', the model was trained on"),
         ({"y": ["no"]}, r"y has shape \(1,\), there are 120 rows"),
         ({"sample_weight": [1.0]}, "sample_weight"),
         ({"sample_weight": [-1.0] * 120}, "sample_weight"),
@@ -209,7 +209,7 @@ def test_numbers_have_no_margin_and_no_nan() -> None:
         pm.exit_path(path, X, y, doubt="margin")
     bad: NDArray[np.float64] = y.copy()
     bad[3] = np.nan
-    with pytest.raises(InvalidInputError, match=r"y\[3\] is nan; give finite numbers"):
+    with pytest.raises(InvalidInputError, match=r"y\[3\] is nan; targets must be finite"):
         pm.exit_path(path, X, bad)
 
 

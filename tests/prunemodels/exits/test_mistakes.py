@@ -87,7 +87,7 @@ def test_regressors_have_the_same_manners() -> None:
 def test_labels_that_the_stages_do_not_know() -> None:
     """A class that is only among the validation rows, one class alone, and no labels for the validation rows."""
     model = pm.CascadeClassifier(TWO, **QUICK)
-    with pytest.raises(InvalidInputError, match=r"y has the label 'perhaps', the stages were trained on \['no', 'yes'\]"):
+    with pytest.raises(InvalidInputError, match=r"y\[\d+\] is the label 'perhaps', the model was trained on \['no', 'yes'\]"):
         model.fit(X, Y, X_valid=X[:3], y_valid=["no", "perhaps", "yes"])
     with pytest.raises(InvalidInputError, match="y has one class, 'no'"):
         model.fit(X, ["no"] * 200)

@@ -233,7 +233,7 @@ class TestRefusals:
         case = fitted("random forest, 3 string labels")
         y = case.y.astype(object)
         y[7] = "purple"
-        with pytest.raises(pm.InvalidInputError, match=r"y\[7\] is the label 'purple', the forest was trained on \['high'"):
+        with pytest.raises(pm.InvalidInputError, match=r"y\[7\] is the label 'purple', the model was trained on \['high'"):
             component(sample(case.X, y), case.forest)
 
     @pytest.mark.parametrize("label", [None, np.nan, 1])
@@ -242,7 +242,7 @@ class TestRefusals:
         case = fitted("random forest, 3 string labels")
         y = case.y.astype(object)
         y[3] = label
-        with pytest.raises(pm.InvalidInputError, match=rf"y\[3\] is the label {label}, the forest"):
+        with pytest.raises(pm.InvalidInputError, match=rf"y\[3\] is the label {label}, the model"):
             component(pm.Given(case.X, y), case.forest)
 
     @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def test_bad_arguments_are_refused() -> None:
     ):
         with pytest.raises(InvalidInputError, match=message):
             prune_boosted(MODEL, X, y, costs=1, **arguments)
-    with pytest.raises(InvalidInputError, match=r"y\[3\] is the label 7, the model knows \[0, 1\]"):
+    with pytest.raises(InvalidInputError, match=r"y\[3\] is the label 7, the model was trained on \[0, 1\]"):
         prune_boosted(MODEL, X, np.where(np.arange(len(y)) == 3, 7, y), costs=1, lam=0)
     with pytest.raises(InvalidInputError, match=r"y has shape \(119,\), X has 120 rows"):
         prune_boosted(MODEL, X, y[1:], costs=1, lam=0)

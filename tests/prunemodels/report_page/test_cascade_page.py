@@ -368,7 +368,7 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
         ((ROWS, TRUTH[:5]), {}, r"y has shape \(5,\), X has 8 rows: give one label each"),
         ((ROWS, TRUTH), {"sample_weight": np.eye(8)[0]}, "X has 1 examples of positive weight; give 2 or more"),
         ((ROWS, TRUTH), {"sample_weight": -np.ones(8)}, "sample_weight"),
-        ((ROWS, TRUTH + 5), {}, r"y has the label 6, the stages were trained on \[0, 1\]"),
+        ((ROWS, TRUTH + 5), {}, r"y\[\d+\] is the label \d, the model was trained on \[0, 1\]"),
         ((ROWS, TRUTH), {"confidence": 95}, "confidence is 95; give a number between 0 and 1"),
         ((), {"budget": -1}, "budget is -1"),
         ((), {"chosen": None}, "chosen is a NoneType, which is for a PruningPath; for a CascadeClassifier, choose the policy"),

@@ -338,7 +338,7 @@ def changed(table, **cells):
         ({"w": -2.0}, "t.csv, row 201: the column 'w' is -2.0; weights must be finite and >= 0"),
         ({"w": np.nan}, "t.csv, row 201: the column 'w' is nan; weights must be finite and >= 0"),
         ({"y": None}, "t.csv, row 201: no value of 'y'; fill it or drop the row"),
-        ({"y": "perhaps"}, "errors: .*t.csv, row 201: y is the label 'perhaps', the forest was trained on"),
+        ({"y": "perhaps"}, "errors: .*t.csv, row 201: y is the label 'perhaps', the model was trained on"),
     ],
 )
 def test_bad_cells_are_named_by_file_column_and_row(data, cells, message, tmp_path):

@@ -1,0 +1,67 @@
+"""Labels and targets, read for a model: one for each row, and of the model's kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import InvalidInputError
+
+
+def class_numbers(
+    classes: NDArray[Any] | None,
+    y: Any,
+    n_rows: int,
+    name: str = "y",
+    *,
+    entry: Callable[[int], str] | None = None,
+    unknown: int | None = None,
+) -> NDArray[Any]:
+    """Labels as places among the classes, int64; targets of a model without classes as float64.
+
+    Parameters
+    ----------
+    classes
+        the labels that the model was trained on; None: it predicts numbers.
+    name
+        what messages call all labels.
+    entry
+        what messages call the label of row i; default: ``name[i]``.
+    unknown
+        what stands for labels that the model was not trained on, if it knows others of `y`; None: they are refused.
+
+    Raises
+    ------
+    InvalidInputError
+        for a label that the model was not trained on, a target that is not a finite number, or another number of labels than
+        rows.
+    """
+    labels = np.asarray(y)
+    entry = entry or (lambda i: f"{name}[{i}]")
+    if labels.shape != (n_rows,):
+        raise InvalidInputError(f"{name} has shape {labels.shape}, X has {n_rows} rows: give one label each")
+    if classes is None:
+        return _targets(labels, name, entry)
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    distinct, where = (labels, slice(None)) if labels.dtype == object else np.unique(labels, return_inverse=True)
+    found = np.array([place.get(label, -1) for label in distinct.tolist()], dtype=np.int64)[where]
+    missing = np.flatnonzero(found < 0)
+    if missing.size and (unknown is None or missing.size == n_rows):
+        i = int(missing[0])
+        label = labels[i : i + 1].tolist()[0]
+        raise InvalidInputError(f"{entry(i)} is the label {label!r}, the model was trained on {list(place)}; leave such rows out")
+    return found if unknown is None else np.where(found < 0, unknown, found)
+
+
+def _targets(y: NDArray[Any], name: str, entry: Callable[[int], str]) -> NDArray[np.float64]:
+    try:
+        numbers = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} is not numeric ({error}); the model predicts numbers") from error
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise InvalidInputError(f"{entry(int(bad[0]))} is {numbers[bad[0]]}; targets must be finite")
+    return numbers
