@@ -23,7 +23,7 @@ SEEDS = (0, 1, 2, 3, 4)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; its status."""
+    """Run one command. Returns its exit status."""
     given = _parser().parse_args(arguments)
     try:
         return int(given.do(given))
@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(given: argparse.Namespace) -> int:
-    warnings.filterwarnings("ignore", category=UserWarning)  # column names that a library misses
+    warnings.filterwarnings("ignore", category=UserWarning)  # a library warns that column names are missing
     present = []
     for name in given.data:
         source(name)

@@ -1,6 +1,6 @@
 """The mean costs of a prediction at which methods are compared, for each data set, rising; the last one buys everything.
 
-They are written down here, so that the tables can be made again without the data.
+They are listed here, so that the tables can be made again without the data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FULL_PRICES = {
     "diabetes": 10.0,
     "digits": 64.0,
 }
-"""Of small sets: dollars with discounts, or the number of features."""
+"""Prices of all features of small sets: dollars with discounts, or the number of features."""
 
 _COVERTYPE = (2.0, 3.0, 4.5, 6.5, 9.0, 12.0, 16.0, 20.0)
 

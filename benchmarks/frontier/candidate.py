@@ -1,7 +1,7 @@
-"""Models that a method offers, as numbers: what they cost and how they err, on validation and on test examples.
+"""Models that a method offers, as numbers: their costs and errors on validation and on test examples.
 
 ``error`` is the share of wrong classes, or the mean squared error; ``loss`` is the log loss with probabilities of at least
-`LEAST_PROBABILITY`, or again the mean squared error. Seconds are of the processor, one thread, so other load hardly matters.
+`LEAST_PROBABILITY`, or again the mean squared error. Seconds are CPU seconds of one thread, so other load hardly matters.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from benchmarks.frontier.problem import Problem
 LEAST_PROBABILITY = 1e-6
 
 DIGITS = 6
-"""Numbers are rounded to so many digits as soon as they are measured, so that all tables are made of the same ones."""
+"""Numbers are rounded to this many digits as soon as they are measured, so that all tables use the same ones."""
 
 Value = str | int | float
 Predict = Callable[[NDArray[np.float32]], NDArray[np.float64]]
-"""Examples -> probabilities, shape (N, n_classes), or numbers, shape (N,)."""
+"""From examples to probabilities, shape (N, n_classes), or numbers, shape (N,)."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Candidate:
     Parameters
     ----------
     params
-        hyperparameters by name; numbers are grids that have edges.
+        hyperparameters by name; those that are numbers have grids, with edges.
     ends
-        names of hyperparameters -> why this value, if it is the last of its grid, is no edge: nothing lies beyond.
+        by hyperparameter, the reason why this value is no edge even if it is the last of its grid: no value lies beyond.
     fit_s, predict_s
         seconds to train, and to predict 1,000 rows.
     """
@@ -53,34 +53,34 @@ class Candidate:
 
 
 class Method(Protocol):
-    """What is compared."""
+    """A method that is compared."""
 
     @property
     def name(self) -> str:
-        """In plain words, as tables and legends call it."""
+        """The name in tables and legends, in plain words."""
         ...
 
     @property
     def ours(self) -> bool:
-        """Whether it is this project's invention."""
+        """Whether this project invented it."""
         ...
 
     def refusal(self, problem: Problem) -> str | None:
-        """Why it cannot take this problem; None: it can."""
+        """The reason why it cannot take this problem; None if it can."""
         ...
 
     def __call__(self, problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
         """All models that the method offers.
 
-        `scouted` holds the settings that validation chose at some budget on the first seed, where grids are widened until none
-        of them is an edge; on the other seeds a method need not try others. None: this is the first seed.
+        `scouted` holds the settings that validation chose at some budget on the first seed, on which grids are widened until no
+        chosen value is an edge. On the other seeds a method need not try others. None: this is the first seed.
         """
         ...
 
 
 @dataclass(frozen=True)
 class FunctionMethod:
-    """A method made of a function."""
+    """A method defined by a function."""
 
     name: str
     run: Callable[[Problem, Sequence[Mapping[str, Value]] | None], Iterator[Candidate]]
@@ -97,17 +97,17 @@ class FunctionMethod:
 
 
 def rounded(value: float) -> float:
-    """To `DIGITS` digits."""
+    """The value with `DIGITS` digits."""
     return float(f"{value:.{DIGITS}g}")
 
 
-def error_and_loss(problem: Problem, y: NDArray[Any], said: NDArray[np.float64]) -> tuple[float, float]:
-    """(error, loss) of probabilities or numbers."""
+def error_and_loss(problem: Problem, y: NDArray[Any], predictions: NDArray[np.float64]) -> tuple[float, float]:
+    """(error, loss) of predictions: probabilities or numbers."""
     if problem.task == "regression":
-        squared = float(np.mean((said - y) ** 2))
+        squared = float(np.mean((predictions - y) ** 2))
         return squared, squared
-    true = np.clip(said[np.arange(len(y)), y], LEAST_PROBABILITY, 1.0)
-    return float(np.mean(said.argmax(axis=1) != y)), float(-np.log(true).mean())
+    of_true_class = np.clip(predictions[np.arange(len(y)), y], LEAST_PROBABILITY, 1.0)
+    return float(np.mean(predictions.argmax(axis=1) != y)), float(-np.log(of_true_class).mean())
 
 
 def measured(
@@ -118,15 +118,15 @@ def measured(
     fit_s: float,
     ends: Mapping[str, str] | None = None,
 ) -> Candidate:
-    """A candidate from what predicts; `cost` is the mean cost on the validation and on the test part, or one for both."""
+    """A candidate from a function that predicts; `cost` is the mean cost on the validation and the test part, or one for both."""
     start = time.process_time()
-    said = [predict(part.X) for part in (problem.valid, problem.test)]
+    valid, test = (predict(part.X) for part in (problem.valid, problem.test))
     seconds = (time.process_time() - start) / (len(problem.valid.X) + len(problem.test.X)) * 1000
-    return candidate(problem, params, said[0], said[1], cost, fit_s, seconds, ends)
+    return candidate(problem, params, valid, test, cost, fit_s, seconds, ends)
 
 
 def nothing_bought(problem: Problem) -> Candidate:
-    """What any method may say for nothing: the shares of the classes, or the mean."""
+    """The candidate that every method has for nothing: it predicts the shares of the classes, or the mean."""
 
     def predict(X: NDArray[np.float32]) -> NDArray[np.float64]:
         if problem.task == "regression":
@@ -149,7 +149,7 @@ def candidate(
     """A candidate from predictions of the validation and the test part."""
     costs = cost if isinstance(cost, tuple) else (cost, cost)
     numbers: dict[str, float] = {"fit_s": rounded(fit_s), "predict_s": rounded(predict_s)}
-    for name, part, said, paid in (("valid", problem.valid, valid, costs[0]), ("test", problem.test, test, costs[1])):
-        error, loss = error_and_loss(problem, part.y, said)
+    for name, part, predictions, paid in (("valid", problem.valid, valid, costs[0]), ("test", problem.test, test, costs[1])):
+        error, loss = error_and_loss(problem, part.y, predictions)
         numbers |= {f"{name}_cost": rounded(paid), f"{name}_error": rounded(error), f"{name}_loss": rounded(loss)}
     return Candidate(params=dict(params), ends=dict(ends or {}), **numbers)

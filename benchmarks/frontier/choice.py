@@ -1,7 +1,7 @@
-"""The one rule by which validation chooses a model for a budget.
+"""The only rule by which validation chooses a model for a budget.
 
-Among the candidates whose cost on the validation part is at most the budget, the one of least validation error; of a tie the one
-of lower validation loss, then the cheaper one. Nothing of the test part is looked at.
+Among the candidates whose cost on the validation part is at most the budget, it takes the one of least validation error; of equal
+ones that of lower validation loss, then the cheaper one. The test part is not used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def chosen(candidates: Sequence[Candidate], budget: float) -> Candidate | None:
 
 
 def winners(candidates: Sequence[Candidate], budgets: Sequence[float]) -> list[Candidate]:
-    """Those that are chosen at some budget, each once, in the order of the budgets."""
+    """The candidates that are chosen at some budget, each once, in the order of the budgets."""
     found: list[Candidate] = []
     for budget in budgets:
         best = chosen(candidates, budget)

@@ -1,11 +1,11 @@
-"""Test errors at the budgets, and how sure a difference between two methods is.
+"""Test errors at the budgets, and confidence intervals for the difference of two methods.
 
 Differences are paired: the two methods saw the same split of the same seed. With differences d_1, ..., d_n of n seeds
 
     mean +- t_{0.975, n - 1} sd(d) / sqrt(n)                                                                     (1)
 
-is the interval, sd with n - 1. The area under a curve is the mean of its test error over the budgets from the least to the
-largest, straight between neighbours, so it has the unit of an error:
+is the interval, where sd has the divisor n - 1. The area under a curve is the mean of its test error over the budgets from the
+least to the largest, interpolated linearly, so it has the unit of an error:
 
     area = sum_k (b_{k+1} - b_k) (e_k + e_{k+1}) / 2  /  (b_last - b_first)                                      (2)
 """
@@ -33,7 +33,7 @@ class Difference:
 
 
 def paired(a: Sequence[float], b: Sequence[float]) -> Difference:
-    """(1) of a less b."""
+    """The interval (1) for the differences a - b."""
     d = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
     if d.size < 2:
         return Difference(float(d.mean()) if d.size else float("nan"), float("nan"), int(d.size))
@@ -42,13 +42,13 @@ def paired(a: Sequence[float], b: Sequence[float]) -> Difference:
 
 
 def area(budgets: Sequence[float], errors: Sequence[float]) -> float:
-    """(2)."""
+    """The area under a curve, (2)."""
     b, e = np.asarray(budgets, dtype=np.float64), np.asarray(errors, dtype=np.float64)
     return float(((b[1:] - b[:-1]) * (e[1:] + e[:-1]) / 2).sum() / (b[-1] - b[0]))
 
 
 def at_budgets(results: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> pd.DataFrame:
-    """What validation chooses: a row for each data set, method, seed and budget, with test error, loss and cost, and seconds."""
+    """The chosen models: a row for each data set, method, seed and budget, with test error, loss and cost, and seconds."""
     rows: list[dict[str, object]] = []
     for (data, method, seed), some in results.groupby(["data", "method", "seed"], sort=False):
         candidates = candidates_of(some)
@@ -56,12 +56,14 @@ def at_budgets(results: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) ->
             best = chosen(candidates, budget)
             if best is not None:
                 about = {"data": data, "method": method, "seed": seed, "budget": budget, "params": best.params["text"]}
-                told = {"error": best.test_error, "loss": best.test_loss, "cost": best.test_cost}
-                rows.append({**about, **told, "valid_error": best.valid_error, "fit_s": best.fit_s, "predict_s": best.predict_s})
+                on_test = {"error": best.test_error, "loss": best.test_loss, "cost": best.test_cost}
+                rows.append(
+                    {**about, **on_test, "valid_error": best.valid_error, "fit_s": best.fit_s, "predict_s": best.predict_s}
+                )
     return pd.DataFrame(rows)
 
 
 def best_method(means: pd.DataFrame, names: Sequence[str], budget: float) -> str | None:
-    """Of the named methods the one of least mean error at a budget; `means` has methods as rows and budgets as columns."""
-    here = means.loc[[n for n in names if n in means.index], budget].dropna()
-    return str(here.idxmin()) if len(here) else None
+    """The named method of least mean error at a budget; `means` has methods as rows and budgets as columns."""
+    at_budget = means.loc[[n for n in names if n in means.index], budget].dropna()
+    return str(at_budget.idxmin()) if len(at_budget) else None

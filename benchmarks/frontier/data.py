@@ -1,8 +1,8 @@
 """The data sets of the frontier: parts, prices, and the budgets at which methods are compared.
 
-Large sets come in the papers' parts (`prunemodels.datasets.SPLITS`), shuffled with the seed; of Covertype the first `TEST_ROWS`
-of the test part are judged on, as many as MiniBooNE has. Small sets are split 50 / 20 / 30 %, classes in proportion. Medical sets
-have Turney's prices in dollars, with what blood drawn once saves; elsewhere a feature costs 1.
+Large sets have the papers' parts (`prunemodels.datasets.SPLITS`), shuffled with the seed; of Covertype's test part only the first
+`TEST_ROWS` rows are used, as many as MiniBooNE has. Small sets are split 50 / 20 / 30 %, classes in proportion. Medical sets have
+Turney's prices in dollars, with the discounts for tests that share a blood sample; elsewhere a feature costs 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Source:
     Parameters
     ----------
     file
-        the file in the folder of data sets; None: scikit-learn ships it.
+        the file in the folder of data sets; None: it is part of scikit-learn.
     """
 
     task: Task
@@ -54,7 +54,7 @@ def _turney(data: Dataset) -> CostItems:
 
 
 def _elevation() -> Dataset:
-    """Covertype's elevation from its other columns; the forest's type is left out."""
+    """Covertype's elevation, to be predicted from the other columns without the forest's type."""
     data = dataset("covtype426k")
     return Dataset("elevation", data.X.iloc[:, 1:], data.X.iloc[:, 0].to_numpy(np.float64), data.sizes)
 
@@ -86,7 +86,7 @@ def source(name: str) -> Source:
     Raises
     ------
     InvalidInputError
-        for another name; lists those there are.
+        for another name; the message lists the names.
     """
     if name not in SOURCES:
         raise InvalidInputError(f"there is no data set {name!r}; give one of {', '.join(SOURCES)}")
@@ -102,7 +102,7 @@ def check_present(name: str) -> None:
 
 @lru_cache(maxsize=2)
 def load_problem(name: str, seed: int, folder: Path | None = None) -> Problem:
-    """A data set in the split of a seed; `folder` is where its methods remember what they share."""
+    """A data set in the split of a seed; `folder` keeps what its methods share."""
     origin = source(name)
     data = origin.load()
     X, y, task = data.X.to_numpy(np.float32), data.y, origin.task
@@ -120,7 +120,7 @@ def load_problem(name: str, seed: int, folder: Path | None = None) -> Problem:
 
 
 def stratified(labels: np.ndarray, seed: int, task: Task) -> list[np.ndarray]:
-    """Rows of three parts, 50 / 20 / 30 %, classes in proportion."""
+    """The rows of three parts, 50 / 20 / 30 %, with classes in proportion."""
     rows = np.arange(len(labels))
 
     def halves(some: np.ndarray, share: float) -> list[np.ndarray]:

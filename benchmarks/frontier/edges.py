@@ -1,7 +1,8 @@
-"""Whether validation chose the last value of a grid anywhere, and whether there was more to try.
+"""Whether validation chose the last value of a grid anywhere, although more values could be tried.
 
-The grid of a hyperparameter is what was tried on any seed of the data set; it is widened on the first seed. A chosen number that
-is the least or the largest of its grid is an *edge*, unless the candidate says that nothing lies beyond: a natural end.
+The grid of a hyperparameter consists of the values that were tried on any seed of the data set; it is widened on the first seed.
+A chosen number that is the least or the largest of its grid is an *edge*, unless the candidate says that no value lies beyond:
+then it is a natural end.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Side = Literal["least", "largest"]
 
 @dataclass(frozen=True)
 class Edge:
-    """A chosen value that is the last of its grid; `end` says why it is none, or is empty."""
+    """A chosen value that is the last of its grid; `end` is the reason if it is a natural end, or empty."""
 
     name: str
     side: Side
@@ -29,7 +30,7 @@ class Edge:
 
 
 def grids(candidates: Sequence[Candidate]) -> dict[str, tuple[float, float]]:
-    """Least and largest value tried of each hyperparameter that is a number."""
+    """The least and the largest value tried, for each hyperparameter that is a number."""
     tried: dict[str, list[float]] = defaultdict(list)
     for c in candidates:
         for name, value in c.params.items():
@@ -39,7 +40,7 @@ def grids(candidates: Sequence[Candidate]) -> dict[str, tuple[float, float]]:
 
 
 def edges_of(chosen: Candidate, grid: Mapping[str, tuple[float, float]]) -> list[Edge]:
-    """The hyperparameters of a candidate that are last in their grids, of more than one value."""
+    """The hyperparameters of a candidate whose values are the last of their grids, if these have more than one value."""
     found: list[Edge] = []
     for name, value in chosen.params.items():
         if isinstance(value, str) or grid[name][0] == grid[name][1]:
@@ -54,7 +55,7 @@ def edges_of(chosen: Candidate, grid: Mapping[str, tuple[float, float]]) -> list
 
 
 def written(edges: Sequence[Edge]) -> str:
-    """As a cell of the table of results: ``leaves>`` is a real edge at the largest value, ``(leaves>)`` a natural end."""
+    """Edges as a cell of the table of results: ``leaves>`` is a real edge at the largest value, ``(leaves>)`` a natural end."""
     marks = {"least": "<", "largest": ">"}
     return " ".join(f"({e.name}{marks[e.side]})" if e.end else f"{e.name}{marks[e.side]}" for e in edges)
 

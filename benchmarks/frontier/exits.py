@@ -1,4 +1,4 @@
-"""Exit policies as candidates, and boosted trees as stages: the validation part ends their growth, as it does the rivals'."""
+"""Exit policies as candidates, and boosted trees as stages: the validation part ends their growth, as for the rivals."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class BoostedStage(BaseEstimator):  # type: ignore[misc]
     engine
         its name.
     leaves
-        of each tree.
+        number of leaves of each tree.
     problem
-        whose training part it learns from and whose validation part ends its growth.
+        its training part is learned from, and its validation part ends the growth.
     """
 
     def __init__(self, engine: str, leaves: int, problem: Problem) -> None:
@@ -51,7 +51,7 @@ class BoostedStage(BaseEstimator):  # type: ignore[misc]
         return type(self)(self.engine, self.leaves, self.problem)
 
     def fit(self, X: pd.DataFrame, y: NDArray[Any]) -> Self:
-        """Boost on the columns that X has."""
+        """Boost on the columns of X."""
         self.columns_, self.classes_ = [int(str(name)[1:]) for name in X.columns], np.arange(self.problem.n_classes)
         rate = 0.2 if self.problem.n_classes > 3 else 0.1
         given = replace(self.problem, train=Part(self._rows(X), np.asarray(y)))
@@ -59,13 +59,13 @@ class BoostedStage(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _rows(self, X: pd.DataFrame) -> NDArray[np.float32]:
-        """All columns of the problem, 0 in those that X has not."""
+        """All columns of the problem, with 0 in those that X lacks."""
         rows = np.zeros((len(X), self.problem.n_features), dtype=np.float32)
         rows[:, self.columns_] = X.to_numpy(dtype=np.float32)
         return rows
 
     def predict_proba(self, X: pd.DataFrame) -> NDArray[np.float64]:
-        """What the model says."""
+        """The model's predictions."""
         return self.model_.predict(self._rows(X))
 
     predict = predict_proba
@@ -86,15 +86,15 @@ def exit_candidates(
     seconds = (time.process_time() - start) / sum(table.n_rows for table in tables) * 1000
     levels = [levels_of(path.policy(0), table) for table in tables]
     for _, choice in sorted(choices.items(), key=lambda kv: kv[0]):
-        policy, said, paid = choice.policy, [], []
+        policy, predictions, paid = choice.policy, [], []
         for table, level in zip(tables, levels, strict=True):
             stage, place = stop_stages(policy, level), np.arange(table.n_rows)
             value = table.value[stage, place]
-            said.append(value[:, 0] if problem.task == "regression" else value)
+            predictions.append(value[:, 0] if problem.task == "regression" else value)
             paid.append(float(table.cost[stage, place].mean() + table.once[stage.max()]))
         more = {**params, "within": float(f"{choice.cost:.4g}")}
         more_ends = {**ends, "within": "every budget is solved"}
-        found = candidate(problem, more, said[0], said[1], (choice.cost, paid[1]), fit_s, seconds, more_ends)
+        found = candidate(problem, more, predictions[0], predictions[1], (choice.cost, paid[1]), fit_s, seconds, more_ends)
         yield replace(found, valid_error=rounded(choice.held_out_error))
 
 

@@ -1,14 +1,14 @@
-"""Boosted trees grown by CEGB's penalties, then pruned and refitted by us.
+"""Boosted trees that are grown with CEGB's penalties, then pruned and refitted by us.
 
 1. CEGB grows its models (`rivals.cegb.grow`: its code, its settings), and offers their first rounds.
-2. *Refitted rounds*: the values of all leaves of the first rounds are fitted anew together on the training part, for ridges that
+2. *Refitted rounds*: the values of all leaves of the first rounds are refitted together on the training part, for ridges that
    fall from the strongest on, until both validation error and loss get worse.
-3. *Prunings*: what validation chose of 1 and 2 at some budget is pruned, on training rows, to every budget below its cost.
-   The pruning that is taken is the dearest one of the trade-off that is within the budget on the validation part.
+3. *Prunings*: the models that validation chose from 1 and 2 at some budget are pruned, on training rows, to every budget below
+   their costs. The pruning taken is the dearest one of the trade-off that is within the budget on the validation part.
 4. *Refitted prunings*: as in 2.
 
-All of these are candidates, so validation is never left with less than what CEGB offers it. Nothing is pruned on validation rows:
-thousands of splits adapt to them, and the error there would then be too low to be compared with that of the other candidates (on
+All of these are candidates, so validation can always choose what CEGB offers. Nothing is pruned on validation rows, because
+thousands of splits would adapt to them, and the error there would be too low to compare with that of other candidates (on
 MiniBooNE 6.6 % on validation and 7.7 % on test, where refitted rounds have 7.1 and 7.6 %).
 """
 
@@ -37,24 +37,25 @@ from prunemodels.other_libraries.parts import Part
 from prunemodels.other_libraries.refitting import refitted
 
 RIDGES = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
-"""So many more rows speak for each leaf's value as it is."""
+"""The weight of each leaf's present value, in rows."""
 
 LAMBDAS = 4
-"""Of a trade-off; its descents pass the prunings between them. Twice as many take twice the time and change nothing."""
+"""Number of lambdas of a trade-off; its descents find the prunings between them. Twice as many take twice the time and change
+nothing."""
 
 MOST_WORK = 1_000_000
-"""Rows times trees of a trade-off, which takes half a minute then; larger models are pruned on fewer rows."""
+"""Largest product of rows and trees for a trade-off, which then takes half a minute; larger models are pruned on fewer rows."""
 
-MOST_PRUNED, NEAREST = 5, 4
-"""Models that are pruned, evenly among what validation chose, and budgets below its cost for which each is: on large data a unit
-has some eight minutes."""
+MOST_PRUNED, BUDGETS_BELOW = 5, 4
+"""Largest number of models that are pruned, evenly spaced among those that validation chose, and of budgets below its cost for
+which each is pruned. With these, a unit on large data takes about eight minutes."""
 
-MOST_ROUNDS, SLACK = {True: 800, False: 100}, 1.15
-"""Most rounds that are refitted or pruned, on small and on large data; of longer models the first ones are pruned. On large data
-only those rounds are refitted whose error as they are is at most so many times the least one seen at no more cost."""
+MOST_ROUNDS, ERROR_FACTOR = {True: 800, False: 100}, 1.15
+"""Largest number of rounds that are refitted or pruned, on small and on large data; of longer models the first ones are pruned.
+On large data, rounds are refitted only if their present error is at most this factor times the least error at no more cost."""
 
 LEAST_ROUNDS = {True: 100, False: 40}
-"""Rounds are grown to twice the number that validation chose for CEGB, and to so many at least."""
+"""Twice the number of rounds that validation chose for CEGB are grown, and at least this many, on small and on large data."""
 
 SETTING_ENDS = dict.fromkeys(("leaves", "lam"), "chosen for CEGB, between neighbours that are no better")
 RIDGE_ENDS = {RIDGES[0]: "no refit lies beyond, and is tried", RIDGES[-1]: "the rows decide all"}
@@ -62,7 +63,7 @@ RIDGE_ENDS = {RIDGES[0]: "no refit lies beyond, and is tried", RIDGES[-1]: "the 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """A model of some rounds, routed for the rows that it is measured on.
+    """The first rounds of a model, routed for the rows on which they are measured.
 
     Parameters
     ----------
@@ -99,10 +100,12 @@ class Trees:
     def measured(
         self, forest: ModelForest, kept: NDArray[np.bool_], params: Mapping[str, Value], fit_s: float, ends: Mapping[str, str]
     ) -> Candidate:
-        """A pruning as a candidate; `forest` has other values in the same leaves."""
-        said = [_said(forest, state_of(forest, part.usage, part.loss, kept).margins) for part in (self.valid, self.test)]
+        """A pruning as a candidate; `forest` may have other values in the same leaves."""
+        valid, test = (
+            _predictions(forest, state_of(forest, part.usage, part.loss, kept).margins) for part in (self.valid, self.test)
+        )
         paid = self.valid.usage.cost(kept), self.test.usage.cost(kept)
-        return candidate(self.problem, params, said[0], said[1], paid, fit_s, self.predict_s, ends)
+        return candidate(self.problem, params, valid, test, paid, fit_s, self.predict_s, ends)
 
     def refits(
         self, forest: ModelForest, kept: NDArray[np.bool_], plain: Candidate, name: str = "ridge"
@@ -122,7 +125,7 @@ class Trees:
 
     def prunings(self, forest: ModelForest, plain: Candidate) -> Iterator[tuple[Candidate, pm.BoostedPruning]]:
         """The model pruned on training rows to budgets below its cost."""
-        budgets = [b for b in self.problem.budgets if b < plain.valid_cost][-NEAREST:]
+        budgets = [b for b in self.problem.budgets if b < plain.valid_cost][-BUDGETS_BELOW:]
         if not budgets:
             return
         start, train = time.process_time(), self.problem.train
@@ -138,14 +141,14 @@ class Trees:
                 yield self.measured(pruning.forest, pruning.kept, params, seconds, ends), pruning
 
     def _within(self, path: pm.BoostedPath, budget: float) -> pm.BoostedPruning | None:
-        """The dearest of the front whose cost is within the budget on the validation part; None if that has no split."""
+        """The dearest pruning of the front that is within the budget on the validation part; None if it has no split."""
         for pruning in reversed(path.front):
             if pruning.cost <= 1.2 * budget and self.valid.usage.cost(pruning.kept) <= budget:
                 return pruning if pruning.kept.any() else None
         return None
 
 
-def _said(forest: ModelForest, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+def _predictions(forest: ModelForest, margins: NDArray[np.float64]) -> NDArray[np.float64]:
     """Numbers, or probabilities of the classes."""
     if forest.classes is None:
         return margins[:, 0]
@@ -153,13 +156,13 @@ def _said(forest: ModelForest, margins: NDArray[np.float64]) -> NDArray[np.float
 
 
 def collapsible(forest: ModelForest, X: NDArray[np.float32]) -> ModelForest:
-    """Splits predict, once collapsed, the mean of their leaves as these are now; training rows are their weights."""
+    """The model with values at its splits: the means of their present leaves, weighted by training rows."""
     leaves = leaves_of(forest.ensemble, forest.rows(X))
     return forest.with_cover(np.bincount(leaves.ravel(), minlength=forest.ensemble.n_nodes).astype(np.float64))
 
 
 class GrownPruned:
-    """One unit: what was found, and the models that it was found with."""
+    """One unit: the candidates found, and the models that they come from."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.small = problem, problem.is_small
@@ -167,7 +170,7 @@ class GrownPruned:
         self.grown: dict[tuple[int, int], cegb.Grown] = {}
 
     def grow(self, settings: Sequence[Mapping[str, Value]]) -> None:
-        """CEGB's models of some settings, and their first rounds as they are."""
+        """Grow CEGB's models of some settings; their first rounds are candidates."""
         rounds: dict[tuple[int, int], int] = {}
         for s in settings:
             key = int(s["leaves"]), cegb.rung_of(s)
@@ -180,7 +183,7 @@ class GrownPruned:
             self.found += [replace(c, ends={**ends, **c.ends}) for c in plain]
 
     def refit(self) -> None:
-        """The first rounds with their leaves refitted."""
+        """Add the first rounds with their leaves refitted."""
         for c in [c for c in self.found if self._promising(c)]:
             trees = self._trees(c)
             self.found += [fitted for fitted, _ in trees.refits(trees.forest, trees.forest.ensemble.is_split, c)]
@@ -189,14 +192,14 @@ class GrownPruned:
         if not c.valid_cost or int(c.params["rounds"]) > MOST_ROUNDS[self.small]:
             return False
         least = min(other.valid_error for other in self.found if other.valid_cost <= c.valid_cost)
-        return self.small or c.valid_error <= SLACK * least
+        return self.small or c.valid_error <= ERROR_FACTOR * least
 
     def _trees(self, c: Candidate) -> Trees:
         model = self.grown[int(c.params["leaves"]), cegb.rung_of(c.params)].model
         return Trees.of(self.problem, model.forest_, int(c.params["rounds"]))
 
     def prune(self) -> None:
-        """Prunings of some of what validation chose so far, as they are and refitted."""
+        """Add prunings of some of the models that validation chose so far, unchanged and refitted."""
         chosen = [self._short(w) for w in winners(self.found, self.problem.budgets) if w.valid_cost > self.problem.budgets[0]]
         dear = sorted({id(c): c for c in chosen}.values(), key=lambda c: -c.valid_cost)
         for k in sorted({int(k) for k in np.linspace(0, len(dear), MOST_PRUNED, endpoint=False)}) if dear else []:
@@ -205,7 +208,7 @@ class GrownPruned:
                 self.found += [c, *(fitted for fitted, _ in trees.refits(pruning.forest, pruning.kept, c))]
 
     def _short(self, c: Candidate) -> Candidate:
-        """The candidate, or the longest one of its setting that is short enough."""
+        """The candidate, or the one of its setting with the most rounds that are allowed."""
         most = MOST_ROUNDS[self.small]
         if int(c.params["rounds"]) <= most:
             return c
@@ -213,7 +216,7 @@ class GrownPruned:
         return max((o for o in short if int(o.params["rounds"]) <= most), key=lambda o: int(o.params["rounds"]))
 
     def _again(self, base: Candidate) -> tuple[Trees, ModelForest, Candidate]:
-        """The model of a candidate, refitted if it was, and what its prunings are told of it."""
+        """The model of a candidate, refitted again if it was refitted, and the candidate whose parameters its prunings take."""
         trees = self._trees(base)
         if "ridge" not in base.params:
             return trees, trees.forest, base
@@ -224,7 +227,7 @@ class GrownPruned:
 
 
 def grown_pruned(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-    """CEGB's chosen settings on all seeds, so `scouted` is not needed."""
+    """All candidates; the settings are those chosen for CEGB on all seeds, so `scouted` is not needed."""
     unit = GrownPruned(problem)
     unit.grow(cegb.settings(problem))
     unit.refit()
@@ -233,6 +236,6 @@ def grown_pruned(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None
 
 
 def refuses(problem: Problem) -> str | None:
-    """Several classes on large data: a round has a tree for each, and a trade-off too few rows for them."""
+    """Refuse several classes on large data: a round has a tree for each class, which leaves too few rows for a trade-off."""
     many = problem.n_classes > 2 and not problem.is_small
     return "a round has a tree a class, too many to prune on more than a few rows" if many else None

@@ -1,4 +1,4 @@
-"""Grids that widen themselves: rungs of one hyperparameter are added while validation chooses the last one at some budget."""
+"""Grids that are widened: rungs of a hyperparameter are added as long as validation chooses the last one at some budget."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def climb(
     Parameters
     ----------
     fit
-        the candidates of a rung.
+        makes the candidates of a rung.
     start
-        rungs to begin with, consecutive and rising.
+        the first rungs, consecutive and rising.
     lowest, highest
-        nothing is tried beyond.
+        the last rungs that may be tried.
     """
     found = {rung: fit(rung) for rung in start}
     while True:

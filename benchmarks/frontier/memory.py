@@ -1,4 +1,4 @@
-"""What methods of one data set share: JSON values by name, kept in a folder, or while the program runs."""
+"""Results that the methods of one data set share: JSON values by name, kept in a folder, or while the program runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Memory:
     Parameters
     ----------
     folder
-        where they are kept, one file a value; None: in `values` alone.
+        where they are kept, one file for each value; None: only in `values`.
     """
 
     folder: Path | None = None

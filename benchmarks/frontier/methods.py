@@ -1,4 +1,4 @@
-"""All methods by name: other people's and what users do today, then ours."""
+"""All methods by name: the rivals and what users do today, then ours."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def method_named(name: str) -> Method:
     Raises
     ------
     InvalidInputError
-        for another name; lists those there are.
+        for another name; the message lists the names.
     """
     if name not in METHODS:
         raise InvalidInputError(f"there is no method {name!r}; give one of {', '.join(repr(n) for n in METHODS)}")

@@ -1,4 +1,4 @@
-"""The project's own methods, in the benchmark's form; a new one is a line in `OURS`."""
+"""The project's own methods as methods of the benchmark; a new one needs a line in `OURS`."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.pruned import pruning_candidate, sequence_candidates
 from benchmarks.frontier.rivals.engines import ENGINES, Setting
-from benchmarks.frontier.rivals.forests import LEAST, grown, start_rungs
+from benchmarks.frontier.rivals.forests import LEAF_SIZES, grown, start_rungs
 from formulations.errors import InvalidInputError
 
 
 def _over_leaves(
     problem: Problem, scouted: Sequence[Mapping[str, Value]] | None, fit: Callable[[int], list[Candidate]]
 ) -> Iterator[Candidate]:
-    """Forests with leaves of at least 1, 2, 4, ... rows."""
+    """The candidates of forests with leaves of at least 1, 2, 4, ... rows."""
     if scouted:
-        for rung in sorted({LEAST.index(int(params["min_samples_leaf"])) for params in scouted}):
+        for rung in sorted({LEAF_SIZES.index(int(params["min_samples_leaf"])) for params in scouted}):
             yield from fit(rung)
     else:
-        yield from climb(fit, start_rungs(problem), 0, len(LEAST) - 1, problem.budgets)
+        yield from climb(fit, start_rungs(problem), 0, len(LEAF_SIZES) - 1, problem.budgets)
 
 
 def _ends(rung: int) -> dict[str, str]:
@@ -43,14 +43,14 @@ def _ends(rung: int) -> dict[str, str]:
 
 
 def pruning_path(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-    """All optimal prunings of a random forest of 40 trees, for the mean error of its trees, costs on the validation part."""
+    """All optimal prunings of a random forest of 40 trees, for its trees' mean error and the costs of the validation part."""
 
     def fit(rung: int) -> list[Candidate]:
-        forest, seconds = grown(problem, LEAST[rung])
+        forest, seconds = grown(problem, LEAF_SIZES[rung])
         start = time.process_time()
         path = pm.pruning_path(pm.problem_from_forest(forest, problem.valid.X, costs=problem.costs), certificate=False)
         seconds += time.process_time() - start
-        params: dict[str, Value] = {"min_samples_leaf": LEAST[rung]}
+        params: dict[str, Value] = {"min_samples_leaf": LEAF_SIZES[rung]}
         return list(sequence_candidates(problem, forest, path, params, seconds, "lam", _ends(rung)))
 
     yield from _over_leaves(problem, scouted, fit)
@@ -63,7 +63,7 @@ def forest_loss(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None)
     """Prunings for the forest's own loss, measured on rows out of bag, at every budget."""
 
     def fit(rung: int) -> list[Candidate]:
-        forest, seconds = grown(problem, LEAST[rung])
+        forest, seconds = grown(problem, LEAF_SIZES[rung])
         start = time.process_time()
         path = pm.ensemble_path(
             forest,
@@ -83,10 +83,10 @@ def _answers(problem: Problem, forest: Any, path: Any, seconds: float, rung: int
     for budget in problem.budgets:
         try:
             pruning = path.at_cost(budget)
-        except InvalidInputError:  # nothing seen is as cheap as that
+        except InvalidInputError:  # no pruning that was found is that cheap
             yield None
             continue
-        params: dict[str, Value] = {"min_samples_leaf": LEAST[rung], "budget": budget}
+        params: dict[str, Value] = {"min_samples_leaf": LEAF_SIZES[rung], "budget": budget}
         yield pruning_candidate(problem, forest, pruning, params, seconds, {**_ends(rung), "budget": "the benchmark's own"})
 
 
@@ -98,18 +98,18 @@ def exits_along_the_path(problem: Problem, scouted: Sequence[Mapping[str, Value]
     """Exit policies along the optimal path of a random forest of 40 trees, learned on the validation part."""
 
     def fit(rung: int) -> list[Candidate]:
-        forest, seconds = grown(problem, LEAST[rung])
+        forest, seconds = grown(problem, LEAF_SIZES[rung])
         start = time.process_time()
         path = pm.pruning_path(pm.problem_from_forest(forest, problem.valid.X, costs=problem.costs), certificate=False)
         exits = pm.exit_path(path, problem.valid.X, problem.valid.y, random_state=problem.seed)
         seconds += time.process_time() - start
-        return list(exit_candidates(problem, exits, {"min_samples_leaf": LEAST[rung]}, seconds, _ends(rung)))
+        return list(exit_candidates(problem, exits, {"min_samples_leaf": LEAF_SIZES[rung]}, seconds, _ends(rung)))
 
     yield from _over_leaves(problem, scouted, fit)
 
 
 def fitted_cascade(problem: Problem, stage: Any, params: Mapping[str, Value], ends: Mapping[str, str]) -> list[Candidate]:
-    """A cascade of such models on sets that it finds itself; sets and exits are learned on the validation part."""
+    """A cascade of such models on sets of columns that it finds; sets and exits are learned on the validation part."""
     start = time.process_time()
     kind = pm.BudgetCascadeRegressor if problem.task == "regression" else pm.BudgetCascadeClassifier
     columns = [f"x{f}" for f in range(problem.n_features)]
@@ -122,11 +122,11 @@ def fitted_cascade(problem: Problem, stage: Any, params: Mapping[str, Value], en
 
 
 STRENGTHS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)
-"""Weights of the loss against the ridge, C or 1 / alpha, of linear stages."""
+"""Weights of the loss relative to the ridge, C or 1 / alpha, for linear stages."""
 
 
 def linear_cascade(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-    """`BudgetCascade` of ridge models, for data that are too few for trees."""
+    """`BudgetCascade` of ridge models, for data sets that are too small for trees."""
 
     def fit(rung: int) -> list[Candidate]:
         strength, last = STRENGTHS[rung], rung in (0, len(STRENGTHS) - 1)
@@ -147,11 +147,11 @@ def _linear_refuses(problem: Problem) -> str | None:
 
 
 CASCADE_LEAVES = (3, 7, 15, 31, 63, 127, 255, 511, 1023)
-"""Leaves of a stage's trees."""
+"""Numbers of leaves of a stage's trees."""
 
 
 def cascade(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None, *, engine: str) -> Iterator[Candidate]:
-    """`BudgetCascade`: sets found by itself, boosted trees at every stage, exits learned on the validation part."""
+    """`BudgetCascade` with boosted trees at every stage; it finds the sets, and learns exits on the validation part."""
 
     def fit(rung: int) -> list[Candidate]:
         ends = {"leaves": "a tree has two leaves at least"} if rung == 0 else {}
@@ -166,10 +166,10 @@ def cascade(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None, *, 
     elif problem.is_small:
         yield from climb(fit, [CASCADE_LEAVES.index(7)], 0, len(CASCADE_LEAVES) - 1, problem.budgets)
     else:
-        yield from fit(_leaves_of_the_whole(problem, engine))
+        yield from fit(_leaves_for_all_columns(problem, engine))
 
 
-def _leaves_of_the_whole(problem: Problem, engine: str) -> int:
+def _leaves_for_all_columns(problem: Problem, engine: str) -> int:
     """The rung of `CASCADE_LEAVES` from which on more leaves no longer lower the validation loss of a model of all columns."""
     rate = 0.2 if problem.n_classes > 3 else 0.1
 

@@ -1,4 +1,4 @@
-"""All curves: test error against mean cost, one small picture a data set; our methods bold, the others thin."""
+"""All curves: test error against mean cost, one small picture for each data set; our methods bold, the others thin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.frontier.comparing import at_budgets
 from benchmarks.frontier.tables import variance
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
-"""Okabe and Ito's, told apart by colour-blind readers too."""
+"""Okabe and Ito's palette, safe for colour-blind readers."""
 
 MARKERS = "os^vDPX<>*hd"
 COLUMNS = 3
@@ -21,7 +21,7 @@ COLUMNS = 3
 def frontier_picture(
     results: pd.DataFrame, budgets: Mapping[str, Sequence[float]], ours: Sequence[str], regressions: Sequence[str]
 ) -> Figure:
-    """One panel a data set; costs on a logarithmic axis, the legend below."""
+    """One panel for each data set; costs on a logarithmic axis, the legend below."""
     chosen = at_budgets(results, budgets)
     sets = list(dict.fromkeys(chosen["data"]))
     methods = sorted(dict.fromkeys(chosen["method"]), key=lambda m: m in ours)
@@ -39,7 +39,7 @@ def frontier_picture(
                     [float(b) for b in curve.index], 100 * curve["error"] / scale, **style(k, method in ours), label=method
                 )[0]
         worst = 100 * some[some["method"].isin(list(ours))].groupby(["method", "budget"])["error"].mean().max() / scale
-        if np.isfinite(worst):  # a curve that errs more than all of ours would squeeze the others
+        if np.isfinite(worst):  # a curve with larger errors than all of ours would compress the others
             panel.set_ylim(top=min(panel.get_ylim()[1], 1.05 * worst))
         panel.set_title(data, fontsize=10)
         panel.set_xlabel("mean cost of a prediction, at most", fontsize=8)
@@ -57,7 +57,7 @@ def frontier_picture(
 
 
 def style(k: int, is_ours: bool) -> dict[str, object]:
-    """Line of the k-th method: colour and marker together are its own."""
+    """Line style of the k-th method; its pair of colour and marker is unique."""
     return {
         "color": COLOURS[k % len(COLOURS)],
         "marker": MARKERS[k % len(MARKERS)],

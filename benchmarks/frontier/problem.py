@@ -33,13 +33,13 @@ class Problem:
     task
         ``"classification"``: labels are 0, ..., n_classes - 1; ``"regression"``: labels are float64 and n_classes is 0.
     train, valid, test
-        the parts. A method learns from the first two; the third is there to be reported.
+        the parts. A method learns from the first two; results on the third are reported.
     costs
         prices of the features.
     budgets
         mean costs of a prediction at which methods are compared, rising.
     memory
-        where methods keep what several of them need: the settings found on the first seed, the order of elimination.
+        keeps results that several methods need: the settings found on the first seed, the order of elimination.
     """
 
     data: str
@@ -60,7 +60,7 @@ class Problem:
 
     @property
     def is_small(self) -> bool:
-        """Fewer than 5,000 training rows: exact costs and dense grids are cheap."""
+        """Whether there are fewer than 5,000 training rows, so that exact costs and dense grids are cheap."""
         return len(self.train.X) < 5000
 
     @property
@@ -74,7 +74,7 @@ class Problem:
         return self.price_of(range(self.n_features))
 
     def price_of(self, features: Any) -> float:
-        """What an example pays that buys these features, each item once."""
+        """What an example pays for these features, each item once."""
         items = sorted({m for f in features for m in self.costs.needs[int(f)]})
         return float(sum(self.costs.prices[m] for m in items))
 
@@ -85,7 +85,7 @@ class Problem:
 
     @cached_property
     def imputed(self) -> Problem:
-        """The same without missing values: medians of the training part stand in for them."""
+        """The same problem with missing values replaced by medians of the training part."""
         if not any(np.isnan(part.X).any() for part in (self.train, self.valid, self.test)):
             return self
         middle = np.nan_to_num(np.nanmedian(self.train.X, axis=0))

@@ -1,4 +1,4 @@
-"""Candidates from prunings of a forest: the row that is cheap enough and errs least on the validation part, for each budget."""
+"""Candidates from prunings of a forest: for each budget the affordable row of least error on the validation part."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sequence_candidates(
     parameter: str,
     ends: Mapping[str, str] | None = None,
 ) -> Iterator[Candidate]:
-    """Rows of a path that validation may choose at the problem's budgets."""
+    """The rows of a path that validation may choose at the problem's budgets."""
     seen = evaluate_path(path, problem.valid.X, problem.valid.y)
     rows: set[int] = set()
     for budget in problem.budgets:
@@ -44,11 +44,11 @@ def sequence_candidates(
 def pruning_candidate(
     problem: Problem, forest: Any, pruning: Pruning, params: Mapping[str, Value], fit_s: float, ends: Mapping[str, str]
 ) -> Candidate:
-    """A pruned forest, measured."""
+    """A pruned forest as a candidate."""
     start = time.process_time()
     pruned = apply_pruning(pruning, forest)
     ensemble = read_forest(pruned)
     paid = [float(example_costs(ensemble, part.X, problem.costs).mean()) for part in (problem.valid, problem.test)]
     seconds = time.process_time() - start
-    says = pruned.predict if problem.task == "regression" else pruned.predict_proba
-    return measured(problem, params, lambda X: np.asarray(says(X)), (paid[0], paid[1]), fit_s + seconds, ends)
+    predict = pruned.predict if problem.task == "regression" else pruned.predict_proba
+    return measured(problem, params, lambda X: np.asarray(predict(X)), (paid[0], paid[1]), fit_s + seconds, ends)

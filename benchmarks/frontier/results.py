@@ -1,8 +1,8 @@
 """The table of results: one row for each model that validation chooses at one of the budgets, as a small CSV file.
 
 Columns: data, seed, method, params (``name=value`` joined by ``;``), cost, error and loss on the validation and the test part,
-seconds to train and to predict 1,000 rows, edges (see `edges.written`), and in the first row of a unit the seconds of all of it.
-The budgets and the rule of choice (`choice`) applied to these rows give again the same models.
+seconds to train and to predict 1,000 rows, edges (see `edges.written`), and in the first row of a unit the seconds of the whole
+unit. Applied to these rows, the budgets and the rule of choice (`choice`) give the same models.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ PLACE = Path(__file__).parents[1] / "results" / "frontier.csv"
 
 NUMBERS = ("valid_cost", "valid_error", "valid_loss", "test_cost", "test_error", "test_loss", "fit_s", "predict_s")
 COLUMNS = ("data", "seed", "method", "params", *NUMBERS, "edges", "unit_s")
-DIGITS = {"fit_s": 3, "predict_s": 2}
-"""Significant digits of the seconds; errors and costs keep those that they were measured with, losses get 5."""
+SECONDS_DIGITS = {"fit_s": 3, "predict_s": 2}
+"""Significant digits of the seconds; errors and costs keep theirs, losses get 5."""
 
 
 def collected(store: Store, units: Sequence[Unit], budgets: dict[str, tuple[float, ...]]) -> pd.DataFrame:
@@ -46,7 +46,7 @@ def collected(store: Store, units: Sequence[Unit], budgets: dict[str, tuple[floa
 
 
 def _short(name: str, value: float) -> float:
-    digits = DIGITS.get(name, 5 if name.endswith("loss") else 6)
+    digits = SECONDS_DIGITS.get(name, 5 if name.endswith("loss") else 6)
     return float(f"{value:.{digits}g}")
 
 
@@ -60,7 +60,7 @@ def _plain(value: Value) -> str:
 
 
 def write_results(results: pd.DataFrame, place: Path) -> None:
-    """Write the CSV file, whole or not at all."""
+    """Write the CSV file, completely or not at all."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with OutputFiles() as outputs:
         results.to_csv(outputs.aside(place), index=False, lineterminator="\n", float_format=_written)
@@ -72,7 +72,7 @@ def _written(number: object) -> str:
 
 
 def read_results(place: Path) -> pd.DataFrame:
-    """Read it again.
+    """Read the CSV file.
 
     Raises
     ------

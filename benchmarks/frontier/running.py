@@ -1,4 +1,4 @@
-"""Doing the units that the store lacks, one after another or in several processes; data sets in their order, seeds rising."""
+"""Run the units that the store lacks, one after another or in several processes; data sets in their order, seeds rising."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def units_of(data: Sequence[str], seeds: Sequence[int], methods: Sequence[str]) 
 
 
 def run_units(units: Sequence[Unit], store: Store, *, jobs: int = 1, log: bool = True) -> list[str]:
-    """Do what is not done yet; returns what failed, a sentence each. A failure does not keep others from running.
+    """Run the units that are not done. Returns a sentence for each failure; after a failure the other units still run.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def run_units(units: Sequence[Unit], store: Store, *, jobs: int = 1, log: bool =
 
 
 def do_unit(unit: Unit, store: Store, *, log: bool = True) -> str | None:
-    """Run one unit and keep its candidates; what failed, if it did."""
+    """Run one unit and keep its candidates. Returns a sentence if it failed."""
     problem, method = load_problem(unit.data, unit.seed, store.memory_folder), method_named(unit.method)
     refusal = method.refusal(problem)
     if refusal is not None:
@@ -55,7 +55,7 @@ def do_unit(unit: Unit, store: Store, *, log: bool = True) -> str | None:
     try:
         scouted = scouting(unit, store, problem)
         candidates = [nothing_bought(problem), *method(problem, scouted)]
-    except Exception as error:  # hours of other units must not be lost with one
+    except Exception as error:  # a failure must not end the other units, which take hours
         _say(f"{unit}: failed\n{traceback.format_exc()}")
         return f"{unit}: {type(error).__name__}: {error}"
     seconds = time.process_time() - start
@@ -66,7 +66,7 @@ def do_unit(unit: Unit, store: Store, *, log: bool = True) -> str | None:
 
 
 def scouting(unit: Unit, store: Store, problem: Problem) -> Sequence[Mapping[str, Value]] | None:
-    """The settings that validation chose on the first seed; None on that seed, or where it is not done."""
+    """The settings that validation chose on the first seed; None on that seed, or if its unit is not done."""
     first = Unit(unit.data, FIRST_SEED, unit.method)
     if unit.seed == FIRST_SEED or not store.has(first):
         return None

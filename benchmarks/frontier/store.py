@@ -1,4 +1,4 @@
-"""Candidates of finished units, one file a unit: FOLDER / DATA / METHOD-SEED.json, whole or not at all."""
+"""Candidates of finished units, one file for each: FOLDER / DATA / METHOD-SEED.json, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Finished:
-    """What a unit found, and the CPU seconds of all of it."""
+    """The candidates of a unit, and the CPU seconds of the whole unit."""
 
     unit: Unit
     candidates: tuple[Candidate, ...]
@@ -36,7 +36,7 @@ class Finished:
 
 
 def default_folder() -> Path:
-    """Where units are kept unless ``--out`` says otherwise: a cache folder of the user, never the repository."""
+    """Where units are kept by default: in a cache folder of the user, never in the repository."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "prunemodels-frontier"
 
 
@@ -48,7 +48,7 @@ class Store:
 
     @property
     def memory_folder(self) -> Path:
-        """Where methods remember what they share."""
+        """Where methods keep the results that they share."""
         return self.folder / "memory"
 
     def place(self, unit: Unit) -> Path:
@@ -69,7 +69,7 @@ class Store:
             outputs.aside(place).write_text(json.dumps(content) + "\n")
 
     def read(self, unit: Unit) -> Finished:
-        """What was kept of a unit.
+        """Read a finished unit.
 
         Raises
         ------

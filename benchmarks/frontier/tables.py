@@ -1,4 +1,4 @@
-"""Markdown tables of the results: each data set's errors at its budgets, and our best method against the best of the others."""
+"""Markdown tables of the results: the errors at the budgets of each data set, and our best method against the best rival."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def shown(error: float, scale: float) -> str:
 
 
 def variance(some: pd.DataFrame, is_regression: bool) -> float:
-    """What squared errors are divided by: the largest mean one seen, that of the mean alone; 1 for classes."""
+    """The divisor of squared errors: the largest one in the results, that of predicting the mean; 1 for classification."""
     return float(some["error"].max()) if is_regression else 1.0
 
 
 def data_table(
     some: pd.DataFrame, budgets: Sequence[float], ours: Sequence[str], data: str, is_regression: bool, what: str = "error"
 ) -> str:
-    """Mean over the seeds for each method and budget; the least of a column in bold."""
+    """The mean over the seeds for each method and budget; the least of each column is bold."""
     scale = variance(some, is_regression) if what == "error" or is_regression else 0.01
     means = some.pivot_table(index="method", columns="budget", values=what, aggfunc="mean", sort=False).reindex(
         columns=list(budgets)
@@ -51,14 +51,14 @@ def data_table(
         row = means.loc[[method]].to_numpy()[0].tolist()
         cells = [f"**{shown(v, scale)}**" if v == best else shown(v, scale) for v, best in zip(row, least, strict=True)]
         name = f"**{method}**" if method in ours else method
-        whole = shown(area(budgets, row), scale)
+        total = shown(area(budgets, row), scale)
         fit, predict = seconds.loc[[method]].to_numpy()[0].tolist()
-        lines.append(f"| {name} | {seeds.loc[method]} | " + " | ".join(cells) + f" | {whole} | {fit:.2g} | {predict:.2g} |")
+        lines.append(f"| {name} | {seeds.loc[method]} | " + " | ".join(cells) + f" | {total} | {fit:.2g} | {predict:.2g} |")
     return "\n".join(lines) + "\n"
 
 
 def summary(chosen: pd.DataFrame, budgets: Budgets, ours: Sequence[str], regressions: Sequence[str]) -> str:
-    """Our best against the best of not-ours at every budget of every data set, and the interval of the paired difference.
+    """Our best method and the best of the others at every budget of every data set, and the interval of their paired difference.
 
     Both are the methods of least mean *test* error at that budget, so each side is shown at its best.
     """
@@ -77,9 +77,9 @@ def _summary_of(some: pd.DataFrame, data: str, budgets: Sequence[float], ours: S
         a, b = best_method(means, ours, budget), best_method(means, others, budget)
         if a is None or b is None:
             continue
-        here = some[some["budget"] == budget].pivot(index="seed", columns="method", values="error")[[a, b]].dropna()
-        d = paired(here[a].tolist(), here[b].tolist())
+        errors = some[some["budget"] == budget].pivot(index="seed", columns="method", values="error")[[a, b]].dropna()
+        d = paired(errors[a].tolist(), errors[b].tolist())
         low, high = (100 * (d.mean + s * d.half_width) / scale for s in (-1, 1))
-        pair = f"{a} | {shown(here[a].mean(), scale)} | {b} | {shown(here[b].mean(), scale)}"
-        interval = "one split" if len(here) < 2 else f"{low:+.2f} to {high:+.2f}"
+        pair = f"{a} | {shown(errors[a].mean(), scale)} | {b} | {shown(errors[b].mean(), scale)}"
+        interval = "one split" if len(errors) < 2 else f"{low:+.2f} to {high:+.2f}"
         yield f"| {data} | {budget:g} | {pair} | {100 * d.mean / scale:+.2f} | {interval} |"

@@ -79,7 +79,7 @@ def test_prunings_by_hand() -> None:
     part = Part(x, 8.0 * x[:, 0] + 2.0 * x[:, 1].astype(np.float64))
     problem = Problem("hand", 0, "regression", 0, part, part, part, CostItems.plain([1, 10], ["a", "b"]), (2.0, 11.0))
     unit = GrownPruned(problem)
-    unit.grow([{"leaves": 4, "lam": 10 ** (cegb.LOWEST / cegb.STEP), "rounds": 60}])
+    unit.grow([{"leaves": 4, "lam": 10 ** (cegb.LOWEST / cegb.RUNGS_PER_DECADE), "rounds": 60}])
     whole = max(unit.found, key=lambda c: c.valid_cost)
     assert whole.valid_cost == 11.0
     unit.prune()

@@ -1,6 +1,6 @@
-"""BudgetRF (Nan and others 2015) as BP16 runs it: splits chosen by impurity per price, stopped early at every threshold.
+"""BudgetRF (Nan and others 2015) as BP16 runs it: splits by impurity per price, and early stopping at every threshold.
 
-One forest gives all thresholds (`early_stopping_path`), and its first trees are offered too.
+One forest gives the results of all thresholds (`early_stopping_path`), and its first trees are candidates too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IMPURITIES: tuple[Impurity, ...] = ("pairs", "cost_weighted_entropy")
 
 
 def budget_rf(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-    """Both impurities on the first seed, the chosen ones on the others."""
+    """Try both impurities on the first seed, and the chosen ones on the others."""
     plain = problem.imputed
     trees = 40 if problem.is_small else 16
     used = {str(s["impurity"]) for s in scouted} if scouted else set(IMPURITIES)

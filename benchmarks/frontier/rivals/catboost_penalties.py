@@ -1,4 +1,4 @@
-"""CatBoost's own penalties: each feature is charged when a tree first uses it; left out where CatBoost is not installed."""
+"""CatBoost's own penalties: each feature is charged when a tree first uses it; skipped if CatBoost is not installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value, meas
 from benchmarks.frontier.choice import winners
 from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
-from benchmarks.frontier.rivals.engines import PATIENCE
+from benchmarks.frontier.rivals.engines import STOPPING_ROUNDS
 
 LOWEST, HIGHEST = -10, 12
 """Rungs of the penalty, two to a factor of ten."""
@@ -43,7 +43,7 @@ def fit(problem: Problem, depth: int, rung: int) -> list[Candidate]:
         allow_writing_files=False,
         random_seed=problem.seed,
         od_type="Iter",
-        od_wait=PATIENCE,
+        od_wait=STOPPING_ROUNDS,
         first_feature_use_penalties=prices.tolist(),
         penalties_coefficient=relative,
     )
@@ -60,12 +60,12 @@ def fit(problem: Problem, depth: int, rung: int) -> list[Candidate]:
     if depth == 1:
         ends["depth"] = "one split a tree is the fewest"
     params: dict[str, Value] = {"depth": depth, "penalty": relative, "rounds": trees}
-    says = model.predict if problem.task == "regression" else model.predict_proba
-    return [measured(problem, params, lambda X: np.asarray(says(X)), problem.price_of(used), seconds, ends)]
+    predict = model.predict if problem.task == "regression" else model.predict_proba
+    return [measured(problem, params, lambda X: np.asarray(predict(X)), problem.price_of(used), seconds, ends)]
 
 
 def catboost(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-    """All penalties and depths on the first seed, the chosen ones on the others."""
+    """Try all penalties and depths on the first seed, and the chosen ones on the others."""
     if scouted:
         for depth, rung in sorted({(int(s["depth"]), rung_of(s)) for s in scouted}):
             yield from fit(problem, depth, rung)

@@ -1,8 +1,8 @@
 """CEGB (Peter and others 2017) by LightGBM's own penalties: lambda, leaves and rounds.
 
-The penalties of LightGBM cannot say that features share an item, so the trees grow by what each feature costs alone, and their
-examples pay the real items. Rounds beyond the limit are tried for the settings that were chosen at the limit. ``lam`` is in units
-of `lambda_scale`, so that data sets have the same grid.
+LightGBM's penalties cannot express that features share an item. So the trees grow with the price of each feature alone, and their
+examples pay the real items. More rounds than the limit are tried for settings that were chosen at the limit. ``lam`` is in units
+of `lambda_scale`, so that all data sets have the same grid.
 """
 
 from __future__ import annotations
@@ -22,40 +22,41 @@ from benchmarks.frontier.rivals.staged import prefixes
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 
 RATE = 0.2
-STEP = 3
-"""Rungs of lambda to a factor of ten."""
+RUNGS_PER_DECADE = 3
+"""Rungs of lambda for a factor of ten."""
 
 MOST_ROUNDS = {True: 800, False: 400}
-"""On small data, and on large data, where 400 rounds of 512 leaves take a minute a model."""
+"""Largest number of rounds on small and on large data, where 400 rounds of 512 leaves take a minute for each model."""
 
 MEMORY = "cegb-settings"
 """The name by which the chosen settings are remembered."""
 
 LOWEST, HIGHEST = -14, 2
-"""At the lowest rung all features together cost a few thousandths of the loss, at the highest none is worth its price."""
+"""Rungs of lambda. At the lowest all features together cost a few thousandths of the loss; at the highest none is worth its
+price."""
 
 
 def rung_of(params: Mapping[str, Value]) -> int:
     """The rung of a candidate's lambda."""
-    return round(STEP * math.log10(float(params["lam"])))
+    return round(RUNGS_PER_DECADE * math.log10(float(params["lam"])))
 
 
 def lambda_scale(problem: Problem) -> float:
-    """Loss of one rung: prices differ by orders of magnitude, and so do the losses of numbers."""
+    """The unit of lambda: prices differ by orders of magnitude, and so do the losses of regressions."""
     loss = float(problem.train.y.var()) if problem.task == "regression" else 1.0
     return loss * problem.n_features / max(problem.full_price, 1e-12)
 
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """One model, and what its candidates are told of it.
+    """One model, and the data that its candidates share.
 
     Parameters
     ----------
     rounds
-        how many were made.
+        number of rounds made.
     exhausted
-        why there are no more of them, if none are to be had.
+        the reason if no further rounds are possible, or empty.
     """
 
     model: CEGBClassifier | CEGBRegressor
@@ -68,7 +69,7 @@ class Grown:
 
 def grow(problem: Problem, leaves: int, rung: int, rounds: int) -> Grown:
     """Train one model."""
-    relative = float(f"{10 ** (rung / STEP):.3g}")
+    relative = float(f"{10 ** (rung / RUNGS_PER_DECADE):.3g}")
     kind = CEGBRegressor if problem.task == "regression" else CEGBClassifier
     start = time.process_time()
     model = kind(
@@ -93,7 +94,7 @@ def grow(problem: Problem, leaves: int, rung: int, rounds: int) -> Grown:
 
 
 def rounds_of(problem: Problem, grown: Grown) -> list[Candidate]:
-    """The first rounds of a model, as they are."""
+    """The first rounds of a model as candidates."""
     model = grown.model
     stages = model.staged_predict if problem.task == "regression" else model.staged_predict_proba
     return prefixes(
@@ -102,12 +103,12 @@ def rounds_of(problem: Problem, grown: Grown) -> list[Candidate]:
 
 
 def fit(problem: Problem, leaves: int, rung: int, rounds: int) -> list[Candidate]:
-    """The rounds of one model."""
+    """The candidates of one model: its first rounds."""
     return rounds_of(problem, grow(problem, leaves, rung, rounds))
 
 
 def limits(problem: Problem) -> tuple[list[int], range, int]:
-    """Leaves, rungs of lambda and rounds to begin with."""
+    """The first numbers of leaves, rungs of lambda and number of rounds."""
     if problem.is_small:
         return [4, 16], range(-10, -1, 2), 100
     if problem.n_classes > 2:
@@ -116,7 +117,7 @@ def limits(problem: Problem) -> tuple[list[int], range, int]:
 
 
 def search(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> list[Candidate]:
-    """All leaves and lambdas on the first seed, its chosen ones on the others."""
+    """Try all leaves and lambdas on the first seed, and its chosen ones on the others."""
     all_leaves, rungs, rounds = limits(problem)
     found: list[Candidate] = []
     for leaves, rung in sorted({(int(s["leaves"]), rung_of(s)) for s in scouted or ()}):
@@ -137,7 +138,7 @@ def search(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> l
 
 
 def settings(problem: Problem) -> list[dict[str, Value]]:
-    """What validation chose for CEGB on the first seed, as parameters; searched for once a data set."""
+    """The parameters that validation chose for CEGB on the first seed; searched for once for each data set."""
     return list(problem.memory.recall(MEMORY, lambda: _chosen(problem, search(problem, None)))["value"])
 
 
@@ -146,7 +147,7 @@ def _chosen(problem: Problem, found: Sequence[Candidate]) -> list[dict[str, Valu
 
 
 def cegb(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-    """The rounds of all settings; those that were chosen are remembered for `settings`."""
+    """The rounds of all settings; the chosen settings are kept for `settings`."""
     found = search(problem, scouted)
     if not scouted:
         problem.memory.recall(MEMORY, lambda: _chosen(problem, found))
@@ -154,13 +155,13 @@ def cegb(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Ite
 
 
 def _used_rungs(chosen: Sequence[Candidate], rungs: range) -> range:
-    """From the least to the largest rung that validation chose; the ladder goes on from there if need be."""
+    """The rungs from the least to the largest that validation chose, where the next ladder starts."""
     used = [rung_of(c.params) for c in chosen if c.params]
     return range(min(used), max(used) + 1) if used else rungs
 
 
 def _beyond(used: set[int], tried: set[int]) -> list[int]:
-    """A next number of leaves above or below the tried ones if validation uses the last one."""
+    """The next numbers of leaves above or below the tried ones, if validation chose the last one."""
     more = []
     if max(tried) in used and max(tried) < 512:
         more.append(max(tried) * (4 if max(tried) < 64 else 2))
@@ -170,7 +171,7 @@ def _beyond(used: set[int], tried: set[int]) -> list[int]:
 
 
 def _longer(problem: Problem, found: Sequence[Candidate], rounds: int) -> list[Candidate]:
-    """Twice the rounds for what validation chose at the last one."""
+    """Candidates with twice the rounds, for settings that validation chose at the last round."""
     more: list[Candidate] = []
     at_limit = [w for w in winners(found, problem.budgets) if w.params["rounds"] == rounds and "rounds" not in w.ends]
     for leaves, rung in sorted({(int(w.params["leaves"]), rung_of(w.params)) for w in at_limit}):

@@ -1,6 +1,6 @@
 """CSTC and ASTC (Xu and others 2013, Kusner and others 2014): trees of linear classifiers; two classes of small data only.
 
-They give no probabilities: their log loss takes the share of training examples that they get right for every answer.
+They have no probabilities: for their log loss every predicted class has the share of training examples that are predicted right.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEPTHS = (1, 2, 3, 4, 5)
 
 
 def cstc(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-    """CSTC at rungs of lambda, half a factor of ten each."""
+    """CSTC at rungs of lambda, two for a factor of ten."""
     plain = problem.imputed
 
     def fit(rung: int) -> list[Candidate]:

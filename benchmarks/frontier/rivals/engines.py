@@ -1,4 +1,4 @@
-"""Three libraries' boosted trees behind one call: some columns, so many leaves, early stopping on the validation part."""
+"""Boosted trees of three libraries with one signature: columns, number of leaves, early stopping on the validation part."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.frontier.candidate import Predict
 from benchmarks.frontier.problem import Problem
 from formulations.instance.ensemble import Ensemble
 
-PATIENCE = 30
+STOPPING_ROUNDS = 30
 """Rounds without a better validation loss after which boosting stops."""
 
 
@@ -26,9 +26,9 @@ class Boosted:
     Parameters
     ----------
     predict
-        all columns -> probabilities or numbers, with the best number of rounds.
+        from all columns to probabilities or numbers, with the best number of rounds.
     rounds
-        that number.
+        the best number of rounds.
     stopped_early
         whether the validation loss ended the fit, not the limit on rounds.
     gain
@@ -36,7 +36,7 @@ class Boosted:
     booster
         the library's own model.
     readable
-        whether its trees can be read, to tell what each example meets.
+        whether its trees can be read, to compute what each example pays.
     """
 
     predict: Predict
@@ -50,7 +50,7 @@ class Boosted:
 
 @dataclass(frozen=True)
 class Setting:
-    """How a model is grown."""
+    """The hyperparameters of a model."""
 
     leaves: int
     rate: float = 0.1
@@ -61,17 +61,17 @@ Engine = Callable[[Problem, Sequence[int], Setting], Boosted]
 
 
 def least_in_leaf(problem: Problem) -> int:
-    """Fewest rows in a leaf: 5 where there are fewer than 1,000 to learn from."""
+    """The least number of rows in a leaf: 5 for fewer than 1,000 training rows, else 20."""
     return 5 if len(problem.train.X) < 1000 else 20
 
 
-def two_columns(said: NDArray[np.float64]) -> NDArray[np.float64]:
+def two_columns(second: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probabilities of both classes from that of the second."""
-    return np.column_stack([1 - said, said])
+    return np.column_stack([1 - second, second])
 
 
-def _finished(problem: Problem, said: NDArray[np.float64]) -> NDArray[np.float64]:
-    return two_columns(said) if problem.n_classes == 2 and said.ndim == 1 else said
+def _finished(problem: Problem, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    return two_columns(raw) if problem.n_classes == 2 and raw.ndim == 1 else raw
 
 
 def lightgbm_engine(problem: Problem, columns: Sequence[int], setting: Setting) -> Boosted:
@@ -93,7 +93,7 @@ def lightgbm_engine(problem: Problem, columns: Sequence[int], setting: Setting) 
     }
     data = lightgbm.Dataset(problem.train.X[:, chosen], problem.train.y, params=settings)
     valid = data.create_valid(problem.valid.X[:, chosen], problem.valid.y)
-    stop = lightgbm.early_stopping(PATIENCE, verbose=False)
+    stop = lightgbm.early_stopping(STOPPING_ROUNDS, verbose=False)
     booster = lightgbm.train(settings, data, setting.rounds, valid_sets=[valid], callbacks=[stop])
     rounds = booster.best_iteration
     seconds = time.process_time() - start
@@ -106,7 +106,7 @@ def lightgbm_engine(problem: Problem, columns: Sequence[int], setting: Setting) 
 
 
 def xgboost_engine(problem: Problem, columns: Sequence[int], setting: Setting) -> Boosted:
-    """XGBoost, histograms, best leaf first, one thread."""
+    """XGBoost with histograms and best-first growth, one thread."""
     import xgboost
 
     chosen, start = list(columns), time.process_time()
@@ -124,7 +124,7 @@ def xgboost_engine(problem: Problem, columns: Sequence[int], setting: Setting) -
     }
     train = xgboost.QuantileDMatrix(problem.train.X[:, chosen], problem.train.y, nthread=1)
     valid = xgboost.QuantileDMatrix(problem.valid.X[:, chosen], problem.valid.y, ref=train, nthread=1)
-    stop = xgboost.callback.EarlyStopping(rounds=PATIENCE, save_best=True)
+    stop = xgboost.callback.EarlyStopping(rounds=STOPPING_ROUNDS, save_best=True)
     booster = xgboost.train(
         settings, train, num_boost_round=setting.rounds, evals=[(valid, "valid")], callbacks=[stop], verbose_eval=False
     )
@@ -149,7 +149,7 @@ def hist_engine(problem: Problem, columns: Sequence[int], setting: Setting) -> B
         max_iter=setting.rounds,
         min_samples_leaf=least_in_leaf(problem),
         early_stopping=True,
-        n_iter_no_change=PATIENCE,
+        n_iter_no_change=STOPPING_ROUNDS,
         random_state=problem.seed,
     )
     with threadpool_limits(1):
@@ -158,18 +158,18 @@ def hist_engine(problem: Problem, columns: Sequence[int], setting: Setting) -> B
 
     def predict(X: NDArray[np.float32]) -> NDArray[np.float64]:
         with threadpool_limits(1):
-            said = model.predict(X[:, chosen]) if problem.task == "regression" else model.predict_proba(X[:, chosen])
-        return np.asarray(said, dtype=np.float64)
+            predictions = model.predict(X[:, chosen]) if problem.task == "regression" else model.predict_proba(X[:, chosen])
+        return np.asarray(predictions, dtype=np.float64)
 
     return Boosted(predict, int(model.n_iter_), model.n_iter_ < setting.rounds, seconds, None, model, False)
 
 
 ENGINES: dict[str, Engine] = {"LightGBM": lightgbm_engine, "XGBoost": xgboost_engine, "HistGradientBoosting": hist_engine}
-"""By the names that tables show."""
+"""Engines by their names in tables."""
 
 
 def trees_of(model: Boosted, columns: Sequence[int], n_features: int) -> Ensemble | None:
-    """The trees of a model on all columns, to tell what each example meets; None where they cannot be read."""
+    """The trees of a model over all columns, to compute what each example pays; None if they cannot be read."""
     from dataclasses import replace
 
     from prunemodels.other_libraries.reading import read_model

@@ -1,4 +1,4 @@
-"""LightGBM on all columns, the first rounds of its best model: leaves and the learning rate are climbed on the first seed."""
+"""LightGBM on all columns, and the first rounds of its models: leaves and learning rate are searched on the first seed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from benchmarks.frontier.rivals.staged import checkpoints, prefixes
 from prunemodels.forests.staged_costs import staged_costs
 
 RATES = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
-"""Rungs of the learning rate. Half the rate takes twice the rounds, so 0.05 is the least; 1 is a whole step."""
+"""Rungs of the learning rate. Half the rate takes twice the rounds, so 0.05 is the least; 1 is the full step."""
 
 
 def fit(problem: Problem, leaves: int, rate: float) -> list[Candidate]:
-    """The rounds of one model."""
+    """The candidates of one model: its first rounds."""
     columns = range(problem.n_features)
     model = lightgbm_engine(problem, columns, Setting(leaves, rate, 3000))
     outputs = problem.n_classes if problem.n_classes > 2 else 1
@@ -33,13 +33,13 @@ def fit(problem: Problem, leaves: int, rate: float) -> list[Candidate]:
 
     def stages(X: NDArray[np.float32]) -> Iterator[NDArray[np.float64]]:
         raw: NDArray[np.float64] | float = 0.0
-        said, done = np.empty(0), 0
+        predictions, done = np.empty(0), 0
         for k in range(1, model.rounds + 1):
             if k in wanted:
                 new = model.booster.predict(X, start_iteration=done, num_iteration=k - done, raw_score=True, num_threads=1)
                 raw, done = raw + np.asarray(new), k
-                said = _said(problem, raw)
-            yield said
+                predictions = _predictions(problem, raw)
+            yield predictions
 
     ends: dict[str, str] = {}
     if rate in (RATES[0], RATES[-1]):
@@ -59,7 +59,7 @@ def fit(problem: Problem, leaves: int, rate: float) -> list[Candidate]:
     )
 
 
-def _said(problem: Problem, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+def _predictions(problem: Problem, raw: NDArray[np.float64]) -> NDArray[np.float64]:
     from scipy.special import expit, softmax
 
     if problem.task == "regression":
@@ -68,7 +68,7 @@ def _said(problem: Problem, raw: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def fewer_rounds(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-    """Leaves at the rate 0.1, then rates with the best leaves, on the first seed; the chosen ones on the others."""
+    """Search leaves at the rate 0.1, then rates with the best leaves, on the first seed; take the chosen ones on the others."""
     if scouted:
         for leaves, rate in sorted({(int(s["leaves"]), float(s["rate"])) for s in scouted}):
             yield from fit(problem, leaves, rate)

@@ -1,4 +1,4 @@
-"""Random forests as a user grows them, and how cheap the first trees of one are."""
+"""Random forests as a user grows them, and their first trees as cheaper models."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from prunemodels.forests.reading import read_forest
 from prunemodels.forests.staged_costs import staged_costs
 
 TREES = 40
-LEAST = (1, 2, 4, 8, 16, 32, 64, 128)
-"""Rungs of the fewest rows in a leaf."""
+LEAF_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Rungs of the least number of rows in a leaf."""
 
 
 @lru_cache(maxsize=8)
 def grown(problem: Problem, least: int, trees: int = TREES) -> tuple[Any, float]:
-    """A forest that looks at all features at each split, and its CPU seconds."""
+    """A forest that tries all features at each split, and its CPU seconds."""
     start = time.process_time()
     kind = RandomForestRegressor if problem.task == "regression" else RandomForestClassifier
     own = {} if problem.task == "regression" else {"criterion": "entropy"}
@@ -34,11 +34,11 @@ def grown(problem: Problem, least: int, trees: int = TREES) -> tuple[Any, float]
 
 
 def votes(forest: Any, X: NDArray[np.float32]) -> Iterator[NDArray[np.float64]]:
-    """What the first 1, 2, ... trees say."""
+    """The predictions of the first 1, 2, ... trees."""
     total: Any = 0.0
     for k, tree in enumerate(forest.estimators_, 1):
-        said = tree.predict_proba(X) if hasattr(tree, "predict_proba") else tree.predict(X)
-        total = total + np.asarray(said, dtype=np.float64)
+        predictions = tree.predict_proba(X) if hasattr(tree, "predict_proba") else tree.predict(X)
+        total = total + np.asarray(predictions, dtype=np.float64)
         yield total / k
 
 
@@ -46,12 +46,12 @@ def fewer_trees(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None)
     """The first trees of forests with leaves of at least 1, 2, 4, ... rows."""
 
     def fit(rung: int) -> list[Candidate]:
-        forest, seconds = grown(problem, LEAST[rung])
+        forest, seconds = grown(problem, LEAF_SIZES[rung])
         ensemble = read_forest(forest)
         ends = {"min_samples_leaf": "one row is the fewest"} if rung == 0 else {}
         return prefixes(
             problem,
-            {"min_samples_leaf": LEAST[rung]},
+            {"min_samples_leaf": LEAF_SIZES[rung]},
             lambda X: votes(forest, X),
             lambda X: staged_costs(ensemble, X, problem.costs),
             TREES,
@@ -62,14 +62,14 @@ def fewer_trees(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None)
         )
 
     if scouted:
-        for rung in sorted({LEAST.index(int(params["min_samples_leaf"])) for params in scouted}):
+        for rung in sorted({LEAF_SIZES.index(int(params["min_samples_leaf"])) for params in scouted}):
             yield from fit(rung)
     else:
-        yield from climb(fit, start_rungs(problem), 0, len(LEAST) - 1, problem.budgets)
+        yield from climb(fit, start_rungs(problem), 0, len(LEAF_SIZES) - 1, problem.budgets)
 
 
 def start_rungs(problem: Problem) -> list[int]:
-    """Which leaves to begin with: 1, 2, 4 rows, and on small data up to 16."""
+    """The first rungs: leaves of 1, 2, 4 rows, and on small data up to 16."""
     return [0, 1, 2, 3, 4] if problem.is_small else [0, 1, 2]
 
 

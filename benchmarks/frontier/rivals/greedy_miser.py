@@ -18,10 +18,10 @@ from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRe
 
 RATE = 0.2
 MOST_ROUNDS = {True: 900, False: 480}
-"""On small and on large data."""
+"""Largest number of rounds on small and on large data."""
 
 LOWEST, HIGHEST = -12, 4
-"""Rungs of lambda, two to a factor of ten."""
+"""Rungs of lambda, two for a factor of ten."""
 
 
 def rung_of(params: Mapping[str, Value]) -> int:
@@ -30,7 +30,7 @@ def rung_of(params: Mapping[str, Value]) -> int:
 
 
 def fit(problem: Problem, depth: int, rung: int, rounds: int) -> list[Candidate]:
-    """The rounds of one model."""
+    """The candidates of one model: its first rounds."""
     relative = float(f"{10 ** (rung / 2):.3g}")
     kind = GreedyMiserRegressor if problem.task == "regression" else GreedyMiserClassifier
     start = time.process_time()
@@ -57,7 +57,7 @@ def fit(problem: Problem, depth: int, rung: int, rounds: int) -> list[Candidate]
 
 
 def limits(problem: Problem) -> tuple[list[int], range, int]:
-    """Depths, rungs of lambda and rounds to begin with."""
+    """The first depths, rungs of lambda and number of rounds."""
     if problem.is_small:
         return [2, 4], range(-8, 0, 2), 60
     if problem.n_classes > 2:
@@ -66,7 +66,7 @@ def limits(problem: Problem) -> tuple[list[int], range, int]:
 
 
 def greedy_miser(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-    """All depths and lambdas on the first seed, its chosen ones on the others."""
+    """Try all depths and lambdas on the first seed, and its chosen ones on the others."""
     all_depths, rungs, rounds = limits(problem)
     found: list[Candidate] = []
     for depth, rung in sorted({(int(s["depth"]), rung_of(s)) for s in scouted or ()}):
@@ -88,7 +88,7 @@ def greedy_miser(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None
 
 
 def _longer(problem: Problem, found: Sequence[Candidate], rounds: int) -> list[Candidate]:
-    """Twice the rounds for what validation chose at the last one."""
+    """Candidates with twice the rounds, for settings that validation chose at the last round."""
     more: list[Candidate] = []
     at_limit = [w for w in winners(found, problem.budgets) if w.params["rounds"] == rounds and "rounds" not in w.ends]
     for depth, rung in sorted({(int(w.params["depth"]), rung_of(w.params)) for w in at_limit}):

@@ -1,4 +1,4 @@
-"""L1-penalised linear models: the columns with a weight are paid for. Medians stand in for missing values."""
+"""L1-penalised linear models: the columns with a weight are paid for. Medians replace missing values."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
 
 RUNGS = (-16, 16)
-"""C = 10^(r / 4) / 10, of the most extreme rungs."""
+"""The lowest and the highest rung r; C = 10^(r / 4) / 10."""
 
-ROWS = 10_000
-"""Liblinear sees so many rows at most: the model has 50 weights or so, and more rows do not change the error's second digit."""
+MOST_ROWS = 10_000
+"""Largest number of training rows: a model has about 50 weights, and more rows do not change the error's second digit."""
 
 
 def _model(problem: Problem, strength: float) -> Any:
@@ -32,7 +32,7 @@ def _model(problem: Problem, strength: float) -> Any:
 
 
 def _scale(problem: Problem) -> Any:
-    """Of long tails, which large sets have, a linear model makes more by their ranks, and liblinear comes to an end."""
+    """The scaling of columns. Large sets have long tails: with ranks a linear model is better, and liblinear converges."""
     return StandardScaler() if problem.is_small else QuantileTransformer(output_distribution="normal", random_state=problem.seed)
 
 
@@ -40,7 +40,7 @@ def l1(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Itera
     """One model for each strength of the penalty."""
     plain = problem.imputed
     scale = _scale(problem).fit(plain.train.X)
-    X, y = scale.transform(plain.train.X)[:ROWS], plain.train.y[:ROWS]
+    X, y = scale.transform(plain.train.X)[:MOST_ROWS], plain.train.y[:MOST_ROWS]
     spread = float(np.std(y)) if problem.task == "regression" else 1.0
 
     def fit(rung: int) -> list[Candidate]:
@@ -52,7 +52,7 @@ def l1(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Itera
             warnings.simplefilter("ignore", UserWarning)
             model.fit(X, y)
         used = np.flatnonzero((np.atleast_2d(model.coef_) != 0).any(axis=0))
-        says = model.predict if problem.task == "regression" else model.predict_proba
+        predict = model.predict if problem.task == "regression" else model.predict_proba
         ends = {}
         if used.size == 0:
             ends["C"] = "nothing is bought"
@@ -60,7 +60,7 @@ def l1(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Itera
             ends["C"] = "everything is bought"
         params: dict[str, Value] = {"C": float(f"{strength:.3g}")}
         cost, seconds = problem.price_of(used), time.process_time() - start
-        return [measured(plain, params, lambda rows: np.asarray(says(scale.transform(rows))), cost, seconds, ends)]
+        return [measured(plain, params, lambda rows: np.asarray(predict(scale.transform(rows))), cost, seconds, ends)]
 
     yield from climb(fit, range(-8, 5), *RUNGS, problem.budgets)
 

@@ -1,8 +1,8 @@
-"""What a user does today: choose columns, train a good library's model on them, pay for the columns.
+"""What a user does today: choose columns, train a good library's model on them, and pay for the columns.
 
-On the first seed the number of leaves is climbed for every set of columns (on large data for every third set), from 63 (on small
-data from 15) up or down while the validation error falls; the rest take the leaves found for sets of nearly that size. On small
-data examples pay for the splits that they really meet, elsewhere for all columns of the model, the same to two digits.
+On the first seed the number of leaves is searched for every set of columns (on large data for every third set), from 63 (on small
+data from 15) up or down while the validation error falls; the other sets take the leaves found for sets of similar size. On small
+data examples pay for the splits that they meet, elsewhere for all columns of the model, which is the same to two digits.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from benchmarks.frontier.rivals.sets import QUICK, QUICK_SMALL, at_budgets, by_i
 from prunemodels.forests.staged_costs import example_costs
 
 LEAVES = (2, 3, 5, 8, 15, 31, 63, 127, 255, 511, 1023, 2047)
-"""Rungs of the climb. Two leaves are the fewest that there are; 2,047 are more than the rows are worth."""
+"""Rungs of the search for leaves. Two leaves are the fewest possible; 2,047 are more than the rows support."""
 
 Sets = Callable[[Problem], tuple[list[list[int]], float]]
 
 
 def most_important(problem: Problem) -> tuple[list[list[int]], float]:
-    """Sets by the gain of a LightGBM model of all columns, per price."""
+    """Sets of columns by their gain, per price, in a LightGBM model of all columns."""
 
     def gain() -> list[float]:
         setting = QUICK_SMALL if problem.is_small else QUICK
@@ -44,7 +44,7 @@ def retrained(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None, *
         known += [] if scouted else [min(models, key=lambda c: (c.valid_error, c.valid_loss)).params]
         for c in models:
             yield Candidate(**{**vars(c), "fit_s": c.fit_s + seconds})
-            seconds = 0.0  # the search is paid once
+            seconds = 0.0  # the search for sets counts only once
 
 
 def _leaves_near(scouted: Sequence[Mapping[str, Value]], k: int) -> list[int] | None:
@@ -68,7 +68,7 @@ def _climbed(problem: Problem, columns: Sequence[int], engine: str, rungs: Seque
                 break
             rung += step
         if rung != middle:
-            break  # better on this side: the other one leads away
+            break  # this side is better, so the other one need not be tried
     return list(tried.values())
 
 
@@ -77,7 +77,7 @@ def _better(a: Candidate, b: Candidate) -> bool:
 
 
 def fitted(problem: Problem, columns: Sequence[int], engine: str, leaves: int) -> Candidate:
-    """One model, measured."""
+    """One model as a candidate."""
     rate = 0.2 if problem.n_classes > 3 else 0.1
     model = ENGINES[engine](problem, columns, Setting(leaves, rate))
     params: dict[str, Value] = {"columns": len(columns), "leaves": leaves, "rounds": model.rounds}

@@ -1,4 +1,4 @@
-"""Candidates from the first rounds or trees of one fitted model, at rounds that grow by a quarter."""
+"""Candidates from the first rounds or trees of one fitted model, at numbers of rounds that grow by a quarter."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def prefixes(
     exhausted: str = "",
     counter: str = "rounds",
 ) -> list[Candidate]:
-    """Models of 1, 2, ... stages.
+    """Candidates from the first 1, 2, ... stages.
 
     Parameters
     ----------
     stages
-        examples -> probabilities or numbers after each stage.
+        from examples to probabilities or numbers after each stage.
     costs
-        examples -> mean cost after each stage.
+        from examples to the mean cost after each stage.
     exhausted
-        why there are no more stages, if none are to be had; else the last stage is an edge.
+        the reason if no further stages are possible; without one, the last stage is an edge.
     """
     wanted, start = checkpoints(rounds), time.process_time()
-    valid, test = ([said for k, said in enumerate(stages(part.X), 1) if k in wanted] for part in (problem.valid, problem.test))
+    valid, test = ([p for k, p in enumerate(stages(part.X), 1) if k in wanted] for part in (problem.valid, problem.test))
     seconds = (time.process_time() - start) / (len(problem.valid.X) + len(problem.test.X)) * 1000
     paid = [costs(part.X) for part in (problem.valid, problem.test)]
     found = []
