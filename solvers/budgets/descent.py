@@ -1,10 +1,10 @@
-"""Down to a budget by cuts: halve what is open where the prices at hand divide it, and keep the side where the budget lies.
+"""Down to a budget by cuts: divide what is open by a best closure at given prices, and keep the side where the budget lies.
 
     lambda  =  gain of the part / its cost at these prices                                                           (1)
 
-At this lambda the part is worth nothing as a whole; a best closure that is worth more divides it. If the closure's *true* cost
-fits, it is taken, and the rest is open; else the closure alone stays open. So the budget always lies between what is taken and
-that with all that is open: a bracket.
+At this lambda the whole part is worth nothing, and a best closure that is worth more divides it. If the *true* cost of the
+closure fits, the closure is taken and the rest stays open; otherwise only the closure stays open. So the budget always lies
+between the cost of what is taken and the cost of that with all that is open: a bracket.
 """
 
 from __future__ import annotations

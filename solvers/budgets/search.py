@@ -1,13 +1,13 @@
-"""Inside a hull edge: brackets narrowed under other prices, from many starts, and the best taken apart and put together again.
+"""A heuristic inside a hull edge: narrow brackets under other prices from many starts, then ruin and recreate the best pruning.
 
-LP1's relaxation mixes the two ends of an edge, and no pruning need lie between them at the edge's own price ratio. So
+LP1's relaxation mixes the two ends of an edge, and at the edge's own price ratio perhaps no pruning lies between them. So
 
-    narrow     from a bracket, descend under some draws of other prices; go on with the most promising end       (1)
-    ruin       take a part of the best pruning away, again by a descent                                            (2)
-    recreate   narrow what is then open, up to the edge's dearer end                                               (3)
+    narrow     from a bracket, descend under several draws of other prices; continue with the most promising end (1)
+    ruin       remove a part of the best pruning, also by a descent                                                (2)
+    recreate   narrow what is open then, up to the edge's more expensive end                                       (3)
 
-The promise of a bracket is the gain of the mixture of its ends that costs the budget, less a part for its width: the wider, the
-less of the promise will be kept. Nothing is proven here; the bound is the relaxation's.
+The promise of a bracket is the gain of the mixture of its ends that costs the budget, less a deduction for its width, because a
+wide bracket keeps less of its promise. Nothing is proven here; the bound is the relaxation's.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     maximise the gain  s.t.  cost <= B                                                                      (LP1, 0-1)
 
 a knapsack with precedence. From the path: the hull edge at B and its lambda*, the best breakpoint, the relaxation's bound.
-Then fixing (`exact_fixing`) and branching (`exact_search`), each bound a minimum cut in integers.
+Then fixing (`fixing`) and branching (`search`), each bound a minimum cut in integers.
 
 Where prices were rounded, the search looks at everything that rounding may have hidden, cost <= B + cost_rounding, and
 accepts a pruning only if its real cost, in exact numbers, fits.
