@@ -7,10 +7,12 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import prunemodels
+from prunemodels.lazy_names import homes_of
 
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = {
@@ -65,25 +67,75 @@ def test_a_file_named_solvers_is_reported(tmp_path: Path) -> None:
     assert "rename that file" in done.stderr
 
 
-def test_public_names_are_where_the_package_says() -> None:
-    """Every name in the stub is found where the stub says, under the name that type checkers re-export, and once."""
-    tree = ast.parse((ROOT / "prunemodels" / "__init__.pyi").read_text())
+def stub_of(namespace: ModuleType) -> Path:
+    """The list of a namespace's public names."""
+    return Path(str(namespace.__file__)).with_suffix(".pyi")
+
+
+def namespaces() -> dict[str, ModuleType]:
+    """`prunemodels` and its public namespaces, by their full names."""
+    homes = homes_of(stub_of(prunemodels))
+    found = [getattr(prunemodels, name) for name, home in homes.items() if home == "prunemodels"]
+    return {module.__name__: module for module in [prunemodels, *found]}
+
+
+PUBLIC = {
+    name: sorted(n for n, home in homes_of(stub_of(module)).items() if home != "prunemodels")
+    for name, module in namespaces().items()
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_are_where_the_stub_says(name: str) -> None:
+    """Every name of a stub is there under the name that type checkers re-export, and no submodule can hide it."""
+    namespace = namespaces()[name]
+    tree = ast.parse(stub_of(namespace).read_text())
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    names = [alias.name for node in imports for alias in node.names]
     assert all(alias.asname == alias.name for node in imports for alias in node.names)
-    assert sorted(names) == prunemodels.__all__
-    assert {"pruning_path", "save_cascade", "BudgetCascadeClassifier"} <= set(names)
-    assert len(set(names)) == len(names)
-    for name in names:
-        assert getattr(prunemodels, name) is not None
+    assert PUBLIC[name]
+    for public in PUBLIC[name]:
+        assert getattr(namespace, public) is not None
     # importing a submodule sets an attribute of the package, which would hide a public name
-    assert not set(prunemodels.__all__) & {module.name for module in pkgutil.iter_modules(prunemodels.__path__)}
-    with pytest.raises(AttributeError, match="no attribute 'prune_everything'"):
+    submodules = {module.name for module in pkgutil.iter_modules(getattr(namespace, "__path__", []))}
+    assert not set(PUBLIC[name]) & submodules
+
+
+def test_every_public_name_has_one_home() -> None:
+    """No name stands in two of the lists; the one in front has some forty."""
+    names = [name for public in PUBLIC.values() for name in public]
+    assert len(names) == len(set(names))
+    assert {"solve", "pruning_path", "save_cascade", "BudgetCascadeClassifier"} <= set(PUBLIC["prunemodels"])
+    assert len(PUBLIC["prunemodels"]) <= 40
+
+
+def test_dir_shows_public_names_and_namespaces_only() -> None:
+    """`dir` is the list, whatever was imported meanwhile; `__all__` is the same."""
+    spaces = namespaces()
+    assert {f"prunemodels.{name}" for name in dir(prunemodels) if name not in PUBLIC["prunemodels"]} == {*spaces} - {
+        "prunemodels"
+    }
+    for name, namespace in spaces.items():
+        assert dir(namespace) == namespace.__all__
+        assert set(PUBLIC[name]) <= set(dir(namespace))
+
+
+def test_unknown_names_are_refused() -> None:
+    """As by any module, in front and in a namespace."""
+    with pytest.raises(AttributeError, match="module 'prunemodels' has no attribute 'prune_everything'"):
         _ = prunemodels.prune_everything
+    with pytest.raises(AttributeError, match=r"module 'prunemodels.plots' has no attribute 'plot_everything'"):
+        _ = prunemodels.plots.plot_everything
 
 
-def test_source_files_stay_small() -> None:
-    """A file holds one idea: none of the four packages' files is over 300 lines."""
-    for package in ALLOWED:
-        for file in (ROOT / package).rglob("*.py"):
-            assert len(file.read_text().splitlines()) <= 300, file.relative_to(ROOT)
+def test_names_are_imported_when_they_are_used() -> None:
+    """The package and its namespaces alone import neither NumPy nor Matplotlib; a name is imported once it is asked for."""
+    code = (
+        "import sys, prunemodels as pm\n"
+        "spaces = [getattr(pm, name) for name in ('plots', 'tables', 'rivals', 'checks', 'engines', 'errors')]\n"
+        "assert not {'numpy', 'matplotlib', 'solvers', 'proofs_checks'} & set(sys.modules), 'something is imported too early'\n"
+        "pm.errors.InvalidInputError\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "pm.plots.plot_tradeoff\n"
+        "assert 'matplotlib' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

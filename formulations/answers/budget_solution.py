@@ -106,6 +106,8 @@ class BudgetSolution(Bounded):
         why the search ended.
     stats
         seconds and counts: for reports only.
+    method
+        how it was found, as in `solvers.budgets.BUDGET_SOLVERS`; "" if the engine does not say.
     """
 
     problem: PruningProblem
@@ -116,6 +118,7 @@ class BudgetSolution(Bounded):
     relaxation: Mixture
     stopped: StopReason = StopReason.CONVERGED
     stats: Mapping[str, float] = field(default_factory=dict)
+    method: str = ""
 
     @property
     def cost(self) -> float:

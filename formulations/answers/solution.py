@@ -106,6 +106,9 @@ class SharedPrices:
 
 Certificate = ItemDuals | SharedPrices
 
+History = Mapping[str, NDArray[np.float64]]
+"""What happened round by round: columns by name."""
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -127,6 +130,11 @@ class Solution:
         what proves the bound.
     stats
         seconds, iterations, arcs ...: for reports only.
+    method
+        the engine that gave the answer, as in `solvers.SOLVERS` where it is there; "" if it does not say.
+    history
+        by name one number for each round, float64 arrays of the same length: a table as ``pandas.DataFrame(history)``. Engines
+        that proceed in rounds say which columns; each has ``gap``, relative, and ``seconds`` since the start. Empty for others.
     """
 
     problem: PruningProblem
@@ -138,6 +146,8 @@ class Solution:
     tolerance: float = 0.0
     certificate: Certificate | None = None
     stats: Mapping[str, float] = field(default_factory=dict)
+    method: str = ""
+    history: History = field(default_factory=dict)
 
     @property
     def gap(self) -> float:

@@ -1,15 +1,15 @@
 """The formulations as Pyomo models, each beside its mathematics.
 
->>> from formulations.models import FORMULATIONS, read                           # doctest: +SKIP
+>>> from formulations.models import FORMULATIONS, read_pruning                   # doctest: +SKIP
 >>> model = FORMULATIONS["IP3"].build(problem, lam=0.01, relax=True)         # doctest: +SKIP
->>> pyo.SolverFactory("highs").solve(model); read(model)                     # doctest: +SKIP
+>>> pyo.SolverFactory("highs").solve(model); read_pruning(model)              # doctest: +SKIP
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from formulations.models import budgeted, closure, naive, single_tree, unimodular
-from formulations.models.reading import read, read_point
+from formulations.models.reading import read_point, read_pruning
 from formulations.models.standard_form import standard_form
 
 FORMULATIONS: dict[str, Callable[..., Any]] = {
@@ -22,4 +22,4 @@ FORMULATIONS: dict[str, Callable[..., Any]] = {
 }
 """Pyomo models by the papers' names; the same names as in `formulations.programs.matrix.MATRICES`."""
 
-__all__ = ["FORMULATIONS", "read", "read_point", "standard_form"]
+__all__ = ["FORMULATIONS", "read_point", "read_pruning", "standard_form"]

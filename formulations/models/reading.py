@@ -26,7 +26,7 @@ def read_point(model: pyo.ConcreteModel) -> dict[str, float]:
     return {name: _value(part, name) for name, part in _parts(model, ("z", "w"))}
 
 
-def read(model: pyo.ConcreteModel) -> Pruning:
+def read_pruning(model: pyo.ConcreteModel) -> Pruning:
     """The pruning that an integral point describes.
 
     Raises

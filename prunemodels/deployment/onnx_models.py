@@ -3,7 +3,7 @@
 skl2onnx does the conversion. Three precautions are taken, because a model that silently predicts something else is worse than
 none:
 
-- thresholds are made float32 numbers before the conversion, see `prunemodels.deployment.float32_thresholds`;
+- thresholds are made float32 numbers before the conversion, see `prunemodels.deployment.single_precision`;
 - missing values go where the tree sends them. skl2onnx (1.20) sends them to the right at every split;
 - the trees in the model are compared with the forest's, node by node: number, threshold, order.
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import UnsupportedModelError
-from prunemodels.deployment.float32_thresholds import float32_thresholds
+from prunemodels.deployment.single_precision import float32_thresholds
 from prunemodels.forests.reading import tree_views
 
 TREE_OPERATORS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")

@@ -4,16 +4,6 @@ What is read, and how: `table`, `sources`, `cells`; chunks as a forest takes the
 them: `problem`, `error_sample`, `evaluation`.
 """
 
-from prunemodels.tables.error_sample import GivenTable
-from prunemodels.tables.evaluation import evaluate_on_table, evaluate_path_on_table, hold_out_on_table
-from prunemodels.tables.problem import problem_from_table
-from prunemodels.tables.table import ChunkedTable
+from prunemodels.lazy_names import lazy_names
 
-__all__ = [
-    "ChunkedTable",
-    "GivenTable",
-    "evaluate_on_table",
-    "evaluate_path_on_table",
-    "hold_out_on_table",
-    "problem_from_table",
-]
+__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -12,7 +12,7 @@ import pytest
 
 from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
 from formulations.instance.papers import two_trees
-from formulations.models import FORMULATIONS, read, read_point, standard_form
+from formulations.models import FORMULATIONS, read_point, read_pruning, standard_form
 from formulations.programs.matrix import MATRICES
 from solvers.brute_force import all_prunings
 from tests.instances import random_problem
@@ -163,7 +163,7 @@ def test_every_pruning_is_a_feasible_point_at_its_value(name: str, seed: int) ->
             assert pyo.value(model.cost) == pytest.approx(pruning.cost, abs=1e-12)
         goal = pruning.error if name in ("IP0", "LP1") else pruning.value(0.3)
         assert pyo.value(model.objective) == pytest.approx(goal, abs=1e-12)
-        np.testing.assert_array_equal(read(model).kept, kept)
+        np.testing.assert_array_equal(read_pruning(model).kept, kept)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -195,12 +195,12 @@ def test_lambda_and_budget_are_parameters() -> None:
 
 
 def test_a_fractional_point_is_refused_by_name() -> None:
-    """`read` names the most fractional variable; `read_point` gives the point all the same."""
+    """`read_pruning` names the most fractional variable; `read_point` gives the point all the same."""
     model: Any = FORMULATIONS["closure"](two_trees().only_tree(0), lam=0.1, relax=True)
     for part, value in ((model.y[0], 1.0), (model.y[2], 0.25), (model.w[0, 0], 1.0), (model.w[1, 0], 0.25)):
         part.value = value
     with pytest.raises(InvalidInputError, match=r"y\[2\] is 0.25: the point is not integral"):
-        read(model)
+        read_pruning(model)
     assert read_point(model) == {
         "z[0]": 0.0,
         "z[1]": 1.0,
@@ -216,7 +216,7 @@ def test_a_fractional_point_is_refused_by_name() -> None:
 def test_an_unsolved_model_is_refused(name: str) -> None:
     """Reading before solving says so, and names a variable without a value."""
     model = FORMULATIONS[name](two_trees().only_tree(0), **options(name))
-    for reader in (read, read_point):
+    for reader in (read_pruning, read_point):
         with pytest.raises(InvalidInputError, match=r"\[0\] has no value: solve the model first"):
             reader(model)
 

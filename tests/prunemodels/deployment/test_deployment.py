@@ -25,7 +25,7 @@ from prunemodels.deployment import (
     onnx_models,
     to_onnx,
 )
-from prunemodels.deployment.float32_thresholds import floor32
+from prunemodels.deployment.single_precision import floor32
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, trees_of
@@ -138,9 +138,9 @@ def test_adversarial_thresholds_change_without_rounding_down() -> None:
 
 def test_what_is_no_forest_is_refused() -> None:
     """Thresholds of an unfitted forest, or of something else, are not looked for."""
-    with pytest.raises(pm.NotFittedForestError):
+    with pytest.raises(pm.errors.NotFittedForestError):
         float32_thresholds(RandomForestClassifier())
-    with pytest.raises(pm.UnsupportedModelError):
+    with pytest.raises(pm.errors.UnsupportedModelError):
         to_onnx(object())
 
 
@@ -184,7 +184,7 @@ def test_missing_values_go_where_the_tree_sends_them() -> None:
 def test_a_bag_with_unseen_classes_is_refused() -> None:
     """Naming the tree, the class and the remedy, instead of a model that fails when it runs."""
     with pytest.raises(
-        pm.UnsupportedModelError, match=r"tree 0 of the BaggingClassifier never saw the class 'green'.*max_samples"
+        pm.errors.UnsupportedModelError, match=r"tree 0 of the BaggingClassifier never saw the class 'green'.*max_samples"
     ):
         to_onnx(fitted("bag, missing classes").forest)
 
@@ -193,7 +193,7 @@ def test_a_bag_with_unseen_classes_is_refused() -> None:
 def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch, library: str, call: str) -> None:
     """And what to type."""
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(pm.UnsupportedModelError, match=rf'needs {library}, .*pip install "prunemodels\[interop\]"'):
+    with pytest.raises(pm.errors.UnsupportedModelError, match=rf'needs {library}, .*pip install "prunemodels\[interop\]"'):
         getattr(onnx_models, call)(fitted("random forest").forest)
 
 
@@ -216,7 +216,7 @@ def test_a_model_with_other_trees_is_thrown_away(monkeypatch: pytest.MonkeyPatch
     forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, y)
     wrong = to_onnx(other(X, y))
     monkeypatch.setattr(skl2onnx, "convert_sklearn", lambda *_, **__: wrong)
-    with pytest.raises(pm.UnsupportedModelError, match=what):
+    with pytest.raises(pm.errors.UnsupportedModelError, match=what):
         to_onnx(forest)
 
 
@@ -234,7 +234,7 @@ def test_a_model_with_a_split_made_leaf_or_a_node_twice_is_thrown_away(
     [values] = (getattr(a, place) for a in wrong.graph.node[0].attribute if a.name == attribute)
     values[-1 if attribute == "nodes_nodeids" else 1] = values[-2] if attribute == "nodes_nodeids" else b"LEAF"
     monkeypatch.setattr(skl2onnx, "convert_sklearn", lambda *_, **__: wrong)
-    with pytest.raises(pm.UnsupportedModelError, match="other thresholds or splits"):
+    with pytest.raises(pm.errors.UnsupportedModelError, match="other thresholds or splits"):
         to_onnx(tree)
 
 
@@ -245,9 +245,9 @@ def test_a_model_of_another_forest_does_not_agree() -> None:
     one, other = (RandomForestClassifier(3, random_state=s).fit(X, X[:, 0] > 0) for s in (0, 1))
     assert not compare_onnx(to_onnx(other), one, X).agrees
     regressor = RandomForestRegressor(3, random_state=0).fit(X, X[:, 0])
-    with pytest.raises(pm.InvalidInputError, match=r"the model gives 120 numbers for 120 rows, the forest 240"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"the model gives 120 numbers for 120 rows, the forest 240"):
         compare_onnx(to_onnx(regressor), one, X)
-    with pytest.raises(pm.InvalidInputError, match="columns"):
+    with pytest.raises(pm.errors.InvalidInputError, match="columns"):
         compare_onnx(to_onnx(one), one, X[:, :3])
 
 
@@ -350,5 +350,5 @@ def test_jobs_are_set_to_one_and_the_forest_is_left_alone() -> None:
 def test_nothing_to_measure_is_refused(repeats: int, batch_rows: int) -> None:
     """No repeats or no rows."""
     case = fitted("tree")
-    with pytest.raises(pm.InvalidInputError, match=f"repeats is {repeats}, batch_rows {batch_rows}"):
+    with pytest.raises(pm.errors.InvalidInputError, match=f"repeats is {repeats}, batch_rows {batch_rows}"):
         measure_deployment(case.forest, case.forest, case.X, repeats=repeats, batch_rows=batch_rows)

@@ -12,7 +12,7 @@ import pytest
 import prunemodels as pm
 from formulations import InvalidInputError, Pruning, SolverFailedError
 from formulations.instance.papers import two_trees
-from formulations.models import FORMULATIONS, read
+from formulations.models import FORMULATIONS, read_pruning
 from formulations.programs.matrix import MATRICES
 from solvers import solve_model, solve_relaxation
 from solvers.brute_force import all_prunings
@@ -114,7 +114,7 @@ def test_lp1_in_integers_is_the_best_pruning_within_the_budget(seed: int) -> Non
         best = min(p.error for p in every if p.cost <= budget + 1e-9)
         model = FORMULATIONS["LP1"](problem, budget=budget)
         solve_model(model)
-        found = read(model)
+        found = read_pruning(model)
         assert found.cost <= budget + 1e-6
         assert found.error == pytest.approx(best, abs=1e-9)
 
@@ -129,7 +129,7 @@ def test_pyomo_duals_come_back_by_component() -> None:
     assert len(model.rc) == program.shape[1]
     assert pyo.value(model.objective) == pytest.approx(0.425)
     assert model.objective.active
-    assert read(model).value(0.1) == pytest.approx(0.425)
+    assert read_pruning(model).value(0.1) == pytest.approx(0.425)
     again, other = solve_model(model)  # a model can be solved again, at another lambda
     assert other.objective == pytest.approx(answer.objective)
     assert again.shape == program.shape

@@ -1,0 +1,5 @@
+"""Budgets beyond `prunemodels.solve`: for the dearest example, met with a stated confidence, and by mixtures."""
+
+from prunemodels.lazy_names import lazy_names
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

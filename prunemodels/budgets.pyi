@@ -1,0 +1,13 @@
+"""The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
+
+from prunemodels.evaluation.certified_budget import (
+    CertifiedBudget as CertifiedBudget,
+    budget_for_confidence as budget_for_confidence,
+)
+from prunemodels.files.mixtures import load_mixture as load_mixture
+from prunemodels.forests.mixture import MixturePredictor as MixturePredictor, mixture_of as mixture_of
+from solvers.budgets import (
+    ClassBudgetsSolution as ClassBudgetsSolution,
+    WorstCaseSolution as WorstCaseSolution,
+    solve_worst_case as solve_worst_case,
+)

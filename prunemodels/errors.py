@@ -1,0 +1,5 @@
+"""Everything that this package raises on purpose."""
+
+from prunemodels.lazy_names import lazy_names
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,0 +1,16 @@
+"""The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
+
+from formulations import (
+    BrokenFileError as BrokenFileError,
+    CapacityOverflowError as CapacityOverflowError,
+    InterruptedSolveError as InterruptedSolveError,
+    InvalidInputError as InvalidInputError,
+    NotFittedForestError as NotFittedForestError,
+    PruneModelsError as PruneModelsError,
+    SolverFailedError as SolverFailedError,
+    UnsupportedModelError as UnsupportedModelError,
+)
+from prunemodels.on_demand.errors import (
+    AcquisitionFailedError as AcquisitionFailedError,
+    InterruptedAcquisitionError as InterruptedAcquisitionError,
+)

@@ -1,0 +1,6 @@
+"""The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
+
+from prunemodels.exits.evaluation import evaluate_exit_path as evaluate_exit_path
+from prunemodels.exits.exit_path import ExitPath as ExitPath, learn_exit_path as learn_exit_path
+from prunemodels.exits.staged_models import staged_model as staged_model
+from prunemodels.exits.stages import Stages as Stages

@@ -1,0 +1,55 @@
+"""Public names that are imported when they are first used, so that `import prunemodels` and the command line answer at once.
+
+The names of a namespace stand in one list, the stub file beside it (``__init__.pyi`` or ``NAME.pyi``). Type checkers read the
+stub, and so does `lazy_names`.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+
+def lazy_names(namespace: str, file: str) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
+    """``__all__``, ``__getattr__`` and ``__dir__`` of a namespace whose stub says where each public name lives.
+
+    Parameters
+    ----------
+    namespace
+        the module's ``__name__``.
+    file
+        the module's ``__file__``. Its stub, with the ending ``.pyi``, holds a line ``from MODULE import NAME as NAME`` for each
+        public name; ``from NAMESPACE import NAME as NAME`` names a module within the namespace.
+
+    Returns
+    -------
+    names : list of str
+        the public names, sorted.
+    getattr : callable
+        imports a public name when it is first used; raises `AttributeError` for any other name.
+    dir : callable
+        the public names.
+    """
+    homes = homes_of(Path(file).with_suffix(".pyi"))
+    names = sorted(homes)
+
+    def get(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {namespace!r} has no attribute {name!r}")
+        if homes[name] == namespace:
+            return importlib.import_module(f"{namespace}.{name}")
+        value = getattr(importlib.import_module(homes[name]), name)
+        setattr(sys.modules[namespace], name, value)
+        return value
+
+    return names, get, lambda: list(names)
+
+
+def homes_of(stub: Path) -> dict[str, str]:
+    """The module of every public name, from the import statements of a stub file."""
+    tree = ast.parse(stub.read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}

@@ -1,0 +1,11 @@
+"""The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
+
+from prunemodels.on_demand.request import (
+    UNAVAILABLE as UNAVAILABLE,
+    Acquire as Acquire,
+    Request as Request,
+    from_table as from_table,
+)
+from prunemodels.on_demand.result import OnDemandResult as OnDemandResult
+from prunemodels.on_demand.tree_order import cheap_trees_first as cheap_trees_first
+from prunemodels.on_demand.walk import Walk as Walk

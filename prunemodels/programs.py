@@ -1,0 +1,5 @@
+"""The papers' formulations as Pyomo models and as sparse arrays: built, solved, read, measured and written."""
+
+from prunemodels.lazy_names import lazy_names
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,0 +1,22 @@
+"""The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
+
+from formulations import PruningSequence as PruningSequence
+from prunemodels.rivals.baselines import (
+    cost_complexity_path as cost_complexity_path,
+    early_stopping_path as early_stopping_path,
+    greedy_feature_path as greedy_feature_path,
+    individual_path as individual_path,
+    sub_forest_path as sub_forest_path,
+)
+from prunemodels.rivals.budget_rf import BudgetRFClassifier as BudgetRFClassifier
+from prunemodels.rivals.cegb import CEGBClassifier as CEGBClassifier, CEGBRegressor as CEGBRegressor
+from prunemodels.rivals.cstc import (
+    ASTCClassifier as ASTCClassifier,
+    ASTCRegressor as ASTCRegressor,
+    CSTCClassifier as CSTCClassifier,
+    CSTCRegressor as CSTCRegressor,
+)
+from prunemodels.rivals.greedy_miser import (
+    GreedyMiserClassifier as GreedyMiserClassifier,
+    GreedyMiserRegressor as GreedyMiserRegressor,
+)

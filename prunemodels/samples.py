@@ -1,0 +1,5 @@
+"""On which examples the errors of nodes are measured."""
+
+from prunemodels.lazy_names import lazy_names
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

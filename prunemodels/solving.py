@@ -1,0 +1,191 @@
+"""The one call that solves an instance: for a price of cost, for a budget, or for a budget of each class of examples.
+
+    minimise  error + lam * cost                                                     over all prunings                      (1)
+    minimise  error            s.t.  cost <= B                                                                              (2)
+    minimise  error            s.t.  cost_c <= B_c           for every class c                                              (3)
+
+`error` is the mean error on the error sample, `cost` the mean cost of an example of the cost sample, `cost_c` that of the
+examples of class c.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, TypeVar, overload
+
+from numpy.typing import ArrayLike
+
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.solution import Solution
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import Price
+from formulations.instance.problem import PruningProblem
+from solvers import SOLVERS, optimal_pruning
+from solvers.budgets import BUDGET_SOLVERS, ClassBudgetsSolution, solve_budget, solve_class_budgets
+from solvers.budgets.solve import METHODS
+
+T = TypeVar("T")
+
+AUTO = "auto"
+"""The method that needs no choice."""
+
+CLASS_METHODS = ("round", "exact")
+"""Methods for budgets by class: the first is the automatic one."""
+
+ClassBudgets = Mapping[str, tuple[ArrayLike, Price]]
+"""By the class's name its rows of the cost sample and its budget."""
+
+
+@overload
+def solve(
+    problem: PruningProblem, *, lam: float | Fraction, method: str = ..., time_limit: float | None = ..., **options: Any
+) -> Solution: ...
+@overload
+def solve(
+    problem: PruningProblem, *, budget: Price, method: str = ..., time_limit: float | None = ..., **options: Any
+) -> BudgetSolution: ...
+@overload
+def solve(
+    problem: PruningProblem, *, budget: ClassBudgets, method: str = ..., time_limit: float | None = ..., **options: Any
+) -> ClassBudgetsSolution: ...
+def solve(
+    problem: PruningProblem,
+    *,
+    lam: float | Fraction | None = None,
+    budget: Price | ClassBudgets | None = None,
+    method: str = AUTO,
+    time_limit: float | None = None,
+    **options: Any,
+) -> Solution | BudgetSolution | ClassBudgetsSolution:
+    """The best pruning for a price of cost, (1), within a budget, (2), or within a budget for each class of examples, (3).
+
+        minimise  error + lam * cost                                                                                        (1)
+        minimise  error       s.t.  cost <= budget                                                                          (2)
+        minimise  error       s.t.  cost_c <= budget_c       for every class c                                              (3)
+
+    Everything is minimised; errors, prices and lambda are never negative. Give either `lam` or `budget`.
+
+    Parameters
+    ----------
+    lam
+        error per unit of cost, >= 0: how much more error is accepted to save one unit of mean cost.
+    budget
+        for (2) the largest mean cost of an example, >= 0, in the unit of the prices, evaluation included. For (3) a mapping from
+        the class's name to ``(rows, budget)``: the rows of the cost sample, as a bool mask or as numbers, and the largest mean
+        cost of these. Classes may overlap; rows in no class are not limited.
+    method
+        ``"auto"``, or a name.
+
+        - for `lam` a name of `SOLVERS`. ``"auto"`` finds and proves the optimum by ``"min_cut"`` or ``"price_sharing"``, the one
+          that is predicted to be faster for an instance of this size.
+        - for a budget a name of `BUDGET_SOLVERS`. ``"path"`` takes the best breakpoint of the path, at once; ``"best"`` goes on
+          from there to search inside the hull edge; ``"exact"`` goes on with branch and bound. ``"auto"`` is ``"best"``.
+        - for budgets by class ``"round"`` rounds the relaxation and leaves a gap; ``"exact"`` closes it by branch and bound, for
+          small instances. ``"auto"`` is ``"round"``.
+    time_limit
+        seconds, the path of a budget not counted. Past it the answer is the best pruning so far, with the bound so far. Default:
+        30 for a budget by "auto" or "best", 300 by "exact", no limit otherwise.
+    **options
+        of the engine, see there: ``ties="largest"`` for `lam`, ``path=pruning_path(problem)`` for a budget.
+
+    Returns
+    -------
+    Solution
+        for `lam`. The pruning, its value, a proven lower bound of the optimum and a certificate of it.
+    BudgetSolution
+        for a budget. The pruning, whose cost is at most the budget in exact numbers, its error, a proven lower bound of the least
+        error within the budget, and the relaxation's optimum.
+    ClassBudgetsSolution
+        for budgets by class.
+
+        ``method`` of a `Solution` and of a `BudgetSolution` names the engine that gave the answer.
+
+    Raises
+    ------
+    InvalidInputError
+        if both or none of `lam` and `budget` are given; for a number that is negative, infinite or NaN; for a method or an option
+        that is not there; and for what the engine refuses.
+    SolverFailedError
+        if an engine of another library fails.
+    InterruptedSolveError
+        on Ctrl-C.
+
+    Examples
+    --------
+    >>> from formulations.instance.papers import two_trees
+    >>> solve(two_trees(), lam=0.1).pruning.cost
+    3.0
+    >>> solve(two_trees(), budget=2).error
+    0.25
+    """
+    if lam is not None and budget is not None:
+        raise InvalidInputError(f"lam is {lam!r} and budget is {budget!r}; give only one of them")
+    if lam is not None:
+        return _for_lam(problem, lam, method, time_limit, options)
+    if budget is None:
+        raise InvalidInputError(
+            "neither lam nor budget is given; give lam, error per unit of cost, or budget, the largest mean cost of an example"
+        )
+    if isinstance(budget, Mapping):
+        return _for_classes(problem, budget, method, time_limit, options)
+    return _for_budget(problem, budget, method, time_limit, options)
+
+
+def _for_lam(
+    problem: PruningProblem, lam: float | Fraction, method: str, time_limit: float | None, options: dict[str, Any]
+) -> Solution:
+    """(1), by the engine that the instance's size asks for, or by name."""
+    limit = math.inf if time_limit is None else time_limit
+    engine: Callable[..., Solution] = optimal_pruning if method == AUTO else _chosen(SOLVERS, method, "lam")
+    _check_options(engine, options, method)
+    solution = engine(problem, lam, time_limit=limit, **options)
+    return solution if method == AUTO else replace(solution, method=method)
+
+
+def _for_budget(
+    problem: PruningProblem, budget: Price, method: str, time_limit: float | None, options: dict[str, Any]
+) -> BudgetSolution:
+    """(2), by engines one after the other, see `solve_budget`, or by a single one."""
+    name = "best" if method == AUTO else method
+    engine: Callable[..., BudgetSolution]
+    if name in METHODS:
+        engine, limit = partial(solve_budget, method=name), time_limit
+    else:
+        engine, limit = _chosen(BUDGET_SOLVERS, name, "budget"), math.inf if time_limit is None else time_limit
+    _check_options(engine, options, method)
+    return replace(engine(problem, budget, time_limit=limit, **options), method=name)
+
+
+def _for_classes(
+    problem: PruningProblem, budgets: ClassBudgets, method: str, time_limit: float | None, options: dict[str, Any]
+) -> ClassBudgetsSolution:
+    """(3)."""
+    _chosen(dict.fromkeys(CLASS_METHODS), CLASS_METHODS[0] if method == AUTO else method, "budgets by class")
+    name: Any = CLASS_METHODS[0] if method == AUTO else method
+    engine = partial(solve_class_budgets, method=name)
+    _check_options(engine, options, method)
+    return engine(problem, budgets, time_limit=math.inf if time_limit is None else time_limit, **options)
+
+
+def _chosen(methods: Mapping[str, T], method: str, what: str) -> T:
+    """The method of that name."""
+    if method not in methods:
+        raise InvalidInputError(f"there is no method {method!r} for {what}; there are {', '.join([AUTO, *methods])}")
+    return methods[method]
+
+
+def _check_options(engine: Callable[..., object], options: Mapping[str, object], method: str) -> None:
+    """Refuse options that the engine does not have, or that the method has fixed."""
+    fixed = {"time_limit", *(engine.keywords if isinstance(engine, partial) else ())}
+    parameters = inspect.signature(engine).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in fixed]
+    for name in options:
+        if name not in known:
+            raise InvalidInputError(f"the method {method!r} has no option {name!r}; it has {', '.join(known) or 'none'}")
