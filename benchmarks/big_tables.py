@@ -97,7 +97,7 @@ def _solved(problem: pm.PruningProblem) -> str:
 
 def errors_in_memory(forest: Any, table: Path) -> str:
     data = pd.read_parquet(table)
-    errors = pm.Given(data[NAMES], data["signal"]).measure(
+    errors = pm.samples.Given(data[NAMES], data["signal"]).measure(
         forest, pm.problem_from_forest(forest, data[NAMES][:9], costs=1).ensemble
     )
     return _digest(errors.components[0].e)

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from prunemodels.datasets import load_dataset
 from prunemodels.forests.error_samples import Given
-from prunemodels.other_libraries import boosted_path, evaluate_model, problem_from_model, prune_model
+from prunemodels.other_libraries import boosted_path, evaluate_model, problem_from_model
+from prunemodels.other_libraries.averaged import prune_model
 
 HEAD = "| model | budget | features, held out | log loss | error | splits | seconds |\n| --- |" + " ---: |" * 6
 

@@ -37,8 +37,8 @@ def measure(args: argparse.Namespace) -> None:
         for share in SHARES:
             k = min(int(np.abs(path.cost - share * path.cost[0]).argmin()), len(path) - 2)
             lam = float((path.breakpoints[k] + path.breakpoints[k + 1]) / 2)
-            cut, _ = best_of(args.repeats, partial(pm.min_cut, problem, lam))
-            sharing, solution = best_of(args.repeats, partial(pm.price_sharing, problem, lam))
+            cut, _ = best_of(args.repeats, partial(pm.engines.min_cut, problem, lam))
+            sharing, solution = best_of(args.repeats, partial(pm.engines.price_sharing, problem, lam))
             print(
                 f"{rows:7,}{problem.n_usage_arcs:12,}{share:15.2f}{cut:13.4f}{cut_predicted:11.4f}"
                 f"{sharing:19.4f}{sharing_predicted:11.4f}{solution.stats['iterations']:8.0f}"

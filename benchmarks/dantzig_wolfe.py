@@ -79,7 +79,7 @@ def instance(setting: Setting) -> tuple[pm.PruningProblem, Fraction]:
 
 def run(problem: pm.PruningProblem, lam: Fraction, schemes: dict[str, Scheme], limit: float) -> dict[str, pm.Solution]:
     """Each scheme on one instance; what is claimed is checked against the minimum cut."""
-    cut, found = pm.min_cut(problem, lam), {}
+    cut, found = pm.engines.min_cut(problem, lam), {}
     for name, scheme in schemes.items():
         solution = dantzig_wolfe(problem, lam, gap=GAP, scheme=scheme, time_limit=limit)  # type: ignore[arg-type]
         assert solution.bound <= cut.value * (1 + 1e-12), name
@@ -122,7 +122,7 @@ def table(settings: Sequence[Setting], schemes: dict[str, Scheme], limit: float)
     for setting in settings:
         try:
             problem, lam = instance(setting)
-        except pm.BrokenFileError as error:
+        except pm.errors.BrokenFileError as error:
             print(f"{setting.data} is left out: {error}", file=sys.stderr)
             continue
         print(f"{setting.data}: {problem!r}", file=sys.stderr)

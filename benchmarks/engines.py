@@ -59,12 +59,12 @@ def grown_forest(*, quick: bool, trees: int | None) -> tuple[str, Any, Any]:
     data = "MiniBooNE"
     try:
         if quick:
-            raise pm.BrokenFileError("quick")
+            raise pm.errors.BrokenFileError("quick")
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "forest.joblib"
             train("miniboone", 0, file)
             forest, X = joblib.load(file)
-    except pm.BrokenFileError as error:
+    except pm.errors.BrokenFileError as error:
         print(f"digits instead of MiniBooNE: {error}", file=sys.stderr)
         data, (X, y) = "digits", load_digits(return_X_y=True)
         order = np.random.default_rng(0).permutation(len(y))

@@ -62,7 +62,7 @@ class Judge:
     @classmethod
     def of(cls, parts: Parts) -> Judge:
         X, y = parts.X[parts.test], parts.y[parts.test]
-        problem = ensemble_problem(parts.forest, X, costs=1, errors=pm.Given(X, y))
+        problem = ensemble_problem(parts.forest, X, costs=1, errors=pm.samples.Given(X, y))
         return cls(problem.problem, problem, np.searchsorted(parts.forest.classes_, y))
 
     def __call__(self, pruning: pm.Pruning) -> tuple[float, float]:
@@ -78,9 +78,9 @@ def run(parts: Parts, loss: LossName, lams: int, seconds: float) -> Iterator[dic
     X, y, judge = parts.X, parts.y, Judge.of(parts)
     print("unpruned: cost {:.2f}, error {:.2f} %".format(*judge(pm.Pruning.unpruned(judge.trees))), flush=True)
     samples = {
-        "out-of-bag": pm.OutOfBag(X[parts.train], y[parts.train]),
-        "given": pm.Given(X[parts.valid], y[parts.valid]),
-        "training": pm.Given(X[parts.train], y[parts.train]),
+        "out-of-bag": pm.samples.OutOfBag(X[parts.train], y[parts.train]),
+        "given": pm.samples.Given(X[parts.valid], y[parts.valid]),
+        "training": pm.samples.Given(X[parts.train], y[parts.train]),
     }
     curve: list[tuple[float, float]] = []
     for name, sample in samples.items():

@@ -115,7 +115,7 @@ def study(
     chosen = {getattr(of, what.size): of for of in what.instances}
     common = None if what.common is None else half_cost(what.common.problem())
     alive = list(what.engines if engines is None else engines)
-    pm.price_sharing(two_trees(), 0.1, small_core=0)  # compiled, for `rounds_of`
+    pm.engines.price_sharing(two_trees(), 0.1, small_core=0)  # compiled, for `rounds_of`
     found = None
     for size in sorted(chosen if sizes is None else sizes):
         problem = chosen[size].problem()

@@ -63,8 +63,8 @@ def cross_validation(X: NDArray[Any], y: NDArray[Any], budgets: list[float], tre
 
 def at_work(forest: Any, pruned: Any, X: NDArray[Any], repeats: int) -> str:
     """Files, latencies, and what ONNX says otherwise."""
-    measured = pm.measure_deployment(forest, pruned, X, onnx=True, repeats=repeats)
-    agreements = [pm.compare_onnx(pm.to_onnx(f), f, X) for f in (forest, pruned)]
+    measured = pm.deployment.measure_deployment(forest, pruned, X, onnx=True, repeats=repeats)
+    agreements = [pm.deployment.compare_onnx(pm.deployment.to_onnx(f), f, X) for f in (forest, pruned)]
     assert all(a.agrees for a in agreements)
     told = [f"ONNX {when}: {a}" for when, a in zip(("before", "after"), agreements, strict=True)]
     return "\n".join([str(measured), *told])

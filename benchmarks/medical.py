@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start = time.perf_counter()
     try:
         if args.repeats < 1:
-            raise pm.InvalidInputError(f"--repeats is {args.repeats}; give at least 1")
+            raise pm.errors.InvalidInputError(f"--repeats is {args.repeats}; give at least 1")
         if args.study:
             print(table(["", "unpruned", *SAMPLES], list(study(args.data, args.repeats, args.seed))))
         else:
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(told(summaries))
             if args.figure is not None:
                 save_picture(draw_panels(summaries), args.figure)
-    except pm.PruneModelsError as error:
+    except pm.errors.PruneModelsError as error:
         print(f"benchmarks.medical: {error}", file=sys.stderr)
         return 2
     print(f"\n{args.repeats} repeats, {time.perf_counter() - start:.0f} s, {machine()}")

@@ -73,14 +73,14 @@ class Recipe:
         if self.sample == "validation":
             X, X_kept, y, y_kept = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed)
             forest.fit(X, y)
-            errors: Any = pm.Blend([(0.5, pm.InBag()), (0.5, pm.Given(X_kept, y_kept))])
+            errors: Any = pm.samples.Blend([(0.5, pm.samples.InBag()), (0.5, pm.samples.Given(X_kept, y_kept))])
             return forest, pm.problem_from_forest(forest, X_kept, costs=costs, errors=errors)
         forest.fit(X, y)
-        out = pm.OutOfBag(X, y)
+        out = pm.samples.OutOfBag(X, y)
         samples: dict[str, Any] = {
-            "in-bag": pm.InBag(),
+            "in-bag": pm.samples.InBag(),
             "out-of-bag": out,
-            "blend": pm.Blend([(0.5, pm.InBag()), (0.5, out)]),
+            "blend": pm.samples.Blend([(0.5, pm.samples.InBag()), (0.5, out)]),
         }
         return forest, pm.problem_from_forest(forest, X, costs=costs, errors=samples[self.sample])
 
@@ -154,7 +154,7 @@ class Optimiser:
         start = best_within(self.problem, budget, rounds=2, time_limit=SECONDS, path=self.path)
         exact = exact_budget(self.problem, budget, time_limit=SECONDS, path=self.path, incumbent=start.pruning)
         self.solved += 1
-        self.unproven += exact.status is not pm.Status.OPTIMAL
+        self.unproven += exact.status is not pm.engines.Status.OPTIMAL
         return pm.Pruning(self.true, exact.pruning.kept)
 
 

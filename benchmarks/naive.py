@@ -88,7 +88,7 @@ def measure(instance: Instance, path: pm.PruningPath, lam: Fraction, limit: floa
     ip1 = solve_relaxation(problem, rate, formulation="IP1", merge=merge)
     again = [solve_relaxation(problem, rate, formulation="IP3", merge=merge) for _ in range(REPEATS)]
     ip3 = min(again, key=lambda relaxation: relaxation.answer.seconds)
-    cut_seconds, cut = best_of(REPEATS, lambda: pm.min_cut(problem, rate))
+    cut_seconds, cut = best_of(REPEATS, lambda: pm.engines.min_cut(problem, rate))
     assert math.isclose(cut.value, optimum, rel_tol=1e-12), f"{instance.name}: the cut and the path disagree"
     found: dict[str, float] = {}
     if limit is not None:
@@ -101,7 +101,7 @@ def measure(instance: Instance, path: pm.PruningPath, lam: Fraction, limit: floa
             "mip_seconds": mip.stats["solve_seconds"],
             "mip_iterations": mip.stats["iterations"],
             "mip_nodes": mip.stats["nodes"],
-            "mip_closed": float(mip.status == pm.Status.OPTIMAL),
+            "mip_closed": float(mip.status == pm.engines.Status.OPTIMAL),
             "mip_gap": mip.relative_gap,
             "ip3_mip_seconds": same.stats["solve_seconds"],
         }
@@ -232,7 +232,7 @@ def run(*, quick: bool, limit: float, merge: bool = True) -> tuple[list[Pair], l
     for source in (random_instances, shipped_instances, real_instances):
         try:
             pairs += pairs_of(source(quick=quick), limit, merge=merge)
-        except pm.BrokenFileError as error:
+        except pm.errors.BrokenFileError as error:
             skipped = f"Skipped: real data ({error})"
     larger = [instance for what in ("trees", "rows") for instance in growing(what, quick=quick)]
     return pairs, list(pairs_of(larger, limit, merge=merge, only_middle=True)), skipped

@@ -21,7 +21,8 @@ import prunemodels as pm
 from benchmarks.data.medical import load_prices
 from benchmarks.path import machine
 from prunemodels.datasets import load_dataset, part_sizes
-from prunemodels.on_demand import OnDemandPredictor, OnDemandResult, cheap_trees_first, from_table
+from prunemodels.on_demand import OnDemandResult, cheap_trees_first, from_table
+from prunemodels.on_demand.predictor import OnDemandPredictor
 
 BUDGETS: dict[str, tuple[float | None, ...]] = {"miniboone": (10, 20, None), "covtype426k": (8, 14, None)}
 PRICED = {"heart_cleveland": "heart", "ann_thyroid": "ann_thyroid", "hepatitis": "hepatitis", "pima": "pima", "bupa": "bupa"}

@@ -95,7 +95,7 @@ def warm_up() -> None:
     X, y = load_iris(return_X_y=True)
     problem = pm.problem_from_forest(RandomForestClassifier(3, random_state=0).fit(X, y), X, costs=1)
     path = pm.pruning_path(problem)
-    pm.min_cut(problem, 0.01)
+    pm.engines.min_cut(problem, 0.01)
     path.to_frame()
 
 
@@ -118,7 +118,7 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
     assert check_path(path)
     middle = len(path) // 2
     lam, pruning = path.breakpoints[middle], path[middle]
-    cut, solution = best_of(repeats, lambda: pm.min_cut(problem, lam))
+    cut, solution = best_of(repeats, lambda: pm.engines.min_cut(problem, lam))
     assert solution.gap == 0
     plain, plain_arcs = best_of(repeats, lambda: plain_cut(problem, pruning, middle, path))
     return {

@@ -61,7 +61,7 @@ def measure(name: str, file: Path, repeats: int) -> None:
     """Print the table for a forest that was grown before."""
     forest, X = joblib.load(file)
     problem = pm.problem_from_forest(forest, X, costs=1.0)
-    for engine in (price_sharing, pm.min_cut):
+    for engine in (price_sharing, pm.engines.min_cut):
         engine(two_trees(), 0.1)
     unit = problem.n_rows / (problem.ensemble.n_trees * float(problem.errors.components[0].weight[0]))
     start, rows = None, []
@@ -70,7 +70,7 @@ def measure(name: str, file: Path, repeats: int) -> None:
         lam = scaled * unit
         shared_s, shared = best_of(repeats, lambda lam=lam: price_sharing(problem, lam))  # type: ignore[misc]
         warm_s, warm = best_of(repeats, lambda lam=lam, start=start: price_sharing(problem, lam, start=start))  # type: ignore[misc]
-        cut_s, cut = best_of(repeats, lambda lam=lam: pm.min_cut(problem, lam))  # type: ignore[misc]
+        cut_s, cut = best_of(repeats, lambda lam=lam: pm.engines.min_cut(problem, lam))  # type: ignore[misc]
         plain_s, keep = best_of(repeats, plain_cut(problem, lam))
         start = final_scores(warm)
         assert shared.pruning is not None

@@ -83,7 +83,7 @@ def naive_line(problem: pm.PruningProblem) -> tuple[str, str]:
 def optimality_lines(problem: pm.PruningProblem, repeats: int) -> list[tuple[str, str]]:
     """Checks beside what they check."""
     lines = []
-    for name, solve in {"min_cut": pm.min_cut, "price_sharing": pm.price_sharing}.items():
+    for name, solve in {"min_cut": pm.engines.min_cut, "price_sharing": pm.engines.price_sharing}.items():
         solved, solution = best_of(repeats, lambda solve=solve: solve(problem, LAM))  # type: ignore[misc]
         checked, verdict = best_of(repeats, lambda solution=solution: check_solution(problem, solution))  # type: ignore[misc]
         assert verdict
@@ -118,7 +118,7 @@ def measure(name: str, file: Path, repeats: int) -> None:
     check_formulation(small, MATRICES["IP3"](small, lam=1))
     check_formulation(small, MATRICES["IP1"](small, lam=1))
     check_corollary(pm.pruning_path(small))
-    for solve in (pm.min_cut, pm.price_sharing):
+    for solve in (pm.engines.min_cut, pm.engines.price_sharing):
         check_solution(small, solve(small, 0.1))
     lines = [*recognition_lines(repeats), *optimality_lines(problem, repeats)]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

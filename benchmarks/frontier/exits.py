@@ -73,7 +73,7 @@ class BoostedStage(BaseEstimator):  # type: ignore[misc]
 
 def exit_candidates(
     problem: Problem,
-    path: pm.ExitPath,
+    path: pm.exits.ExitPath,
     params: Mapping[str, Value],
     fit_s: float,
     ends: Mapping[str, str],

@@ -123,7 +123,7 @@ class Trees:
                 return
             last = found
 
-    def prunings(self, forest: ModelForest, plain: Candidate) -> Iterator[tuple[Candidate, pm.BoostedPruning]]:
+    def prunings(self, forest: ModelForest, plain: Candidate) -> Iterator[tuple[Candidate, pm.other_libraries.BoostedPruning]]:
         """The model pruned on training rows to budgets below its cost."""
         budgets = [b for b in self.problem.budgets if b < plain.valid_cost][-BUDGETS_BELOW:]
         if not budgets:
@@ -131,7 +131,9 @@ class Trees:
         start, train = time.process_time(), self.problem.train
         n = min(len(train.y), max(1, MOST_WORK // forest.ensemble.n_trees))
         some = np.linspace(0, len(train.y) - 1, n).round().astype(np.int64)
-        path = pm.boosted_path(collapsible(forest, train.X), train.X[some], train.y[some], costs=self.problem.costs, lams=LAMBDAS)
+        path = pm.other_libraries.boosted_path(
+            collapsible(forest, train.X), train.X[some], train.y[some], costs=self.problem.costs, lams=LAMBDAS
+        )
         ends = {**plain.ends, "budget": "the benchmark's own"}
         for budget in budgets:
             pruning = self._within(path, budget)
@@ -140,7 +142,7 @@ class Trees:
                 params = {**plain.params, "budget": budget}
                 yield self.measured(pruning.forest, pruning.kept, params, seconds, ends), pruning
 
-    def _within(self, path: pm.BoostedPath, budget: float) -> pm.BoostedPruning | None:
+    def _within(self, path: pm.other_libraries.BoostedPath, budget: float) -> pm.other_libraries.BoostedPruning | None:
         """The dearest pruning of the front that is within the budget on the validation part; None if it has no split."""
         for pruning in reversed(path.front):
             if pruning.cost <= 1.2 * budget and self.valid.usage.cost(pruning.kept) <= budget:

@@ -65,12 +65,12 @@ def forest_loss(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None)
     def fit(rung: int) -> list[Candidate]:
         forest, seconds = grown(problem, LEAF_SIZES[rung])
         start = time.process_time()
-        path = pm.ensemble_path(
+        path = pm.ensemble_loss.ensemble_path(
             forest,
             problem.valid.X,
             problem.valid.y,
             costs=problem.costs,
-            errors=pm.OutOfBag(problem.train.X, problem.train.y),
+            errors=pm.samples.OutOfBag(problem.train.X, problem.train.y),
             time_limit=5.0 if problem.is_small else FOREST_LOSS_SECONDS,
         )
         seconds += time.process_time() - start

@@ -67,7 +67,7 @@ def within_budgets(grown: Grown, budgets: Sequence[float]) -> dict[float, Nested
     most = pm.Pruning.unpruned(grown.problem).cost
     found: dict[float, NestedPrunings] = {}
     for budget in (b for b in budgets if b < most):
-        pruning = pm.solve_budget(grown.problem, budget, time_limit=SECONDS, path=path).pruning
+        pruning = pm.solve(grown.problem, budget=budget, time_limit=SECONDS, path=path).pruning
         kept = pruning.kept.astype(np.int32)
         found[budget] = PruningSequence(grown.problem, kept, np.array([budget]), "budget", WITHIN)
     return found

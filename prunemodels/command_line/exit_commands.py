@@ -21,9 +21,10 @@ from prunemodels.command_line.commands import _check_pictures, read_and_solve, r
 from prunemodels.command_line.exit_report import CascadeFigures, ExitSummary
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.datasets import read_table, shown, take_column, take_features
-from prunemodels.exits import BudgetCascadeClassifier, BudgetCascadeRegressor, exit_path
+from prunemodels.exits.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import load_cascade
+from prunemodels.exits.forest_exits import exit_path
 from prunemodels.exits.stops import stops_of
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.files.outputs import OutputFiles, check_output

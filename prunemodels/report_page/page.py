@@ -103,7 +103,7 @@ def report_page(source: Any, *examples: Any, **options: Any) -> str:
     if "budget" in options:
         raise InvalidInputError(
             f"budget is {options['budget']!r}, which is for cascades; with a PruningPath give "
-            "chosen=pm.solve_budget(path.problem, budget)"
+            "chosen=pm.solve(path.problem, budget=budget)"
         )
     return pruning_page(source, *examples, **options)
 

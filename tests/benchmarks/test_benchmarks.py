@@ -70,7 +70,7 @@ def test_lambdas_lie_strictly_between_breakpoints() -> None:
 def test_absent_data_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the data folder the real instances are refused with where to get them, which the run reports as skipped."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    with pytest.raises(pm.BrokenFileError, match=r"sonar\.csv\.gz"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"sonar\.csv\.gz"):
         next(instances.real_instances())
 
 

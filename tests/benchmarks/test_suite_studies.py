@@ -120,7 +120,7 @@ def test_the_raw_cut_finds_the_smallest_optimum(lam: Any) -> None:
     forest = RandomForestClassifier(4, random_state=0).fit(X, y)
     dear_splits = pm.problem_from_forest(forest, X, costs=1, evaluation_cost=5.0)  # profits below 0
     for problem in (two_trees(), shipped("iris", trees=4, rows=40), shipped("diabetes", trees=3, rows=20), dear_splits):
-        best = pm.min_cut(problem, lam)
+        best = pm.engines.min_cut(problem, lam)
         assert best.pruning is not None
         np.testing.assert_array_equal(raw_cut.raw_cut(problem, lam)(), best.pruning.kept)
 
@@ -152,7 +152,7 @@ def test_the_raw_cut_says_when_ortools_fails(monkeypatch: pytest.MonkeyPatch) ->
             return "POSSIBLE_OVERFLOW"
 
     monkeypatch.setattr(raw_cut.max_flow, "SimpleMaxFlow", Failing)
-    with pytest.raises(pm.SolverFailedError, match="POSSIBLE_OVERFLOW"):
+    with pytest.raises(pm.errors.SolverFailedError, match="POSSIBLE_OVERFLOW"):
         raw_cut.raw_cut(two_trees(), 0.1)()
 
 
@@ -240,7 +240,7 @@ def test_rounds_alone_have_true_gaps_that_close() -> None:
             if k % 25 == 0:
                 run.check()
     assert run.remaining.nodes.size == n_open > 0
-    roots, best = pm.Pruning.all_roots(problem).error, pm.min_cut(problem, lam)
+    roots, best = pm.Pruning.all_roots(problem).error, pm.engines.min_cut(problem, lam)
     unit = run.objective.unit
     assert float(run.bound * unit) >= (roots - best.value) * (1 - 1e-12)
     assert (run.bound - run.best_value) / run.bound == gaps[1]
@@ -278,7 +278,7 @@ def test_prunings_that_differ_are_no_result(monkeypatch: pytest.MonkeyPatch) -> 
     for engine in ("min_cut", "price_sharing"):
         with monkeypatch.context() as patch:
             patch.setattr(cuts.pm, engine, _broken(kept=True))
-            with pytest.raises(pm.SolverFailedError, match=f"{engine} and the raw cut"):
+            with pytest.raises(pm.errors.SolverFailedError, match=f"{engine} and the raw cut"):
                 cuts.against_the_raw_cut("here", problem, lam, SETTING)
 
 
@@ -287,7 +287,7 @@ def test_a_path_that_differs_is_no_result(monkeypatch: pytest.MonkeyPatch) -> No
     problem = shipped("iris", trees=3, rows=30)
     path = pm.pruning_path(problem)
     lam: Any = path.breakpoints[len(path) // 2]
-    cut, raw = pm.min_cut(problem, lam), raw_cut.raw_cut(problem, lam)()
+    cut, raw = pm.engines.min_cut(problem, lam), raw_cut.raw_cut(problem, lam)()
     answers = {paths.PATH: path, paths.PLAIN: path, "min_cut": cut, paths.RAW: raw}
     one = dict.fromkeys(answers, (1.0,))
     paths.check_agreement("here", Measured(one, answers), lam)
@@ -299,7 +299,7 @@ def test_a_path_that_differs_is_no_result(monkeypatch: pytest.MonkeyPatch) -> No
         ("min_cut", _broken(kept=True)(problem, lam), "min_cut differ"),
         (paths.RAW, ~raw, "raw cut differ"),
     ):
-        with pytest.raises(pm.SolverFailedError, match=told):
+        with pytest.raises(pm.errors.SolverFailedError, match=told):
             paths.check_agreement("here", Measured(one, answers | {name: wrong}), lam)
 
 
@@ -309,8 +309,8 @@ def test_a_solver_that_does_not_end_is_not_tried_on_more(monkeypatch: pytest.Mon
 
     def slow(problem: pm.PruningProblem, lam: Any, *, time_limit: float = math.inf) -> pm.Solution:
         tried.append(problem.n_rows)
-        solution = pm.min_cut(problem, lam)
-        return replace(solution, stopped=pm.StopReason.TIME_LIMIT if problem.n_rows > 1 else solution.stopped)
+        solution = pm.engines.min_cut(problem, lam)
+        return replace(solution, stopped=pm.engines.StopReason.TIME_LIMIT if problem.n_rows > 1 else solution.stopped)
 
     monkeypatch.setitem(pm.SOLVERS, "highs_ip3", slow)
     rows, figures = linear_programs.measure_linear_programs("highs", SETTING)
@@ -322,12 +322,12 @@ def test_a_solver_that_does_not_end_is_not_tried_on_more(monkeypatch: pytest.Mon
     assert ("breast cancer, 40 rows", "relative gap of highs_closure") in found
 
     def wrong(problem: pm.PruningProblem, lam: Any, *, time_limit: float = math.inf) -> pm.Solution:
-        solution = pm.min_cut(problem, lam)
+        solution = pm.engines.min_cut(problem, lam)
         return replace(solution, value=solution.value * 0.9, bound=solution.bound * 0.9)
 
     monkeypatch.setitem(pm.SOLVERS, "highs_ip3", wrong)
     problem = shipped("iris", trees=3, rows=30)
-    with pytest.raises(pm.SolverFailedError, match="highs_ip3 ends with the value"):
+    with pytest.raises(pm.errors.SolverFailedError, match="highs_ip3 ends with the value"):
         linear_programs.against("highs_ip3", "here", problem, Fraction(1, 100), SETTING)
 
 
@@ -348,11 +348,11 @@ def test_a_decomposition_that_claims_too_much_is_no_result(monkeypatch: pytest.M
     for name, factor in (("bound", 1.01), ("value", 0.99)):
 
         def wrong(problem: pm.PruningProblem, lam: Any, _name: str = name, _factor: float = factor, **_: Any) -> pm.Solution:
-            solution = pm.min_cut(problem, lam)
+            solution = pm.engines.min_cut(problem, lam)
             return replace(solution, **{_name: getattr(solution, _name) * _factor}, stats={**solution.stats, "rounds": 1.0})
 
         monkeypatch.setattr(decompositions, "dantzig_wolfe", wrong)
-        with pytest.raises(pm.SolverFailedError, match="claims more than min_cut"):
+        with pytest.raises(pm.errors.SolverFailedError, match="claims more than min_cut"):
             decompositions.measure_dantzig_wolfe(SETTING)
 
 
@@ -376,5 +376,5 @@ def test_the_figures_of_scale_are_taken_in(tmp_path: Path, monkeypatch: pytest.M
     assert "1.6e-4" in found["gap"].design
     assert scale.figures("yahoo", {"points": 3})[0].key == ("Yahoo's shape", "points")
     monkeypatch.setattr(scale, "run_child", lambda *_, **__: (tmp_path / "scale-hepmass.json").write_text("{"))
-    with pytest.raises(pm.BrokenFileError, match=r"scale-hepmass\.json"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"scale-hepmass\.json"):
         scale.measure_scale("hepmass", Setting(tmp_path))

@@ -39,7 +39,7 @@ class Case:
     """A fitted cascade, its path, and labelled rows that neither has seen."""
 
     cascade: Cascade
-    path: pm.ExitPath
+    path: pm.exits.ExitPath
     X: pd.DataFrame
     y: np.ndarray
 

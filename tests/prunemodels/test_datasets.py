@@ -32,7 +32,7 @@ def test_the_last_column_is_the_label_unless_another_is_named(tmp_path: Path) ->
     assert (list(data.X.columns), set(data.y)) == (["a", "kind"], {1})
     data = load_dataset(tmp_path / "t.csv", "kind")
     assert (list(data.X.columns), set(data.y)) == (["a", "label"], {0})
-    with pytest.raises(pm.InvalidInputError, match=r"no column 'colour'; it has 'a', 'kind', 'label'"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"no column 'colour'; it has 'a', 'kind', 'label'"):
         load_dataset(tmp_path / "t.csv", "colour")
 
 
@@ -42,7 +42,7 @@ def test_parts_are_the_papers(tmp_path: Path) -> None:
     assert part_sizes("covtype426k", 426_598) == (36_603, 15_688, 58_101)
     assert part_sizes("other", 1000) == (540, 230, 230)
     for name, rows in [("miniboone", 50_000), ("covtype426k", 100_000), ("other", 2)]:
-        with pytest.raises(pm.InvalidInputError, match=f"{name} has {rows} rows, too few"):
+        with pytest.raises(pm.errors.InvalidInputError, match=f"{name} has {rows} rows, too few"):
             part_sizes(name, rows)
 
 
@@ -57,9 +57,9 @@ def test_parts_are_disjoint_and_follow_the_seed(tmp_path: Path) -> None:
 def test_absent_data_say_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names both places that were tried, the source, and the variable."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    with pytest.raises(pm.BrokenFileError, match=r"miniboone\.csv\.gz; .*data_id=44128.*PRUNEMODELS_DATA"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"miniboone\.csv\.gz; .*data_id=44128.*PRUNEMODELS_DATA"):
         find_dataset("miniboone")
-    with pytest.raises(pm.BrokenFileError, match=r"fetch_covtype"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"fetch_covtype"):
         find_dataset("covtype426k.csv.gz")
     (tmp_path / "own.csv.gz").touch()
     assert find_dataset("own") == tmp_path / "own.csv.gz"

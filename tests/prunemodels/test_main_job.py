@@ -96,7 +96,7 @@ def test_a_checker_accepts_path_and_cut_on_real_forests() -> None:
     verdict = check_path(path)
     assert verdict, str(verdict)
     for lam in path.lam[1::4]:
-        verdict = check_solution(problem, pm.min_cut(problem, float(lam)))
+        verdict = check_solution(problem, pm.engines.min_cut(problem, float(lam)))
         assert verdict, str(verdict)
 
 
@@ -104,11 +104,11 @@ def test_out_of_bag_gains_may_be_negative() -> None:
     """With out-of-bag errors some splits do harm; even free of charge they are pruned, and the path stays optimal."""
     X, y = load_digits(return_X_y=True)
     forest = RandomForestClassifier(8, max_depth=6, random_state=0).fit(X[:600], y[:600])
-    problem = pm.problem_from_forest(forest, X[600:700], costs=1, errors=pm.OutOfBag(X[:600], y[:600]))
+    problem = pm.problem_from_forest(forest, X[600:700], costs=1, errors=pm.samples.OutOfBag(X[:600], y[:600]))
     assert (problem.gain < -1e-9).any()
     path = pm.pruning_path(problem)
     assert path[0].n_splits < problem.ensemble.n_splits
     assert path[0].error < pm.Pruning.unpruned(problem).error
     for k in range(0, len(path), 10):
         lam = path.breakpoints[k]
-        assert pm.min_cut(problem, lam).value == pytest.approx(path[k].value(float(lam)), rel=1e-7)  # type: ignore[arg-type]
+        assert pm.engines.min_cut(problem, lam).value == pytest.approx(path[k].value(float(lam)), rel=1e-7)  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ def budget_rf(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -
         ).fit(plain.train.X, plain.train.y)
         seconds, forest = time.process_time() - start, learner.forest_
         grown = pm.problem_from_forest(forest, plain.valid.X, costs=plain.costs)
-        stopped = pm.early_stopping_path(grown, forest, criterion="entropy")
+        stopped = pm.rivals.early_stopping_path(grown, forest, criterion="entropy")
         params: dict[str, Value] = {"impurity": impurity, "trees": trees}
         ends = {"trees": "as many as were grown"}
         yield from sequence_candidates(plain, forest, stopped, params, seconds, "threshold", ends)

@@ -87,15 +87,15 @@ def against_the_raw_cut(here: str, problem: pm.PruningProblem, lam: Lam, setting
     """
     works: dict[str, Any] = {
         "raw cut": raw_cut(problem, lam),
-        "min_cut": partial(pm.min_cut, problem, lam),
-        "price_sharing": partial(pm.price_sharing, problem, lam),
+        "min_cut": partial(pm.engines.min_cut, problem, lam),
+        "price_sharing": partial(pm.engines.price_sharing, problem, lam),
         ROUNDS_ALONE: partial(averaged, problem, lam, ROUNDS[:1]),
     }
     # five lambdas in some minutes
     found = alternate(works, repeats=setting.repeats, limit=0.4 * setting.limit)
     for engine in ("min_cut", "price_sharing"):
         if not np.array_equal(found.answer[engine].pruning.kept, found.answer["raw cut"]):
-            raise pm.SolverFailedError(f"{here}: {engine} and the raw cut find different prunings; one of them is wrong")
+            raise pm.errors.SolverFailedError(f"{here}: {engine} and the raw cut find different prunings; one of them is wrong")
     return [
         Row.of(here, found, "min_cut", "raw cut", setting.said(ONE_CUT)),
         Row.of(here, found, "price_sharing", "raw cut"),
@@ -110,7 +110,7 @@ def by_rounds(here: str, problem: pm.PruningProblem, lam: Lam, design: dict[int,
     figures = [Figure(here, "ms a round, nothing fixed", 1000 * seconds, A_ROUND if any(design.values()) else "")]
     for (rounds, told), gap in zip(design.items(), gaps, strict=True):
         figures.append(Figure(here, f"relative gap after {rounds} rounds, nothing fixed", gap, told))
-    best = pm.price_sharing(problem, lam)
+    best = pm.engines.price_sharing(problem, lam)
     return [*figures, Figure(here, "rounds of price_sharing to the optimum", best.stats["iterations"])]
 
 

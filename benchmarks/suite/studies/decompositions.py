@@ -74,7 +74,7 @@ def measure_dantzig_wolfe(setting: Setting) -> Found:
             engine = f"dantzig_wolfe, {name}"
             answer = found.answer[engine]
             if answer.bound > optimum * (1 + 1e-12) or answer.value < optimum * (1 - 1e-12):
-                raise pm.SolverFailedError(f"{here}: {engine} claims more than min_cut; one of them is wrong")
+                raise pm.errors.SolverFailedError(f"{here}: {engine} claims more than min_cut; one of them is wrong")
             figures.append(Figure(here, f"rounds of {engine}", answer.stats["rounds"]))
             figures.append(Figure(here, f"relative gap of {engine}", answer.relative_gap))
         closed = [name for name in works if found.answer[name].relative_gap <= GAP]

@@ -60,11 +60,11 @@ def against(engine: str, name: str, problem: pm.PruningProblem, lam: Lam, settin
     # one run of some seconds says enough where the others take milliseconds
     found = alternate(works, repeats=setting.repeats, limit=setting.limit / 6)
     answer = found.answer[engine]
-    if answer.stopped is not pm.StopReason.CONVERGED or not answer.relative_gap <= CLOSE:
+    if answer.stopped is not pm.engines.StopReason.CONVERGED or not answer.relative_gap <= CLOSE:
         return [], None
     gain = pm.Pruning.all_roots(problem).error - optimum.value
     if abs(answer.value - optimum.value) > CLOSE * gain:
-        raise pm.SolverFailedError(
+        raise pm.errors.SolverFailedError(
             f"{name}: {engine} ends with the value {answer.value!r}, min_cut with {optimum.value!r}; one of them is wrong"
         )
     return [Row.of(name, found, ours, engine) for ours in EXACT], answer.relative_gap

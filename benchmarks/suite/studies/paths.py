@@ -33,7 +33,7 @@ def measure_path(data: str, setting: Setting) -> Found:
     works: dict[str, Any] = {
         PATH: partial(pm.pruning_path, problem),
         PLAIN: partial(divide_and_conquer, problem, merge=False, guess=False, warm=False, certificate=False),
-        "min_cut": partial(pm.min_cut, problem, lam),
+        "min_cut": partial(pm.engines.min_cut, problem, lam),
         RAW: raw_cut(problem, lam),
     }
     found = alternate(works, repeats=setting.repeats, limit=2 * setting.limit)
@@ -62,8 +62,10 @@ def check_agreement(name: str, found: Measured[Any], lam: Lam) -> None:
     """
     path, plain = found.answer[PATH], found.answer[PLAIN]
     if path.breakpoints != plain.breakpoints or not np.array_equal(path.level, plain.level):
-        raise pm.SolverFailedError(f"{name}: the path and plain divide and conquer differ; one of them is wrong")
+        raise pm.errors.SolverFailedError(f"{name}: the path and plain divide and conquer differ; one of them is wrong")
     kept = path.at_lam(lam).kept
     for cut, same in (("min_cut", found.answer["min_cut"].pruning.kept), (RAW, found.answer[RAW])):
         if not np.array_equal(kept, same):
-            raise pm.SolverFailedError(f"{name}: the path and {cut} differ at lambda = {float(lam):g}; one of them is wrong")
+            raise pm.errors.SolverFailedError(
+                f"{name}: the path and {cut} differ at lambda = {float(lam):g}; one of them is wrong"
+            )

@@ -81,14 +81,14 @@ def test_splits() -> None:
 def test_what_is_absent_is_named(folder: Path) -> None:
     """An unknown name lists the known ones; an absent file says where it was looked for, and what it must hold."""
     with pytest.raises(
-        pm.InvalidInputError, match=r"'sonar' is no medical data set with prices; choose one of heart_clev.*thyroid"
+        pm.errors.InvalidInputError, match=r"'sonar' is no medical data set with prices; choose one of heart_clev.*thyroid"
     ):
         load_medical("sonar")
-    with pytest.raises(pm.BrokenFileError, match=r"pima\.csv\.gz; get the data .*PRUNEMODELS_DATA"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"pima\.csv\.gz; get the data .*PRUNEMODELS_DATA"):
         load_medical("pima")
     (folder / "costs" / "bupa.csv").unlink()
     with pytest.raises(
-        pm.BrokenFileError, match=r"costs.bupa\.csv with the prices; .*feature,cost,discount_cost.*PRUNEMODELS_DATA"
+        pm.errors.BrokenFileError, match=r"costs.bupa\.csv with the prices; .*feature,cost,discount_cost.*PRUNEMODELS_DATA"
     ):
         load_medical("bupa")
 
@@ -96,7 +96,7 @@ def test_what_is_absent_is_named(folder: Path) -> None:
 def test_prices_that_do_not_fit_are_refused(folder: Path) -> None:
     """A price for a feature that is not there, before anything is trained."""
     (folder / "costs" / "bupa.csv").write_text("feature,cost\nmcv,7.27\nsgpt,7.27\ndrinks,1\n")
-    with pytest.raises(pm.InvalidInputError, match=r"price for 'drinks', the forest has no such feature"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"price for 'drinks', the forest has no such feature"):
         load_medical("bupa")
 
 

@@ -99,9 +99,9 @@ def test_the_data_set_is_an_instance(argument: Argument) -> None:
     errors = {h: float(objective.get(f"z{h}", 0)) for h in range(1, 13)}
     prices = (objective["w1"], objective["w2"], 1)
     problem = two_trees(errors, prices, weight=4.0).only_tree(0)
-    assert pm.solve_relaxation(problem, 0.25, formulation="IP1").objective == pytest.approx(float(evidence["value"]) / 4)
-    assert pm.min_cut(problem, 0.25).value == float(evidence["integral optimum"]) / 4
-    assert pm.solve_relaxation(problem, 0.25, formulation="IP3").objective == pytest.approx(0.5)
+    assert pm.programs.solve_relaxation(problem, 0.25, formulation="IP1").objective == pytest.approx(float(evidence["value"]) / 4)
+    assert pm.engines.min_cut(problem, 0.25).value == float(evidence["integral optimum"]) / 4
+    assert pm.programs.solve_relaxation(problem, 0.25, formulation="IP3").objective == pytest.approx(0.5)
 
 
 def test_no_smaller_data_set_will_do() -> None:

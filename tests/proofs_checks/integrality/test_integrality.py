@@ -323,9 +323,9 @@ def forest() -> PruningProblem:
 @pytest.mark.parametrize("lam", [0.001, 0.005, 0.02])
 def test_ip1_is_too_low_on_a_real_forest(forest: PruningProblem, lam: float) -> None:
     """IP1's relaxation is fractional and a tenth or more below the proven optimum; IP3's is integral and equal to it."""
-    optimum = pm.min_cut(forest, lam)
+    optimum = pm.engines.min_cut(forest, lam)
     assert optimum.value == optimum.bound
-    naive = pm.solve_relaxation(forest, lam, formulation="IP1")
+    naive = pm.programs.solve_relaxation(forest, lam, formulation="IP1")
     verdict = check_weak_relaxation(naive.program, naive.point, optimum.bound)
     found = verdict.certificate
     assert verdict.holds, str(verdict)
@@ -335,7 +335,7 @@ def test_ip1_is_too_low_on_a_real_forest(forest: PruningProblem, lam: float) -> 
     assert found.n_fractional > 500
     assert set(found.most_fractional.values()) == {Fraction(1, 2)}
     assert len(found.most_fractional) == 5
-    strong = pm.solve_relaxation(forest, lam, formulation="IP3")
+    strong = pm.programs.solve_relaxation(forest, lam, formulation="IP3")
     equal = check_weak_relaxation(strong.program, strong.point, optimum.bound)
     assert equal.holds is False
     assert (equal.certificate.n_fractional, equal.certificate.most_fractional) == (0, {})
@@ -350,14 +350,14 @@ def test_samples_grow_with_the_instance(forest: PruningProblem) -> None:
 
 def test_points_of_a_weak_relaxation_are_verified(forest: PruningProblem) -> None:
     """A point moved off a row proves nothing, and the row is named; a bound above an integral point's value is no bound."""
-    naive = pm.solve_relaxation(forest, 0.005, formulation="IP1")
-    optimum = pm.min_cut(forest, 0.005).bound
+    naive = pm.programs.solve_relaxation(forest, 0.005, formulation="IP1")
+    optimum = pm.engines.min_cut(forest, 0.005).bound
     moved = naive.point.amounts.copy()
     moved[0] += 0.25
     verdict = check_weak_relaxation(naive.program, moved, optimum)
     assert verdict.holds is None
     assert "row leaf[" in str(verdict.certificate)
-    strong = pm.solve_relaxation(forest, 0.005, formulation="IP3")
+    strong = pm.programs.solve_relaxation(forest, 0.005, formulation="IP3")
     with pytest.raises(InvalidInputError, match="no lower bound of the integer program"):
         check_weak_relaxation(strong.program, strong.point, optimum * 1.01)
 

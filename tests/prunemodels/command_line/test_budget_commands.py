@@ -335,7 +335,7 @@ def test_bad_input(
 
 
 @pytest.mark.parametrize("place", ["solve_budget", "budget_for_confidence", "plot_budget", "dump_forest", "hold_out"])
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, pm.InterruptedSolveError])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, pm.errors.InterruptedSolveError])
 def test_ctrl_c(
     case: Case, place: str, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

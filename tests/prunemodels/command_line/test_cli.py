@@ -191,12 +191,12 @@ def test_error_samples_weights_and_evaluation_cost(case: Case, capsys: pytest.Ca
     training = train[case.X.columns], train.label
     labelled = given[case.X.columns], given.label
     for words, errors in [
-        (["--errors", "in-bag", "--train", "train.csv"], pm.InBag(*training)),
-        (["--errors", "out-of-bag", "--train", "train.csv"], pm.OutOfBag(*training)),
-        (["--errors", "given", "--error-data", "valid.csv"], pm.Given(*labelled)),
+        (["--errors", "in-bag", "--train", "train.csv"], pm.samples.InBag(*training)),
+        (["--errors", "out-of-bag", "--train", "train.csv"], pm.samples.OutOfBag(*training)),
+        (["--errors", "given", "--error-data", "valid.csv"], pm.samples.Given(*labelled)),
         (
             ["--errors", "blend", "--error-data", "valid.csv", "--given-share", "0.25"],
-            pm.Blend([(0.75, pm.InBag()), (0.25, pm.Given(*labelled))]),
+            pm.samples.Blend([(0.75, pm.samples.InBag()), (0.25, pm.samples.Given(*labelled))]),
         ),
     ]:
         more = ["--label", "label", "--weights", "w", "--evaluation-cost", "0.1", "--json", "--force", "--method", "path"]
@@ -338,7 +338,7 @@ def test_another_scikit_learn_version(case: Case, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("place", ["pruning_path", "dump_forest", "draw"])
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, pm.InterruptedSolveError])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, pm.errors.InterruptedSolveError])
 def test_ctrl_c(
     case: Case, place: str, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,7 +86,7 @@ def test_compare(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command) == 0
     told = capsys.readouterr()
     assert told.err == ""
-    pruning = pm.min_cut(the_problem(), float(LAM)).pruning
+    pruning = pm.engines.min_cut(the_problem(), float(LAM)).pruning
     assert pruning is not None
     lines = told.out.splitlines()
     assert max(map(len, lines)) <= 120
@@ -115,7 +115,7 @@ def test_compare_as_json(case: Path, capsys: pytest.CaptureFixture[str]) -> None
     """--json prints one strict JSON object with a row a solver, null for what a solver does not have."""
     assert main(words("compare", "--lam", LAM, "--solvers", "min_cut,brute_force", "--json")) == 0
     told = strict(capsys.readouterr().out)
-    pruning = pm.min_cut(the_problem(), float(LAM)).pruning
+    pruning = pm.engines.min_cut(the_problem(), float(LAM)).pruning
     assert pruning is not None
     assert told["optimum"] == {"cost": pruning.cost, "sample_error": pruning.error, "splits": pruning.n_splits}
     assert told["unpruned"]["sample_error"] == pm.Pruning.unpruned(the_problem()).error
@@ -206,7 +206,7 @@ def test_the_command_that_is_told_solves_the_file(case: Path, ending: str, capsy
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # a shell that knows our Python
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=True, env={**os.environ, "PATH": path})
     value = float(done.stdout.partition("Objective value     :")[2].split()[0])
-    assert value == pytest.approx(pm.min_cut(the_problem(), float(LAM)).value, rel=1e-8)
+    assert value == pytest.approx(pm.engines.min_cut(the_problem(), float(LAM)).value, rel=1e-8)
 
 
 def test_the_formulation_follows_from_the_goal(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -272,7 +272,7 @@ def test_an_existing_file_is_replaced_only_with_force(case: Path, capsys: pytest
 
 
 @pytest.mark.parametrize("place", ["compare", "write_program"])
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, pm.InterruptedSolveError])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, pm.errors.InterruptedSolveError])
 def test_ctrl_c(
     case: Path, place: str, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -140,7 +140,7 @@ def test_a_row_an_engine_with_figures_of_the_instance(problem: pm.PruningProblem
     """Rows come in the order asked for; their figures are those of the optimal pruning; columns have fixed types."""
     assert list(isolated.solver) == ["odd_engines:hoard", "min_cut", "odd_engines:dawdle", "brute_force"]
     assert list(isolated.columns) == list(TYPES)
-    expected = pm.min_cut(problem, LAM)
+    expected = pm.engines.min_cut(problem, LAM)
     assert expected.pruning is not None
     for _, row in isolated[:3].iterrows():
         assert (row.status, row.stopped, row.note) == ("optimal", "converged", "")
@@ -284,24 +284,24 @@ def test_bad_arguments_are_refused_before_any_process_starts(case: str, monkeypa
     """Unknown names, none, and numbers that make no sense are named at once."""
     arguments, options, message = BAD[case]
     monkeypatch.setattr(subprocess, "Popen", None)
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         compare(two_trees(), *arguments, **options)
 
 
 def test_what_cannot_be_sent_is_refused() -> None:
     """An instance that cannot be pickled is refused with a remedy that works; so is an engine that only this process knows."""
     problem = with_usage(two_trees(), X=lambda: 0)
-    with pytest.raises(pm.InvalidInputError, match=r"problem cannot be sent to other processes .* take isolate=False"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"problem cannot be sent to other processes .* take isolate=False"):
         compare(problem, LAM, ["min_cut"])
     assert compare(problem, LAM, ["min_cut"], isolate=False).status[0] == "optimal"
-    with pytest.raises(pm.InvalidInputError, match=r"'mine' is in the SOLVERS of another process only; name it as"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"'mine' is in the SOLVERS of another process only; name it as"):
         find_engine("mine")
 
 
 @pytest.mark.parametrize("engine", ["ctrl_c", "interrupted"])
 def test_ctrl_c_in_this_process(problem: pm.PruningProblem, engine: str) -> None:
     """With isolate=False Ctrl-C is no crash of an engine: it ends the comparison."""
-    with pytest.raises(pm.InterruptedSolveError):
+    with pytest.raises(pm.errors.InterruptedSolveError):
         alone(problem, engine)
 
 
@@ -311,7 +311,7 @@ import prunemodels as pm
 from formulations.instance.papers import two_trees
 try:
     print(pm.compare(two_trees(), 0.01, [ENGINE]).status[0])
-except pm.InterruptedSolveError as stop:
+except pm.errors.InterruptedSolveError as stop:
     print(stop, flush=True)
     sys.stdin.read()  # the process goes on
 """

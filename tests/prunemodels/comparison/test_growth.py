@@ -32,7 +32,7 @@ def refuses_six_splits(problem: PruningProblem, lam: float, *, time_limit: float
     """An engine that refuses whatever is larger than the papers' two trees."""
     if problem.ensemble.n_splits > 5:
         raise InvalidInputError("too large")
-    return pm.min_cut(problem, lam)
+    return pm.engines.min_cut(problem, lam)
 
 
 def keeps_nothing(problem: PruningProblem, lam: float, *, time_limit: float = math.inf) -> Solution:
@@ -45,7 +45,7 @@ def interrupts_six_splits(problem: PruningProblem, lam: float, *, time_limit: fl
     """Ctrl-C on whatever is larger than the papers' two trees."""
     if problem.ensemble.n_splits > 5:
         raise KeyboardInterrupt
-    return pm.min_cut(problem, lam)
+    return pm.engines.min_cut(problem, lam)
 
 
 def large() -> PruningProblem:
@@ -196,7 +196,7 @@ def test_given_lambdas_need_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, lams = large(), {1: Fraction(1, 100), 2: Fraction(1, 50), 3: Fraction(10**6)}
     engines = [HERE + "keeps_nothing", "min_cut"]
     found = measure_growth(dict.fromkeys(lams, problem), engines, lams=lams, isolate=False).table
-    best = {size: pm.min_cut(problem, lam).value for size, lam in lams.items()}  # type: ignore[arg-type]
+    best = {size: pm.engines.min_cut(problem, lam).value for size, lam in lams.items()}  # type: ignore[arg-type]
     assert list(found["lam"]) == [0.01, 0.01, 0.02, 0.02, 1e6, 1e6]
     assert list(found["optimum"]) == [best[size] for size in found["size"]]
     above = found[found["solver"] == HERE + "keeps_nothing"].set_index("size")["above_optimum"]
@@ -327,6 +327,6 @@ def test_price_sharing_is_warmed_up_with_rounds(monkeypatch: pytest.MonkeyPatch)
     rounds: list[int] = []
     real = Run.round
     monkeypatch.setattr(Run, "round", lambda run: (rounds.append(1), real(run))[1])
-    worker._warm_up(pm.price_sharing)
+    worker._warm_up(pm.engines.price_sharing)
     assert len(rounds) >= 10
-    worker._warm_up(pm.min_cut)
+    worker._warm_up(pm.engines.min_cut)

@@ -72,7 +72,7 @@ def test_out_of_bag_votes_are_scikit_learns() -> None:
     X, y, X_valid, _ = halves(load_breast_cancer)
     with pytest.warns(UserWarning, match="out-of-bag|OOB"):
         forest = RandomForestClassifier(4, oob_score=True, random_state=0).fit(X, y)
-    problem = ensemble_problem(forest, X_valid, costs=1, errors=pm.OutOfBag(X, y))
+    problem = ensemble_problem(forest, X_valid, costs=1, errors=pm.samples.OutOfBag(X, y))
     F, judged = forest.oob_decision_function_[:, 1], forest.oob_decision_function_.sum(axis=1) > 0
     assert problem.n_rows == judged.sum() < len(y)
     unpruned = problem.of_pruning(pm.Pruning.unpruned(problem.problem))
@@ -86,7 +86,7 @@ def test_bags_of_trees_have_out_of_bag_votes_too() -> None:
     X, y, X_valid, _ = halves(load_breast_cancer)
     bag = BaggingClassifier(DecisionTreeClassifier(max_depth=3), 40, max_features=0.5, oob_score=True, random_state=0)
     bag.fit(X, y)
-    problem = ensemble_problem(bag, X_valid, costs=1, errors=pm.OutOfBag(X, y))
+    problem = ensemble_problem(bag, X_valid, costs=1, errors=pm.samples.OutOfBag(X, y))
     unpruned = problem.of_pruning(pm.Pruning.unpruned(problem.problem))
     assert np.allclose(unpruned[:, 0], bag.oob_decision_function_[:, 1])
 
@@ -210,9 +210,9 @@ def test_where_the_trees_store_no_errors_the_sample_serves() -> None:
     """Absolute-error trees have no in-bag errors: the per-tree path takes the error sample's; a given one is taken as it is."""
     X, y, X_valid, y_valid = halves(load_diabetes)
     forest = RandomForestRegressor(3, max_depth=2, criterion="absolute_error", random_state=0).fit(X, y)
-    sample = pm.Given(X_valid, y_valid)
+    sample = pm.samples.Given(X_valid, y_valid)
     assert ensemble_problem(forest, X_valid, costs=1, errors=sample).problem.errors.source == "given"
-    blend = ensemble_problem(forest, X_valid, costs=1, errors=sample, tree_errors=pm.InBag(X, y))
+    blend = ensemble_problem(forest, X_valid, costs=1, errors=sample, tree_errors=pm.samples.InBag(X, y))
     assert blend.problem.errors.source == "in-bag"
     squared = RandomForestRegressor(3, max_depth=2, random_state=0).fit(X, y)
     assert ensemble_problem(squared, X_valid, costs=1, errors=sample).problem.errors.source == "in-bag"
@@ -245,7 +245,7 @@ def test_log_loss_smoothing_counts_votes() -> None:
     """Half a vote a class of as many as there are trees."""
     X, y, X_valid, y_valid = halves(load_wine)
     forest = RandomForestClassifier(4, max_depth=2, random_state=0).fit(X, y)
-    problem = ensemble_problem(forest, X_valid, costs=1, errors=pm.Given(X_valid, y_valid), loss="log_loss")
+    problem = ensemble_problem(forest, X_valid, costs=1, errors=pm.samples.Given(X_valid, y_valid), loss="log_loss")
     assert problem.loss == LogLoss(0.125, 3)
 
 
@@ -256,9 +256,9 @@ def test_log_loss_smoothing_counts_votes() -> None:
         ({"loss": "squared_error"}, "for classification"),
         ({"loss": "log_loss", "smoothing": 0.0}, "smoothing is 0.0"),
         ({"loss": "log_loss", "smoothing": float("nan")}, "smoothing is nan"),
-        ({"errors": pm.InBag()}, "errors is InBag"),
-        ({"errors": pm.Given(None, None)}, "give both X and y"),
-        ({"errors": pm.OutOfBag(np.zeros((3, 13)), np.zeros(3))}, "trained on 89"),
+        ({"errors": pm.samples.InBag()}, "errors is InBag"),
+        ({"errors": pm.samples.Given(None, None)}, "give both X and y"),
+        ({"errors": pm.samples.OutOfBag(np.zeros((3, 13)), np.zeros(3))}, "trained on 89"),
         ({"lams": []}, "lams is empty"),
         ({"lams": 0}, "lams is 0"),
         ({"lams": [-1.0]}, "lams"),
@@ -269,7 +269,7 @@ def test_bad_options_are_refused(options: dict[str, object], message: str) -> No
     """Each by name, value and remedy."""
     X, y, X_valid, y_valid = halves(load_wine)
     forest = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         ensemble_path(forest, X_valid, y_valid, costs=1, **options)  # type: ignore[arg-type]
 
 
@@ -277,21 +277,21 @@ def test_bad_labels_and_budgets_are_refused() -> None:
     """Unknown labels, labels for other rows, trees without out-of-bag rows, and budgets that nothing meets."""
     X, y, X_valid, y_valid = halves(load_wine)
     forest = RandomForestClassifier(3, max_depth=2, bootstrap=False, random_state=0).fit(X, y)
-    with pytest.raises(pm.InvalidInputError, match="label 7"):
+    with pytest.raises(pm.errors.InvalidInputError, match="label 7"):
         ensemble_path(forest, X_valid, np.full(len(y_valid), 7), costs=1)
-    with pytest.raises(pm.InvalidInputError, match="give one label each"):
+    with pytest.raises(pm.errors.InvalidInputError, match="give one label each"):
         ensemble_path(forest, X_valid, y_valid[:-1], costs=1)
     tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
-    with pytest.raises(pm.InvalidInputError, match="none is out of bag"):
-        ensemble_path(forest, X_valid, y_valid, costs=1, errors=pm.OutOfBag(X, y))
-    with pytest.raises(pm.InvalidInputError, match="none is out of bag"):
-        ensemble_path(tree, X_valid, y_valid, costs=1, errors=pm.OutOfBag(X, y))
+    with pytest.raises(pm.errors.InvalidInputError, match="none is out of bag"):
+        ensemble_path(forest, X_valid, y_valid, costs=1, errors=pm.samples.OutOfBag(X, y))
+    with pytest.raises(pm.errors.InvalidInputError, match="none is out of bag"):
+        ensemble_path(tree, X_valid, y_valid, costs=1, errors=pm.samples.OutOfBag(X, y))
     regressor = RandomForestRegressor(3, max_depth=2, random_state=0).fit(X, y)
-    with pytest.raises(pm.InvalidInputError, match="for regression give 'squared_error'"):
+    with pytest.raises(pm.errors.InvalidInputError, match="for regression give 'squared_error'"):
         ensemble_path(regressor, X_valid, y_valid, costs=1, loss="brier")
     path = ensemble_path(forest, X_valid, y_valid, costs=1, lams=[0.1])
     for budget in (-1.0, float("nan")):
-        with pytest.raises(pm.InvalidInputError, match="budget is"):
+        with pytest.raises(pm.errors.InvalidInputError, match="budget is"):
             path.at_cost(budget)
-    problem = ensemble_problem(forest, X_valid, costs=1, errors=pm.Given(X_valid, y_valid))
+    problem = ensemble_problem(forest, X_valid, costs=1, errors=pm.samples.Given(X_valid, y_valid))
     assert solve_ensemble_path(problem, lams=[0.1]).loss == path.loss

@@ -228,18 +228,18 @@ def test_a_free_forest_has_one_budget() -> None:
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"budgets": [1], "lams": [1]}, pm.InvalidInputError, "budgets and lams are both given"),
-        ({"budgets": 0}, pm.InvalidInputError, "budgets is 0; give how many to try"),
-        ({"lams": []}, pm.InvalidInputError, "lams is empty"),
-        ({"budgets": [1, -2]}, pm.InvalidInputError, r"budgets\[1\] is -2, negative"),
-        ({"budgets": [math.inf]}, pm.InvalidInputError, r"budgets\[0\] is inf"),
-        ({"budgets": "many"}, pm.InvalidInputError, "budgets is 'many'"),
-        ({"lams": 2.5}, pm.InvalidInputError, "lams is 2.5"),
-        ({"choose": "median"}, pm.InvalidInputError, "choose is 'median'; give one of 'best', 'one_se', 'knee'"),
-        ({"errors": "validation", "validation_fraction": None}, pm.InvalidInputError, "on validation examples: set"),
-        ({"errors": "all"}, pm.InvalidInputError, "errors is 'all'"),
-        ({"estimator": LinearRegression()}, pm.UnsupportedModelError, "LinearRegression cannot be pruned"),
-        ({"costs": [1]}, pm.InvalidInputError, "costs has 1 prices"),
+        ({"budgets": [1], "lams": [1]}, pm.errors.InvalidInputError, "budgets and lams are both given"),
+        ({"budgets": 0}, pm.errors.InvalidInputError, "budgets is 0; give how many to try"),
+        ({"lams": []}, pm.errors.InvalidInputError, "lams is empty"),
+        ({"budgets": [1, -2]}, pm.errors.InvalidInputError, r"budgets\[1\] is -2, negative"),
+        ({"budgets": [math.inf]}, pm.errors.InvalidInputError, r"budgets\[0\] is inf"),
+        ({"budgets": "many"}, pm.errors.InvalidInputError, "budgets is 'many'"),
+        ({"lams": 2.5}, pm.errors.InvalidInputError, "lams is 2.5"),
+        ({"choose": "median"}, pm.errors.InvalidInputError, "choose is 'median'; give one of 'best', 'one_se', 'knee'"),
+        ({"errors": "validation", "validation_fraction": None}, pm.errors.InvalidInputError, "on validation examples: set"),
+        ({"errors": "all"}, pm.errors.InvalidInputError, "errors is 'all'"),
+        ({"estimator": LinearRegression()}, pm.errors.UnsupportedModelError, "LinearRegression cannot be pruned"),
+        ({"costs": [1]}, pm.errors.InvalidInputError, "costs has 1 prices"),
         ({"scoring": "guess"}, ValueError, "guess"),
     ],
 )
@@ -256,6 +256,6 @@ def test_one_se_needs_folds() -> None:
     """With a single split there is no standard error: the rule is refused, the others are not."""
     X, y = cancer()
     split = [(np.arange(400), np.arange(400, 569))]
-    with pytest.raises(pm.InvalidInputError, match="choose is 'one_se', which needs at least 2 folds"):
+    with pytest.raises(pm.errors.InvalidInputError, match="choose is 'one_se', which needs at least 2 folds"):
         BudgetPrunedForestClassifierCV(SMALL, budgets=[3], cv=split, choose="one_se").fit(X, y)
     assert BudgetPrunedForestClassifierCV(SMALL, budgets=[3], cv=split).fit(X, y).one_se_index_ is None

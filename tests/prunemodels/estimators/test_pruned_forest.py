@@ -101,9 +101,9 @@ def test_where_no_row_errs_as_little_the_unpruned_forest_stays() -> None:
     X = np.arange(8.0).reshape(-1, 1)
     # in-bag the second split of each tree gains nothing and is dropped even at lambda 0; on these labels it was right
     forest = RandomForestClassifier(1, bootstrap=False, random_state=0).fit(X, [0, 0, 1, 1, 0, 0, 0, 0])
-    problem = pm.problem_from_forest(forest, X, costs=1, errors=pm.Given(X, [0] * 8))
+    problem = pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X, [0] * 8))
     assert pm.pruning_path(problem)[0].n_splits == 0
-    made = prune_forest(forest, X, [0, 0, 1, 1, 0, 0, 0, 0], errors=pm.Given(X, [0] * 8), max_error_increase=0)
+    made = prune_forest(forest, X, [0, 0, 1, 1, 0, 0, 0, 0], errors=pm.samples.Given(X, [0] * 8), max_error_increase=0)
     assert made.row is None
     assert made.pruning.n_splits == 2
     assert made.evaluation is not None
@@ -115,7 +115,7 @@ def test_weights_count_in_cost_and_choice() -> None:
     forest, X, y, costs = cancer()
     w = np.random.default_rng(0).choice([0.0, 1, 4], len(y))
     made = prune_forest(forest, X, y, costs=costs, sample_weight=w, errors="validation")
-    problem = pm.problem_from_forest(forest, X, costs=costs, sample_weight=w, errors=pm.Given(X, y, w))
+    problem = pm.problem_from_forest(forest, X, costs=costs, sample_weight=w, errors=pm.samples.Given(X, y, w))
     expected = pm.pruning_path(problem)
     np.testing.assert_array_equal(made.path.level, expected.level)
     assert made.row == one_se(evaluate_path(expected, X, y, sample_weight=w))
@@ -188,14 +188,14 @@ def test_with_unit_prices_usage_adds_up_to_the_cost() -> None:
 def test_what_cannot_be_chosen_is_refused(options: dict[str, Any], message: str) -> None:
     """Each refusal says which argument and which value."""
     forest, X, y, _ = cancer()
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         prune_forest(forest, X, **{"y_valid": y, **options})
 
 
 def test_what_is_no_forest_is_refused() -> None:
     """Boosted trees, and forests that are not fitted, are refused by name."""
     _, X, y, _ = cancer()
-    with pytest.raises(pm.UnsupportedModelError, match="GradientBoostingClassifier cannot be pruned"):
+    with pytest.raises(pm.errors.UnsupportedModelError, match="GradientBoostingClassifier cannot be pruned"):
         prune_forest(GradientBoostingClassifier(), X, y)
-    with pytest.raises(pm.NotFittedForestError, match="not fitted"):
+    with pytest.raises(pm.errors.NotFittedForestError, match="not fitted"):
         prune_forest(RandomForestClassifier(), X, y)

@@ -141,9 +141,9 @@ def test_where_errors_are_measured(errors: Any) -> None:
     model = BudgetPrunedForestClassifier(SMALL, lam=0.001, errors=errors).fit(X[:400], y[:400], X_valid=X[400:], y_valid=y[400:])
     forest = clone(SMALL).fit(X32[:400], y[:400])
     sample = {
-        "in-bag": pm.InBag(X32[:400], y[:400]),
-        "out-of-bag": pm.OutOfBag(X32[:400], y[:400]),
-        "validation": pm.Given(X32[400:], y[400:]),
+        "in-bag": pm.samples.InBag(X32[:400], y[:400]),
+        "out-of-bag": pm.samples.OutOfBag(X32[:400], y[:400]),
+        "validation": pm.samples.Given(X32[400:], y[400:]),
     }[errors]
     expected = pm.problem_from_forest(forest, X32[400:], costs=1, errors=sample)
     np.testing.assert_allclose(model.path_.problem.node_error, expected.node_error, atol=1e-15)
@@ -155,7 +155,7 @@ def test_criteria_without_stored_errors_are_measured_on_the_training_rows() -> N
     forest = RandomForestRegressor(3, max_depth=3, criterion="absolute_error", random_state=0)
     model = BudgetPrunedForestRegressor(forest, budget=2, validation_fraction=None).fit(X[:150], y[:150])
     X32 = X[:150].astype(np.float32)
-    expected = pm.InBag(X32, y[:150]).measure(clone(forest).fit(X32, y[:150]), model.path_.problem.ensemble)
+    expected = pm.samples.InBag(X32, y[:150]).measure(clone(forest).fit(X32, y[:150]), model.path_.problem.ensemble)
     np.testing.assert_allclose(model.path_.problem.errors.components[0].e, expected.components[0].e)
     constrained = DecisionTreeClassifier(monotonic_cst=[1] * 30, max_depth=4, random_state=0)
     assert fit(estimator=constrained, lam=0.001).pruning_.n_splits > 0
@@ -327,33 +327,49 @@ def test_weights_are_routed_by_a_grid_search() -> None:
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"budget": 3, "lam": 1}, pm.InvalidInputError, "budget and lam are both given"),
-        ({"lam": 1, "max_error_increase": 1}, pm.InvalidInputError, "lam and max_error_increase are both given"),
-        ({"budget": "much"}, pm.InvalidInputError, "budget is 'much'"),
-        ({"choose": "best"}, pm.InvalidInputError, "choose is 'best'"),
-        ({"objective": "ensemble"}, pm.InvalidInputError, "objective is 'ensemble': give a budget or a lam"),
-        ({"objective": "ensemble", "budget": 5, "errors": "in-bag"}, pm.InvalidInputError, "set errors to 'validation' or"),
+        ({"budget": 3, "lam": 1}, pm.errors.InvalidInputError, "budget and lam are both given"),
+        ({"lam": 1, "max_error_increase": 1}, pm.errors.InvalidInputError, "lam and max_error_increase are both given"),
+        ({"budget": "much"}, pm.errors.InvalidInputError, "budget is 'much'"),
+        ({"choose": "best"}, pm.errors.InvalidInputError, "choose is 'best'"),
+        ({"objective": "ensemble"}, pm.errors.InvalidInputError, "objective is 'ensemble': give a budget or a lam"),
+        (
+            {"objective": "ensemble", "budget": 5, "errors": "in-bag"},
+            pm.errors.InvalidInputError,
+            "set errors to 'validation' or",
+        ),
         (
             {"objective": "ensemble", "budget": 5, "validation_fraction": None},
-            pm.InvalidInputError,
+            pm.errors.InvalidInputError,
             "on validation examples: set",
         ),
-        ({"errors": "training"}, pm.InvalidInputError, "errors is 'training'; give one of 'in-bag', 'out-of-bag', 'validation'"),
-        ({"validation_fraction": 1.0}, pm.InvalidInputError, "validation_fraction is 1.0; give a number between 0 and 1"),
-        ({"validation_fraction": None}, pm.InvalidInputError, "the choice needs labelled examples"),
-        ({"validation_fraction": None, "lam": 1, "errors": "validation"}, pm.InvalidInputError, "on validation examples: set"),
-        ({"estimator": HistGradientBoostingClassifier()}, pm.UnsupportedModelError, "HistGradientBoostingClassifier cannot be"),
-        ({"estimator": make_pipeline(SMALL)}, pm.UnsupportedModelError, "Pipeline cannot be pruned"),
-        ({"estimator": LinearRegression()}, pm.UnsupportedModelError, "LinearRegression cannot be pruned"),
+        (
+            {"errors": "training"},
+            pm.errors.InvalidInputError,
+            "errors is 'training'; give one of 'in-bag', 'out-of-bag', 'validation'",
+        ),
+        ({"validation_fraction": 1.0}, pm.errors.InvalidInputError, "validation_fraction is 1.0; give a number between 0 and 1"),
+        ({"validation_fraction": None}, pm.errors.InvalidInputError, "the choice needs labelled examples"),
+        (
+            {"validation_fraction": None, "lam": 1, "errors": "validation"},
+            pm.errors.InvalidInputError,
+            "on validation examples: set",
+        ),
+        (
+            {"estimator": HistGradientBoostingClassifier()},
+            pm.errors.UnsupportedModelError,
+            "HistGradientBoostingClassifier cannot be",
+        ),
+        ({"estimator": make_pipeline(SMALL)}, pm.errors.UnsupportedModelError, "Pipeline cannot be pruned"),
+        ({"estimator": LinearRegression()}, pm.errors.UnsupportedModelError, "LinearRegression cannot be pruned"),
         (
             {"estimator": RandomForestRegressor()},
-            pm.UnsupportedModelError,
+            pm.errors.UnsupportedModelError,
             "prunes a classifier, estimator is a RandomForestRegressor",
         ),
-        ({"costs": [1, 2]}, pm.InvalidInputError, "costs has 2 prices, the forest was trained on 30 features"),
-        ({"costs": {"mean radius": 1}}, pm.InvalidInputError, "costs has no price for 'mean texture'"),
-        ({"costs": pm.CostItems.plain([1, 2])}, pm.InvalidInputError, "costs has prices for 2 features"),
-        ({"evaluation_cost": -1}, pm.InvalidInputError, "evaluation_cost is -1, negative"),
+        ({"costs": [1, 2]}, pm.errors.InvalidInputError, "costs has 2 prices, the forest was trained on 30 features"),
+        ({"costs": {"mean radius": 1}}, pm.errors.InvalidInputError, "costs has no price for 'mean texture'"),
+        ({"costs": pm.CostItems.plain([1, 2])}, pm.errors.InvalidInputError, "costs has prices for 2 features"),
+        ({"evaluation_cost": -1}, pm.errors.InvalidInputError, "evaluation_cost is -1, negative"),
     ],
 )
 def test_parameters_are_refused_before_a_forest_is_grown(
@@ -369,19 +385,19 @@ def test_data_are_refused() -> None:
     """Several outputs, validation data that do not fit, and half of them, are refused by name."""
     X, y = cancer()
     model = BudgetPrunedForestClassifier(SMALL, budget=3)
-    with pytest.raises(pm.InvalidInputError, match=r"y has 2 outputs \(multi-output\); fit one estimator for each column"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"y has 2 outputs \(multi-output\); fit one estimator for each column"):
         model.fit(X, np.stack([y, y], axis=1))
-    with pytest.raises(pm.InvalidInputError, match="X_valid is missing"):
+    with pytest.raises(pm.errors.InvalidInputError, match="X_valid is missing"):
         model.fit(X, y, y_valid=y)
-    with pytest.raises(pm.InvalidInputError, match="y_valid has 3 labels, X_valid has 169 rows"):
+    with pytest.raises(pm.errors.InvalidInputError, match="y_valid has 3 labels, X_valid has 169 rows"):
         model.fit(X[:400], y[:400], X_valid=X[400:], y_valid=y[:3])
     with pytest.raises(ValueError, match="feature names should match"):
         model.fit(X, y, X_valid=X.rename(columns={"mean radius": "radius"}))
-    with pytest.raises(pm.InvalidInputError, match="without budget and lam the choice needs labelled examples"):
+    with pytest.raises(pm.errors.InvalidInputError, match="without budget and lam the choice needs labelled examples"):
         clone(model).set_params(budget=None).fit(X, y, X_valid=X)
     with pytest.raises(ValueError, match="at least one non-zero number"):
         model.fit(X, y, sample_weight=np.zeros(len(y)))
-    with pytest.raises(pm.InvalidInputError, match=r"n_samples=2 at validation_fraction=0\.1 leave no example"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"n_samples=2 at validation_fraction=0\.1 leave no example"):
         clone(model).set_params(validation_fraction=0.1).fit(X[:2], y[:2])
     with pytest.raises(ValueError, match="NaN"):
         BudgetPrunedForestRegressor(lam=1).fit(X[:50], np.arange(50.0), X_valid=X[50:52], y_valid=[1, np.nan])

@@ -62,7 +62,7 @@ def test_one_se_without_spread_is_the_cheapest_of_the_best() -> None:
 
 def test_one_se_of_one_example_is_refused() -> None:
     """Without a standard error there is no such rule."""
-    with pytest.raises(pm.InvalidInputError, match="there is a single example"):
+    with pytest.raises(pm.errors.InvalidInputError, match="there is a single example"):
         one_se(seen([0.1, 0.2], [np.nan, np.nan], n=1))
 
 
@@ -128,7 +128,7 @@ def test_the_knee_does_not_depend_on_units(points: list[tuple[int, int]], a: flo
 
 def test_unknown_rules_are_refused() -> None:
     """The message names the rules there are."""
-    with pytest.raises(pm.InvalidInputError, match="choose is 'best'; give one of 'one_se', 'knee'"):
+    with pytest.raises(pm.errors.InvalidInputError, match="choose is 'best'; give one of 'one_se', 'knee'"):
         choose_row(seen([0.1], [0.0]), "best")  # type: ignore[arg-type]
 
 

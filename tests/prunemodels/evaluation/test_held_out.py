@@ -154,7 +154,7 @@ def test_weights_of_held_out_rows(forest: RandomForestClassifier, path: pm.Pruni
     assert weighted.mean == pytest.approx(repeated.mean)
     assert weighted.n == 210
     assert held_out_cost(pruning, X[350:], sample_weight=np.full(219, 3.0)) == held_out_cost(pruning, X[350:])
-    with pytest.raises(pm.InvalidInputError, match="'betting' holds for draws of equal weight"):
+    with pytest.raises(pm.errors.InvalidInputError, match="'betting' holds for draws of equal weight"):
         held_out_cost(pruning, X[350:], sample_weight=weights, method="betting")
 
 
@@ -166,9 +166,9 @@ def test_errors_of_regressors_and_their_interval() -> None:
     error = held_out_error(forest, data[200:], target[200:])
     assert error.mean == pytest.approx(squares.mean())
     assert error.high == pytest.approx(upper_bound(squares, math.inf, 0.025, "t"))
-    with pytest.raises(pm.InvalidInputError, match="cannot exceed a known number"):
+    with pytest.raises(pm.errors.InvalidInputError, match="cannot exceed a known number"):
         held_out_error(forest, data[200:], target[200:], method="hoeffding")
-    with pytest.raises(pm.InvalidInputError, match=r"y has shape \(5,\), X has 242 rows"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape \(5,\), X has 242 rows"):
         held_out_error(forest, data[200:], target[:5])
 
 
@@ -182,15 +182,15 @@ def test_error_rates_are_bounded_by_one(forest: RandomForestClassifier) -> None:
 
 def test_refused_held_out_rows(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
     """A forest without prices, shuffled columns, too few rows and strange confidences are refused."""
-    with pytest.raises(pm.InvalidInputError, match="costs is missing: a forest has no prices"):
+    with pytest.raises(pm.errors.InvalidInputError, match="costs is missing: a forest has no prices"):
         held_out_cost(forest, X[350:])
-    with pytest.raises(pm.InvalidInputError, match="select the columns in the training order"):
+    with pytest.raises(pm.errors.InvalidInputError, match="select the columns in the training order"):
         held_out_cost(path[0], X.iloc[350:, ::-1])
-    with pytest.raises(pm.InvalidInputError, match="at least 2 examples"):
+    with pytest.raises(pm.errors.InvalidInputError, match="at least 2 examples"):
         held_out_cost(path[0], X[350:351])
-    with pytest.raises(pm.InvalidInputError, match=r"confidence is 1\.5"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"confidence is 1\.5"):
         held_out_cost(path[0], X[350:], confidence=1.5)
-    with pytest.raises(pm.InvalidInputError, match="method is 'z'"):
+    with pytest.raises(pm.errors.InvalidInputError, match="method is 'z'"):
         held_out_cost(path[0], X[350:], method="z")  # type: ignore[arg-type]
 
 
@@ -400,7 +400,7 @@ def test_weighted_samples_are_certified_by_students_bound() -> None:
     weights = np.where(np.arange(369) % 3, 1.0, 4.0)
     forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X[:200], Y[:200])
     problem = pm.problem_from_forest(forest, X[200:], costs=1, sample_weight=weights)
-    with pytest.raises(pm.InvalidInputError, match="use 't'"):
+    with pytest.raises(pm.errors.InvalidInputError, match="use 't'"):
         budget_for_confidence(problem, 7)
     found = budget_for_confidence(problem, 7, method="t", random_state=0)
     other = held_out_cost_of_certifying(problem, found.pruning, seed=0)
@@ -432,5 +432,5 @@ def test_what_cannot_be_certified_is_refused() -> None:
         ({"path": pm.pruning_path(problem)}, "path was chosen by all rows of the cost sample: leave it out"),
     ]
     for change, message in bad:
-        with pytest.raises(pm.InvalidInputError, match=message):
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
             budget_for_confidence(problem, **({"budget": 1} | change))

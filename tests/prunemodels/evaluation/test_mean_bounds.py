@@ -168,7 +168,7 @@ def test_without_a_top_there_is_students_interval() -> None:
     half = float(stats.t.ppf(0.75, 3)) * standard_error(x)
     assert (interval.low, interval.high) == (pytest.approx(3 - half), pytest.approx(3 + half))
     assert mean_interval(x, math.inf, 0.95, "t").low == 0
-    with pytest.raises(pm.InvalidInputError, match="'betting' needs draws that cannot exceed"):
+    with pytest.raises(pm.errors.InvalidInputError, match="'betting' needs draws that cannot exceed"):
         upper_bound(x, math.inf, 0.1, "betting")
 
 
@@ -190,14 +190,14 @@ def test_without_a_top_there_is_students_interval() -> None:
 def test_refusals(change: dict[str, object], message: str) -> None:
     """What no bound is defined for is refused by name and value."""
     arguments = {"x": np.array([1.0, 2.0]), "largest": 10.0, "alpha": 0.1, "method": "t"} | change
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         upper_bound(**arguments)  # type: ignore[arg-type]
 
 
 def test_an_interval_needs_two_and_a_confidence() -> None:
     """One example, and confidences of 0 and 1, are refused."""
-    with pytest.raises(pm.InvalidInputError, match="at least 2 examples of positive weight, there is 1"):
+    with pytest.raises(pm.errors.InvalidInputError, match="at least 2 examples of positive weight, there is 1"):
         mean_interval(np.array([1.0]), 2.0, 0.95, "hoeffding")
     for confidence in (0.0, 1.0, math.nan, 95.0):
-        with pytest.raises(pm.InvalidInputError, match=f"confidence is {confidence}"):
+        with pytest.raises(pm.errors.InvalidInputError, match=f"confidence is {confidence}"):
             mean_interval(np.array([1.0, 2.0]), 2.0, confidence, "t")

@@ -275,7 +275,7 @@ def test_a_single_example_has_no_standard_error() -> None:
 def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
     """Each refusal says which argument and which value."""
     arguments: dict[str, Any] = {"X": [[0, 0], [1, 1]], "y": ["no", "yes"], **change}
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         evaluate_path(two_stumps(), **arguments)
 
 
@@ -283,9 +283,9 @@ def test_regression_has_one_vote_and_finite_targets() -> None:
     """A majority of numbers is refused, and so is a target that is NaN."""
     path = voting_path(3, "regression", "smallest")
     X = np.zeros((2, path.problem.ensemble.n_features))
-    with pytest.raises(pm.InvalidInputError, match="vote is 'majority'; give 'mean': the forest predicts numbers"):
+    with pytest.raises(pm.errors.InvalidInputError, match="vote is 'majority'; give 'mean': the forest predicts numbers"):
         evaluate_path(path, X, [1.0, 2.0], vote="majority")
-    with pytest.raises(pm.InvalidInputError, match=r"y\[1\] is nan"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"y\[1\] is nan"):
         evaluate_path(path, X, [1.0, np.nan])
 
 
@@ -293,5 +293,5 @@ def test_columns_in_another_order_are_refused() -> None:
     """A table whose columns are not those of the training data is refused, as in `evaluate`."""
     f = fitted("random forest, named features")
     path = pm.pruning_path(pm.problem_from_forest(f.forest, f.X, costs=1))
-    with pytest.raises(pm.InvalidInputError, match="X has the column 'e' in place 0"):
+    with pytest.raises(pm.errors.InvalidInputError, match="X has the column 'e' in place 0"):
         evaluate_path(path, f.X[list("edcba")], f.y)

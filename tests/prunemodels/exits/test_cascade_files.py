@@ -50,7 +50,7 @@ def test_a_budget_cascade_round_trips(tmp_path: Path) -> None:
 def test_a_joblib_file_needs_trust(tmp_path: Path) -> None:
     """Without the caller's word a pickle is not opened: the code in it does not run."""
     (tmp_path / "c.joblib").write_bytes(b"never read")
-    with pytest.raises(pm.InvalidInputError, match=r"runs any code .* trust_pickle=True\); better, save the cascade"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"runs any code .* trust_pickle=True\); better, save the cascade"):
         load_cascade(tmp_path / "c.joblib")
 
 
@@ -70,7 +70,9 @@ def test_types_that_nobody_vouched_for_are_refused(tmp_path: Path) -> None:
     known = case("sets")
     cascade = pm.CascadeClassifier([(None, []), (Strange(), None)], cv=2, random_state=0).fit(known.X, known.y)
     save_cascade(cascade, tmp_path / "c.skops")
-    with pytest.raises(pm.BrokenFileError, match=r"no cascade of scikit-learn's models needs: .*Strange.*load_cascade\(path"):
+    with pytest.raises(
+        pm.errors.BrokenFileError, match=r"no cascade of scikit-learn's models needs: .*Strange.*load_cascade\(path"
+    ):
         load_cascade(tmp_path / "c.skops")
     again = load_cascade(tmp_path / "c.skops", trusted=[f"{Strange.__module__}.Strange"])
     assert np.array_equal(again.predict(known.X), cascade.predict(known.X))
@@ -89,7 +91,7 @@ def test_forged_trees_are_refused(tmp_path: Path, change: str) -> None:
     else:
         forged.policy_.doubt.forests[-1].estimators_[0].tree_.feature[0] = 99
     save_forest(forged, tmp_path / "c.skops")
-    with pytest.raises(pm.BrokenFileError, match=r"in .*c\.skops points outside its own arrays"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"in .*c\.skops points outside its own arrays"):
         load_cascade(tmp_path / "c.skops")
 
 
@@ -97,7 +99,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     """A file cut short is a BrokenFileError that says what it should have been."""
     save_cascade(case("prunings").cascade, tmp_path / "c.skops")
     (tmp_path / "c.skops").write_bytes((tmp_path / "c.skops").read_bytes()[:3000])
-    with pytest.raises(pm.BrokenFileError, match=r"c\.skops is not a skops file"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"c\.skops is not a skops file"):
         load_cascade(tmp_path / "c.skops")
 
 
@@ -105,14 +107,14 @@ def test_forests_and_cascades_are_not_confused(tmp_path: Path) -> None:
     """A forest's file is no cascade, a cascade's no forest, an unfitted cascade is not saved; each message says what to do."""
     known = case("prunings")
     save_forest(RandomForestClassifier(2).fit(known.X, known.y), tmp_path / "f.skops")
-    with pytest.raises(pm.NotFittedForestError, match="holds a RandomForestClassifier, not a fitted cascade"):
+    with pytest.raises(pm.errors.NotFittedForestError, match="holds a RandomForestClassifier, not a fitted cascade"):
         load_cascade(tmp_path / "f.skops")
     save_cascade(known.cascade, tmp_path / "c.skops")
     with pytest.raises(
-        pm.BrokenFileError, match=r"holds a cascade, not a forest; read it with .*load_cascade.*prunemodels report"
+        pm.errors.BrokenFileError, match=r"holds a cascade, not a forest; read it with .*load_cascade.*prunemodels report"
     ):
         load_forest(tmp_path / "c.skops")
-    with pytest.raises(pm.InvalidInputError, match="cascade is a CascadeClassifier; give a fitted cascade"):
+    with pytest.raises(pm.errors.InvalidInputError, match="cascade is a CascadeClassifier; give a fitted cascade"):
         save_cascade(pm.CascadeClassifier([]), tmp_path / "no.skops")
     assert not (tmp_path / "no.skops").exists()
 
@@ -127,7 +129,7 @@ def test_a_file_tells_whether_it_holds_a_cascade(tmp_path: Path) -> None:
             assert holds_cascade(tmp_path / f"{name}{ending}", trust_pickle=True) == (name == "c")
     (tmp_path / "c.skops").write_bytes((tmp_path / "c.skops").read_bytes()[:3000])
     assert not holds_cascade(tmp_path / "c.skops")
-    with pytest.raises(pm.InvalidInputError, match=r"c\.joblib is a joblib file"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"c\.joblib is a joblib file"):
         holds_cascade(tmp_path / "c.joblib")
-    with pytest.raises(pm.BrokenFileError, match="give the path of a fitted forest or cascade"):
+    with pytest.raises(pm.errors.BrokenFileError, match="give the path of a fitted forest or cascade"):
         holds_cascade(tmp_path / "absent.skops")

@@ -59,7 +59,7 @@ def test_a_checkpoint_of_other_examples_or_settings_is_refused(examples, tmp_pat
         lambda: _cascade(place).fit(X, y, sample_weight=np.linspace(1, 2, len(y))),
     ]
     for other in others:
-        with pytest.raises(pm.InvalidInputError, match="belongs to a search with other examples"):
+        with pytest.raises(pm.errors.InvalidInputError, match="belongs to a search with other examples"):
             other()
     assert place.read_bytes() == before
 
@@ -69,6 +69,6 @@ def test_a_file_that_is_no_checkpoint_is_refused_by_name(examples, tmp_path, tex
     """Nothing is overwritten: the error names the file and the remedy."""
     place = tmp_path / "sets.json"
     place.write_text(text)
-    with pytest.raises((pm.BrokenFileError, pm.InvalidInputError), match="remove it"):
+    with pytest.raises((pm.errors.BrokenFileError, pm.errors.InvalidInputError), match="remove it"):
         _cascade(place).fit(*examples)
     assert place.read_text() == text

@@ -57,7 +57,7 @@ def test_a_pruned_forest_round_trips(tmp_path: Path, model: Any, ending: str) ->
 def test_a_joblib_file_needs_trust(tmp_path: Path) -> None:
     """Without the caller's word a pickle is not opened: the code in it does not run."""
     (tmp_path / "f.joblib").write_bytes(b"never read")
-    with pytest.raises(pm.InvalidInputError, match=r"runs any code .* --trust-pickle .* skops"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"runs any code .* --trust-pickle .* skops"):
         load_forest(tmp_path / "f.joblib")
 
 
@@ -70,7 +70,7 @@ def test_another_scikit_learn_version_is_refused(tmp_path: Path, monkeypatch: py
         patch.setattr("sklearn.base.__version__", "1.7.2")
         save_forest(forest(), tmp_path / f"f{ending}")
     with pytest.raises(
-        pm.BrokenFileError, match=rf"by scikit-learn 1\.7\.2, .*{sklearn.__version__}.* install scikit-learn==1\.7\.2"
+        pm.errors.BrokenFileError, match=rf"by scikit-learn 1\.7\.2, .*{sklearn.__version__}.* install scikit-learn==1\.7\.2"
     ):
         load_forest(tmp_path / f"f{ending}", trust_pickle=True)
 
@@ -83,7 +83,7 @@ def test_a_pickle_with_trees_of_another_layout_is_refused(tmp_path: Path, monkey
 
     (tmp_path / "f.joblib").touch()
     monkeypatch.setattr(joblib, "load", incompatible)
-    with pytest.raises(pm.BrokenFileError, match="another version of scikit-learn"):
+    with pytest.raises(pm.errors.BrokenFileError, match="another version of scikit-learn"):
         load_forest(tmp_path / "f.joblib", trust_pickle=True)
 
 
@@ -94,14 +94,14 @@ def test_a_damaged_file_is_refused(tmp_path: Path, ending: str, keep: int) -> No
     file = tmp_path / f"f{ending}"
     save_forest(forest(), file)
     file.write_bytes(file.read_bytes()[:keep])
-    with pytest.raises(pm.BrokenFileError, match=rf"f\{ending}"):
+    with pytest.raises(pm.errors.BrokenFileError, match=rf"f\{ending}"):
         load_forest(file, trust_pickle=True)
 
 
 def test_unknown_types_are_refused_by_name(tmp_path: Path) -> None:
     """A skops file with a type that no forest needs is not loaded, and the type is named."""
     skops.io.dump(Wrapped(2).fit(X, Y), tmp_path / "f.skops")
-    with pytest.raises(pm.BrokenFileError, match=r"types that no scikit-learn forest needs: .*Wrapped"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"types that no scikit-learn forest needs: .*Wrapped"):
         load_forest(tmp_path / "f.skops")
 
 
@@ -109,10 +109,10 @@ def test_unknown_types_are_refused_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        (RandomForestClassifier(), pm.NotFittedForestError, "not fitted"),
-        (LogisticRegression(), pm.UnsupportedModelError, "LogisticRegression cannot be pruned"),
-        (GradientBoostingClassifier(n_estimators=2).fit(X, Y), pm.UnsupportedModelError, "boosted trees add up"),
-        ({"a": 1}, pm.UnsupportedModelError, "dict cannot be pruned"),
+        (RandomForestClassifier(), pm.errors.NotFittedForestError, "not fitted"),
+        (LogisticRegression(), pm.errors.UnsupportedModelError, "LogisticRegression cannot be pruned"),
+        (GradientBoostingClassifier(n_estimators=2).fit(X, Y), pm.errors.UnsupportedModelError, "boosted trees add up"),
+        ({"a": 1}, pm.errors.UnsupportedModelError, "dict cannot be pruned"),
     ],
     ids=["unfitted", "linear", "boosted", "dict"],
 )
@@ -143,16 +143,16 @@ def crafted(change: str) -> RandomForestClassifier:
 def test_forged_trees_are_refused(tmp_path: Path, change: str) -> None:
     """A skops file whose tree points outside its arrays is refused before anything follows it and crashes the process."""
     save_forest(crafted(change), tmp_path / "f.skops")
-    with pytest.raises(pm.BrokenFileError, match=r"tree 0 of .* points outside its own arrays"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"tree 0 of .* points outside its own arrays"):
         load_forest(tmp_path / "f.skops")
 
 
 def test_an_unknown_ending_or_an_absent_file_is_refused(tmp_path: Path) -> None:
     """The ending says the format, and both refusals say what is wanted."""
-    with pytest.raises(pm.InvalidInputError, match=r"ending '\.pkl'; give a forest as \.skops or \.joblib"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"ending '\.pkl'; give a forest as \.skops or \.joblib"):
         load_forest(tmp_path / "f.pkl")
-    with pytest.raises(pm.BrokenFileError, match=r"there is no file .*f\.skops"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"there is no file .*f\.skops"):
         load_forest(tmp_path / "f.skops")
-    with pytest.raises(pm.InvalidInputError, match=r"ending '\.pkl'"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"ending '\.pkl'"):
         save_forest(forest(), tmp_path / "f.pkl")
     assert list(tmp_path.iterdir()) == []

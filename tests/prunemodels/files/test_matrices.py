@@ -40,7 +40,7 @@ def test_the_rows_of_a_program(ending, tmp_path):
     """A linear program's file gives its matrix with its names."""
     program = MATRICES["IP1"](two_trees(), lam=1)
     place = tmp_path / f"ip1{ending}"
-    pm.write_program(program, place)
+    pm.programs.write_program(program, place)
     matrix = load_matrix(place)
     assert list(matrix.rows) == list(program.rows)
     assert list(matrix.columns) == list(program.columns)
@@ -50,14 +50,14 @@ def test_the_rows_of_a_program(ending, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "error", "message"),
     [
-        ("a.txt", "1", pm.InvalidInputError, "has the ending '.txt'; give a matrix as .npy"),
-        ("absent.npy", None, pm.BrokenFileError, "there is no file"),
-        ("a.npy", "nonsense", pm.BrokenFileError, "cannot be read as a matrix"),
-        ("a.npz", "nonsense", pm.BrokenFileError, "cannot be read as a matrix"),
-        ("a.mtx", "nonsense", pm.BrokenFileError, "cannot be read as a matrix"),
-        ("a.csv", "feature,cost\n1,2\n", pm.BrokenFileError, "cannot be read as a matrix"),
-        ("a.csv", "1,nan\n0,1\n", pm.InvalidInputError, "row r0, column c1 is nan"),
-        ("a.mps", "nonsense", pm.BrokenFileError, "HiGHS cannot read it"),
+        ("a.txt", "1", pm.errors.InvalidInputError, "has the ending '.txt'; give a matrix as .npy"),
+        ("absent.npy", None, pm.errors.BrokenFileError, "there is no file"),
+        ("a.npy", "nonsense", pm.errors.BrokenFileError, "cannot be read as a matrix"),
+        ("a.npz", "nonsense", pm.errors.BrokenFileError, "cannot be read as a matrix"),
+        ("a.mtx", "nonsense", pm.errors.BrokenFileError, "cannot be read as a matrix"),
+        ("a.csv", "feature,cost\n1,2\n", pm.errors.BrokenFileError, "cannot be read as a matrix"),
+        ("a.csv", "1,nan\n0,1\n", pm.errors.InvalidInputError, "row r0, column c1 is nan"),
+        ("a.mps", "nonsense", pm.errors.BrokenFileError, "HiGHS cannot read it"),
     ],
 )
 def test_what_is_no_matrix_is_refused(name, content, error, message, tmp_path):
@@ -73,7 +73,7 @@ def test_an_array_of_objects_is_not_unpickled(tmp_path):
     """A .npy file could carry code in pickled objects: it is refused."""
     place = tmp_path / "a.npy"
     np.save(place, np.array([[{}]], dtype=object), allow_pickle=True)
-    with pytest.raises(pm.BrokenFileError, match="allow_pickle"):
+    with pytest.raises(pm.errors.BrokenFileError, match="allow_pickle"):
         load_matrix(place)
 
 
@@ -103,5 +103,5 @@ def test_what_is_no_certificate_is_refused(broken, tmp_path):
         np.savez(place, x=np.zeros(1))
     if broken == "real numbers":
         np.savez(place, tail=np.zeros(1), head=np.ones(1), start=np.zeros(1), end=np.zeros(1), transposed=False)
-    with pytest.raises(pm.BrokenFileError, match=r"does not hold a tree with paths|not a list of whole numbers"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"does not hold a tree with paths|not a list of whole numbers"):
         load_network(place)

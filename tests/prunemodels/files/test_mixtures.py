@@ -28,7 +28,7 @@ def solved() -> tuple[Any, Any]:
     problem = pm.problem_from_forest(forest, X[300:], costs=1)
     path = pm.pruning_path(problem)
     budget = (2 * path.exact_cost[2] + 5 * path.exact_cost[1]) / 7
-    return forest, pm.solve_budget(problem, budget, method="path", path=path)
+    return forest, pm.solve(problem, budget=budget, method="path", path=path)
 
 
 def write(folder: Path, solved: tuple[Any, Any], ending: str = ".skops") -> Path:
@@ -70,28 +70,28 @@ def test_joblib_forests_need_trust(solved: tuple[Any, Any], tmp_path: Path) -> N
     place = write(tmp_path, solved, ".joblib")
     for file in tmp_path.glob("*.joblib"):
         file.write_bytes(b"never read")
-    with pytest.raises(pm.InvalidInputError, match=r"m\.cheaper\.joblib is a joblib file.*trust_pickle=True"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"m\.cheaper\.joblib is a joblib file.*trust_pickle=True"):
         load_mixture(place)
-    with pytest.raises(pm.BrokenFileError, match=r"m\.cheaper\.joblib cannot be read as a forest"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"m\.cheaper\.joblib cannot be read as a forest"):
         load_mixture(place, trust_pickle=True)
 
 
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"weight": "two"}, pm.BrokenFileError, r"'weight' is 'two', not a fraction such as 5/7"),
-        ({"weight": "1/0"}, pm.BrokenFileError, r"'weight' is '1/0', no fraction"),
-        ({"weight": 0.5}, pm.BrokenFileError, r"'weight' is 0\.5, but must be a text"),
-        ({"weight": "3/2"}, pm.InvalidInputError, r"above 1; give the dearer forest's share"),
-        ({"weight": "-1/2"}, pm.InvalidInputError, r"negative"),
-        ({"cheaper": None}, pm.BrokenFileError, r"'cheaper' is None, but must be a text"),
-        ({"dearer": "../m.dearer.skops"}, pm.BrokenFileError, r"'dearer' is '\.\./m\.dearer\.skops', outside its folder"),
-        ({"dearer": "/m.dearer.skops"}, pm.BrokenFileError, r"outside its folder"),
-        ({"dearer": ".."}, pm.BrokenFileError, r"outside its folder"),
-        ({"dearer": ""}, pm.BrokenFileError, r"outside its folder"),
-        ({"dearer": "absent.skops"}, pm.BrokenFileError, r"there is no file .*absent\.skops"),
-        ({"dearer": "m.mixture.json"}, pm.InvalidInputError, r"has the ending '\.json'"),
-        ({"dearer": "other.skops"}, pm.InvalidInputError, r"cheaper and dearer differ in n_features_in_"),
+        ({"weight": "two"}, pm.errors.BrokenFileError, r"'weight' is 'two', not a fraction such as 5/7"),
+        ({"weight": "1/0"}, pm.errors.BrokenFileError, r"'weight' is '1/0', no fraction"),
+        ({"weight": 0.5}, pm.errors.BrokenFileError, r"'weight' is 0\.5, but must be a text"),
+        ({"weight": "3/2"}, pm.errors.InvalidInputError, r"above 1; give the dearer forest's share"),
+        ({"weight": "-1/2"}, pm.errors.InvalidInputError, r"negative"),
+        ({"cheaper": None}, pm.errors.BrokenFileError, r"'cheaper' is None, but must be a text"),
+        ({"dearer": "../m.dearer.skops"}, pm.errors.BrokenFileError, r"'dearer' is '\.\./m\.dearer\.skops', outside its folder"),
+        ({"dearer": "/m.dearer.skops"}, pm.errors.BrokenFileError, r"outside its folder"),
+        ({"dearer": ".."}, pm.errors.BrokenFileError, r"outside its folder"),
+        ({"dearer": ""}, pm.errors.BrokenFileError, r"outside its folder"),
+        ({"dearer": "absent.skops"}, pm.errors.BrokenFileError, r"there is no file .*absent\.skops"),
+        ({"dearer": "m.mixture.json"}, pm.errors.InvalidInputError, r"has the ending '\.json'"),
+        ({"dearer": "other.skops"}, pm.errors.InvalidInputError, r"cheaper and dearer differ in n_features_in_"),
     ],
 )  # fmt: skip
 def test_what_is_no_mixture_is_refused(
@@ -113,13 +113,13 @@ def test_damaged_files_are_refused(tmp_path: Path, content: bytes, message: str)
     """Half a file, no text, another kind of JSON."""
     place = tmp_path / "m.mixture.json"
     place.write_bytes(content)
-    with pytest.raises(pm.BrokenFileError, match=message):
+    with pytest.raises(pm.errors.BrokenFileError, match=message):
         load_mixture(place)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     """Of another ending, or not there; the message says what writes them."""
-    with pytest.raises(pm.InvalidInputError, match=r"m\.skops is not a mixture; give the file ending in \.mixture\.json"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"m\.skops is not a mixture; give the file ending in \.mixture\.json"):
         load_mixture(tmp_path / "m.skops")
-    with pytest.raises(pm.BrokenFileError, match=r"there is no file .*m\.mixture\.json; `prunemodels prune --mixture`"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"there is no file .*m\.mixture\.json; `prunemodels prune --mixture`"):
         load_mixture(tmp_path / "m.mixture.json")

@@ -154,12 +154,14 @@ class TestTable:
     )
     def test_refusals(self, columns, message):
         """Each refusal names the feature, the value and the remedy."""
-        with pytest.raises(pm.InvalidInputError, match=message):
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
             items(table(**columns))
 
     def test_columns(self):
         """A table without the columns that it needs."""
-        with pytest.raises(pm.InvalidInputError, match=r"the table has the columns \['name', 'cost'\], it needs 'feature'"):
+        with pytest.raises(
+            pm.errors.InvalidInputError, match=r"the table has the columns \['name', 'cost'\], it needs 'feature'"
+        ):
             items(table().rename(columns={"feature": "name"}))
 
 
@@ -182,7 +184,7 @@ class TestTable:
 def test_refusals(costs, message):
     """Wrong numbers of prices, unknown and missing features, and prices that are no price are named."""
     case = fitted(NAMED)
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         pm.problem_from_forest(case.forest, case.X, costs=costs)
 
 
@@ -300,7 +302,7 @@ def test_thyroid_prices():
     """The file's FTI has no cost of its own: refused with the remedy, and computed from TT4 and T4U with it."""
     prices = price_file("ann_thyroid")
     names = prices["feature"].tolist()
-    with pytest.raises(pm.InvalidInputError, match=r"'FTI' has no cost; write 0, or name .* in the column 'needs'"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"'FTI' has no cost; write 0, or name .* in the column 'needs'"):
         items_from_table(prices, names)
     read = items_from_table(prices.assign(needs=[None] * (len(names) - 1) + ["TT4;T4U"]), names)
     needed = read.needs[names.index("FTI")]

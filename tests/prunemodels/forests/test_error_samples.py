@@ -60,38 +60,38 @@ class TestByHand:
 
     def test_in_bag(self):
         """The root says b and errs on both a; left says a and errs on one b; right errs on none."""
-        stored = component(pm.InBag(), self.tree)
+        stored = component(pm.samples.InBag(), self.tree)
         assert stored.e.tolist() == [2, 1, 0]
         assert stored.weight.tolist() == [6]
-        assert component(pm.InBag(self.X, self.y), self.tree).e.tolist() == [2, 1, 0]
+        assert component(pm.samples.InBag(self.X, self.y), self.tree).e.tolist() == [2, 1, 0]
 
     def test_given_with_a_negative_gain(self):
         """On rows whose labels are swapped, splitting errs more often than not splitting."""
-        given = component(pm.Given([[0], [0], [1]], ["b", "b", "b"]), self.tree)
+        given = component(pm.samples.Given([[0], [0], [1]], ["b", "b", "b"]), self.tree)
         # the root says b, which is right; the left child says a
         assert given.e.tolist() == [0, 2, 0]
         assert given.weight.tolist() == [3]
-        problem = pm.problem_from_forest(self.tree, self.X, costs=1, errors=pm.Given([[0], [0], [1]], ["b", "b", "b"]))
+        problem = pm.problem_from_forest(self.tree, self.X, costs=1, errors=pm.samples.Given([[0], [0], [1]], ["b", "b", "b"]))
         assert problem.gain.tolist() == [-2 / 3, 0, 0]
 
     def test_given_with_weights(self):
         """Weights of 1, 0 and 2.5: the wrong rows count their weight."""
-        given = component(pm.Given([[0], [0], [1]], ["b", "b", "a"], [1, 0, 2.5]), self.tree)
+        given = component(pm.samples.Given([[0], [0], [1]], ["b", "b", "a"], [1, 0, 2.5]), self.tree)
         assert given.e.tolist() == [2.5, 1, 2.5]
         assert given.weight.tolist() == [3.5]
 
     def test_blend(self):
         """A blend is the weighted mean of the error rates; its shares are made to sum to 1."""
-        given = pm.Given([[0], [0], [1]], ["b", "b", "b"])
-        blend = pm.Blend([(3, pm.InBag()), (1, given)]).measure(self.tree, pm.read_forest(self.tree))
+        given = pm.samples.Given([[0], [0], [1]], ["b", "b", "b"])
+        blend = pm.samples.Blend([(3, pm.samples.InBag()), (1, given)]).measure(self.tree, pm.read_forest(self.tree))
         assert [c.share for c in blend.components] == [Fraction(3, 4), Fraction(1, 4)]
         np.testing.assert_allclose(blend.per_node(pm.read_forest(self.tree)), [3 / 4 * 2 / 6, 3 / 4 / 6 + 1 / 4 * 2 / 3, 0])
         assert blend.source == "0.75 in-bag + 0.25 given"
 
     def test_blend_of_a_blend(self):
         """Shares of nested blends multiply, exactly; a share of 0 leaves its sample unmeasured."""
-        inner = pm.Blend([(0.1, pm.InBag()), (0.2, pm.Given(self.X, self.y))])
-        outer = pm.Blend([(1, inner), (1, pm.InBag()), (0, pm.Given(None, None))])
+        inner = pm.samples.Blend([(0.1, pm.samples.InBag()), (0.2, pm.samples.Given(self.X, self.y))])
+        outer = pm.samples.Blend([(1, inner), (1, pm.samples.InBag()), (0, pm.samples.Given(None, None))])
         shares = [c.share for c in outer.measure(self.tree, pm.read_forest(self.tree)).components]
         assert shares == [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
 
@@ -99,16 +99,16 @@ class TestByHand:
         """Targets 1, 3 on the left and 8 on the right: means 4, 2, 8, squared residuals 26, 2, 0."""
         X, y = [[0], [0], [1]], [1.0, 3.0, 8.0]
         tree = DecisionTreeRegressor(max_depth=1).fit(X, y)
-        np.testing.assert_allclose(component(pm.InBag(), tree).e, [26, 2, 0], atol=1e-12)
-        np.testing.assert_allclose(component(pm.InBag(X, y), tree).e, [26, 2, 0], atol=1e-12)
+        np.testing.assert_allclose(component(pm.samples.InBag(), tree).e, [26, 2, 0], atol=1e-12)
+        np.testing.assert_allclose(component(pm.samples.InBag(X, y), tree).e, [26, 2, 0], atol=1e-12)
 
 
 @looped("kind", KINDS)
 def test_stored_statistics_are_the_training_rows(kind):
     """What the trees store equals what routing the rows that they drew, with the weights of training, gives."""
     case = fitted(kind)
-    stored = component(pm.InBag(), case.forest)
-    measured = component(pm.InBag(case.X, case.y, case.sample_weight), case.forest)
+    stored = component(pm.samples.InBag(), case.forest)
+    measured = component(pm.samples.InBag(case.X, case.y, case.sample_weight), case.forest)
     ensemble = pm.read_forest(case.forest)
     np.testing.assert_allclose(measured.weight, stored.weight, rtol=1e-9)
     root = stored.e[ensemble.roots][ensemble.tree_of]
@@ -122,7 +122,7 @@ def test_in_bag_by_brute_force(kind):
     ensemble = pm.read_forest(case.forest)
     w = np.stack([np.bincount(drawn, minlength=len(case.y)) for drawn in case.forest.estimators_samples_])
     e, total = brute_force(ensemble, case.X, case.y, w)
-    measured = component(pm.InBag(), case.forest)
+    measured = component(pm.samples.InBag(), case.forest)
     np.testing.assert_allclose(measured.e, e, atol=1e-9 * total.max())
     np.testing.assert_allclose(measured.weight, total)
     if ensemble.task == "classification":
@@ -145,10 +145,10 @@ def test_out_of_bag_by_brute_force(kind):
     ensemble = pm.read_forest(case.forest)
     w = np.stack([~np.isin(np.arange(len(case.y)), drawn) for drawn in case.forest.estimators_samples_]).astype(float)
     e, total = brute_force(ensemble, case.X, case.y, w)
-    measured = component(pm.OutOfBag(case.X, case.y), case.forest)
+    measured = component(pm.samples.OutOfBag(case.X, case.y), case.forest)
     np.testing.assert_allclose(measured.e, e, atol=1e-9 * total.max())
     np.testing.assert_array_equal(measured.weight, total)
-    problem = pm.problem_from_forest(case.forest, case.X, costs=1, errors=pm.OutOfBag(case.X, case.y))
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1, errors=pm.samples.OutOfBag(case.X, case.y))
     assert problem.gain.min() < 0
 
 
@@ -160,7 +160,7 @@ def test_given_by_brute_force(kind):
     X, w = rows(50, seed=9, missing=0.1), weights(50)
     y = np.random.default_rng(0).choice(case.y, 50)
     e, total = brute_force(ensemble, X, y, np.tile(w, (ensemble.n_trees, 1)))
-    measured = component(pm.Given(X, y, w), case.forest)
+    measured = component(pm.samples.Given(X, y, w), case.forest)
     np.testing.assert_allclose(measured.e, e, atol=1e-9 * total.max())
     np.testing.assert_allclose(measured.weight, total)
 
@@ -171,7 +171,7 @@ def test_error_of_a_pruning_is_the_mean_over_trees(kind):
     case = fitted(kind)
     problem = pm.problem_from_forest(case.forest, case.X, costs=1)
     ensemble, pruning = problem.ensemble, random_pruning(problem)
-    stored = component(pm.InBag(), case.forest)
+    stored = component(pm.samples.InBag(), case.forest)
     expected = 0.0
     for t in range(ensemble.n_trees):
         todo = [int(ensemble.tree_start[t])]
@@ -188,7 +188,7 @@ def test_error_of_a_pruning_is_the_mean_over_trees(kind):
 def test_unpruned_single_trees_make_the_error(kind):
     """The unpruned forest's error on given rows is the mean of its trees' own error rates."""
     case = fitted(kind)
-    problem = pm.problem_from_forest(case.forest, case.X, costs=1, errors=pm.Given(case.X, case.y))
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1, errors=pm.samples.Given(case.X, case.y))
     codes = np.searchsorted(case.forest.classes_, case.y)
     rates = [np.mean(tree.predict(np.asarray(case.X)) != codes) for tree in case.forest.estimators_]
     assert pm.Pruning.unpruned(problem).error == pytest.approx(np.mean(rates))
@@ -200,13 +200,15 @@ def test_criteria_without_squared_residuals(criterion):
     X = rows()
     y = targets(X)
     forest = RandomForestRegressor(3, criterion=criterion, max_depth=4, random_state=0).fit(X, y)
-    with pytest.raises(pm.UnsupportedModelError, match=rf"'{criterion}' store no squared residuals; give errors=InBag\(X, y\)"):
+    with pytest.raises(
+        pm.errors.UnsupportedModelError, match=rf"'{criterion}' store no squared residuals; give errors=InBag\(X, y\)"
+    ):
         pm.problem_from_forest(forest, X, costs=1)
     ensemble = pm.read_forest(forest)
     w = np.stack([np.bincount(drawn, minlength=len(y)) for drawn in forest.estimators_samples_])
     e, _ = brute_force(ensemble, X, y, w)
-    np.testing.assert_allclose(component(pm.InBag(X, y), forest).e, e, atol=1e-9 * e.max())
-    assert pm.Pruning.unpruned(pm.problem_from_forest(forest, X, costs=1, errors=pm.InBag(X, y))).error > 0
+    np.testing.assert_allclose(component(pm.samples.InBag(X, y), forest).e, e, atol=1e-9 * e.max())
+    assert pm.Pruning.unpruned(pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.InBag(X, y))).error > 0
 
 
 @pytest.mark.parametrize("regression", [True, False])
@@ -216,24 +218,26 @@ def test_monotonic_trees(regression):
     y = targets(X) if regression else labels(X, [0, 1])
     kind = RandomForestRegressor if regression else RandomForestClassifier
     forest = kind(3, monotonic_cst=[1, -1, 0, 0, 0], random_state=0).fit(X, y)
-    with pytest.raises(pm.UnsupportedModelError, match=r"monotonic_cst store clipped predictions.*give errors=InBag\(X, y\)"):
+    with pytest.raises(
+        pm.errors.UnsupportedModelError, match=r"monotonic_cst store clipped predictions.*give errors=InBag\(X, y\)"
+    ):
         pm.problem_from_forest(forest, X, costs=1)
     ensemble = pm.read_forest(forest)
     w = np.stack([np.bincount(drawn, minlength=len(y)) for drawn in forest.estimators_samples_])
     e, _ = brute_force(ensemble, X, y, w)
-    np.testing.assert_allclose(component(pm.InBag(X, y), forest).e, e, atol=1e-9 * e.max())
+    np.testing.assert_allclose(component(pm.samples.InBag(X, y), forest).e, e, atol=1e-9 * e.max())
 
 
 class TestRefusals:
     """Labelled data that cannot be what it is said to be."""
 
-    @pytest.mark.parametrize("sample", [pm.InBag, pm.OutOfBag, pm.Given])
+    @pytest.mark.parametrize("sample", [pm.samples.InBag, pm.samples.OutOfBag, pm.samples.Given])
     def test_unknown_label(self, sample):
         """A label that the forest does not know is named, with its place."""
         case = fitted("random forest, 3 string labels")
         y = case.y.astype(object)
         y[7] = "purple"
-        with pytest.raises(pm.InvalidInputError, match=r"y\[7\] is the label 'purple', the model was trained on \['high'"):
+        with pytest.raises(pm.errors.InvalidInputError, match=r"y\[7\] is the label 'purple', the model was trained on \['high'"):
             component(sample(case.X, y), case.forest)
 
     @pytest.mark.parametrize("label", [None, np.nan, 1])
@@ -242,8 +246,8 @@ class TestRefusals:
         case = fitted("random forest, 3 string labels")
         y = case.y.astype(object)
         y[3] = label
-        with pytest.raises(pm.InvalidInputError, match=rf"y\[3\] is the label {label}, the model"):
-            component(pm.Given(case.X, y), case.forest)
+        with pytest.raises(pm.errors.InvalidInputError, match=rf"y\[3\] is the label {label}, the model"):
+            component(pm.samples.Given(case.X, y), case.forest)
 
     @pytest.mark.parametrize(
         ("target", "message"), [(np.nan, r"y\[2\] is nan; targets must be finite"), ("far", "y is not numeric .*'far'")]
@@ -253,25 +257,27 @@ class TestRefusals:
         case = fitted("regression forest")
         y = case.y.astype(object)
         y[2] = target
-        with pytest.raises(pm.InvalidInputError, match=message):
-            component(pm.Given(case.X, y), case.forest)
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
+            component(pm.samples.Given(case.X, y), case.forest)
 
-    @pytest.mark.parametrize("sample", [pm.InBag, pm.OutOfBag, pm.Given])
+    @pytest.mark.parametrize("sample", [pm.samples.InBag, pm.samples.OutOfBag, pm.samples.Given])
     def test_lengths(self, sample):
         """Y or weights of another length than X."""
         case = fitted("random forest")
-        with pytest.raises(pm.InvalidInputError, match=r"y has shape \(89,\), X has 90 rows: give one label each"):
+        with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape \(89,\), X has 90 rows: give one label each"):
             component(sample(case.X, case.y[1:]), case.forest)
-        with pytest.raises(pm.InvalidInputError, match=r"y has shape \(90, 1\)"):
+        with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape \(90, 1\)"):
             component(sample(case.X, case.y[:, None]), case.forest)
-        with pytest.raises(pm.InvalidInputError, match=r"sample_weight has shape \(2,\), there are 90 examples"):
+        with pytest.raises(pm.errors.InvalidInputError, match=r"sample_weight has shape \(2,\), there are 90 examples"):
             component(sample(case.X, case.y, [1, 2]), case.forest)
 
-    @pytest.mark.parametrize("sample", [pm.InBag, pm.OutOfBag])
+    @pytest.mark.parametrize("sample", [pm.samples.InBag, pm.samples.OutOfBag])
     def test_other_rows_than_the_training_data(self, sample):
         """Another number of rows than the forest was trained on."""
         case = fitted("random forest")
-        with pytest.raises(pm.InvalidInputError, match="X has 80 rows, the forest was trained on 90; give the training data"):
+        with pytest.raises(
+            pm.errors.InvalidInputError, match="X has 80 rows, the forest was trained on 90; give the training data"
+        ):
             component(sample(case.X[:80], case.y[:80]), case.forest)
 
     @pytest.mark.parametrize("kind", ["random forest", "bag, some columns", "tree", "regression forest", "extra trees"])
@@ -279,67 +285,71 @@ class TestRefusals:
         """As many rows, but not those that the trees were grown on."""
         case = fitted(kind)
         other = rows(len(case.y), seed=77)
-        with pytest.raises(pm.InvalidInputError, match=r"tree 0, which was grown with .* give the training data in its order"):
-            component(pm.InBag(other, case.y), case.forest)
+        with pytest.raises(
+            pm.errors.InvalidInputError, match=r"tree 0, which was grown with .* give the training data in its order"
+        ):
+            component(pm.samples.InBag(other, case.y), case.forest)
 
     @pytest.mark.parametrize("kind", ["tree, weighted", "extra trees, weighted", "random forest, weights without bootstrap"])
     def test_forgotten_training_weights(self, kind):
         """The weights of fit, where they weighed the rows, are missed."""
         case = fitted(kind)
-        with pytest.raises(pm.InvalidInputError, match=r"with the sample_weight of fit"):
-            component(pm.InBag(case.X, case.y), case.forest)
+        with pytest.raises(pm.errors.InvalidInputError, match=r"with the sample_weight of fit"):
+            component(pm.samples.InBag(case.X, case.y), case.forest)
 
     def test_half_of_the_data(self):
         """X without y."""
         case = fitted("random forest")
-        with pytest.raises(pm.InvalidInputError, match="give both X and y, or neither"):
-            component(pm.InBag(case.X), case.forest)
-        with pytest.raises(pm.InvalidInputError, match="give both X and y"):
-            component(pm.InBag(y=case.y), case.forest)
+        with pytest.raises(pm.errors.InvalidInputError, match="give both X and y, or neither"):
+            component(pm.samples.InBag(case.X), case.forest)
+        with pytest.raises(pm.errors.InvalidInputError, match="give both X and y"):
+            component(pm.samples.InBag(y=case.y), case.forest)
 
     @pytest.mark.parametrize("kind", ["extra trees", "tree", "random forest, weights without bootstrap"])
     def test_nothing_is_out_of_bag(self, kind):
         """Trees that were grown on all rows have no out-of-bag rows."""
         case = fitted(kind)
-        with pytest.raises(pm.InvalidInputError, match=r"grown on all rows, so none is out of bag; use Given\(X, y\)"):
-            component(pm.OutOfBag(case.X, case.y), case.forest)
+        with pytest.raises(pm.errors.InvalidInputError, match=r"grown on all rows, so none is out of bag; use Given\(X, y\)"):
+            component(pm.samples.OutOfBag(case.X, case.y), case.forest)
 
     def test_a_tree_without_out_of_bag_rows(self):
         """One tree that drew every row is named."""
         X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
         forest = RandomForestClassifier(8, random_state=0).fit(X, y)
-        with pytest.raises(pm.InvalidInputError, match=r"out-of-bag\): tree \d has an error sample of weight 0.0; every tree"):
-            component(pm.OutOfBag(X, y), forest)
+        with pytest.raises(
+            pm.errors.InvalidInputError, match=r"out-of-bag\): tree \d has an error sample of weight 0.0; every tree"
+        ):
+            component(pm.samples.OutOfBag(X, y), forest)
 
     def test_weights_of_the_error_sample(self):
         """Negative weights are named with their place."""
         case = fitted("random forest")
         w = np.ones(90)
         w[4] = -2
-        with pytest.raises(pm.InvalidInputError, match=r"errors: sample_weight\[4\] is -2.0"):
-            component(pm.Given(case.X, case.y, w), case.forest)
+        with pytest.raises(pm.errors.InvalidInputError, match=r"errors: sample_weight\[4\] is -2.0"):
+            component(pm.samples.Given(case.X, case.y, w), case.forest)
 
     @pytest.mark.parametrize(
         ("parts", "message"),
         [
-            ([(0, pm.InBag())], r"the shares are \[0.0\]; at least one must be positive"),
+            ([(0, pm.samples.InBag())], r"the shares are \[0.0\]; at least one must be positive"),
             ([], r"the shares are \[\]"),
-            ([(1, pm.InBag()), (-1, pm.InBag())], "share 1 is -1, negative"),
-            ([(np.nan, pm.InBag())], "share 0 is nan"),
+            ([(1, pm.samples.InBag()), (-1, pm.samples.InBag())], "share 1 is -1, negative"),
+            ([(np.nan, pm.samples.InBag())], "share 0 is nan"),
         ],
     )
     def test_shares(self, parts, message):
         """A blend of nothing, and negative or undefined shares."""
-        with pytest.raises(pm.InvalidInputError, match=message):
-            pm.Blend(parts).measure(fitted("random forest").forest, pm.read_forest(fitted("random forest").forest))
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
+            pm.samples.Blend(parts).measure(fitted("random forest").forest, pm.read_forest(fitted("random forest").forest))
 
 
 def test_booleans_and_numbers_are_the_same_labels():
     """Labels count by value: 0 and 1, False and True, 0.0 and 1.0 are the same classes."""
     case = fitted("random forest")
-    expected = component(pm.Given(case.X, case.y), case.forest).e
+    expected = component(pm.samples.Given(case.X, case.y), case.forest).e
     for y in (case.y.astype(bool), case.y.astype(float), case.y.tolist()):
-        np.testing.assert_array_equal(component(pm.Given(case.X, y), case.forest).e, expected)
+        np.testing.assert_array_equal(component(pm.samples.Given(case.X, y), case.forest).e, expected)
 
 
 def test_pruned_forest_can_be_measured_again():
@@ -350,7 +360,7 @@ def test_pruned_forest_can_be_measured_again():
     again = pm.problem_from_forest(pm.apply_pruning(pruning, case.forest), case.X, costs=1)
     assert pm.Pruning.unpruned(again).error == pytest.approx(pruning.error)
     again = pm.problem_from_forest(
-        pm.apply_pruning(pruning, case.forest), case.X, costs=1, errors=pm.InBag(case.X, case.y, case.sample_weight)
+        pm.apply_pruning(pruning, case.forest), case.X, costs=1, errors=pm.samples.InBag(case.X, case.y, case.sample_weight)
     )
     assert pm.Pruning.unpruned(again).error == pytest.approx(pruning.error)
 
@@ -360,7 +370,7 @@ def test_pasted_bags_have_rows_out_of_bag():
     X = rows()
     y = labels(X, [0, 1])
     bag = BaggingClassifier(DecisionTreeClassifier(), 3, max_samples=0.5, bootstrap=False, random_state=0).fit(X, y)
-    assert component(pm.OutOfBag(X, y), bag).weight.tolist() == [45, 45, 45]
+    assert component(pm.samples.OutOfBag(X, y), bag).weight.tolist() == [45, 45, 45]
 
 
 def test_all_rows_without_bootstrap():
@@ -368,4 +378,4 @@ def test_all_rows_without_bootstrap():
     X = rows()
     y = labels(X, [0, 1])
     forest = ExtraTreesClassifier(2, random_state=0).fit(X, y)
-    assert component(pm.InBag(X, y), forest).weight.tolist() == [90, 90]
+    assert component(pm.samples.InBag(X, y), forest).weight.tolist() == [90, 90]

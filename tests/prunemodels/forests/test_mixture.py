@@ -219,24 +219,24 @@ def test_refusals(pair: tuple[Any, Any], forest: RandomForestClassifier, path: p
     """Weights outside 0 to 1, forests of other questions, and choices of another shape are refused with the value."""
     cheaper, dearer = pair
     for weight, said in ((1.5, "weight is 1.5, above 1"), (-0.1, "weight is -0.1, negative"), (np.nan, "weight is nan")):
-        with pytest.raises(pm.InvalidInputError, match=said):
+        with pytest.raises(pm.errors.InvalidInputError, match=said):
             MixturePredictor(cheaper, dearer, weight)
     fewer = RandomForestClassifier(2, random_state=0).fit(X[TRAIN].iloc[:, :5], Y[TRAIN])
-    with pytest.raises(pm.InvalidInputError, match="differ in n_features_in_: 5 and 30"):
+    with pytest.raises(pm.errors.InvalidInputError, match="differ in n_features_in_: 5 and 30"):
         MixturePredictor(fewer, dearer, 1)
     renamed = RandomForestClassifier(2, random_state=0).fit(X[TRAIN].rename(columns=str.upper), Y[TRAIN])
-    with pytest.raises(pm.InvalidInputError, match="differ in feature_names_in_"):
+    with pytest.raises(pm.errors.InvalidInputError, match="differ in feature_names_in_"):
         MixturePredictor(renamed, dearer, 1)
     words = RandomForestClassifier(2, random_state=0).fit(X[TRAIN], Y[TRAIN] + 1)
-    with pytest.raises(pm.InvalidInputError, match="differ in classes_"):
+    with pytest.raises(pm.errors.InvalidInputError, match="differ in classes_"):
         MixturePredictor(words, dearer, 1)
     predictor = MixturePredictor(cheaper, dearer, Fraction(1, 2))
     for mask in (np.ones(3, dtype=bool), np.ones(len(X[COST]))):
-        with pytest.raises(pm.InvalidInputError, match=r"dearer is .* of shape"):
+        with pytest.raises(pm.errors.InvalidInputError, match=r"dearer is .* of shape"):
             predictor.predict(X[COST], dearer=mask)
     with pytest.raises(ValueError, match="0 sample"):  # scikit-learn's own words
         predictor.predict(X[:0])
     other = pd.DataFrame(X).sample(frac=1, random_state=0)
     stranger = RandomForestClassifier(6, max_depth=5, random_state=1).fit(other[TRAIN], Y[TRAIN])
-    with pytest.raises(pm.InvalidInputError, match="other trees"):
+    with pytest.raises(pm.errors.InvalidInputError, match="other trees"):
         mixture_of(relaxed_optimum(path, path.exact_cost[1]), stranger)

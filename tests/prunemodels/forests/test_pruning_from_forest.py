@@ -53,17 +53,17 @@ def test_the_first_node_that_differs_is_named(case):
     forest, problem, pruned = case
     wrong = copy.deepcopy(pruned)
     wrong.estimators_[1].tree_.threshold[0] += 1
-    with pytest.raises(pm.InvalidInputError, match="node 0 of the pruned forest's tree 1 has another threshold"):
+    with pytest.raises(pm.errors.InvalidInputError, match="node 0 of the pruned forest's tree 1 has another threshold"):
         pruning_from_forest(problem, wrong)
     wrong = copy.deepcopy(pruned)
     wrong.estimators_[2].tree_.value[-1] = wrong.estimators_[2].tree_.value[-1, :, ::-1]
     last = wrong.estimators_[2].tree_.node_count - 1
-    with pytest.raises(pm.InvalidInputError, match=f"node {last} of the pruned forest's tree 2 has another prediction"):
+    with pytest.raises(pm.errors.InvalidInputError, match=f"node {last} of the pruned forest's tree 2 has another prediction"):
         pruning_from_forest(problem, wrong)
     wrong = copy.deepcopy(pruned)
     wrong.estimators_ = wrong.estimators_[:2]
-    with pytest.raises(pm.InvalidInputError, match="the pruned forest has 2 trees, the problem's 3"):
+    with pytest.raises(pm.errors.InvalidInputError, match="the pruned forest has 2 trees, the problem's 3"):
         pruning_from_forest(problem, wrong)
     small = pm.problem_from_forest(pm.apply_pruning(pm.Pruning.all_roots(problem), forest), rows(5, seed=0), costs=1)
-    with pytest.raises(pm.InvalidInputError, match="has another split than the node in its place"):
+    with pytest.raises(pm.errors.InvalidInputError, match="has another split than the node in its place"):
         pruning_from_forest(small, forest)

@@ -128,7 +128,7 @@ def test_subclass_that_predicts_alike_is_read():
     X = rows()
     y = labels(X, [0, 1])
     assert pm.read_forest(Named(2, random_state=0).fit(X, y)).n_trees == 2
-    with pytest.raises(pm.UnsupportedModelError, match="Other cannot be pruned"):
+    with pytest.raises(pm.errors.UnsupportedModelError, match="Other cannot be pruned"):
         pm.read_forest(Other(2, random_state=0).fit(X, y))
 
 
@@ -150,13 +150,15 @@ def test_models_that_average_no_trees_are_refused(model):
     """What is not a mean of decision trees is refused by its name, saying what is possible."""
     X = rows()
     model.fit(X, labels(X, [0, 1]))
-    with pytest.raises(pm.UnsupportedModelError, match=f"{type(model).__name__} cannot be pruned; what can be: RandomForest"):
+    with pytest.raises(
+        pm.errors.UnsupportedModelError, match=f"{type(model).__name__} cannot be pruned; what can be: RandomForest"
+    ):
         pm.read_forest(model)
 
 
 def test_boosting_is_told_why():
     """Boosted trees are refused with the reason."""
-    with pytest.raises(pm.UnsupportedModelError, match="boosted trees add up"):
+    with pytest.raises(pm.errors.UnsupportedModelError, match="boosted trees add up"):
         pm.read_forest(GradientBoostingClassifier())
 
 
@@ -164,14 +166,16 @@ def test_boosting_is_told_why():
 def test_other_libraries_have_a_way_of_their_own(kind):
     """XGBoost's and LightGBM's models are refused with the name of what takes them."""
     xgboost = pytest.importorskip("xgboost")
-    with pytest.raises(pm.UnsupportedModelError, match=f"{kind} cannot be pruned.*see problem_from_model .* and prune_boosted"):
+    with pytest.raises(
+        pm.errors.UnsupportedModelError, match=f"{kind} cannot be pruned.*see problem_from_model .* and prune_boosted"
+    ):
         pm.read_forest(getattr(xgboost, kind)())
 
 
 @pytest.mark.parametrize("thing", [None, 3, "forest.joblib", RandomForestClassifier])
 def test_what_is_no_model_is_refused(thing):
     """Anything else gets the package's own error, never an AttributeError."""
-    with pytest.raises(pm.UnsupportedModelError, match="cannot be pruned"):
+    with pytest.raises(pm.errors.UnsupportedModelError, match="cannot be pruned"):
         pm.read_forest(thing)
 
 
@@ -179,14 +183,14 @@ def test_bags_of_other_models_are_refused():
     """A bag is read only if it is a bag of trees."""
     X = rows()
     bag = BaggingClassifier(DummyClassifier(), 2).fit(X, labels(X, [0, 1]))
-    with pytest.raises(pm.UnsupportedModelError, match="averages DummyClassifier models, not decision trees"):
+    with pytest.raises(pm.errors.UnsupportedModelError, match="averages DummyClassifier models, not decision trees"):
         pm.read_forest(bag)
 
 
 @pytest.mark.parametrize("kind", ["random forest", "bag", "tree", "extra regression trees"])
 def test_unfitted_forests_are_refused(kind):
     """An unfitted forest is refused with the remedy."""
-    with pytest.raises(pm.NotFittedForestError, match="is not fitted: call fit"):
+    with pytest.raises(pm.errors.NotFittedForestError, match="is not fitted: call fit"):
         pm.read_forest(clone(fitted(kind).forest))
 
 
@@ -199,7 +203,7 @@ def test_several_outputs_are_refused(forest):
     """Trees with two targets are refused, also in a bag, which does not say how many it has."""
     X = rows()
     y = np.column_stack([targets(X) > 1, X[:, 1] > 0]).astype(int)
-    with pytest.raises(pm.UnsupportedModelError, match="predicts 2 outputs; train one forest for each"):
+    with pytest.raises(pm.errors.UnsupportedModelError, match="predicts 2 outputs; train one forest for each"):
         pm.read_forest(forest.fit(X, y))
 
 
@@ -213,22 +217,24 @@ class TestBadInput:
 
     def test_number_of_columns(self):
         """A cost sample with another number of columns."""
-        with pytest.raises(pm.InvalidInputError, match="X has 4 columns, the forest was trained on 5 features"):
+        with pytest.raises(pm.errors.InvalidInputError, match="X has 4 columns, the forest was trained on 5 features"):
             problem(X=rows()[:, :4])
 
     def test_column_order(self):
         """A table whose columns stand in another order."""
         X = fitted("random forest, named features").X
-        with pytest.raises(pm.InvalidInputError, match=r"X has the column 'b' in place 0, .* trained with 'a' there; select"):
+        with pytest.raises(
+            pm.errors.InvalidInputError, match=r"X has the column 'b' in place 0, .* trained with 'a' there; select"
+        ):
             problem("random forest, named features", X=X[list("bacde")])
 
     def test_column_order_of_labelled_data(self):
         """The same for labelled data and for evaluation: there a wrong order would go unnoticed."""
         case = fitted("random forest, named features")
         swapped = case.X[list("bacde")]
-        with pytest.raises(pm.InvalidInputError, match="errors: X has the column 'b' in place 0"):
-            problem("random forest, named features", errors=pm.Given(swapped, case.y))
-        with pytest.raises(pm.InvalidInputError, match="X has the column 'b' in place 0"):
+        with pytest.raises(pm.errors.InvalidInputError, match="errors: X has the column 'b' in place 0"):
+            problem("random forest, named features", errors=pm.samples.Given(swapped, case.y))
+        with pytest.raises(pm.errors.InvalidInputError, match="X has the column 'b' in place 0"):
             pm.evaluate(case.forest, swapped, case.y, costs=1)
 
     @pytest.mark.parametrize(
@@ -244,7 +250,7 @@ class TestBadInput:
     )
     def test_cells(self, X, message):
         """An empty or flat sample, words, infinities, and numbers beyond float32."""
-        with pytest.raises(pm.InvalidInputError, match=message):
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
             problem(X=X)
 
     @pytest.mark.parametrize(
@@ -260,14 +266,14 @@ class TestBadInput:
         """Weights of the cost sample that are negative, not finite, or all zero."""
         w = np.ones(90)
         w[list(weight)] = list(weight.values())
-        with pytest.raises(pm.InvalidInputError, match=message):
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
             problem(sample_weight=w)
 
     def test_weights_of_another_length(self):
         """Weights of another length, and weights that are words."""
-        with pytest.raises(pm.InvalidInputError, match=r"sample_weight has shape \(3,\), there are 90 examples"):
+        with pytest.raises(pm.errors.InvalidInputError, match=r"sample_weight has shape \(3,\), there are 90 examples"):
             problem(sample_weight=[1, 2, 3])
-        with pytest.raises(pm.InvalidInputError, match="sample_weight is not numeric"):
+        with pytest.raises(pm.errors.InvalidInputError, match="sample_weight is not numeric"):
             problem(sample_weight=["heavy"] * 90)
 
     @pytest.mark.parametrize(
@@ -281,12 +287,12 @@ class TestBadInput:
     )
     def test_evaluation_prices(self, price, message):
         """Prices of evaluation that are negative, not finite, or not one a feature."""
-        with pytest.raises(pm.InvalidInputError, match=message):
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
             problem(evaluation_cost=price)
 
     def test_errors_argument(self):
         """A misspelt error sample."""
-        with pytest.raises(pm.InvalidInputError, match="errors is 'out-of-bag'; give 'in-bag', or InBag, OutOfBag"):
+        with pytest.raises(pm.errors.InvalidInputError, match="errors is 'out-of-bag'; give 'in-bag', or InBag, OutOfBag"):
             problem(errors="out-of-bag")
 
 

@@ -166,7 +166,7 @@ def test_blocks_of_rows_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
     """Each refusal says which argument and which value."""
     arguments = {"X": ROWS, "costs": 1, **change}
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         staged_costs(three_trees(), arguments.pop("X"), arguments.pop("costs"), **arguments)
 
 

@@ -201,7 +201,7 @@ def test_another_forest_is_refused(change):
     """A pruning fits the forest of its problem and no other."""
     case, pruning, _ = pruned_case("random forest")
     other = clone(case.forest).set_params(**change).fit(case.X, case.y)
-    with pytest.raises(pm.InvalidInputError, match=r"has other trees .* give the forest that the problem was built from"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"has other trees .* give the forest that the problem was built from"):
         pm.apply_pruning(pruning, other)
 
 
@@ -212,7 +212,7 @@ def test_other_leaf_values_are_refused():
     forest = RandomForestRegressor(2, max_depth=1, random_state=0).fit(X, y)
     other = RandomForestRegressor(2, max_depth=1, random_state=0).fit(X, 3 * y)
     pruning = pm.Pruning.unpruned(pm.problem_from_forest(forest, X, costs=1))
-    with pytest.raises(pm.InvalidInputError, match="the forest has other trees"):
+    with pytest.raises(pm.errors.InvalidInputError, match="the forest has other trees"):
         pm.apply_pruning(pruning, other)
 
 

@@ -101,9 +101,9 @@ def test_choosing_by_cost_or_error_by_hand() -> None:
 
 def test_what_no_point_offers_is_refused() -> None:
     """The refusal says what the method offers."""
-    with pytest.raises(pm.InvalidInputError, match=r"cost is 0\.5, the cheapest point of m costs 1"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"cost is 0\.5, the cheapest point of m costs 1"):
         HAND.best_within(0.5)
-    with pytest.raises(pm.InvalidInputError, match=r"error is 0\.05, the least error of m is 0.1"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"error is 0\.05, the least error of m is 0.1"):
         HAND.cheapest_at(0.05)
 
 
@@ -116,7 +116,7 @@ def test_points_may_be_taken_and_tabled() -> None:
 
 def test_arrays_of_unlike_lengths_are_refused() -> None:
     """A point has a parameter, a cost and an error."""
-    with pytest.raises(pm.InvalidInputError, match="the curve has 2 parameters, 2 costs, 1 errors: one a point"):
+    with pytest.raises(pm.errors.InvalidInputError, match="the curve has 2 parameters, 2 costs, 1 errors: one a point"):
         curve([1, 2], [0.5])
 
 
@@ -168,7 +168,7 @@ def test_regressors_are_judged_by_squared_error_and_all_by_a_given_loss() -> Non
 
 def test_no_learners_are_refused() -> None:
     """An empty mapping has no curve."""
-    with pytest.raises(pm.InvalidInputError, match="source holds no learner"):
+    with pytest.raises(pm.errors.InvalidInputError, match="source holds no learner"):
         tradeoff_curve({}, X, Y)
 
 
@@ -179,5 +179,5 @@ def test_curves_of_one_method_are_merged() -> None:
     assert both.cost.tolist() == [*HAND.cost, 0.5]
     assert both.error.tolist() == [*HAND.error, 0.9]
     assert both.parameter.tolist() == [*HAND.parameter, 0]
-    with pytest.raises(pm.InvalidInputError, match="there is no curve of all to merge"):
+    with pytest.raises(pm.errors.InvalidInputError, match="there is no curve of all to merge"):
         merged({}, "all")

@@ -59,7 +59,7 @@ def test_labels_of_another_shape_are_refused():
     """A column of labels, which would be compared with every prediction, and too few labels are refused."""
     case = fitted("regression forest")
     for y in (case.y[:, None], case.y[1:]):
-        with pytest.raises(pm.InvalidInputError, match=r"y has shape .*, X has 90 rows: give one label each"):
+        with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape .*, X has 90 rows: give one label each"):
             pm.evaluate(case.forest, case.X, y, costs=1)
 
 
@@ -72,5 +72,5 @@ def test_labels_that_the_forest_does_not_know_are_errors():
 def test_bad_prices_are_refused():
     """Prices are checked as in `problem_from_forest`."""
     case = fitted("random forest")
-    with pytest.raises(pm.InvalidInputError, match="costs has 2 prices"):
+    with pytest.raises(pm.errors.InvalidInputError, match="costs has 2 prices"):
         pm.evaluate(case.forest, rows(), case.y, costs=[1, 2])

@@ -10,7 +10,8 @@ from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.stops import stops_of
 from prunemodels.judging.curve import tradeoff_curve
 from prunemodels.judging.evaluate import evaluate
-from prunemodels.on_demand import OnDemandPredictor, from_table
+from prunemodels.on_demand import from_table
+from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.cascades import ITEMS, KINDS, Kind, case, middle
 
 
@@ -54,7 +55,7 @@ def test_costs_need_no_labels() -> None:
     known = case("sets")
     seen = evaluate_exit_path(known.cascade, known.X)
     np.testing.assert_array_equal(seen.cost, evaluate_exit_path(known.cascade, known.X, known.y).cost)
-    with pytest.raises(pm.InvalidInputError, match="y is None: errors need labels"):
+    with pytest.raises(pm.errors.InvalidInputError, match="y is None: errors need labels"):
         seen.mean_loss(0)
 
 
@@ -69,7 +70,7 @@ def test_a_curve_is_the_path(kind: Kind) -> None:
     np.testing.assert_array_equal(curve.cost, seen.cost)
     np.testing.assert_array_equal(curve.error, seen.error)
     np.testing.assert_allclose(tradeoff_curve(known.cascade, known.X, known.y).error, curve.error)
-    with pytest.raises(pm.InvalidInputError, match="loss is for learners"):
+    with pytest.raises(pm.errors.InvalidInputError, match="loss is for learners"):
         tradeoff_curve(known.path, known.X, known.y, loss=lambda a, b: 0.0)
 
 
@@ -83,7 +84,7 @@ def test_evaluate_knows_the_prices(kind: Kind) -> None:
     separate = pm.CostItems.plain([1] * 8)  # each feature an item of its own: what is read is what is bought
     own = {"costs": ITEMS, "evaluation_cost": 0.01 if kind == "prunings" else 0}
     assert vars(evaluate(known.cascade, known.X, known.y, **own)) == vars(told)
-    with pytest.raises(pm.InvalidInputError, match="the cascade was made with"):
+    with pytest.raises(pm.errors.InvalidInputError, match="the cascade was made with"):
         evaluate(known.cascade, known.X, known.y, costs=separate)
     asked = np.zeros(known.X.shape, dtype=bool)
     table = from_table(known.X)
@@ -103,7 +104,7 @@ def test_evaluate_knows_the_prices(kind: Kind) -> None:
 
 def test_a_forest_needs_prices() -> None:
     """`evaluate` without prices is for cascades alone."""
-    with pytest.raises(pm.InvalidInputError, match="costs is None, and a forest does not know its prices"):
+    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, and a forest does not know its prices"):
         evaluate(_forest(), case("prunings").X, case("prunings").y)
 
 

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import prunemodels as pm
-from prunemodels.on_demand import UNAVAILABLE, OnDemandPredictor, Request, from_table
+from prunemodels.on_demand import UNAVAILABLE, Request, from_table
 from prunemodels.on_demand.answers import read
+from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.forest_kinds import fitted
 
 ROWS = pd.Index(["p", "q", "r"])
@@ -124,7 +125,7 @@ REFUSED = [
 @pytest.mark.parametrize(("answer", "message"), REFUSED)
 def test_what_is_refused(answer, message):
     """Wrong shapes, rows and features that were not asked for, infinities and text are refused, naming row and feature."""
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         read(answer, BOTH)
 
 
@@ -162,7 +163,7 @@ GOOD = {"forest": "random forest, named features", "costs": 1, "acquire": from_t
 def test_bad_options_are_refused(options, message):
     """Each says which argument, which value, and what to do."""
     given = {**GOOD, **options}
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         OnDemandPredictor(fitted(given.pop("forest")).forest, given.pop("costs"), given.pop("acquire"), **given)
 
 
@@ -183,7 +184,7 @@ def test_bad_options_are_refused(options, message):
 )
 def test_bad_rows_are_refused(rows, message):
     """Rows are distinct labels, or how many there are."""
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         OnDemandPredictor(fitted("tree").forest, 1, GOOD["acquire"]).run(rows)
 
 
@@ -208,17 +209,17 @@ def test_rows_in_any_form(rows):
 )
 def test_bad_known_values_are_refused(known, message):
     """Features by name, one finite value or NaN a row."""
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         OnDemandPredictor(fitted(GOOD["forest"]).forest, 1, GOOD["acquire"]).start(3, known=known)
 
 
 def test_questions_that_a_predictor_cannot_answer():
     """Probabilities of a regressor, or under early stopping, and a regressor's classes."""
     table = from_table(rows := np.zeros((2, 5)))
-    with pytest.raises(pm.InvalidInputError, match="early stopping leaves probabilities open"):
+    with pytest.raises(pm.errors.InvalidInputError, match="early stopping leaves probabilities open"):
         OnDemandPredictor(fitted("tree").forest, 1, table, early_stopping=True).predict_proba(len(rows))
     regressor = OnDemandPredictor(fitted("regression tree").forest, 1, table)
-    with pytest.raises(pm.InvalidInputError, match="a regression forest has no probabilities"):
+    with pytest.raises(pm.errors.InvalidInputError, match="a regression forest has no probabilities"):
         regressor.predict_proba(2)
     with pytest.raises(AttributeError, match="no classes"):
         _ = regressor.classes_
@@ -229,7 +230,7 @@ def test_unfitted_and_other_models_are_refused():
     """As everywhere in the package."""
     from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-    with pytest.raises(pm.NotFittedForestError):
+    with pytest.raises(pm.errors.NotFittedForestError):
         OnDemandPredictor(RandomForestClassifier(), 1, GOOD["acquire"])
-    with pytest.raises(pm.UnsupportedModelError):
+    with pytest.raises(pm.errors.UnsupportedModelError):
         OnDemandPredictor(GradientBoostingClassifier(), 1, GOOD["acquire"])

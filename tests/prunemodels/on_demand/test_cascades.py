@@ -20,7 +20,9 @@ from prunemodels.exits.set_stages import Constant, SetStages
 from prunemodels.exits.stacking import Stack
 from prunemodels.exits.stages import StageOutput, table_of
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.on_demand import UNAVAILABLE, AcquisitionFailedError, InterruptedAcquisitionError, OnDemandPredictor, from_table
+from prunemodels.on_demand import UNAVAILABLE, from_table
+from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
+from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.cascades import ITEMS, KINDS, Kind, case, middle
 from tests.prunemodels.on_demand.cases import random_case
 from tests.prunemodels.on_demand.reference import Spy
@@ -264,7 +266,9 @@ def test_a_row_without_any_answer_says_so() -> None:
     assert result.finished.tolist() == [False, True]
     assert result.exact_cost == (0, 5)
     assert np.isnan(result.probabilities[0]).all()
-    with pytest.raises(pm.InvalidInputError, match=r"row 'p' has no prediction \(1 of 2 rows\).*first stage that reads nothing"):
+    with pytest.raises(
+        pm.errors.InvalidInputError, match=r"row 'p' has no prediction \(1 of 2 rows\).*first stage that reads nothing"
+    ):
         predictor.predict(["p", "q"])
 
 
@@ -314,7 +318,7 @@ def test_ctrl_c_carries_the_walk() -> None:
 )
 def test_what_contradicts_a_cascade_is_refused(options: dict[str, Any], message: str) -> None:
     """Prices other than its own, and choices that its policy has made, are refused by name."""
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         OnDemandPredictor(case("prunings").cascade, **{"acquire": from_table(case("prunings").X), **options})
 
 
@@ -328,9 +332,9 @@ def test_its_own_prices_are_accepted() -> None:
 def test_forests_need_prices_and_have_no_cap() -> None:
     """Without prices a forest is refused, and so is a cap, which only a cascade can keep."""
     trees = random_case(1).trees
-    with pytest.raises(pm.InvalidInputError, match="costs is None, and a forest does not know its prices"):
+    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, and a forest does not know its prices"):
         OnDemandPredictor(trees, acquire=print)
-    with pytest.raises(pm.InvalidInputError, match="max_cost is for cascades"):
+    with pytest.raises(pm.errors.InvalidInputError, match="max_cost is for cascades"):
         OnDemandPredictor(trees, 1, print, max_cost=3)
 
 
@@ -342,5 +346,5 @@ def test_stages_that_do_not_say_what_they_read_are_refused() -> None:
 
     cascade = by_hand(two_sets().stages_, two_sets().policy_)
     cascade.stages_ = Other()  # type: ignore[assignment]
-    with pytest.raises(pm.InvalidInputError, match="the stages are Other, which do not say what they read"):
+    with pytest.raises(pm.errors.InvalidInputError, match="the stages are Other, which do not say what they read"):
         OnDemandPredictor(cascade, acquire=print)

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
-from prunemodels.on_demand import AcquisitionFailedError, OnDemandPredictor, from_table
+from prunemodels.on_demand import from_table
+from prunemodels.on_demand.errors import AcquisitionFailedError
+from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.on_demand.cases import forest_of, random_case, stump
 from tests.prunemodels.on_demand.reference import Spy
@@ -77,7 +79,7 @@ def test_a_plain_function_may_be_awaited_too():
 
 def test_an_asynchronous_acquire_is_refused_where_nothing_is_awaited():
     """run, with an async function, says what to use, and leaves no coroutine behind."""
-    with pytest.raises(pm.InvalidInputError, match="acquire is asynchronous; await run_async or predict_async"):
+    with pytest.raises(pm.errors.InvalidInputError, match="acquire is asynchronous; await run_async or predict_async"):
         OnDemandPredictor(FOUR, 1, Line(Spy(np.zeros((1, 4))))).run(1)
 
 
@@ -172,5 +174,5 @@ def test_a_request_that_cancels_itself_is_a_failure():
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_limit_below_one_is_refused(limit):
     """Nothing could ever be asked for."""
-    with pytest.raises(pm.InvalidInputError, match=f"limit is {limit}; give the most requests in flight"):
+    with pytest.raises(pm.errors.InvalidInputError, match=f"limit is {limit}; give the most requests in flight"):
         asyncio.run(OnDemandPredictor(FOUR, 1, Line(Spy(np.zeros((1, 4))))).run_async(1, limit=limit))

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
-from prunemodels.on_demand import OnDemandPredictor, cheap_trees_first, from_table
+from prunemodels.on_demand import cheap_trees_first, from_table
+from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import CLASSIFIERS, REGRESSORS, fitted
 from tests.prunemodels.on_demand.cases import forest_of, random_case, stump
@@ -219,5 +220,5 @@ def test_cheap_trees_first_counts_the_paths_of_the_rows():
     assert cheap_trees_first(forest, np.zeros((2, 3)), costs=[1, 9, 2]).tolist() == [0, 1]
     case = fitted("random forest, named features")
     assert sorted(cheap_trees_first(case.forest, case.X, costs=1)) == [0, 1, 2]
-    with pytest.raises(pm.InvalidInputError, match="training order"):
+    with pytest.raises(pm.errors.InvalidInputError, match="training order"):
         cheap_trees_first(case.forest, case.X[list("edcba")], costs=1)

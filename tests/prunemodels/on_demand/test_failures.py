@@ -12,13 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
-from prunemodels.on_demand import (
-    UNAVAILABLE,
-    AcquisitionFailedError,
-    InterruptedAcquisitionError,
-    OnDemandPredictor,
-    from_table,
-)
+from prunemodels.on_demand import UNAVAILABLE, from_table
+from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
+from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.on_demand.cases import forest_of, random_case, stump
 from tests.prunemodels.on_demand.reference import Spy
@@ -175,7 +171,7 @@ def test_a_refused_answer_is_a_failure_that_keeps_the_walk():
         AcquisitionFailedError, match=r"request 1 \(item 'x1' for 2 rows\) is refused: it has shape \(5, 1\)"
     ) as caught:
         OnDemandPredictor(THREE, [3, 4, 5], lambda request: next(answers)).run(2)
-    assert isinstance(caught.value.__cause__, pm.InvalidInputError)
+    assert isinstance(caught.value.__cause__, pm.errors.InvalidInputError)
     assert caught.value.walk.run().exact_cost == (12, 12)
 
 

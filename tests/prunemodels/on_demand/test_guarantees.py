@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import prunemodels as pm
 from formulations import NodeErrors, PruningProblem
 from formulations.instance.node_errors import ErrorComponent
-from prunemodels.on_demand import OnDemandPredictor, from_table
+from prunemodels.on_demand import from_table
+from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
 from tests.prunemodels.on_demand.cases import Case, random_case
@@ -170,7 +171,7 @@ def test_prices_of_many_digits_are_exact():
 def test_prices_that_do_not_fit_are_refused():
     """Prices without a common 64-bit unit are refused, instead of overflowing."""
     case = fitted("tree")
-    with pytest.raises(pm.CapacityOverflowError, match="write prices with fewer digits"):
+    with pytest.raises(pm.errors.CapacityOverflowError, match="write prices with fewer digits"):
         OnDemandPredictor(case.forest, [1e9, 1e-15, 1, 1, 1], from_table(case.X))
-    with pytest.raises(pm.CapacityOverflowError, match="write prices with fewer digits"):
+    with pytest.raises(pm.errors.CapacityOverflowError, match="write prices with fewer digits"):
         OnDemandPredictor(case.forest, 1, from_table(case.X), evaluation_cost=Fraction(2**61))

@@ -10,7 +10,8 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.on_demand import OnDemandPredictor, from_table
+from prunemodels.on_demand import from_table
+from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.forest_kinds import fitted, rows
 from tests.prunemodels.on_demand.cases import forest_of, stump
 from tests.prunemodels.on_demand.reference import Spy
@@ -165,7 +166,7 @@ def test_from_table_serves_by_label_and_by_place():
 
 def test_from_table_refuses_what_is_no_table():
     """Labels twice, and a single column, are refused."""
-    with pytest.raises(pm.InvalidInputError, match="from_table: X has the row 'p' twice"):
+    with pytest.raises(pm.errors.InvalidInputError, match="from_table: X has the row 'p' twice"):
         from_table(pd.DataFrame({"a": [1, 2]}, index=["p", "p"]))
-    with pytest.raises(pm.InvalidInputError, match=r"from_table: X has shape \(3,\)"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"from_table: X has shape \(3,\)"):
         from_table([1, 2, 3])

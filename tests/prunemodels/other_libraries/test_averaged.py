@@ -13,7 +13,10 @@ import prunemodels as pm
 from formulations import InvalidInputError, UnsupportedModelError
 from proofs_checks import check_path
 from prunemodels.forests.error_samples import Given
-from prunemodels.other_libraries import evaluate_model, problem_from_model, prune_boosted, prune_model, read_model
+from prunemodels.other_libraries import evaluate_model, problem_from_model
+from prunemodels.other_libraries.averaged import prune_model
+from prunemodels.other_libraries.boosted import prune_boosted
+from prunemodels.other_libraries.reading import read_model
 from solvers import brute_force
 from tests.prunemodels.other_libraries.models import (
     HOLES,
@@ -89,11 +92,11 @@ def test_everything_applies_to_such_a_problem() -> None:
     problem = problem_from_model(model, X, errors=Given(X, y), costs=[1, 2, 3, 4, 5, 6])
     path = pm.pruning_path(problem)
     assert check_path(path).holds
-    assert pm.solve_budget(problem, 6.0).pruning.cost <= 6.0
-    assert pm.min_cut(problem, 0.01).value == pytest.approx(path.at_lam(0.01).value(0.01))
+    assert pm.solve(problem, budget=6.0).pruning.cost <= 6.0
+    assert pm.engines.min_cut(problem, 0.01).value == pytest.approx(path.at_lam(0.01).value(0.01))
     small = xgboost.XGBRFClassifier(n_estimators=3, max_depth=2, n_jobs=1).fit(X2, Y2)
     tiny = problem_from_model(small, X2, errors=Given(X2, Y2), costs=1)
-    assert brute_force(tiny, 0.02).value == pytest.approx(pm.min_cut(tiny, 0.02).value, rel=1e-12)
+    assert brute_force(tiny, 0.02).value == pytest.approx(pm.engines.min_cut(tiny, 0.02).value, rel=1e-12)
 
 
 def test_class_fractions_are_scikit_learn_s_problem() -> None:

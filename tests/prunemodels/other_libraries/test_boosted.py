@@ -13,11 +13,12 @@ import xgboost
 from numpy.typing import NDArray
 
 from formulations import InvalidInputError, Pruning
-from prunemodels.other_libraries import BoostedPath, boosted_path, evaluate_model, prune_boosted, read_model
-from prunemodels.other_libraries.boosted import usage_of
+from prunemodels.other_libraries import BoostedPath, boosted_path, evaluate_model
+from prunemodels.other_libraries.boosted import prune_boosted, usage_of
 from prunemodels.other_libraries.descent import descend
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.majoriser import majorise, state_of
+from prunemodels.other_libraries.reading import read_model
 from solvers import min_cut, price_sharing
 from tests.loops import looped
 from tests.prunemodels.other_libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings

@@ -13,9 +13,8 @@ import pytest
 import treelite
 import xgboost
 
-from prunemodels.other_libraries import read_model
 from prunemodels.other_libraries.lightgbm_text import ModelText
-from prunemodels.other_libraries.reading import write_model
+from prunemodels.other_libraries.reading import read_model, write_model
 from tests.loops import looped
 from tests.prunemodels.other_libraries.models import (
     Y2,

@@ -12,10 +12,11 @@ import xgboost
 from numpy.typing import NDArray
 
 from formulations import Pruning, Usage
-from prunemodels.other_libraries import ModelForest, read_model
+from prunemodels.other_libraries import ModelForest
 from prunemodels.other_libraries.boosted import usage_of
 from prunemodels.other_libraries.losses import LogLoss, Loss, Softmax, Squares, loss_of
 from prunemodels.other_libraries.majoriser import majorise, state_of
+from prunemodels.other_libraries.reading import read_model
 from tests.loops import looped
 from tests.prunemodels.other_libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings, some_pruning
 

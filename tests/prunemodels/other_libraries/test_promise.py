@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_classification, make_regression
 
 from formulations import CostItems
-from prunemodels.other_libraries import ModelForest, boosted_path, evaluate_model, prune_boosted, read_model
-from prunemodels.other_libraries.boosted import usage_of
+from prunemodels.other_libraries import ModelForest, boosted_path, evaluate_model
+from prunemodels.other_libraries.boosted import prune_boosted, usage_of
 from prunemodels.other_libraries.descent import descend
 from prunemodels.other_libraries.losses import loss_of
+from prunemodels.other_libraries.reading import read_model
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from solvers import price_sharing
 from tests.prunemodels.other_libraries.reference import Reference

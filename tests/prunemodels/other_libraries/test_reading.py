@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from formulations.instance.routing import leaves_of
-from prunemodels.other_libraries import ModelForest, read_model
+from prunemodels.other_libraries import ModelForest
+from prunemodels.other_libraries.reading import read_model
 from tests.prunemodels.other_libraries import models
 from tests.prunemodels.other_libraries.models import (
     L_DEEP,

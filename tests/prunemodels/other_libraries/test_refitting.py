@@ -14,10 +14,11 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from formulations import InvalidInputError
-from prunemodels.other_libraries import boosted_path, evaluate_model, prune_boosted, read_model
+from prunemodels.other_libraries import boosted_path, evaluate_model
+from prunemodels.other_libraries.boosted import prune_boosted
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.model_forest import pruned_ends
-from prunemodels.other_libraries.reading import write_model
+from prunemodels.other_libraries.reading import read_model, write_model
 from prunemodels.other_libraries.refitting import Leaves, corrections, refitted
 from prunemodels.rivals.cegb import CEGBClassifier
 from tests.loops import looped

@@ -16,7 +16,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from formulations import InvalidInputError, NotFittedForestError, UnsupportedModelError
-from prunemodels.other_libraries import read_model
+from prunemodels.other_libraries.reading import read_model
 from tests.prunemodels.other_libraries.models import L_DEEP, X2, XR, Y2, YR, lightgbm_models, xgboost_models
 
 TABLE = pd.DataFrame({"kind": pd.Categorical(np.array(list("abcde"))[np.arange(240) % 5]), "x": X2[:, 0]})
@@ -148,7 +148,7 @@ FIRST = "import xgboost, lightgbm, treelite"
 ENGINES = "import ortools.graph.python.max_flow, highspy"
 USE = """
 import numpy as np
-from prunemodels.other_libraries import prune_boosted
+from prunemodels.other_libraries.boosted import prune_boosted
 from solvers import min_cut
 X = np.random.default_rng(0).normal(size=(80, 3)); y = (X[:, 0] > 0).astype(int)
 for model in (xgboost.XGBClassifier(n_estimators=3, max_depth=2), lightgbm.LGBMClassifier(n_estimators=3, verbose=-1)):

@@ -149,7 +149,7 @@ def test_it_draws_on_axes_that_are_given(path: pm.PruningPath, solution: BudgetS
 def test_a_path_of_another_problem_is_refused(forest: RandomForestClassifier, solution: BudgetSolution) -> None:
     """Solution and path must be of one instance."""
     other = pm.pruning_path(pm.problem_from_forest(forest, X[200:350], costs=2))
-    with pytest.raises(pm.InvalidInputError, match=r"give the path of solution\.problem"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"give the path of solution\.problem"):
         plot_budget(solution, other)
 
 

@@ -76,5 +76,5 @@ def test_numbers_are_no_rates() -> None:
 @pytest.mark.parametrize("choose_on", [[ONE], [ONE, ONE], [ONE, TWO, TWO]])
 def test_other_curves_to_choose_on_are_refused(choose_on: list[TradeoffCurve]) -> None:
     """There must be the same curves, with the same points."""
-    with pytest.raises(pm.InvalidInputError, match="choose_on has other curves, or other points, than curves"):
+    with pytest.raises(pm.errors.InvalidInputError, match="choose_on has other curves, or other points, than curves"):
         plot_curves([ONE, TWO], choose_on=choose_on)

@@ -106,7 +106,7 @@ def test_the_minimum_cut_is_the_optimum(seed: int) -> None:
 def test_the_picture_of_an_optimum() -> None:
     """The source side is blue, the cut vermilion, flows stand by their capacities, and the line below adds up."""
     problem = two_trees()
-    pruning = pm.min_cut(problem, 0.25).pruning
+    pruning = pm.engines.min_cut(problem, 0.25).pruning
     assert pruning is not None
     ax = plot_cut(pruning, Fraction(1, 4), first=1).axes[0]
     texts = [text.get_text() for text in ax.texts]
@@ -162,9 +162,11 @@ def test_axes_and_limits() -> None:
     assert plot_cut(pruning, 1, ax=figure.add_subplot()) is figure
     assert isinstance(plot_cut(pruning, 1), Picture)
     many = PruningProblem.build(pruning.problem.ensemble, pruning.problem.errors, np.ones((30, 3)), pruning.problem.costs)
-    with pytest.raises(pm.InvalidInputError, match=r"the picture would have \d+ splits and purchases, at most 40 can be read"):
+    with pytest.raises(
+        pm.errors.InvalidInputError, match=r"the picture would have \d+ splits and purchases, at most 40 can be read"
+    ):
         plot_cut(pm.Pruning.unpruned(many), 1)
-    with pytest.raises(pm.InvalidInputError, match="lam is -1, negative"):
+    with pytest.raises(pm.errors.InvalidInputError, match="lam is -1, negative"):
         closure_graph(pruning.problem, -1)
 
 

@@ -67,13 +67,13 @@ def test_programs_and_large_matrices() -> None:
     assert (large.get_xlabel(), large.get_ylabel()) == ("31 columns", "400 rows")
     assert len(plot_matrix(np.eye(30, dtype=int)).axes[0].texts) == 30
     assert len(plot_matrix(np.eye(31, dtype=int)).axes[0].texts) == 0
-    with pytest.raises(pm.InvalidInputError, match="the picture would have 401 rows and 2 columns, at most 400"):
+    with pytest.raises(pm.errors.InvalidInputError, match="the picture would have 401 rows and 2 columns, at most 400"):
         plot_matrix(np.ones((401, 2), dtype=int))
 
 
 def test_other_entries_are_refused() -> None:
     """An entry that is none of -1, 0, 1 has no colour."""
-    with pytest.raises(pm.InvalidInputError, match="the entry in row r1, column c0 is 2; only -1, 0 and 1 are drawn"):
+    with pytest.raises(pm.errors.InvalidInputError, match="the entry in row r1, column c0 is 2; only -1, 0 and 1 are drawn"):
         plot_matrix([[1, 0], [2, 1]])
 
 
@@ -148,12 +148,14 @@ def test_a_network_matrix_that_is_not_transposed() -> None:
 def test_what_is_no_certificate_is_refused() -> None:
     """Wrong trees, paths that there are not, and more than can be read."""
     wrong = replace(NETWORK, start=np.roll(NETWORK.start, 1))
-    with pytest.raises(pm.InvalidInputError, match=r"network is no certificate of this matrix: .* is not the path"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"network is no certificate of this matrix: .* is not the path"):
         plot_certificate(PROGRAM, wrong)
-    with pytest.raises(pm.InvalidInputError, match=r"there is no path 'leaf\[0\]'; there are leaf\[1\], ..., coupling\[9,2,0\]"):
+    with pytest.raises(
+        pm.errors.InvalidInputError, match=r"there is no path 'leaf\[0\]'; there are leaf\[1\], ..., coupling\[9,2,0\]"
+    ):
         plot_certificate(PROGRAM, NETWORK, paths=["leaf[0]"])
-    with pytest.raises(pm.InvalidInputError, match="paths has 5 names; give at most 4"):
+    with pytest.raises(pm.errors.InvalidInputError, match="paths has 5 names; give at most 4"):
         plot_certificate(PROGRAM, NETWORK, paths=list(PROGRAM.rows)[:5])
     star = NetworkMatrix(np.zeros(81, dtype=int), np.arange(1, 82), np.zeros(81, dtype=int), np.arange(1, 82))
-    with pytest.raises(pm.InvalidInputError, match="the picture would have 81 arcs, at most 80 can be read"):
+    with pytest.raises(pm.errors.InvalidInputError, match="the picture would have 81 arcs, at most 80 can be read"):
         plot_certificate(np.eye(81, dtype=int), star)

@@ -134,7 +134,7 @@ def test_nothing_is_left_behind() -> None:
 
 def test_what_cannot_be_read_is_refused(small: pm.PruningProblem) -> None:
     """Hundreds of arcs, and a pruning of another tree."""
-    with pytest.raises(pm.InvalidInputError, match=r"the picture would have .* arcs, at most 400 can be read"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"the picture would have .* arcs, at most 400 can be read"):
         draw_network(tree_network(small, 0, expanded=True))
-    with pytest.raises(pm.InvalidInputError, match=r"kept has shape \(3,\); give one bool for each of the tree's 5 nodes"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"kept has shape \(3,\); give one bool for each of the tree's 5 nodes"):
         draw_tree(two_trees(), 0, kept=[True, False, False])

@@ -17,7 +17,7 @@ def figures() -> dict[str, Figure]:
     path = pm.pruning_path(two_trees())
     return {
         "trade-off": plot_tradeoff(path),
-        "budget": pm.plot_budget(pm.solve_budget(path.problem, 1, path=path), path),
+        "budget": pm.plots.plot_budget(pm.solve(path.problem, budget=1, path=path), path),
         "choice": plot_choice(evaluate_path(path, [[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]], [0, 0])),
     }
 

@@ -77,5 +77,5 @@ def test_both_formats_are_written_and_repeatable(path: pm.PruningPath, tmp_path:
 def test_endings(tmp_path: Path) -> None:
     """An ending chooses one format; an unknown one is refused."""
     assert picture_files("a/b.svg") == [Path("a/b.svg")]
-    with pytest.raises(pm.InvalidInputError, match=r"'\.pdf'; give \.png or \.svg"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"'\.pdf'; give \.png or \.svg"):
         save_picture(Figure(), tmp_path / "a.pdf")

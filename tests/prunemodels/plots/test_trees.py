@@ -124,7 +124,9 @@ def test_real_trees_have_room(real: PruningProblem) -> None:
 @pytest.mark.parametrize("trees", [[], [2], [-1], [0, 0]])
 def test_trees_that_there_are_not(trees: list[int]) -> None:
     """Unknown trees, the same one twice, and none at all are refused with the numbers that there are."""
-    with pytest.raises(pm.InvalidInputError, match=r"trees is \[.*\]; give different numbers between 0 and 1, at least one"):
+    with pytest.raises(
+        pm.errors.InvalidInputError, match=r"trees is \[.*\]; give different numbers between 0 and 1, at least one"
+    ):
         lay_out(two_trees().ensemble, trees)
 
 
@@ -238,7 +240,7 @@ def test_purchases_name_who_pays() -> None:
     problem = two_trees()
     costs = CostItems.from_items({"lab": 2, "licence": 9}, [["lab"], ["lab", "licence"], ["lab"]], once=["licence"])
     several = PruningProblem.build(problem.ensemble, problem.errors, np.eye(3)[:2], costs)
-    relaxation = pm.solve_relaxation(several, 0.01, formulation="IP1")
+    relaxation = pm.programs.solve_relaxation(several, 0.01, formulation="IP1")
     texts = [t.get_text() for t in plot_point(several, relaxation.point).axes[0].texts]
     paid = {text.split("\n")[0] for text in texts if "w = " in text}
     assert paid == {"example 0: lab", "example 1: lab", "all: licence"}
@@ -246,10 +248,10 @@ def test_purchases_name_who_pays() -> None:
 
 def test_a_solved_model_can_be_drawn() -> None:
     """What `read_point` gives of a Pyomo model is drawn as it is; of a relaxation the usages w^t are left out."""
-    model = pm.FORMULATIONS["IP3"](two_trees(), lam=0.25, relax=True)
-    pm.solve_model(model)
-    assert len(plot_point(two_trees(), pm.read_point(model)).axes[0].texts) == 12 + 3
-    relaxation = pm.solve_relaxation(two_trees(), 0.25)
+    model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.25, relax=True)
+    pm.programs.solve_model(model)
+    assert len(plot_point(two_trees(), pm.programs.read_point(model)).axes[0].texts) == 12 + 3
+    relaxation = pm.programs.solve_relaxation(two_trees(), 0.25)
     assert len(plot_point(two_trees(), relaxation.point).axes[0].texts) == 12 + 3
 
 
@@ -290,17 +292,21 @@ def test_a_picture_shows_itself() -> None:
 def test_what_cannot_be_drawn_is_refused(real: PruningProblem) -> None:
     """Rows and prunings that are not there, points of other programs, and more than can be read."""
     problem = two_trees()
-    with pytest.raises(pm.InvalidInputError, match=r"row is 1; the cost sample has the rows 0 to 0"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"row is 1; the cost sample has the rows 0 to 0"):
         plot_trees(problem, row=1)
-    with pytest.raises(pm.InvalidInputError, match=r"row is -1"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"row is -1"):
         plot_trees(problem, row=-1)
-    with pytest.raises(pm.InvalidInputError, match=r"kept has shape \(5,\); give one bool for each of the forest's 12 nodes"):
+    with pytest.raises(
+        pm.errors.InvalidInputError, match=r"kept has shape \(5,\); give one bool for each of the forest's 12 nodes"
+    ):
         plot_trees(problem, kept=np.zeros(5, dtype=bool))
-    with pytest.raises(pm.InvalidInputError, match=r"point has no z\[0\]; give one of a formulation in z"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"point has no z\[0\]; give one of a formulation in z"):
         plot_point(problem, {"y[0]": 1})
     X, y = load_breast_cancer(return_X_y=True)
     many = pm.problem_from_forest(RandomForestClassifier(150, random_state=0).fit(X, y), X[:2], costs=1)
-    with pytest.raises(pm.InvalidInputError, match=r"the picture would have [\d,]+ nodes, at most 4,000 can be read; draw fewer"):
+    with pytest.raises(
+        pm.errors.InvalidInputError, match=r"the picture would have [\d,]+ nodes, at most 4,000 can be read; draw fewer"
+    ):
         plot_trees(many)
-    with pytest.raises(pm.InvalidInputError, match=r"at most 400 can be read"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"at most 400 can be read"):
         plot_trees(many, trees=range(20), named=True)

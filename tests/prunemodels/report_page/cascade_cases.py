@@ -75,7 +75,7 @@ def stages() -> SetStages:
     return SetStages(tuple(Column(list(ROWS.columns[r])) for r in read), tuple(read), ITEMS, np.array([0, 1]))
 
 
-def hand_path() -> pm.ExitPath:
+def hand_path() -> pm.exits.ExitPath:
     """All policies for the levels "surely" (1) and "in doubt" (2), learned from the eight rows."""
     table = exit_table(stages(), ROWS)
     said = np.array([MarginDoubt()(s, stages().output(s, ROWS), None) for s in (0, 1)])

@@ -350,11 +350,11 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     """Written with rows or without, not over another without force, and not at all after an error."""
     place = write_report(tmp_path / "c.html", hand_cascade(), ROWS, TRUTH, title="T")
     assert "<title>T</title>" in place.read_text(encoding="utf-8")
-    with pytest.raises(pm.InvalidInputError, match=r"c\.html exists"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"c\.html exists"):
         write_report(place, hand_cascade())
     write_report(place, hand_path(), force=True)
     assert "<title>Cascade</title>" in place.read_text(encoding="utf-8")
-    with pytest.raises(pm.InvalidInputError, match="X has 8 rows"):
+    with pytest.raises(pm.errors.InvalidInputError, match="X has 8 rows"):
         write_report(tmp_path / "d.html", hand_cascade(), ROWS, TRUTH[:3])
     assert [file.name for file in tmp_path.iterdir()] == ["c.html"]
 
@@ -378,20 +378,20 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
 )
 def test_what_does_not_fit_is_refused(arguments: tuple, options: dict, message: str) -> None:
     """Named, with its value and what to do."""
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         report_page(hand_cascade(), *arguments, **options)
 
 
 def test_other_sources_are_refused() -> None:
     """What is no path, no cascade, or not fitted; and a budget for a pruning."""
     small = classifier()
-    with pytest.raises(pm.NotFittedForestError, match=r"the CascadeClassifier is not fitted: call fit\(X, y\) first"):
+    with pytest.raises(pm.errors.NotFittedForestError, match=r"the CascadeClassifier is not fitted: call fit\(X, y\) first"):
         report_page(pm.CascadeClassifier([]))
     with pytest.raises(
-        pm.InvalidInputError, match="source is a RandomForestClassifier; give a PruningPath with its forest, a fitted"
+        pm.errors.InvalidInputError, match="source is a RandomForestClassifier; give a PruningPath with its forest, a fitted"
     ):
         report_page(small.forest, small.forest, small.X, small.y, chosen=small.some)
-    with pytest.raises(pm.InvalidInputError, match="budget is 3, which is for cascades; with a PruningPath give chosen="):
+    with pytest.raises(pm.errors.InvalidInputError, match="budget is 3, which is for cascades; with a PruningPath give chosen="):
         report_page(small.path, small.forest, small.X, small.y, budget=3)
     assert isinstance(hand_path(), ExitPath)
 

@@ -22,7 +22,7 @@ from tests.prunemodels.report_page.cases import Page, classifier
 @pytest.fixture(scope="module")
 def facts():
     case = classifier()
-    solution = pm.solve_budget(case.path.problem, 3, method="path", path=case.path)
+    solution = pm.solve(case.path.problem, budget=3, method="path", path=case.path)
     return gather(
         case.path, case.forest, case.X, case.y, solution, sample_weight=None, confidence=0.95, labels=Labels(unit="\u20ac")
     )
@@ -122,7 +122,7 @@ def test_without_a_budget_there_is_no_budget_line(facts) -> None:
 def test_a_budget_beyond_the_chart_is_in_the_legend_only(facts) -> None:
     """No line off the picture."""
     problem = facts.path.problem
-    slack = pm.solve_budget(problem, 1000, method="path", path=facts.path)
+    slack = pm.solve(problem, budget=1000, method="path", path=facts.path)
     shown = sample_chart(replace(facts, solution=slack))
     assert shown.count('class="budget"') == 1
     assert "the budget, 1,000" in shown

@@ -46,7 +46,7 @@ def test_a_row_of_the_path_is_verified() -> None:
 def test_a_budget_is_verified_with_its_gap() -> None:
     """The answer's own bound and gap, checked."""
     case = classifier()
-    solution = pm.solve_budget(case.path.problem, 3, method="path", path=case.path)
+    solution = pm.solve(case.path.problem, budget=3, method="path", path=case.path)
     evidence = evidence_of(case.path, solution.pruning, solution)
     assert evidence.holds is True
     assert evidence.solution is solution
@@ -56,7 +56,7 @@ def test_a_budget_is_verified_with_its_gap() -> None:
 def test_a_bound_beyond_the_relaxation_is_not_claimed() -> None:
     """Branch and bound may know more than the path proves: verified is the relaxation's bound, the other is told as stated."""
     case = classifier()
-    solution = pm.solve_budget(case.path.problem, 3, method="path", path=case.path)
+    solution = pm.solve(case.path.problem, budget=3, method="path", path=case.path)
     proven = float(solution.relaxation.value)
     assert solution.gap > 0
     higher = replace(solution, bound=(proven + solution.error) / 2)

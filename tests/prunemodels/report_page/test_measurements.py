@@ -104,7 +104,7 @@ def test_rows_of_weight_zero_do_not_count() -> None:
     fewer = on_other_rows(case.path.problem, case.X[keep])
     one = held_out_change(weighted, pruning.kept, forests, case.y, 0.95)
     assert one == held_out_change(fewer, pruning.kept, forests, case.y[keep], 0.95)
-    with pytest.raises(pm.InvalidInputError, match=r"y has shape \(80,\), X has 53 rows"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape \(80,\), X has 53 rows"):
         held_out_change(fewer, pruning.kept, forests, case.y, 0.95)
 
 
@@ -185,6 +185,6 @@ def test_shapes_are_those_of_the_pruned_forest(kind: str) -> None:
 def test_a_single_leaf_has_a_shape() -> None:
     """A forest without any split does not break the counts."""
     tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [1, 1])
-    shape = tree_shapes(Pruning.unpruned(pm.problem_from_forest(tree, [[0.0]], costs=1, errors=pm.Given([[0.0]], [1]))))
+    shape = tree_shapes(Pruning.unpruned(pm.problem_from_forest(tree, [[0.0]], costs=1, errors=pm.samples.Given([[0.0]], [1]))))
     assert shape.by_depth.tolist() == [0]
     assert (shape.stumps, shape.deepest, shape.leaves) == (1, 0, 1)

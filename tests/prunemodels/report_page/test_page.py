@@ -32,7 +32,7 @@ def pages() -> dict[str, str]:
     """A budget with every option, a row of the path, a pruning that is neither, and a regression."""
     case, numbers = classifier(), regressor()
     problem = case.path.problem
-    budget = pm.solve_budget(problem, 3, method="path", path=case.path)
+    budget = pm.solve(problem, budget=3, method="path", path=case.path)
     kept = problem.ensemble.is_split.copy()
     kept[problem.ensemble.nodes_of(0)] = False
     command, sources = "prunemodels report 'a b.skops' --title '<x>'", {"file of --data": "valid & <co>.csv, SHA-256 12ab"}
@@ -192,13 +192,13 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     case = classifier()
     place = write_report(tmp_path / "r.html", case.path, case.forest, case.X, case.y, chosen=case.some, title="T")
     assert "<title>T</title>" in place.read_text(encoding="utf-8")
-    with pytest.raises(pm.InvalidInputError, match=r"r\.html exists"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"r\.html exists"):
         write_report(place, case.path, case.forest, case.X, case.y, chosen=case.some)
     write_report(place, case.path, case.forest, case.X, case.y, chosen=case.some, title="U", force=True)
     assert "<title>U</title>" in place.read_text(encoding="utf-8")
-    with pytest.raises(pm.InvalidInputError, match=r"give one of \.html"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"give one of \.html"):
         write_report(tmp_path / "r.pdf", case.path, case.forest, case.X, case.y, chosen=case.some)
-    with pytest.raises(pm.InvalidInputError, match="80 rows"):
+    with pytest.raises(pm.errors.InvalidInputError, match="80 rows"):
         write_report(tmp_path / "s.html", case.path, case.forest, case.X, case.y[:5], chosen=case.some)
     assert [file.name for file in tmp_path.iterdir()] == ["r.html"]
 
@@ -206,11 +206,11 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_refused() -> None:
     """A pruning of another problem, another forest, a confidence that is none."""
     case, numbers = classifier(), regressor()
-    with pytest.raises(pm.InvalidInputError, match="chosen belongs to another problem"):
+    with pytest.raises(pm.errors.InvalidInputError, match="chosen belongs to another problem"):
         whole(case, numbers.some)
-    with pytest.raises(pm.InvalidInputError, match="the forest has other trees"):
+    with pytest.raises(pm.errors.InvalidInputError, match="the forest has other trees"):
         report_page(case.path, numbers.forest, case.X, case.y, chosen=case.some)
-    with pytest.raises(pm.InvalidInputError, match=r"confidence is 95"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"confidence is 95"):
         whole(case, case.some, confidence=95)
 
 

@@ -267,7 +267,7 @@ def test_items_paid_once_and_labels_as_arrays(data):
     assert evaluate_on_table(data.forest, table, data.y, costs=items).cost == whole.cost
     pruning = pm.Pruning.unpruned(pm.problem_from_forest(data.forest, data.X, costs=items))
     held = hold_out_on_table(pruning, data.forest, table, data.y)
-    assert held.cost == pm.held_out_cost(pruning, data.X)
+    assert held.cost == pm.evaluation.held_out_cost(pruning, data.X)
     assert held.cost.paid_once == 90
 
 
@@ -278,7 +278,7 @@ def test_regression_agrees_up_to_rounding(tmp_path):
     table = ChunkedTable(file, chunk_rows=SIZE)
     assert evaluate_on_table(data.forest, table, "y", costs=1).error == pm.evaluate(data.forest, data.X, data.y, costs=1).error
     found = problem_from_table(data.forest, table, costs=1, errors=GivenTable(table, "y", "w"))
-    whole = pm.problem_from_forest(data.forest, data.X, costs=1, errors=pm.Given(data.X, data.y, data.w))
+    whole = pm.problem_from_forest(data.forest, data.X, costs=1, errors=pm.samples.Given(data.X, data.y, data.w))
     assert np.allclose(found.node_error, whole.node_error, rtol=1e-12, atol=1e-12)
     assert found.errors.source == whole.errors.source
 
@@ -286,11 +286,11 @@ def test_regression_agrees_up_to_rounding(tmp_path):
 def test_errors_of_the_nodes_are_counted_over_chunks(data, tmp_path):
     """`GivenTable` is `Given` bit for bit, alone and in a blend, of labels in a file and beside it."""
     table = ChunkedTable(write_parquet(data.table, tmp_path / "t.parquet"), chunk_rows=SIZE)
-    half = pm.Blend([(0.5, pm.InBag()), (0.5, pm.Given(data.X, data.y, data.w))])
-    blend = pm.Blend([(0.5, pm.InBag()), (0.5, GivenTable(table, "y", "w"))])
+    half = pm.samples.Blend([(0.5, pm.samples.InBag()), (0.5, pm.samples.Given(data.X, data.y, data.w))])
+    blend = pm.samples.Blend([(0.5, pm.samples.InBag()), (0.5, GivenTable(table, "y", "w"))])
     pairs = [
-        (GivenTable(table, "y"), pm.Given(data.X, data.y)),
-        (GivenTable(data.X, data.y), pm.Given(data.X, data.y)),
+        (GivenTable(table, "y"), pm.samples.Given(data.X, data.y)),
+        (GivenTable(data.X, data.y), pm.samples.Given(data.X, data.y)),
         (blend, half),
     ]
     for found, whole in pairs:

@@ -36,7 +36,7 @@ def test_small_instances_are_solved_to_the_end(seed: int, method: str) -> None:
     """The default answers with the optimum and a proof where branch and bound is quick."""
     problem, path, _ = costly(seed)
     for budget in (halfway(path), path.exact_cost[0] * Fraction(2, 3)):
-        found = pm.solve_budget(problem, budget, method=method, path=path)
+        found = pm.solve(problem, budget=budget, method=method, path=path)
         assert found.error == brute_force_budget(problem, budget).error
         assert found.status is Status.OPTIMAL
         assert found.stats["error_lowered"] <= 1
@@ -99,7 +99,7 @@ def test_what_was_moved_is_told_for_both_engines() -> None:
     budget = halfway(path)
     first = best_breakpoint(problem, budget, path=path)
     assert first.gap > 0
-    found = pm.solve_budget(problem, budget, path=path)
+    found = pm.solve(problem, budget=budget, path=path)
     way = first.error - first.bound
     assert found.stats["error_lowered"] == pytest.approx((first.error - found.error) / way)
     assert found.stats["bound_raised"] == pytest.approx((found.bound - first.bound) / way)

@@ -209,5 +209,5 @@ def test_what_does_not_fit_is_refused(options: dict[str, Any], message: str) -> 
     f = fitted("random forest")
     if "forest" in options:
         options = {**options, "forest": RandomForestClassifier(4, random_state=5).fit(f.X, f.y)}
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         cost_complexity_path(pm.problem_from_forest(f.forest, f.X, costs=1), **options)

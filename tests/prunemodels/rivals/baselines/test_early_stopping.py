@@ -132,7 +132,7 @@ def test_what_does_not_fit_is_refused(kind: str, options: dict[str, Any], messag
         options = {"criterion": numbers}
     if options.get("forest") == "other":
         options = {**options, "forest": RandomForestClassifier(4, random_state=5).fit(f.X, f.y)}
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         early_stopping_path(problem, **options)
 
 
@@ -143,5 +143,5 @@ def test_values_that_are_no_class_fractions_are_refused(node: list[float]) -> No
     value = np.full((8, 2), 0.5)
     value[3] = node
     problem = with_usage(problem, ensemble=replace(problem.ensemble, value=value, classes=np.array([0, 1])))
-    with pytest.raises(pm.InvalidInputError, match=r"node 3 predicts .*, no class fractions"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"node 3 predicts .*, no class fractions"):
         early_stopping_path(problem)

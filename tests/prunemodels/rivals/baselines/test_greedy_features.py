@@ -169,7 +169,7 @@ def check_effects(problem: PruningProblem, by: Any, going: tuple[int, ...]) -> N
 
 def test_another_unit_is_refused() -> None:
     """What a step takes away is a feature or an item."""
-    with pytest.raises(pm.InvalidInputError, match="by is 'tree'; give one of"):
+    with pytest.raises(pm.errors.InvalidInputError, match="by is 'tree'; give one of"):
         greedy_feature_path(hand_forest(), by="tree")  # type: ignore[arg-type]
 
 

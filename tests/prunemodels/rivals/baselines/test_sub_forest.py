@@ -64,7 +64,7 @@ def test_error_is_that_of_the_trees_left(grow: Any) -> None:
     """The path's own error is the error of a problem built from the smaller forest."""
     X = rows(120, seed=2)
     y = labels(X, [0, 1, 2])
-    forest, errors = grow(4, max_depth=4, random_state=0).fit(X, y), pm.Given(X, y)
+    forest, errors = grow(4, max_depth=4, random_state=0).fit(X, y), pm.samples.Given(X, y)
     path = sub_forest_path(pm.problem_from_forest(forest, X, costs=1, errors=errors), order=[2, 0, 3, 1])
     for k, trees in enumerate([[0, 1, 2, 3], [0, 2, 3], [0, 2], [2]]):
         smaller = copy.deepcopy(forest)
@@ -132,5 +132,5 @@ def test_random_orders_are_repeated_by_their_seed() -> None:
 )
 def test_what_is_no_order_is_refused(order: Any, message: str) -> None:
     """Each tree has one place."""
-    with pytest.raises(pm.InvalidInputError, match=message):
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
         sub_forest_path(hand_forest(), order=order)
