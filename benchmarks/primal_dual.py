@@ -29,7 +29,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks.apart import train
 from benchmarks.path import machine
-from solvers.primal_dual import run_primal_dual
+from solvers.primal_dual import primal_dual
 
 RULES: dict[str, dict[str, Any]] = {
     "polyak": {"step": "polyak"},
@@ -67,8 +67,9 @@ def rate(problem: pm.PruningProblem, scaled: float) -> float:
 
 def histories(problem: pm.PruningProblem, lam: float, iterations: int) -> dict[str, pd.DataFrame]:
     """What every rule finds in every iteration."""
-    run_primal_dual(problem, lam, iterations=2)
-    return {name: run_primal_dual(problem, lam, gap=0, iterations=iterations, **rule)[1] for name, rule in RULES.items()}
+    primal_dual(problem, lam, iterations=2)
+    found = {name: primal_dual(problem, lam, gap=0, iterations=iterations, **rule).history for name, rule in RULES.items()}
+    return {name: pd.DataFrame(history, index=range(1, len(history["gap"]) + 1)) for name, history in found.items()}
 
 
 def table(found: dict[float, dict[str, pd.DataFrame]], at: Sequence[int] = AT) -> str:

@@ -31,9 +31,6 @@ ROUNDS, ROUND_ARC = 90, 1.2e-9
 MARGIN = 4.0
 """A cut cannot be stopped: it is taken where a time limit leaves this many times its predicted seconds."""
 
-ENGINES = (min_cut, price_sharing)
-"""``stats["engine"]`` is a place in this list."""
-
 
 def predicted_seconds(n_arcs: int, n_splits: int) -> tuple[float, float]:
     """(1) and (2): seconds of `min_cut` and of `price_sharing` on an instance with so many usage arcs and splits."""
@@ -55,8 +52,8 @@ def optimal_pruning(problem: PruningProblem, lam: float, *, time_limit: float = 
     Returns
     -------
     Solution
-        of the engine taken. ``stats`` says which and why: ``engine`` (0: `min_cut`, 1: `price_sharing`),
-        ``min_cut_seconds_predicted``, ``price_sharing_seconds_predicted``, beside the engine's own.
+        of the engine taken, whose name is its ``method``. ``stats`` says why, beside the engine's own figures:
+        ``min_cut_seconds_predicted`` and ``price_sharing_seconds_predicted``.
 
     Raises
     ------
@@ -66,7 +63,7 @@ def optimal_pruning(problem: PruningProblem, lam: float, *, time_limit: float = 
         on Ctrl-C.
     """
     cut, sharing = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
-    engine = int(cut > sharing or MARGIN * cut > time_limit)
-    solution = ENGINES[engine](problem, lam, time_limit=time_limit, ties=ties)
-    chosen = {"engine": float(engine), "min_cut_seconds_predicted": cut, "price_sharing_seconds_predicted": sharing}
-    return replace(solution, stats={**solution.stats, **chosen})
+    engine = price_sharing if cut > sharing or MARGIN * cut > time_limit else min_cut
+    solution = engine(problem, lam, time_limit=time_limit, ties=ties)
+    predicted = {"min_cut_seconds_predicted": cut, "price_sharing_seconds_predicted": sharing}
+    return replace(solution, stats={**solution.stats, **predicted})

@@ -124,4 +124,5 @@ def brute_force(problem: PruningProblem, lam: float, *, time_limit: float = math
     slack = 2 * (ints.error_rounding + float(lam) * ints.cost_rounding)
     stats = {"seconds": time.perf_counter() - start, "prunings": float(len(worth))}
     tolerance = 0.0 if ints.exact else 1e-9
-    return Solution(problem, lam, pruning, value, value - slack, StopReason.CONVERGED, tolerance, None, stats)
+    stopped = StopReason.CONVERGED
+    return Solution(problem, lam, pruning, value, value - slack, stopped, tolerance, None, stats, "brute_force")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import Status, StopReason
+from formulations.answers.solution import History, Status, StopReason
 from formulations.instance.ensemble_loss import EnsembleProblem
 
 
@@ -41,7 +41,7 @@ class EnsembleSolution:
     active, weights
         the prunings that the relaxation mixes, and their shares: the point at which it was last linearised, and a warm start.
     history
-        float64, shape (steps, 2): `relaxed` and `bound` after each step.
+        by name one number for each step, float64: `relaxed` and `bound` after it.
     stats
         seconds, steps, arcs ...: for reports only.
     """
@@ -57,7 +57,7 @@ class EnsembleSolution:
     tolerance: float
     active: tuple[Pruning, ...]
     weights: NDArray[np.float64]
-    history: NDArray[np.float64]
+    history: History
     stats: Mapping[str, float] = field(default_factory=dict)
 
     @property

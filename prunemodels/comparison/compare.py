@@ -37,6 +37,7 @@ TYPES: dict[str, str] = {
     "solver": "str",
     "status": "str",
     "stopped": "str",
+    "method": "str",
     "value": "float64",
     "bound": "float64",
     "gap": "float64",
@@ -95,10 +96,11 @@ def compare(
     -------
     DataFrame
         One row an engine, in the order asked for. ``status``: optimal, feasible or unknown as in `Solution`; ``refused``,
-        ``crashed`` or ``time limit`` (killed) where there is no answer, and ``note`` says why. ``integral``: whether the
-        engine's own point was integral before any rounding; <NA> without a point. ``seconds``: of the solve, after a warm-up on a
-        tiny instance. ``peak_memory_mb``: 10^6 bytes above what the process held before the solve. Numbers that an engine does
-        not have are NaN. A bound above the value of some engine's pruning is wrong, and ``note`` says so.
+        ``crashed`` or ``time limit`` (killed) where there is no answer, and ``note`` says why. ``method``: the engine that gave
+        the answer, see `Solution`. ``integral``: whether the engine's own point was, before any rounding; <NA> without a point.
+        ``seconds``: of the solve, after a warm-up on a tiny instance. ``peak_memory_mb``: 10^6 bytes above what the process held
+        before the solve. Numbers that an engine does not have are NaN. A bound above the value of some engine's pruning is
+        wrong, and ``note`` says so.
 
     Raises
     ------
@@ -227,7 +229,7 @@ def _cause(code: int, messages: bytes) -> str:
 
 def _row(problem: PruningProblem, lam: float | Fraction, name: str, answer: Answer) -> dict[str, Any]:
     """One engine's row; only bound, seconds and counts are taken from its answer."""
-    row: dict[str, Any] = {"solver": name, "status": answer.outcome, "stopped": "", "note": answer.note}
+    row: dict[str, Any] = {"solver": name, "status": answer.outcome, "stopped": "", "method": answer.method, "note": answer.note}
     row["seconds"] = answer.seconds
     if answer.outcome != "solved":
         return row

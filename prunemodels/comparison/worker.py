@@ -81,6 +81,7 @@ class Answer:
     bound: float = math.nan
     tolerance: float = 0.0
     stats: Mapping[str, float] = field(default_factory=dict)
+    method: str = ""
 
 
 def find_engine(name: str) -> Solver:
@@ -126,6 +127,7 @@ def solve(name: str, task: Task, begun: Callable[[], object] = lambda: None) -> 
             bound=solution.bound,
             tolerance=solution.tolerance,
             stats=dict(solution.stats),
+            method=solution.method,
         )
     except KeyboardInterrupt:  # among them InterruptedSolveError
         raise

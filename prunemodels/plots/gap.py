@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Literal, cast
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
+from formulations.answers.solution import History
 from formulations.errors import InvalidInputError
 from prunemodels.plots.budget import GREEN
 from prunemodels.plots.history import SMALLEST
@@ -33,14 +33,14 @@ MOST_MARKERS = 25
 
 
 def plot_gaps(
-    histories: Mapping[str, pd.DataFrame], *, against: Literal["round", "seconds"] = "round", ax: Axes | None = None
+    histories: Mapping[str, History], *, against: Literal["round", "seconds"] = "round", ax: Axes | None = None
 ) -> Figure:
     """Draw the relative gap of every run, best value against best bound so far, on logarithmic axes.
 
     Parameters
     ----------
     histories
-        a name, and what `run_primal_dual` or `decompose` tell of each round.
+        a name, and the ``history`` of a `Solution` whose engine proceeds in rounds.
     against
         rounds, counted from 1, or seconds since the call.
     ax
@@ -63,16 +63,15 @@ def plot_gaps(
     if ax is None:
         ax = Picture(figsize=(6.4, 4.2), layout="constrained").add_subplot()
     for k, (name, history) in enumerate(histories.items()):
-        if history.empty or not {"gap", "seconds"} <= set(history):
-            raise InvalidInputError(
-                f"histories[{name!r}] has {len(history)} rounds with {list(history)}; gap and seconds are needed"
-            )
-        x = np.arange(1, len(history) + 1) if against == "round" else history["seconds"].to_numpy(dtype=float)
-        gap = history["gap"].to_numpy(dtype=float)
+        n_rounds = len(next(iter(history.values()), ()))
+        if not n_rounds or not {"gap", "seconds"} <= set(history):
+            raise InvalidInputError(f"histories[{name!r}] has {n_rounds} rounds with {list(history)}; gap and seconds are needed")
+        x = np.arange(1, n_rounds + 1) if against == "round" else history["seconds"]
+        gap = history["gap"]
         # without a bound the gap is infinite: nothing to draw yet
         y = np.where(np.isfinite(gap), np.maximum(gap, SMALLEST), math.nan)
         colour, dashes = LOOKS[k % len(LOOKS)]
-        ax.plot(x, y, color=colour, ls=dashes, lw=1.6, marker="." if len(history) <= MOST_MARKERS else "", label=name)
+        ax.plot(x, y, color=colour, ls=dashes, lw=1.6, marker="." if n_rounds <= MOST_MARKERS else "", label=name)
     ax.set(xscale="log", yscale="log", xlabel=against if against == "seconds" else "rounds", ylabel="relative gap")
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.grid(color="0.9", lw=0.8)

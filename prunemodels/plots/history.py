@@ -1,15 +1,15 @@
-"""How a decomposition came to its end: value and bound by round, and the gap."""
+"""How an engine came to its end: value and bound by round, and the gap."""
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from formulations.answers.solution import History
 from formulations.errors import InvalidInputError
 from prunemodels.plots.picture import Picture
 from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
@@ -18,43 +18,55 @@ SMALLEST = 1e-12
 """A gap of 0 is drawn here: the axis is logarithmic."""
 
 
-def plot_history(history: pd.DataFrame, *, figure: Figure | None = None) -> Figure:
-    """Draw the rounds of a decomposition: value of the master, best solution and best bound above, relative gap below.
+LINES: dict[str, tuple[str, dict[str, Any]]] = {
+    "value": ("best solution", {"color": BLACK, "lw": 1.2, "ls": "--", "drawstyle": "steps-post"}),
+    "bound": ("best bound", {"color": VERMILION, "lw": 1.6, "drawstyle": "steps-post"}),
+    "master_value": ("restricted master", {"color": BLUE, "lw": 1.4}),
+    "round_bound": ("bound of the round", {"color": VERMILION, "lw": 0.8, "ls": ":"}),
+    "iterate_value": ("value of the iterate", {"color": BLUE, "lw": 1.4}),
+    "iterate_bound": ("bound of the iterate", {"color": VERMILION, "lw": 0.8, "ls": ":"}),
+}
+"""What is drawn of a history, where it has it: the column, the label and the look."""
+
+MOST_MARKERS = 60
+"""Up to so many rounds each is marked."""
+
+
+def plot_history(history: History, *, figure: Figure | None = None) -> Figure:
+    """Draw the rounds of an engine: values and bounds above, the relative gap below.
 
     Parameters
     ----------
     history
-        of `solvers.column_generation.Decomposition`, one line a round.
+        of a `Solution` whose engine proceeds in rounds: ``solution.history`` of `dantzig_wolfe` or `primal_dual`.
     figure
         to draw on; default: a new one.
 
     Returns
     -------
     Figure
-        save it with `prunemodels.plots.tradeoff.save_picture`.
+        save it with `prunemodels.plots.save_picture`.
 
     Raises
     ------
     InvalidInputError
-        if there is no round, or a column is missing.
+        if there is no round, or ``value``, ``bound`` or ``gap`` is missing.
     """
-    needed = ["value", "upper", "bound", "round_bound", "gap"]
-    missing = [name for name in needed if name not in history]
-    if missing or history.empty:
-        raise InvalidInputError(
-            f"history has {len(history)} rounds and lacks {missing or 'none of its columns'}; nothing to draw"
-        )
+    missing = [name for name in ("value", "bound", "gap") if name not in history]
+    n_rounds = len(next(iter(history.values()), ()))
+    if missing or not n_rounds:
+        raise InvalidInputError(f"history has {n_rounds} rounds and lacks {missing or 'none of its columns'}; nothing to draw")
     fig = Picture(figsize=(6.4, 5.2), layout="constrained") if figure is None else figure
     above, below = cast("tuple[Axes, Axes]", tuple(fig.subplots(2, 1, sharex=True, height_ratios=[3, 2])))
-    rounds = np.arange(1, len(history) + 1)
-    marker = "." if len(history) <= 60 else ""
-    above.plot(rounds, history["value"], color=BLUE, lw=1.4, marker=marker, label="restricted master")
-    above.step(rounds, history["upper"], color=BLACK, lw=1.2, ls="--", where="post", label="best solution")
-    above.step(rounds, history["bound"], color=VERMILION, lw=1.6, where="post", label="best bound")
-    above.plot(rounds, history["round_bound"], color=VERMILION, lw=0.8, ls=":", marker=marker, label="bound of the round")
+    rounds = np.arange(1, n_rounds + 1)
+    marker = "." if n_rounds <= MOST_MARKERS else ""
+    for name, (label, look) in LINES.items():
+        if name in history:
+            own = {} if "drawstyle" in look else {"marker": marker}
+            above.plot(rounds, history[name], label=label, **look, **own)
     above.set_ylabel("error + lambda * cost")
     above.legend(fontsize=9, framealpha=1, edgecolor="none")
-    below.semilogy(rounds, np.maximum(history["gap"].to_numpy(dtype=float), SMALLEST), color=BLACK, lw=1.4, marker=marker)
+    below.semilogy(rounds, np.maximum(history["gap"], SMALLEST), color=BLACK, lw=1.4, marker=marker)
     below.set_ylabel("relative gap")
     below.set_xlabel("round")
     for ax in (above, below):

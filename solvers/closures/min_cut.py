@@ -71,7 +71,7 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: float = math.inf
     bound = proven_bound(problem, objective, certificate, pruning, rate)
     stats = {"seconds": time.perf_counter() - start, "arcs": float(n_arcs), "usage_arcs": float(dual.size)}
     tolerance = 0.0 if objective.exact and objective.lam == rate else 1e-9
-    return Solution(problem, lam, pruning, value, bound, stopped, tolerance, certificate, stats)
+    return Solution(problem, lam, pruning, value, bound, stopped, tolerance, certificate, stats, "min_cut")
 
 
 def _cut(

@@ -2,6 +2,6 @@
 
 from solvers.column_generation.loop import generate_columns
 from solvers.column_generation.scheme import PLAIN, STABILISED, Scheme
-from solvers.column_generation.solve import Decomposition, dantzig_wolfe, decompose
+from solvers.column_generation.solve import dantzig_wolfe
 
-__all__ = ["PLAIN", "STABILISED", "Decomposition", "Scheme", "dantzig_wolfe", "decompose", "generate_columns"]
+__all__ = ["PLAIN", "STABILISED", "Scheme", "dantzig_wolfe", "generate_columns"]

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.answers.solution import StopReason
+from formulations.answers.solution import History, StopReason
 
 
 @dataclass(frozen=True)
 class Round:
-    """One line of the history; seconds of this round, but `seconds` since the start. `bound` and `upper` are the best so far."""
+    """What one round did.
 
+    Parameters
+    ----------
+    master_value
+        of the restricted master's program.
+    value, bound
+        of the best solution so far, and the best bound so far.
+    round_bound
+        of this round's pricing.
+    gap
+        between `value` and `bound`, relative.
+    columns, added
+        the master's columns before this round, and those that the round added.
+    alpha
+        how much of the best bound's charges was priced instead of the master's.
+    master_seconds, pricing_seconds
+        of this round.
+    seconds
+        since the start.
+    """
+
+    master_value: float
     value: float
-    upper: float
     bound: float
     round_bound: float
     gap: float
@@ -38,9 +57,9 @@ class Generated:
     upper: float
     rounds: tuple[Round, ...]
 
-    def history(self) -> pd.DataFrame:
-        """One line a round: the fields of `Round`."""
-        return pd.DataFrame([asdict(r) for r in self.rounds], columns=[f.name for f in fields(Round)])
+    def history(self) -> History:
+        """The fields of `Round` by name, a number for each round."""
+        return {f.name: np.array([getattr(r, f.name) for r in self.rounds], dtype=np.float64) for f in fields(Round)}
 
     def stats(self) -> dict[str, float]:
         """Seconds in the master and in pricing, and the number of rounds: for reports."""

@@ -10,10 +10,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Solution
@@ -38,23 +36,6 @@ PROVEN = 1e-6
 """Relative gap up to which a solution counts as optimal, or the gap that was asked for where that is larger."""
 
 
-@dataclass(frozen=True, eq=False)
-class Decomposition:
-    """A solution and how it came about.
-
-    Parameters
-    ----------
-    solution
-        with `ItemDuals` as certificate.
-    history
-        one line a round: the fields of `solvers.column_generation.history.Round`. In (OBJ): `value` of the restricted master's
-        program, `upper` of the best solution, `bound` the best so far, `round_bound` of the round; `gap` is relative.
-    """
-
-    solution: Solution
-    history: pd.DataFrame
-
-
 def dantzig_wolfe(
     problem: PruningProblem,
     lam: float,
@@ -64,23 +45,9 @@ def dantzig_wolfe(
     rounds: float = math.inf,
     pricing: How = "tree pass",
     scheme: Scheme = STABILISED,
-) -> Solution:
-    """The optimum by Dantzig-Wolfe decomposition: `decompose` without the history. Parameters and errors as there."""
-    return decompose(problem, lam, time_limit=time_limit, gap=gap, rounds=rounds, pricing=pricing, scheme=scheme).solution
-
-
-def decompose(
-    problem: PruningProblem,
-    lam: float,
-    *,
-    time_limit: float = math.inf,
-    gap: float = 1e-9,
-    rounds: float = math.inf,
-    pricing: How = "tree pass",
-    scheme: Scheme = STABILISED,
     progress: Callable[[Round], None] | None = None,
-) -> Decomposition:
-    """Dantzig-Wolfe decomposition of IP3's relaxation.
+) -> Solution:
+    """The optimum by Dantzig-Wolfe decomposition of IP3's relaxation.
 
     Parameters
     ----------
@@ -98,6 +65,12 @@ def decompose(
         `STABILISED`, `PLAIN`, or one's own.
     progress
         called after every round.
+
+    Returns
+    -------
+    Solution
+        with `ItemLoads` as certificate. Columns of ``history``, one number for each round, in (OBJ): the fields of
+        `solvers.column_generation.history.Round`.
 
     Raises
     ------
@@ -137,7 +110,7 @@ class _DantzigWolfe:
 
     def solve(
         self, lam: float, time_limit: float, gap: float, rounds: float, progress: Callable[[Round], None] | None
-    ) -> Decomposition:
+    ) -> Solution:
         """Start, generate columns, prove."""
         start = self.start(gap, time_limit)
         start_seconds = self.seconds
@@ -175,8 +148,10 @@ class _DantzigWolfe:
         if master.y is not None:
             stats["integral"] = float(is_integral(master.y))
         value = pruning.value(float(lam))
-        solution = Solution(self.problem, lam, pruning, value, bound, found.stopped, max(gap, PROVEN), duals, stats)
-        return Decomposition(solution, found.history())
+        tolerance, history = max(gap, PROVEN), found.history()
+        return Solution(
+            self.problem, lam, pruning, value, bound, found.stopped, tolerance, duals, stats, "dantzig_wolfe", history
+        )
 
     def master(self, start: Start) -> AggregatedMaster | FullMaster:
         """The restricted master, without columns."""

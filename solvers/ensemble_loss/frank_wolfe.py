@@ -191,6 +191,6 @@ class _FrankWolfe:
             tolerance,
             tuple(m.pruning for m in self.members),
             self.mixture.weights,
-            np.array(self.history).reshape(-1, 2),
+            dict(zip(("relaxed", "bound"), np.array(self.history).reshape(-1, 2).T, strict=True)),
             stats,
         )

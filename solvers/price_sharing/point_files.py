@@ -234,5 +234,6 @@ def _point(problem: PruningProblem, rate: Fraction, arrays: Arrays, figures: Map
         figures["tolerance"],
         proof if figures["alone"] else None,
         figures["stats"],
+        "price_sharing",
     )
     return PathPoint(solution, lam, proof, smaller, larger, kept, arrays["pruned"])

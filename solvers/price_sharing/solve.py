@@ -150,7 +150,8 @@ def solution_of(run: Run, lam: float | Fraction, gap: float, stopped: StopReason
     bound = bound_of_closure(problem, objective, run.bound, pruning, exact(lam, "lam"))
     stats = stats_of(run, core_arcs, started) | {"usage_arcs": float(problem.n_usage_arcs)}
     tolerance = tolerance_of(objective, lam, gap)
-    return Solution(problem, lam, pruning, pruning.value(float(lam)), bound, stopped, tolerance, run.certificate(), stats)
+    value, proof = pruning.value(float(lam)), run.certificate()
+    return Solution(problem, lam, pruning, value, bound, stopped, tolerance, proof, stats, "price_sharing")
 
 
 def stats_of(run: Run, core_arcs: int, started: float) -> dict[str, float]:

@@ -23,12 +23,11 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import Solution, StopReason
+from formulations.answers.solution import History, Solution, StopReason
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
@@ -108,7 +107,11 @@ def primal_dual(
     Returns
     -------
     Solution
-        the bound is proven anew, in integers, from the best dual values. Certificate: `ItemDuals`.
+        the bound is proven anew, in integers, from the best dual values. Certificate: `ItemDuals`. Columns of ``history``, one
+        number for each iteration: ``value`` and ``bound``, best so far; their relative ``gap``; ``iterate_value`` and
+        ``iterate_bound``, of this iteration's y and beta alone; ``step``, gamma, 0 where no step was made; ``step_size``, theta
+        or c; ``seconds`` since the call. Its bounds are as computed in floating point. Where lambda is so large that a smaller
+        one has the same optima, all are for that one (`solvers.closures.integer_objective.useful_rate`).
 
     Raises
     ------
@@ -116,34 +119,6 @@ def primal_dual(
         for a negative lambda and impossible options.
     InterruptedSolveError
         on Ctrl-C.
-    """
-    options = Options(gap, iterations, step, step_size, start, averaging)
-    return _run(problem, lam, options, time_limit, merge=merge, progress=progress)[0]
-
-
-def run_primal_dual(
-    problem: PruningProblem,
-    lam: float,
-    *,
-    time_limit: float = math.inf,
-    gap: float = 1e-3,
-    iterations: int = 1000,
-    step: Rule = "polyak",
-    step_size: float | None = None,
-    start: Start = "shares",
-    averaging: float = 0.3,
-    merge: bool = True,
-    progress: bool = False,
-) -> tuple[Solution, pd.DataFrame]:
-    """`primal_dual`, with what every iteration found.
-
-    Returns
-    -------
-    tuple
-        the solution, and a row for every iteration k = 1, 2, ...: ``value`` and ``bound``, best so far; their relative ``gap``;
-        ``iterate_value`` and ``iterate_bound``, of this iteration's y and beta alone; ``step``, gamma, 0 where no step was made;
-        ``step_size``, theta or c; ``seconds`` since the call. Bounds are as computed in floating point. Where lambda is so large
-        that a smaller one has the same optima, all are for that one (`solvers.closures.integer_objective.useful_rate`).
     """
     options = Options(gap, iterations, step, step_size, start, averaging)
     return _run(problem, lam, options, time_limit, merge=merge, progress=progress)
@@ -214,16 +189,14 @@ class _Ascent:
         if value < self.value:
             self.best, self.value = kept.copy(), value
 
-    def history(self) -> pd.DataFrame:
-        """A row for each iteration."""
+    def history(self) -> History:
+        """By name a number for each iteration."""
         names = ["value", "bound", "gap", "iterate_value", "iterate_bound", "step", "step_size", "seconds"]
         table = np.array(self.rows, dtype=np.float64).reshape(-1, len(names))
-        return pd.DataFrame(table, columns=names, index=pd.RangeIndex(1, len(table) + 1, name="iteration"))
+        return dict(zip(names, table.T, strict=True))
 
 
-def _run(
-    problem: PruningProblem, lam: float, options: Options, time_limit: float, *, merge: bool, progress: bool
-) -> tuple[Solution, pd.DataFrame]:
+def _run(problem: PruningProblem, lam: float, options: Options, time_limit: float, *, merge: bool, progress: bool) -> Solution:
     started = time.perf_counter()
     exact_rate = exact(lam, "lam")
     rate = float(useful_rate(problem, exact_rate))
@@ -252,7 +225,8 @@ def _run(
         "purchases": float(price.size),
     }
     value = pruning.value(float(lam))
-    return Solution(problem, lam, pruning, value, bound, stopped, options.gap, certificate, stats), ascent.history()
+    history = ascent.history()
+    return Solution(problem, lam, pruning, value, bound, stopped, options.gap, certificate, stats, "primal_dual", history)
 
 
 def _iterate(ascent: _Ascent, deadline: float, *, progress: bool) -> StopReason:

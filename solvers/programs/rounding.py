@@ -65,7 +65,8 @@ def relaxation_solution(
     if formulation == "IP1" and answer.row_dual is not None:
         bound = min(bound, relaxation_bound(program, answer.row_dual))
     stats = program_stats(program, answer, started)
-    return Solution(problem, lam, pruning, pruning.value(float(lam)), bound, answer.stopped, tolerance, duals, stats)
+    value = pruning.value(float(lam))
+    return Solution(problem, lam, pruning, value, bound, answer.stopped, tolerance, duals, stats, "linear_program")
 
 
 def integer_solution(
@@ -84,7 +85,7 @@ def integer_solution(
     trees_alone = proven_bound(problem, objective, zero_duals(problem, objective), pruning, rate)
     bound = min(value, max(answer.bound, trees_alone))
     stats = program_stats(program, answer, started)
-    return Solution(problem, lam, pruning, value, bound, answer.stopped, tolerance, None, stats)
+    return Solution(problem, lam, pruning, value, bound, answer.stopped, tolerance, None, stats, "integer_program")
 
 
 def relaxation_bound(program: LinearProgram, row_dual: NDArray[np.float64]) -> float:

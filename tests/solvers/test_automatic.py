@@ -26,7 +26,7 @@ def test_both_engines_give_the_same_extreme_optimum(seed: int, ties: str, monkey
         found = optimal_pruning(problem, 0.125, ties=ties)  # type: ignore[arg-type]
         assert (found.pruning.kept == expected.pruning.kept).all()  # type: ignore[union-attr]
         assert found.status is expected.status
-        assert found.stats["engine"] == float(rounds < 0)
+        assert found.method == ("price_sharing" if rounds < 0 else "min_cut")
 
 
 def test_small_instances_are_cut_large_ones_shared() -> None:
@@ -54,10 +54,10 @@ def test_a_cut_is_taken_only_well_within_the_time_limit() -> None:
 
 
 def test_the_choice_is_explained_beside_the_engine_s_own_figures() -> None:
-    """The stats hold the engine, both predictions, and what the engine itself says."""
+    """The solution names the engine; the stats hold both predictions and what the engine itself says."""
     solution = optimal_pruning(two_trees(), 0.2)
     cut, sharing = predicted_seconds(solution.problem.n_usage_arcs, solution.problem.ensemble.n_splits)
-    assert solution.stats["engine"] == 0.0
+    assert solution.method == "min_cut"
     assert solution.stats["min_cut_seconds_predicted"] == cut
     assert solution.stats["price_sharing_seconds_predicted"] == sharing
     assert solution.stats["seconds"] > 0

@@ -14,7 +14,6 @@ from benchmarks.suite.forests import instance
 from benchmarks.suite.studies.cuts import lambdas
 from benchmarks.suite.study import Figure, Found, Lam, Row, Setting
 from solvers import dantzig_wolfe, min_cut, price_sharing, primal_dual
-from solvers.primal_dual import run_primal_dual
 
 AFTER = {100: "1e-3", 300: "3e-4"}
 """DESIGN section 5: gaps of a plain prototype with Polyak's step on the MiniBooNE instance, by iterations."""
@@ -44,9 +43,9 @@ def measure_primal_dual(setting: Setting) -> Found:
         found = alternate(works, repeats=setting.repeats, limit=setting.limit)
         if max(answer.relative_gap for answer in found.answer.values()) <= COMMON:
             rows.append(Row.of(f"{here}, to a gap of {COMMON:g}", found, "price_sharing", "primal_dual"))
-        history = run_primal_dual(problem, lam, gap=0, iterations=max(AFTER))[1]
+        gaps = primal_dual(problem, lam, gap=0, iterations=max(AFTER)).history["gap"]
         for iterations, design in AFTER.items():
-            gap = float(history["gap"].loc[:iterations].iloc[-1])
+            gap = float(gaps[:iterations][-1])
             what = f"relative gap of primal_dual after {iterations} iterations"
             figures.append(Figure(here, what, gap, setting.said(design)))
     return rows, figures

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 
 from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import StopReason
+from formulations.answers.solution import History, StopReason
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
@@ -51,7 +50,7 @@ class BudgetDecomposition:
     pruning
         the best pruning within the budget that was met on the way.
     history
-        one line a round: the fields of `solvers.column_generation.history.Round`.
+        by name a number for each round: the fields of `solvers.column_generation.history.Round`.
     stats
         seconds and counts: for reports only.
     """
@@ -64,7 +63,7 @@ class BudgetDecomposition:
     columns: tuple[tuple[tuple[TreePruning, float], ...], ...]
     mixture: Mixture
     pruning: Pruning
-    history: pd.DataFrame
+    history: History
     stopped: StopReason
     stats: Mapping[str, float]
 
@@ -76,7 +75,7 @@ class BudgetDecomposition:
     def __repr__(self) -> str:
         return (
             f"BudgetDecomposition(value {self.value:.9g}, bound {self.bound:.9g}, lambda {self.lam:.6g}, "
-            f"{len(self.history)} rounds, {self.stopped})"
+            f"{len(self.history['gap'])} rounds, {self.stopped})"
         )
 
 

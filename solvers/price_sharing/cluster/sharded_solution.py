@@ -100,8 +100,9 @@ class ShardedSolution:
         pruning = Pruning(problem, self.kept)
         bound = bound_of_closure(problem, self.objective, self.best, pruning, exact(self.lam, "lam"))
         value = pruning.value(float(self.lam))
+        stats = dict(self.stats)
         return Solution(
-            problem, self.lam, pruning, value, bound, self.stopped, self.tolerance, self.certificate, dict(self.stats)
+            problem, self.lam, pruning, value, bound, self.stopped, self.tolerance, self.certificate, stats, "price_sharing"
         )
 
     def __repr__(self) -> str:

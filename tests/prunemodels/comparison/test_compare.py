@@ -136,10 +136,16 @@ def isolated(problem: pm.PruningProblem) -> pd.DataFrame:
     return compare(problem, LAM, ["odd_engines:hoard", "min_cut", "odd_engines:dawdle", "brute_force"])
 
 
+def test_an_engine_that_chooses_names_its_choice() -> None:
+    """`optimal_pruning` cuts so small an instance, and the table says so."""
+    assert compare(two_trees(), LAM, ["solvers.automatic:optimal_pruning"], isolate=False).method.tolist() == ["min_cut"]
+
+
 def test_a_row_an_engine_with_figures_of_the_instance(problem: pm.PruningProblem, isolated: pd.DataFrame) -> None:
     """Rows come in the order asked for; their figures are those of the optimal pruning; columns have fixed types."""
     assert list(isolated.solver) == ["odd_engines:hoard", "min_cut", "odd_engines:dawdle", "brute_force"]
     assert list(isolated.columns) == list(TYPES)
+    assert isolated.method[1] == "min_cut"
     expected = pm.engines.min_cut(problem, LAM)
     assert expected.pruning is not None
     for _, row in isolated[:3].iterrows():

@@ -7,7 +7,6 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -15,10 +14,10 @@ from formulations import InvalidInputError
 from formulations.instance.papers import two_trees
 from prunemodels.plots.gap import LOOKS, MOST_MARKERS, plot_gaps
 from prunemodels.plots.history import SMALLEST
-from solvers.column_generation import PLAIN, decompose
-from solvers.primal_dual import run_primal_dual
+from solvers.column_generation import PLAIN, dantzig_wolfe
+from solvers.primal_dual import primal_dual
 
-RUN = pd.DataFrame({"gap": [math.inf, 0.5, 0.01, 0.0], "seconds": [0.1, 0.2, 0.4, 0.8]}, index=[7, 8, 9, 10])
+RUN = {"gap": np.array([math.inf, 0.5, 0.01, 0.0]), "seconds": np.array([0.1, 0.2, 0.4, 0.8])}
 
 
 def points(figure: Figure, k: int = 0) -> tuple[list[float], list[float]]:
@@ -27,7 +26,7 @@ def points(figure: Figure, k: int = 0) -> tuple[list[float], list[float]]:
 
 
 def test_gaps_over_rounds_and_over_seconds() -> None:
-    """Rounds count from 1 whatever the index; no bound yet is no point, and a gap of 0 stands at the bottom."""
+    """Rounds count from 1; no bound yet is no point, and a gap of 0 stands at the bottom."""
     x, y = points(plot_gaps({"a": RUN}))
     assert x == [1, 2, 3, 4]
     np.testing.assert_array_equal(y, [math.nan, 0.5, 0.01, SMALLEST])
@@ -39,18 +38,21 @@ def test_gaps_over_rounds_and_over_seconds() -> None:
 
 
 def test_both_decompositions_have_such_histories() -> None:
-    """What `run_primal_dual` and `decompose` tell can be drawn together, named, each in a look of its own."""
-    runs = {"subgradient": run_primal_dual(two_trees(), 0.25)[1], "columns": decompose(two_trees(), 0.25, scheme=PLAIN).history}
+    """What `primal_dual` and `dantzig_wolfe` tell can be drawn together, named, each in a look of its own."""
+    runs = {
+        "subgradient": primal_dual(two_trees(), 0.25).history,
+        "columns": dantzig_wolfe(two_trees(), 0.25, scheme=PLAIN).history,
+    }
     figure = plot_gaps(runs)
     drawn = figure.axes[0].get_lines()
     assert [line.get_label() for line in drawn] == list(runs)
     assert [line.get_color() for line in drawn] == [colour for colour, _ in LOOKS[:2]]
-    assert [len(points(figure, k)[0]) for k in (0, 1)] == [len(h) for h in runs.values()]
+    assert [len(points(figure, k)[0]) for k in (0, 1)] == [len(h["gap"]) for h in runs.values()]
 
 
 def test_long_runs_have_no_markers() -> None:
     """Up to 25 rounds each is marked."""
-    short, long = (pd.DataFrame({"gap": np.ones(n), "seconds": np.arange(1, n + 1)}) for n in (MOST_MARKERS, MOST_MARKERS + 1))
+    short, long = ({"gap": np.ones(n), "seconds": np.arange(1.0, n + 1)} for n in (MOST_MARKERS, MOST_MARKERS + 1))
     assert [line.get_marker() for line in plot_gaps({"a": short, "b": long}).axes[0].get_lines()] == [".", ""]
 
 
@@ -64,8 +66,8 @@ def test_more_runs_than_looks_begin_again() -> None:
     ("histories", "against", "message"),
     [
         ({}, "round", "histories is empty"),
-        ({"a": RUN[:0]}, "round", r"histories\['a'\] has 0 rounds"),
-        ({"a": RUN[["gap"]]}, "round", r"4 rounds with \['gap'\]; gap and seconds are needed"),
+        ({"a": {name: column[:0] for name, column in RUN.items()}}, "round", r"histories\['a'\] has 0 rounds"),
+        ({"a": {"gap": RUN["gap"]}}, "round", r"4 rounds with \['gap'\]; gap and seconds are needed"),
         ({"a": RUN}, "minutes", "against is 'minutes'"),
     ],
 )

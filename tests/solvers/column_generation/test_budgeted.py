@@ -195,14 +195,14 @@ def test_limits_leave_what_is_proven() -> None:
     value = float(relaxed_optimum(path, budget).value)
     none = dantzig_wolfe_budget(problem, budget, time_limit=0)
     assert none.stopped is StopReason.TIME_LIMIT
-    assert none.history.empty
+    assert none.history["gap"].size == 0
     assert none.bound <= value <= none.value + 1e-12
     assert none.pruning.exact_cost <= budget
     assert none.bound == pytest.approx(float(path.error[0]))  # that of no budget at all
     one = dantzig_wolfe_budget(problem, budget, rounds=1, start=0, tolerance=0)
     assert one.stopped is StopReason.ITERATION_LIMIT
     assert one.bound <= value <= one.value + 1e-12
-    assert len(one.history) == 1
+    assert len(one.history["gap"]) == 1
 
 
 def test_the_start_nearly_solves_it() -> None:

@@ -62,9 +62,9 @@ def test_the_relaxation_is_solved(seed: int, lam: float) -> None:
 def test_every_step_helps(seed: int, lam: float) -> None:
     """The relaxation's value never rises and its bound never falls."""
     history = frank_wolfe(random_instance(seed).problem, lam, tolerance=0.0).history
-    assert len(history) >= 1
-    assert (np.diff(history[:, 0]) <= 1e-12).all()
-    assert (np.diff(history[:, 1]) >= 0).all()
+    assert history["bound"].size >= 1
+    assert (np.diff(history["relaxed"]) <= 1e-12).all()
+    assert (np.diff(history["bound"]) >= 0).all()
 
 
 @TRIED
@@ -84,7 +84,7 @@ def test_its_mixture_starts_the_next(seed: int) -> None:
     problem = random_instance(seed).problem
     first = frank_wolfe(problem, 0.02, tolerance=1e-9)
     again = frank_wolfe(problem, 0.02, tolerance=1e-9, start=first.active)
-    assert again.history[0, 0] <= first.relaxed + 1e-9
+    assert again.history["relaxed"][0] <= first.relaxed + 1e-9
     assert problem.loss_of(problem.predictions(first.point)) <= first.relaxed + 1e-9
     assert first.weights.sum() == pytest.approx(1)
 
@@ -131,10 +131,10 @@ def test_limits_are_told_and_the_answer_is_whole() -> None:
     none = frank_wolfe(instance.problem, 0.01, time_limit=0.0)
     assert none.stopped == StopReason.TIME_LIMIT
     assert none.bound == 0.0
-    assert none.history.shape == (0, 2)
+    assert {name: column.shape for name, column in none.history.items()} == {"relaxed": (0,), "bound": (0,)}
     assert none.value == pytest.approx(instance.objective(none.pruning, 0.01))
     slow = [frank_wolfe(random_instance(seed).problem, 0.01, iterations=1, tolerance=0.0) for seed in range(30)]
-    assert all(len(s.history) == 1 for s in slow)
+    assert all(s.history["bound"].size == 1 for s in slow)
     assert any(s.stopped == StopReason.ITERATION_LIMIT for s in slow)
     assert all(s.stats["iterations"] == 1 for s in slow)
 

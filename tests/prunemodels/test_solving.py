@@ -1,0 +1,187 @@
+"""`pm.solve`: each kind of question goes to the engine that the method names, and comes back unchanged."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prunemodels as pm
+from formulations import Solution
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.instance.papers import two_trees
+from prunemodels import solving
+from solvers import optimal_pruning
+from solvers.budgets import ClassBudgetsSolution, best_breakpoint, solve_budget, solve_class_budgets
+from solvers.closures.min_cut import min_cut
+from tests.instances import random_problem
+
+
+def same(found: Any, expected: Any) -> None:
+    """The same pruning and the same bound."""
+    assert np.array_equal(found.pruning.kept, expected.pruning.kept)
+    assert found.bound == expected.bound
+    assert found.status is expected.status
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_lambda_goes_to_the_engine_that_the_size_asks_for(seed: int) -> None:
+    """The default is `optimal_pruning`, and the solution names the engine."""
+    problem = random_problem(seed)
+    found = pm.solve(problem, lam=0.125)
+    same(found, optimal_pruning(problem, 0.125))
+    assert isinstance(found, Solution)
+    assert found.method == "min_cut"
+    assert found.certificate is not None
+
+
+@pytest.mark.parametrize("method", ["min_cut", "price_sharing", "brute_force", "highs_ip3", "primal_dual"])
+def test_a_lambda_goes_to_the_engine_of_that_name(method: str) -> None:
+    """A name of `SOLVERS` is the engine, and the solution says so."""
+    problem = two_trees()
+    found = pm.solve(problem, lam=Fraction(1, 5), method=method)
+    same(found, pm.SOLVERS[method](problem, 0.2))
+    assert found.method == method
+
+
+def test_a_registered_engine_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine of one's own needs a line in the registry, nothing else; all of its options may be given."""
+
+    def mine(problem: pm.PruningProblem, lam: float, **options: Any) -> Solution:
+        assert options == {"time_limit": 3.0, "colour": "red"}
+        return min_cut(problem, lam)
+
+    monkeypatch.setitem(solving.SOLVERS, "mine", mine)  # type: ignore[arg-type]
+    assert pm.solve(two_trees(), lam=0.2, method="mine", time_limit=3.0, colour="red").method == "mine"
+
+
+def test_options_reach_the_engine() -> None:
+    """The largest optimum is another one where there is a tie."""
+    problem = two_trees()
+    lam = pm.pruning_path(problem).breakpoints[1]
+    for ties in ("smallest", "largest"):
+        same(pm.solve(problem, lam=lam, ties=ties), min_cut(problem, lam, ties=ties))  # type: ignore[arg-type]
+    fewer, more = (pm.solve(problem, lam=lam, ties=ties).pruning for ties in ("smallest", "largest"))
+    assert fewer is not None
+    assert more is not None
+    assert fewer.n_splits < more.n_splits
+
+
+def test_no_time_limit_is_the_default_for_a_lambda(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the caller gives is passed on, nothing given is no limit."""
+    limits = []
+
+    def recorded(problem: pm.PruningProblem, lam: float, *, time_limit: float) -> Solution:
+        limits.append(time_limit)
+        return min_cut(problem, lam)
+
+    monkeypatch.setattr(solving, "optimal_pruning", recorded)
+    monkeypatch.setitem(solving.SOLVERS, "recorded", recorded)  # type: ignore[arg-type]
+    pm.solve(two_trees(), lam=0.2)
+    pm.solve(two_trees(), lam=0.2, time_limit=7)
+    pm.solve(two_trees(), lam=0.2, method="recorded")
+    assert limits == [math.inf, 7, math.inf]
+
+
+@pytest.mark.parametrize(
+    ("method", "of_solve_budget"), [("auto", "best"), ("path", "path"), ("best", "best"), ("exact", "exact")]
+)
+def test_a_budget_goes_through_the_engines_one_after_the_other(method: str, of_solve_budget: str) -> None:
+    """As `solve_budget` does it; the default is its own."""
+    problem = random_problem(4)
+    budget = pm.Pruning.unpruned(problem).cost / 2
+    found = pm.solve(problem, budget=budget, method=method)
+    assert isinstance(found, BudgetSolution)
+    same(found, solve_budget(problem, budget, method=of_solve_budget))
+    assert found.method == of_solve_budget
+    assert found.cost <= budget
+
+
+@pytest.mark.parametrize("method", ["brute_force", "dantzig_wolfe"])
+def test_a_budget_goes_to_the_engine_of_that_name(method: str) -> None:
+    """A name of `BUDGET_SOLVERS` that `solve_budget` does not take is that engine alone."""
+    problem = two_trees()
+    found = pm.solve(problem, budget=2, method=method)
+    same(found, pm.BUDGET_SOLVERS[method](problem, 2))
+    assert found.method == method
+
+
+def test_the_time_limit_of_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing given leaves the method its own limit; engines by name then have none."""
+    limits = []
+
+    def recorded(problem: pm.PruningProblem, budget: float, *, method: str = "", time_limit: float | None) -> BudgetSolution:
+        limits.append(time_limit)
+        return best_breakpoint(problem, budget)
+
+    monkeypatch.setattr(solving, "solve_budget", recorded)
+    monkeypatch.setitem(solving.BUDGET_SOLVERS, "recorded", recorded)  # type: ignore[arg-type]
+    for method in ("auto", "recorded"):
+        pm.solve(two_trees(), budget=2, method=method)
+        pm.solve(two_trees(), budget=2, method=method, time_limit=5)
+    assert limits == [None, 5, math.inf, 5]
+
+
+def test_a_path_at_hand_is_used() -> None:
+    """The option of `solve_budget`."""
+    problem = two_trees()
+    path = pm.pruning_path(problem)
+    assert pm.solve(problem, budget=2, method="path", path=path).relaxation.dearer.problem is path.problem
+
+
+@pytest.mark.parametrize("method", ["auto", "round", "exact"])
+def test_budgets_by_class(method: str) -> None:
+    """A mapping asks for a budget in each class."""
+    problem = random_problem(5)
+    budgets = {"by number": ([0, 2], 1.5), "by mask": (np.array([False, True, False]), 2)}
+    found = pm.solve(problem, budget=budgets, method=method)
+    assert isinstance(found, ClassBudgetsSolution)
+    same(found, solve_class_budgets(problem, budgets, method="exact" if method == "exact" else "round"))
+    assert all(found.costs[name] <= limit for name, (_, limit) in budgets.items())
+    by_highs = pm.solve(problem, budget=budgets, method=method, engine="highs", time_limit=60)
+    assert by_highs.relaxation == pytest.approx(found.relaxation, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "neither lam nor budget is given; give lam, error per unit of cost, or budget"),
+        ({"lam": 0.1, "budget": 2}, "lam is 0.1 and budget is 2; give only one of them"),
+        ({"lam": 0.1, "budget": {"all": ([0], 2)}}, "lam is 0.1 and budget is {'all'"),
+        ({"lam": -1}, "lam is -1, negative"),
+        ({"lam": math.nan}, "lam is nan"),
+        ({"budget": -1}, "budget is -1, negative"),
+        ({"budget": "cheap"}, "budget is 'cheap'"),
+        ({"lam": 0.1, "method": "best"}, "there is no method 'best' for lam; there are auto, min_cut, price_sharing"),
+        ({"budget": 2, "method": "min_cut"}, "there is no method 'min_cut' for budget; there are auto, path, best, exact"),
+        (
+            {"budget": {"all": ([0], 2)}, "method": "best"},
+            "there is no method 'best' for budgets by class; there are auto, round, exact",
+        ),
+        ({"budget": {"all": ([0], -2)}}, "-2, negative"),
+        ({"lam": 0.1, "gap": 0.1}, "the method 'auto' has no option 'gap'; it has ties"),
+        ({"lam": 0.1, "method": "brute_force", "gap": 0.1}, "the method 'brute_force' has no option 'gap'; it has none"),
+        (
+            {"lam": 0.1, "method": "highs_ip3", "formulation": "IP1"},
+            "the method 'highs_ip3' has no option 'formulation'; it has engine",
+        ),
+        ({"budget": 2, "ties": "largest"}, "the method 'auto' has no option 'ties'; it has path, progress"),
+        ({"budget": {"all": ([0], 2)}, "path": None}, "the method 'auto' has no option 'path'; it has engine"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments: dict[str, Any], message: str) -> None:
+    """Errors say what was given and what there is."""
+    with pytest.raises(pm.errors.InvalidInputError, match=message.replace("(", r"\(").replace("{", r"\{")):
+        pm.solve(two_trees(), **arguments)
+
+
+def test_the_method_of_a_solution_is_text() -> None:
+    """Where no engine says, it is empty."""
+    solution = min_cut(two_trees(), 0.1)
+    bare = Solution(solution.problem, 0.1, solution.pruning, solution.value, solution.bound)
+    assert bare.method == ""
+    assert replace(bare, method="mine").method == "mine"
