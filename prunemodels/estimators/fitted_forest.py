@@ -69,7 +69,7 @@ def prune_forest(
     sample_weight
         weights of the validation examples, in cost and error.
     method, time_limit
-        of `solve_budget`; for budgets only.
+        of `prunemodels.solve`; for budgets only.
     objective
         ``"trees"``: the mean error of the trees, exact. ``"ensemble"``: the Brier score (regression: squared error) of what the
         forest predicts, see `ensemble_path`; lambdas then are in its units. For budgets and lambdas.

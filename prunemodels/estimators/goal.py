@@ -35,7 +35,7 @@ class Goal:
     rule
         for choosing without a number.
     method
-        of `solve_budget`.
+        of `prunemodels.solve` for a budget.
     time_limit
         seconds for a budget; for both objectives' searches.
     objective

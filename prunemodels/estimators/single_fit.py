@@ -155,7 +155,7 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
     evaluation_cost
         >= 0: price of evaluating one split on one example; one for all features or one for each.
     method, time_limit
-        how a budget is solved, and for how many seconds, see `solve_budget`.
+        how a budget is solved, and for how many seconds, see `prunemodels.solve`.
     objective
         ``"trees"``: the mean error of the trees, exact. ``"ensemble"``: the Brier score (regression: squared error) of what the
         forest predicts, see `ensemble_path`; for a budget, or a `lam` in its units.

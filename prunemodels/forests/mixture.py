@@ -49,7 +49,7 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     The disadvantage: the same patient, predicted twice, may get different answers and different tests, and a prediction cannot be
-    repeated without a record of its draw. Where that matters, use a single pruning, see `solve_budget`. The advantage: inside a
+    repeated without a record of its draw. Where that matters, use a single pruning, see `prunemodels.solve`. The advantage: in a
     long edge of the hull a single pruning may leave much of the budget unspent, but the mixture spends all of it.
 
     The budget is met *in expectation*: the mean cost over many rows differs from B as the mean of that many random draws does.

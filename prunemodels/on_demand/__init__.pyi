@@ -2,7 +2,6 @@
 
 from prunemodels.on_demand.request import (
     UNAVAILABLE as UNAVAILABLE,
-    Acquire as Acquire,
     Request as Request,
     from_table as from_table,
 )

@@ -46,7 +46,7 @@ def plot_budget(
     Returns
     -------
     Figure
-        save it with `prunemodels.plots.tradeoff.save_picture`.
+        save it with `prunemodels.plots.save_picture`.
 
     Raises
     ------

@@ -34,7 +34,7 @@ def plot_choice(evaluation: PathEvaluation, *, chosen: int | None = None, ax: Ax
     Returns
     -------
     Figure
-        save it with `prunemodels.plots.tradeoff.save_picture`.
+        save it with `prunemodels.plots.save_picture`.
     """
     if ax is not None:
         _draw(ax, evaluation, chosen)

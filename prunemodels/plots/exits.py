@@ -45,7 +45,7 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
     Returns
     -------
     Figure
-        save it with `prunemodels.plots.tradeoff.save_picture`.
+        save it with `prunemodels.plots.save_picture`.
 
     Raises
     ------

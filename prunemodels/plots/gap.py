@@ -49,7 +49,7 @@ def plot_gaps(
     Returns
     -------
     Figure
-        A gap of 0 stands at the bottom, 1e-12. Save it with `prunemodels.plots.tradeoff.save_picture`.
+        A gap of 0 stands at the bottom, 1e-12. Save it with `prunemodels.plots.save_picture`.
 
     Raises
     ------

@@ -72,7 +72,7 @@ def plot_growth(
     -------
     Figure
         A cross is an engine that was not usable at this size and was not tried on larger ones; the dashed line is the time limit.
-        Save it with `prunemodels.plots.tradeoff.save_picture`.
+        Save it with `prunemodels.plots.save_picture`.
 
     Raises
     ------

@@ -50,7 +50,7 @@ def plot_levels(
     Returns
     -------
     Figure
-        save it with `prunemodels.plots.tradeoff.save_picture`. Grey splits are kept at no lambda above 0, black ones, which
+        save it with `prunemodels.plots.save_picture`. Grey splits are kept at no lambda above 0, black ones, which
         are free of charge, at any.
 
     Raises

@@ -71,7 +71,7 @@ def plot_matrix(
     Returns
     -------
     Figure
-        save it with `prunemodels.plots.tradeoff.save_picture`.
+        save it with `prunemodels.plots.save_picture`.
 
     Raises
     ------

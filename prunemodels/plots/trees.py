@@ -132,7 +132,7 @@ def plot_trees(
     Returns
     -------
     Figure
-        save it with `prunemodels.plots.tradeoff.save_picture`.
+        save it with `prunemodels.plots.save_picture`.
 
     Raises
     ------

@@ -102,7 +102,7 @@ def solve_worst_case(problem: PruningProblem, budget: Price, *, time_limit: floa
     if problem.n_usage_arcs > MOST_ARCS:
         raise InvalidInputError(
             f"a worst-case budget takes branch and bound with a row for each example: the instance has {problem.n_usage_arcs:,} "
-            f"usage arcs, at most {MOST_ARCS:,} are taken; give fewer cost rows or trees, or see solve_class_budgets"
+            f"usage arcs, at most {MOST_ARCS:,} are taken; give fewer cost rows or trees, or a budget for each class of examples"
         )
     rows = example_rows(problem, budget)
     try:

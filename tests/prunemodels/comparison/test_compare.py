@@ -80,7 +80,7 @@ def boast(solution):
 
 def lie(solution):
     pruning = SimpleNamespace(kept=~solution.problem.ensemble.is_split)
-    return SimpleNamespace(pruning=pruning, stopped=StopReason.CONVERGED, bound=0.0, tolerance=0.0, stats={{}})
+    return SimpleNamespace(pruning=pruning, stopped=StopReason.CONVERGED, bound=0.0, tolerance=0.0, stats={{}}, method="")
 
 def report(solution):
     return replace(solution, stats={{"integral": 0.0, "iterations": 7.0, "nodes": 3.0}})
