@@ -27,7 +27,7 @@ from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from solvers import SOLVERS, optimal_pruning
 from solvers.budgets import BUDGET_SOLVERS, ClassBudgetsSolution, solve_budget, solve_class_budgets
-from solvers.budgets.solve import METHODS
+from solvers.budgets.solve import METHODS, SECONDS
 
 T = TypeVar("T")
 
@@ -152,11 +152,11 @@ def _for_budget(
 ) -> BudgetSolution:
     """(2), by engines one after the other, see `solve_budget`, or by a single one."""
     name = "best" if method == AUTO else method
-    engine: Callable[..., BudgetSolution]
+    engine: Callable[..., BudgetSolution] = _chosen(BUDGET_SOLVERS, name, "budget")
+    limit = math.inf if time_limit is None else time_limit
     if name in METHODS:
-        engine, limit = partial(solve_budget, method=name), time_limit
-    else:
-        engine, limit = _chosen(BUDGET_SOLVERS, name, "budget"), math.inf if time_limit is None else time_limit
+        engine = partial(solve_budget, method=name)
+        limit = SECONDS[name] if time_limit is None else time_limit
     _check_options(engine, options, method)
     return replace(engine(problem, budget, time_limit=limit, **options), method=name)
 

@@ -62,8 +62,8 @@ def plot_history(history: History, *, figure: Figure | None = None) -> Figure:
     marker = "." if n_rounds <= MOST_MARKERS else ""
     for name, (label, look) in LINES.items():
         if name in history:
-            own = {} if "drawstyle" in look else {"marker": marker}
-            above.plot(rounds, history[name], label=label, **look, **own)
+            own = "" if "drawstyle" in look else marker
+            above.plot(rounds, history[name], label=label, marker=own, **look)
     above.set_ylabel("error + lambda * cost")
     above.legend(fontsize=9, framealpha=1, edgecolor="none")
     below.semilogy(rounds, np.maximum(history["gap"], SMALLEST), color=BLACK, lw=1.4, marker=marker)

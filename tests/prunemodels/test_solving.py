@@ -111,10 +111,10 @@ def test_a_budget_goes_to_the_engine_of_that_name(method: str) -> None:
 
 
 def test_the_time_limit_of_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing given leaves the method its own limit; engines by name then have none."""
+    """Nothing given is the limit of `solve_budget`; other engines then have none."""
     limits = []
 
-    def recorded(problem: pm.PruningProblem, budget: float, *, method: str = "", time_limit: float | None) -> BudgetSolution:
+    def recorded(problem: pm.PruningProblem, budget: float, *, method: str = "", time_limit: float) -> BudgetSolution:
         limits.append(time_limit)
         return best_breakpoint(problem, budget)
 
@@ -123,7 +123,7 @@ def test_the_time_limit_of_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     for method in ("auto", "recorded"):
         pm.solve(two_trees(), budget=2, method=method)
         pm.solve(two_trees(), budget=2, method=method, time_limit=5)
-    assert limits == [None, 5, math.inf, 5]
+    assert limits == [30, 5, math.inf, 5]
 
 
 def test_a_path_at_hand_is_used() -> None:
