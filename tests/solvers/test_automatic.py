@@ -13,9 +13,10 @@ from formulations.instance.papers import two_trees
 from solvers.automatic import optimal_pruning, predicted_seconds
 from solvers.closures.min_cut import min_cut
 from tests.instances import random_problem
+from tests.loops import looped
 
 
-@pytest.mark.parametrize("seed", range(0, 60, 3))
+@looped("seed", range(0, 60, 3))
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 def test_both_engines_give_the_same_extreme_optimum(seed: int, ties: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever engine is taken, the pruning is the one that min_cut proves."""

@@ -18,6 +18,7 @@ from solvers.budgets import BUDGET_SOLVERS, best_breakpoint, best_within, brute_
 from solvers.budgets.exact.cost import exact_cost, room
 from solvers.budgets.open_part import open_part
 from tests.instances import ensemble_of, plain_errors, random_problem, random_tree
+from tests.loops import looped
 
 SEEDS = range(40)
 
@@ -30,7 +31,7 @@ def budgets_of(path: PruningPath) -> list[Fraction]:
 
 
 @pytest.mark.parametrize("name", BUDGET_SOLVERS)
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 def test_every_engine_on_every_instance(seed: int, name: str) -> None:
     """Cost within B in exact numbers, recounted by routing; bound below the true optimum; error not above the path's."""
     problem = random_problem(seed, rounded=seed % 4 == 3)
@@ -50,7 +51,7 @@ def test_every_engine_on_every_instance(seed: int, name: str) -> None:
             assert found.status is Status.OPTIMAL or problem.integers.cost_rounding > 0
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@looped("seed", SEEDS)
 def test_the_relaxation_is_what_the_checker_finds(seed: int) -> None:
     """Value, neighbours, weight and lambda* of LP1's relaxation are those of `check_corollary`, which proves them."""
     problem = random_problem(seed)
@@ -90,7 +91,7 @@ def test_the_papers_trees_by_hand() -> None:
     assert repr(found.relaxation).startswith("Mixture(error 0.1875: 0.5 of cost 3, 0.5 of cost 2")
 
 
-@pytest.mark.parametrize("seed", range(25))
+@looped("seed", range(25))
 def test_the_search_finds_what_lies_inside_of_an_edge(seed: int) -> None:
     """A budget for which the path offers the cheaper end alone: what the search finds is a pruning within the ends' errors."""
     problem = random_problem(seed + 200)
@@ -171,7 +172,7 @@ def a_problem_with_rounded_costs(seed: int) -> PruningProblem:
     )
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_rounded_costs_are_counted_as_they_are(seed: int) -> None:
     """The exact cost is the one recounted from prices and weights, for all prunings of the path; budgets hold in it."""
     problem = a_problem_with_rounded_costs(seed)

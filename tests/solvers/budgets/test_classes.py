@@ -25,9 +25,10 @@ from solvers.budgets.worst_case import solve_worst_case
 from solvers.programs.engines.highs import highs
 from solvers.programs.through_pyomo import solve_model
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
-from tests.solvers.cases import CASES, instance, stump, twin_stumps
+from tests.loops import looped
+from tests.solvers.cases import PRESENT, instance, stump, twin_stumps
 
-REAL = [name for name in CASES if not name.startswith(("random", "rounded"))]
+REAL = [name for name in PRESENT if not name.startswith(("random", "rounded"))]
 
 
 def two_wards(**options: object) -> PruningProblem:
@@ -80,7 +81,7 @@ def slow_costs(problem: PruningProblem, kept: np.ndarray, members: np.ndarray) -
     return total / weight + fixed
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_costs_by_class_are_what_its_examples_pay(seed: int) -> None:
     """Exact costs of random prunings and classes equal those of walking every example down; floats agree; all rows give LP1's."""
     problem = random_problem(seed, rounded=seed % 5 == 0)
@@ -155,7 +156,7 @@ def test_a_licence_counts_in_full_in_every_class() -> None:
     assert solve_class_budgets(problem, {"right": ([1], 7)}, method="exact").pruning.kept[1]
 
 
-@pytest.mark.parametrize(("name", "engine"), [*((name, "cuts") for name in CASES), *((name, "highs") for name in REAL)])
+@looped(("name", "engine"), [*((name, "cuts") for name in PRESENT), *((name, "highs") for name in REAL)])
 def test_one_class_of_all_rows_is_lp1(name: str, engine: Any) -> None:
     """With all rows in one class the relaxation is the path's mixture, lambda included, and the bound is its value."""
     problem = instance(name)
@@ -176,7 +177,7 @@ def test_one_class_of_all_rows_is_lp1(name: str, engine: Any) -> None:
         assert found.error >= found.bound - spare
 
 
-@pytest.mark.parametrize("name", REAL)
+@looped("name", REAL)
 def test_cuts_and_the_linear_program_agree(name: str) -> None:
     """Both relaxations of two overlapping classes have the same value; both bounds meet it; mixtures keep to the budgets."""
     problem = instance(name)
@@ -219,7 +220,7 @@ def test_pyomo_and_arrays_write_the_same_program(name: str, shares: tuple[Fracti
     assert solve_model(class_budgets.build(rows, merge=True))[1].objective == pytest.approx(whole, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@looped("seed", range(30))
 def test_all_prunings_lie_between_bound_and_answer(seed: int) -> None:
     """On small forests "exact" finds the best of all prunings, "round" is no better, its bound no higher; budgets hold."""
     problem = random_problem(seed + 200, rounded=seed % 6 == 5)
@@ -241,7 +242,7 @@ def test_all_prunings_lie_between_bound_and_answer(seed: int) -> None:
             assert tuple(found.costs.values()) == rows.costs(found.pruning)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@looped("seed", range(25))
 def test_any_prices_bound_from_below(seed: int) -> None:
     """One cut at class prices drawn at random: its bound is below all prunings within the budgets, and tight for its own."""
     problem = random_problem(seed, rounded=seed % 5 == 4)

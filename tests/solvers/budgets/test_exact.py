@@ -36,10 +36,10 @@ from solvers.budgets.exact.window import core_between, windows
 from solvers.closures.cut import Ties
 from solvers.path.pruning_path import pruning_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
-from tests.solvers.cases import CASES, instance
+from tests.loops import looped
+from tests.solvers.cases import PRESENT, instance
 
 GRID = 9
-RANDOM = [seed for seed in range(60) if count_prunings(random_problem(seed).ensemble) <= 20_000]
 COSTLY = range(40)
 
 
@@ -86,7 +86,7 @@ def knapsack(gains: list[int], prices: list[float]) -> PruningProblem:
 
 
 @pytest.mark.parametrize("make", [small, costly])
-@pytest.mark.parametrize("seed", RANDOM)
+@looped("seed", lambda: (seed for seed in range(60) if count_prunings(random_problem(seed).ensemble) <= 20_000))
 def test_equals_brute_force(seed: int, make: Callable[[int], Instance]) -> None:
     """On every budget of a grid the answer is as good as the best of all prunings, and says so."""
     problem, path, _ = make(seed)
@@ -99,12 +99,10 @@ def test_equals_brute_force(seed: int, make: Callable[[int], Instance]) -> None:
         assert answer.stopped is StopReason.CONVERGED
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@looped("name", PRESENT)
 def test_cases_within_their_bounds(name: str) -> None:
     """On the cases of the conformance suite the answer is optimal, by brute force where that is possible."""
     problem = instance(name)
-    if problem.n_usage_arcs > 60_000:
-        pytest.skip("a search of its own size: see the benchmark")
     path = pruning_path(problem, certificate=False)
     for part in (Fraction(1, 4), Fraction(5, 8)):
         budget = path.exact_cost[0] * part
@@ -416,7 +414,7 @@ def test_a_full_heap_goes_into_depth(
     assert exact_budget(problem, budget, path=path).error == best.error
 
 
-@pytest.mark.parametrize("seed", range(30))
+@looped("seed", range(30))
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 def test_bounds_of_windows_hold_for_the_whole(seed: int, ties: Ties) -> None:
     """Whatever is decided in a window, its edge's bound holds for all prunings that agree, inside the window or not."""
@@ -471,7 +469,7 @@ def test_windows_end_with_the_whole() -> None:
     assert several > 50
 
 
-@pytest.mark.parametrize("seed", range(25))
+@looped("seed", range(25))
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 def test_narrow_windows_lead_to_the_same_optimum(seed: int, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
     """Started from the edge alone, and widened little by little, the answer is still the optimum."""

@@ -13,10 +13,11 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.models import FORMULATIONS
 from solvers import solve_model, solve_relaxation
 from solvers.budgets import relaxed_optimum
-from tests.solvers.cases import CASES, instance, stump, twin_stumps
+from tests.loops import looped
+from tests.solvers.cases import PRESENT, instance, stump, twin_stumps
 
-REAL = [name for name in CASES if not name.startswith(("random", "rounded"))]
-SMALL = [name for name in CASES if not name.startswith(("sonar", "heart"))]
+REAL = [name for name in PRESENT if not name.startswith(("random", "rounded"))]
+SMALL = [name for name in PRESENT if not name.startswith(("sonar", "heart"))]
 
 
 def budgets_of(path: PruningPath, most: int = 3) -> list[Fraction]:
@@ -49,7 +50,7 @@ def agrees(value: float, lam: float, hull: Mixture, path: PruningPath, *, tolera
     assert lam <= highest * (1 + 1e-6) + 1e-9 * size
 
 
-@pytest.mark.parametrize("name", CASES)
+@looped("name", PRESENT)
 def test_arrays_give_the_paths_mixture(name: str) -> None:
     """LP1 through HiGHS as arrays: the path's value, and lambda* from the budget row's dual, at breakpoints and between them."""
     problem = instance(name)
@@ -59,7 +60,7 @@ def test_arrays_give_the_paths_mixture(name: str) -> None:
         agrees(found.objective, -found.dual["budget"], relaxed_optimum(path, budget), path)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@looped("name", SMALL)
 def test_pyomo_gives_the_paths_mixture(name: str) -> None:
     """The Pyomo model of LP1 through HiGHS: the same value, and the same lambda* in ``model.dual`` of the budget's constraint."""
     problem = instance(name)
@@ -93,7 +94,7 @@ def test_a_shared_purchase_counts_once_in_the_budget_row() -> None:
     assert found.dual["budget"] == pytest.approx(-0.2)
 
 
-@pytest.mark.parametrize("name", REAL)
+@looped("name", REAL)
 def test_the_reference_interval_holds_the_paths_lambda(name: str) -> None:
     """The path's own lambda* lies in the interval that these tests compare with."""
     path = pm.pruning_path(instance(name))

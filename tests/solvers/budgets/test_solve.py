@@ -18,6 +18,7 @@ from solvers.budgets import best_breakpoint, best_within, brute_force_budget, so
 from solvers.budgets.exact.edge import edge_of
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.exact.window import core_between
+from tests.loops import looped
 from tests.solvers.budgets.test_exact import costly
 
 Asked = list[tuple[str, float]]
@@ -31,7 +32,7 @@ def halfway(path: PruningPath) -> Fraction:
 
 
 @pytest.mark.parametrize("method", ["best", "exact"])
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_small_instances_are_solved_to_the_end(seed: int, method: str) -> None:
     """The default answers with the optimum and a proof where branch and bound is quick."""
     problem, path, _ = costly(seed)

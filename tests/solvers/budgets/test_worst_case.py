@@ -15,6 +15,7 @@ from solvers.brute_force import all_prunings
 from solvers.budgets import worst_case
 from solvers.budgets.worst_case import solve_worst_case
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.loops import looped
 from tests.solvers.budgets.test_classes import slow_costs, two_wards
 from tests.solvers.cases import instance, twin_stumps
 
@@ -61,7 +62,7 @@ def test_a_shared_item_is_paid_once_by_an_example() -> None:
     assert solve_worst_case(twin_stumps(), 0.99).pruning.n_splits == 0
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_it_is_the_best_of_all_prunings(seed: int) -> None:
     """On small forests: the least error of all prunings under which no example, walked down by itself, pays more than B."""
     problem = random_problem(seed + 300, rounded=seed % 6 == 5)

@@ -18,13 +18,14 @@ from solvers.closures.integer_objective import integer_objective
 from solvers.programs.engines import highs
 from solvers.programs.rounding import relaxation_bound
 from tests.instances import random_problem
+from tests.loops import looped
 from tests.solvers.cases import instance, lambdas
 
 LAM = Fraction(1, 20)
 
 
 @pytest.mark.parametrize("merge", [False, True])
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_any_numbers_become_a_true_bound(seed: int, merge: bool) -> None:
     """Dual values drawn at random, negative, huge, infinite: the duals are allowed, and what they prove is below the optimum."""
     problem = random_problem(seed, rounded=bool(seed % 2))

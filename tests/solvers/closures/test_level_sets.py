@@ -11,9 +11,10 @@ from solvers.brute_force import brute_force
 from solvers.closures.level_sets import best_level_set, splits_kept
 from solvers.programs.engines import highs_ipm
 from tests.instances import random_problem
+from tests.loops import looped
 
 
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 def test_the_best_level_set_is_found(seed: int) -> None:
     """Of points drawn at random the answer is the best of all level sets, evaluated one by one."""
     problem = random_problem(seed, rounded=bool(seed % 2))
@@ -34,7 +35,7 @@ def test_the_best_level_set_is_found(seed: int) -> None:
         assert found.n_splits in ties
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_every_level_set_of_an_interior_optimum_is_optimal(seed: int) -> None:
     """Of IP3's relaxation solved in the interior of its optimal face, thresholds .1 to .9 all give optimal prunings."""
     problem = random_problem(seed)
@@ -52,7 +53,7 @@ def test_every_level_set_of_an_interior_optimum_is_optimal(seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["IP1", "IP3", "closure"])
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_a_prunings_point_is_read_back(name: str, seed: int) -> None:
     """From the 0-1 point of a pruning, y is what it keeps, in every formulation."""
     problem = random_problem(seed)

@@ -20,9 +20,10 @@ from solvers.column_generation.budgets.master import BudgetMaster
 from solvers.column_generation.budgets.solve import BudgetDecomposition, dantzig_wolfe_budget
 from solvers.column_generation.budgets.start import secants
 from tests.instances import random_problem
+from tests.loops import looped
 from tests.solvers.budgets.test_classes import two_wards
 from tests.solvers.budgets.test_lp1 import REAL, agrees, budgets_of
-from tests.solvers.cases import CASES, instance, stump, twin_stumps
+from tests.solvers.cases import PRESENT, instance, stump, twin_stumps
 
 
 def rounding(problem: pm.PruningProblem, lam: float) -> float:
@@ -30,7 +31,7 @@ def rounding(problem: pm.PruningProblem, lam: float) -> float:
     return 2 * (problem.integers.error_rounding + lam * problem.integers.cost_rounding)
 
 
-@pytest.mark.parametrize(("name", "start"), [*((name, 100) for name in CASES), *((name, 0) for name in REAL)])
+@looped(("name", "start"), [*((name, 100) for name in PRESENT), *((name, 0) for name in REAL)])
 def test_columns_give_the_paths_mixture(name: str, start: int) -> None:
     """Value, lambda* and mixture are the path's at breakpoints and between them, with and without a start; bounds never above."""
     problem = instance(name)
@@ -153,7 +154,7 @@ def test_what_pricing_meets_is_offered() -> None:
         assert incumbent.pruning.n_splits == splits
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_any_charges_and_lambda_bound_from_below(seed: int) -> None:
     """From charges and a lambda drawn at random the proven bound, and pricing's, stay below every pruning within the budget."""
     problem = random_problem(seed, rounded=seed % 4 == 0)
@@ -172,7 +173,7 @@ def test_any_charges_and_lambda_bound_from_below(seed: int) -> None:
             assert pricing.price(np.append(charge, lam)).bound <= best + 1e-12
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_as_an_engine_its_gap_holds_the_best(seed: int) -> None:
     """The pruning is within the budget in exact numbers, and the best of all lies between bound and error."""
     problem = random_problem(seed + 100)

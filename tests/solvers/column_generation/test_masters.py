@@ -18,6 +18,7 @@ from solvers.column_generation.loop import MasterAnswer
 from solvers.column_generation.master import AggregatedMaster
 from solvers.column_generation.pricing import TreePricing, TreePruning, columns_of
 from tests.instances import random_problem
+from tests.loops import looped
 from tests.solvers.cases import stump, twin_stumps
 
 LAM = 0.05
@@ -69,7 +70,7 @@ def some_columns(coupling: Coupling, seed: int) -> list[TreePruning]:
     return list({c.key: c for c in found}.values())
 
 
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 def test_aggregated_rows_lose_nothing(seed: int) -> None:
     """Both masters have the same value; charges stay within prices, the r add up to the value, no column prices out."""
     problem = random_problem(seed)
@@ -95,7 +96,7 @@ def check_duals(coupling: Coupling, answer: MasterAnswer, columns: list[TreePrun
     np.testing.assert_allclose(by_tree, 0.0, atol=1e-9)  # each tree has a column in the basis
 
 
-@pytest.mark.parametrize("seed", range(0, 60, 2))
+@looped("seed", range(0, 60, 2))
 def test_frozen_charges_lower_the_value_until_refined(seed: int) -> None:
     """Whatever charges are frozen, the value is no larger, duals are feasible, and refining ends at the exact value."""
     coupling = Coupling.build(random_problem(seed), LAM)

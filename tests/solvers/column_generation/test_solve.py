@@ -23,6 +23,7 @@ from solvers.column_generation import PLAIN, STABILISED, Scheme, dantzig_wolfe
 from solvers.column_generation.loop import relative_gap
 from solvers.column_generation.pricing import TreePricing
 from tests.instances import random_problem
+from tests.loops import looped
 from tests.solvers.cases import instance, lambdas
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,7 +39,7 @@ REAL = ("iris", "breast cancer, discounts", "breast cancer, licence", "wine, eva
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("block", range(4))
+@looped("block", range(4))
 def test_the_optimum_is_found_and_proven(block: int, scheme: str) -> None:
     """On random instances, with everything that can occur, every scheme has brute force's value and a bound that meets it."""
     for seed in range(block, 40, 4):

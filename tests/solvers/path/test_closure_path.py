@@ -26,6 +26,7 @@ from formulations import (
 from solvers import best_closure_within, closure_path, pruning_path
 from tests.closures import closure_of, random_grid, random_known
 from tests.instances import ensemble_of, plain_errors, random_tree
+from tests.loops import looped
 
 SEEDS = range(12)
 
@@ -251,7 +252,7 @@ def test_losses_add_up_along_chains_by_hand() -> None:
     assert outside == [False, False, False, True]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@looped("seed", range(24))
 def test_no_better_closure_is_ruled_out_by_losses(seed: int) -> None:
     """Whatever closure within the budget is known, all strictly better ones have the nodes that are in, and none that are out."""
     known = random_known(seed)

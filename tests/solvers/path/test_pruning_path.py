@@ -21,6 +21,7 @@ from solvers import pruning_path
 from solvers.brute_force import AllPrunings, all_prunings
 from solvers.path.pruning_path import divide_and_conquer
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
+from tests.loops import looped
 
 SEEDS = range(400)
 
@@ -66,7 +67,7 @@ def lower_hull(every: AllPrunings) -> list[tuple[Fraction, int]]:
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-@pytest.mark.parametrize("block", range(8))
+@looped("block", range(8))
 def test_path_holds_the_extreme_optimum_everywhere(ties: str, block: int) -> None:
     """On hundreds of random forests, at every breakpoint and between, the path is the smallest (largest) closure of all."""
     for seed in SEEDS[block * 50 : block * 50 + 50]:
@@ -74,7 +75,7 @@ def test_path_holds_the_extreme_optimum_everywhere(ties: str, block: int) -> Non
         check_against_all(problem, pruning_path(problem, ties=ties))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seed", SEEDS[::4])
+@looped("seed", SEEDS[::4])
 def test_breakpoints_are_the_lower_hull_of_all_prunings(seed: int) -> None:
     """The breakpoints, found by cuts, are the slopes of the lower hull found by comparing all prunings."""
     problem = random_problem(seed)
@@ -97,7 +98,7 @@ def test_path_on_arbitrary_forests(seed: int, ties: str) -> None:
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-@pytest.mark.parametrize("seed", SEEDS[1::20])
+@looped("seed", SEEDS[1::20])
 def test_prunings_are_nested_and_rows_recomputed(seed: int, ties: str) -> None:
     """Along the path prunings shrink, costs fall, errors rise, and each row equals what its pruning recomputes."""
     path = pruning_path(random_problem(seed), ties=ties)  # type: ignore[arg-type]
@@ -130,7 +131,7 @@ def test_golden_instance() -> None:
     assert path.level[path.problem.splits].tolist() == [2, 2, 2, 2, 1]
 
 
-@pytest.mark.parametrize("seed", range(0, 100, 5))
+@looped("seed", range(0, 100, 5))
 def test_merging_changes_nothing_but_the_work(seed: int) -> None:
     """Without merging purchases the path is the same, level by level, and its certificate holds as well."""
     problem = random_problem(seed)
@@ -265,7 +266,7 @@ def test_items_paid_once_are_not_free_where_no_row_comes() -> None:
     assert path.level[[0, 2]].tolist() == [2, 1]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@looped("seed", range(30))
 def test_budgets_hold_for_real_prices_although_the_cut_rounds_them(seed: int) -> None:
     """With real weights and errors the cuts run on rounded prices; the path's costs are the real ones, and budgets hold."""
     rng = np.random.default_rng(seed)

@@ -31,6 +31,7 @@ from solvers.price_sharing.stopping import (
     without_progress,
 )
 from tests.instances import random_problem
+from tests.loops import looped
 from tests.solvers.cases import instance
 
 
@@ -91,7 +92,7 @@ def charges_of_arcs(left: Remaining, score: NDArray[np.float32]) -> NDArray[np.f
 
 
 @pytest.mark.parametrize("size", [None, 3, 50])
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before and after splits are fixed, where an item has few arcs in a block and where many, charges are the arcs' sums."""
     problem = instance(name)
@@ -117,7 +118,7 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
 
 
 @pytest.mark.parametrize("size", [None, 3, 50])
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_values_are_those_of_prunings(name: str, size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What fixed splits earn, and what a closure of the rest adds, make the value of the pruning; the best level's too."""
     problem = instance(name)
@@ -147,7 +148,7 @@ def value_of(left: Remaining, fixed_in: NDArray[np.bool_], keep: NDArray[np.bool
     return (pruning.integer_gain * problem.integers.gain_unit - left.objective.lam * pruning.exact_cost) / left.objective.unit
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_fixing_in_two_steps_is_fixing_in_one(seed: int) -> None:
     """Purchases that one step has paid are not paid again by the next: the base is the value of all that is fixed in."""
     problem = random_problem(seed)

@@ -20,13 +20,14 @@ from solvers.price_sharing.rows import Rows
 from solvers.price_sharing.run import Known, Run
 from solvers.price_sharing.solve import WARM_START_ITERATION
 from tests.instances import random_problem
+from tests.loops import looped
 from tests.solvers.cases import instance
 
 LAMBDAS = (0.05, 0, 0.003, 0.01, 0.02, 0.1, 1e300)
 DIGITS = tuple(float(f"{x:.3g}") for x in np.geomspace(2e-3, 0.1, 7))
 
 
-@pytest.mark.parametrize("seed", range(24))
+@looped("seed", range(24))
 def test_every_point_is_the_optimum(seed: int) -> None:
     """Smallest and largest optima, with and without what neighbours decide, are those of the cut at each lambda, with no gap."""
     problem = random_problem(seed, rounded=seed % 4 == 0)

@@ -19,7 +19,8 @@ from solvers.primal_dual import primal_dual
 from solvers.primal_dual.duals import Duals, Start
 from solvers.primal_dual.steps import DEFAULT_SIZE, MOST_STALLED, Rule, Step
 from tests.instances import random_problem
-from tests.solvers.cases import CASES, instance, lambdas, twin_stumps
+from tests.loops import looped
+from tests.solvers.cases import CASES, PRESENT, instance, lambdas, twin_stumps
 
 algorithm = sys.modules["solvers.primal_dual.algorithm"]
 PAPER: dict[str, Any] = {"start": "zeros", "averaging": 1.0, "step": "constant"}
@@ -94,7 +95,7 @@ def test_step_rules() -> None:
     assert polyak.size == DEFAULT_SIZE["polyak"] / 64
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_every_iteration_brackets_the_optimum(seed: int) -> None:
     """Values are at least and bounds at most the optimum in every iteration, whatever the rule, start and averaging."""
     problem, lam = random_problem(seed, rounded=seed % 4 == 3), (0.02, 0.1)[seed % 2]
@@ -113,7 +114,7 @@ def test_every_iteration_brackets_the_optimum(seed: int) -> None:
             assert found.stats["iterations"] == len(history["gap"])
 
 
-@pytest.mark.parametrize("name", CASES)
+@looped("name", PRESENT)
 def test_polyak_reaches_a_thousandth_everywhere(name: str) -> None:
     """With the defaults every case ends at a relative gap of at most 1e-3, its value and bound on either side of the optimum."""
     problem = instance(name)
@@ -129,7 +130,7 @@ def test_polyak_reaches_a_thousandth_everywhere(name: str) -> None:
         assert found.value == found.pruning.value(lam)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@looped("name", SMALL)
 @pytest.mark.parametrize("merge", [True, False])
 def test_certificates_are_accepted(name: str, merge: bool) -> None:
     """The loads prove the bound to a checker that shares no code, merged or not, converged or stopped after two iterations."""

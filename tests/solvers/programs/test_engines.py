@@ -24,6 +24,7 @@ from solvers.programs.engines import LINEAR_ENGINES, glop, highs, highs_ipm, pdl
 from solvers.programs.engines.native_call import interruptible
 from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
 from tests.instances import random_problem
+from tests.loops import looped
 
 ROOT = Path(__file__).resolve().parents[3]
 INF = np.inf
@@ -102,7 +103,7 @@ def check_duality(lp: LinearProgram, x: NDArray[np.float64], y: NDArray[np.float
 
 
 @pytest.mark.parametrize("name", LINEAR_ENGINES)
-@pytest.mark.parametrize("seed", range(25))
+@looped("seed", range(25))
 def test_engines_agree_with_scipy_and_with_duality(name: str, seed: int) -> None:
     """Every engine's objective is scipy's, its duals have the documented signs and prove that objective."""
     lp = random_program(seed)
@@ -121,8 +122,8 @@ def test_engines_agree_with_scipy_and_with_duality(name: str, seed: int) -> None
 
 
 @pytest.mark.parametrize("name", LINEAR_ENGINES)
-@pytest.mark.parametrize("formulation", ["IP0", "IP1", "IP3", "closure"])
-@pytest.mark.parametrize("seed", range(0, 24, 4))
+@looped("formulation", ["IP0", "IP1", "IP3", "closure"])
+@looped("seed", range(0, 24, 4))
 def test_engines_solve_the_formulations(name: str, formulation: str, seed: int) -> None:
     """Every engine finds scipy's optimum of the relaxed formulations, with duals that prove it."""
     options = {} if formulation == "IP0" else {"lam": 0.3}
@@ -135,7 +136,7 @@ def test_engines_solve_the_formulations(name: str, formulation: str, seed: int) 
 
 
 @pytest.mark.parametrize("name", LINEAR_ENGINES)
-@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e7])
+@looped("unit", [1.0, 1e-9, 1e7])
 def test_signs_of_duals(name: str, unit: float) -> None:
     """By hand: d optimum / d right-hand side is negative at a binding <=, positive at a binding >=, either at an equality."""
     # -3 a + 2 b + c - d,  a <= 2 (row),  b >= 1 (row),  c = 3 (row, in 0..9),  d <= 5 (column)
@@ -176,7 +177,7 @@ EMPTY = {
 }
 
 
-@pytest.mark.parametrize("name", LINEAR_ENGINES)
+@looped("name", LINEAR_ENGINES)
 @pytest.mark.parametrize("case", EMPTY)
 def test_empty_programs(name: str, case: str, capfd: pytest.CaptureFixture[str]) -> None:
     """Programs without rows, columns, entries or costs have answers of the right shapes, and nothing is printed."""
@@ -191,7 +192,7 @@ def test_empty_programs(name: str, case: str, capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("seed", range(30))
+@looped("seed", range(30))
 def test_integer_programs_against_brute_force(seed: int) -> None:
     """HiGHS' branch and cut finds what listing all integer points finds, and its bound lies below that, hardly."""
     lp = random_program(seed, integer=True)
@@ -386,7 +387,7 @@ def test_interruptible_passes_results_and_failures_on() -> None:
         interruptible(lambda: seen.append(str(1 // 0)), lambda: None, "an engine")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_scaling_moves_exponents_only(seed: int) -> None:
     """The largest scaled cost is in [2^13, 2^14), and scaling there and back changes no bit."""
     rng = np.random.default_rng(seed)

@@ -20,6 +20,7 @@ from solvers.programs.engines import LINEAR_ENGINES
 from solvers.programs.relaxation import program_of
 from solvers.programs.rounding import relaxation_bound
 from tests.instances import random_problem
+from tests.loops import looped
 from tests.solvers.cases import CASES, instance, stump
 
 VERTEX = ("highs", "glop")
@@ -49,7 +50,7 @@ def test_dual_values_by_hand() -> None:
 
 
 @pytest.mark.parametrize("engine", LINEAR_ENGINES)
-@pytest.mark.parametrize("name", SMALL)
+@looped("name", SMALL)
 def test_reduced_costs_are_what_the_duals_leave(name: str, engine: str) -> None:
     """Reduced costs are cost - dual A, of the right sign at either bound, and the duals prove the objective."""
     problem = instance(name)
@@ -68,7 +69,7 @@ def test_reduced_costs_are_what_the_duals_leave(name: str, engine: str) -> None:
     assert bound == pytest.approx(found.objective, abs=1e-5 * max(1.0, abs(found.objective)))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@looped("seed", range(30))
 def test_any_duals_give_a_lower_bound(seed: int) -> None:
     """Weak duality from dual values drawn at random stays below every pruning's value."""
     problem = random_problem(seed)
@@ -82,7 +83,7 @@ def test_any_duals_give_a_lower_bound(seed: int) -> None:
             assert -np.inf < bound <= lowest  # finite: a dual value against the absent side of a row counts as 0
 
 
-@pytest.mark.parametrize("name", [*(n for n in CASES if n.startswith("random")), "iris", "wine, groups", "wine, evaluation"])
+@looped("name", [*(n for n in CASES if n.startswith("random")), "iris", "wine, groups", "wine, evaluation"])
 def test_lp1_is_the_hull_of_the_path(name: str) -> None:
     """LP1's relaxation at a breakpoint's cost is that breakpoint's error, and between two their mixture; its dual is -lambda."""
     problem = instance(name)
@@ -103,7 +104,7 @@ def test_lp1_is_the_hull_of_the_path(name: str) -> None:
     assert slack.dual["budget"] == pytest.approx(0.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@looped("seed", range(16))
 def test_lp1_in_integers_is_the_best_pruning_within_the_budget(seed: int) -> None:
     """LP1 with 0-1 variables, through Pyomo, finds the least error of all prunings that cost at most B."""
     problem = random_problem(seed)
