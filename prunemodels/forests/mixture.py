@@ -38,7 +38,7 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
     cheaper, dearer
         fitted forests of the same features, and the same classes.
     weight
-        mu of (1), 0 <= mu <= 1. The probability of a fraction is exact, because the draw uses no floats.
+        mu of (1), 0 <= mu <= 1. A fraction is met exactly, because the draw uses no floats.
     random_state
         seed, or a generator. Equal seeds give equal sequences of choices. A call continues the sequence of the last one, so that
         predicting rows one by one is as random as predicting them together.
@@ -133,9 +133,8 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
                 part = np.asarray(getattr(forest, method)(_safe_indexing(rows, served)))
                 answer = np.empty((n, *part.shape[1:]), dtype=part.dtype) if answer is None else answer
                 answer[served] = part
-        return (
-            np.asarray(getattr(self.dearer, method)(rows)) if answer is None else answer
-        )  # for no rows at all, scikit-learn raises the error
+        # without any rows, scikit-learn raises the error
+        return np.asarray(getattr(self.dearer, method)(rows)) if answer is None else answer
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

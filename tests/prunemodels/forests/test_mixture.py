@@ -61,7 +61,7 @@ def test_a_coin_is_exact(weight: Fraction, bits: int, monkeypatch: pytest.Monkey
     heads = undecided = 0
     for digits in product(range(2**bits), repeat=length):
         try:
-            heads += bool(mixture._coins(weight, 1, cast("Any", Scripted(digits)))[0])
+            heads += bool(mixture._exact_draws(weight, 1, cast("Any", Scripted(digits)))[0])
         except StopIteration:
             undecided += 1
     assert undecided <= 1  # the one sequence that is the weight so far
@@ -72,9 +72,9 @@ def test_a_denominator_may_be_larger_than_any_machine_word() -> None:
     """Weights a hair apart from 1/2, of 200 bits, are told apart from it where the first digits are those of 1/2."""
     hair = Fraction(1, 2**199)
     script = (2**31, *[0] * 8)  # the uniform number 1/2, to 288 bits
-    assert not mixture._coins(Fraction(1, 2), 1, cast("Any", Scripted(script)))[0]
-    assert not mixture._coins(Fraction(1, 2) - hair, 1, cast("Any", Scripted(script)))[0]
-    assert mixture._coins(Fraction(1, 2) + hair, 1, cast("Any", Scripted(script)))[0]
+    assert not mixture._exact_draws(Fraction(1, 2), 1, cast("Any", Scripted(script)))[0]
+    assert not mixture._exact_draws(Fraction(1, 2) - hair, 1, cast("Any", Scripted(script)))[0]
+    assert mixture._exact_draws(Fraction(1, 2) + hair, 1, cast("Any", Scripted(script)))[0]
 
 
 @pytest.mark.parametrize("stratified", [False, True])
