@@ -241,6 +241,7 @@ def test_both_engines_stop_after_the_same_rounds(gap: float) -> None:
     found = sharded_price_sharing(parted(problem, 2), last, gap=gap, rounds=300)  # type: ignore[arg-type]
     assert alone.stopped is found.stopped is StopReason.CONVERGED
     assert found.stats["iterations"] == alone.stats["iterations"] < 300
+    assert found.certificate.load is None  # by the gap, not by a cut
     assert {name: found.stats[name] for name in alone.stats if name not in {"seconds", "usage_arcs"}} == {
         name: alone.stats[name] for name in alone.stats if name not in {"seconds", "usage_arcs"}
     }
@@ -290,6 +291,25 @@ def test_a_run_begins_with_what_is_known(name: str) -> None:
     assert run.best_value == alone.best_value
     np.testing.assert_array_equal(run.best_kept, best.kept)
     np.testing.assert_array_equal(run.decided()[0], alone.decided()[0])
+
+
+def test_rounded_errors_leave_a_margin() -> None:
+    """Where errors were rounded twice the slack is kept between bound and value, and a split within that margin is not fixed."""
+    problem, lam = instance("diabetes"), Fraction(repr(lambdas("diabetes")[2]))
+    sharded = parted(problem, 3)
+    fixed = []
+    with ThreadPoolExecutor(1) as pool:
+        for widened in (0, 2**62):
+            rows = ShardedRows(sharded, sharded_objective(sharded, lam), pool)
+            slack = 2 * Fraction(rows.objective.slack)
+            assert 0 < slack <= rows.margin * rows.objective.unit < slack + 2 * rows.objective.unit
+            rows.margin += widened
+            run = Run(rows, "smallest")
+            for _ in range(30):
+                run.round()
+            run.check()
+            fixed.append(len(run.stages))
+    assert fixed == [1, 0]
 
 
 def test_a_run_cut_short_gives_a_true_bound() -> None:
