@@ -166,8 +166,7 @@ def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple
     first = 1 if path.ties == "smallest" else 0
     falling = np.argsort(-by_row, kind="stable")[: int((by_row >= first).sum())]
     ends = np.searchsorted(-by_row[falling], -first - np.arange(len(path)), side="right")
-    a = np.array([float(price) for price in p.evaluation])
-    asked = p.splits[(a[p.ensemble.feature[p.splits]] > 0) & (path.level[p.splits] >= first)]
+    asked = np.flatnonzero((p.usage.split_price > 0) & (path.level >= first))
     asked = asked[np.argsort(-path.level[asked], kind="stable")]
     paid, done, walked = np.zeros(n), 0, 0
     for k in reversed(range(len(path))):
@@ -176,7 +175,7 @@ def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple
         done = int(ends[k])
         while walked < asked.size and path.level[asked[walked]] >= first + k:
             h = asked[walked]
-            paid[p.routing.order[p.ensemble.tree_of[h], p.routing.start[h] : p.routing.stop[h]]] += a[p.ensemble.feature[h]]
+            paid[p.routing.order[p.ensemble.tree_of[h], p.routing.start[h] : p.routing.stop[h]]] += p.usage.split_price[h]
             walked += 1
         yield k, paid.copy(), float(p.costs.price[once & (for_all >= first + k)].sum())
 

@@ -25,7 +25,7 @@ from formulations.answers.nested_prunings import NestedPrunings
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import as_rows, n_examples, route
+from formulations.instance.routing import as_rows, n_examples
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.forests.labels import class_numbers
 from prunemodels.forests.reading import check_columns
@@ -199,11 +199,12 @@ class _Sweep:
         size = max(1, BLOCK_BYTES // (8 * ensemble.n_trees + 8 * self.value.shape[1] + 16 * p.costs.n_items + 32))
         for first in range(0, len(self.counted), size):
             block = self.counted[first : first + size]
-            routing = route(ensemble, as_rows(self.X[block], ensemble.n_features))
-            w, truth, leaves = self.weights[block], self.truth[block], self.path.single_leaves_vote
-            walk_losses(ensemble, routing, end, self.value, truth, w, reference, losses, single_leaves_vote=leaves)
+            usage = p.usage.on(self.X[block], self.weights[block])
+            truth, leaves = self.truth[block], self.path.single_leaves_vote
+            sample = (usage.routing, end, self.value, truth, usage.weights)
+            walk_losses(ensemble, *sample, reference, losses, single_leaves_vote=leaves)
             if with_costs:
-                once = walk_costs(ensemble, routing, end, p.costs, p.usage.charges, p.evaluation, w, costs)
+                once = walk_costs(usage, end, costs)
         ending = np.bincount(np.maximum(once, 0), weights=p.costs.price, minlength=positions + 1)
         paid_once = ending[::-1].cumsum()[::-1][1:]
         return costs[::-1].cumsum(axis=0)[::-1], paid_once, losses.cumsum(axis=0)

@@ -16,8 +16,6 @@ Losses are walked from position 0 on, costs from the last position back, so that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,10 +23,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from formulations.answers.nested_prunings import NestedPrunings
-from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing
-from formulations.instance.usage_arcs import Charges, highest_user
+from formulations.instance.usage import Usage
 
 CLOSE = 1e-9
 """Running sums of class fractions, as shares of the number of trees, that differ by less are summed anew, tree by tree."""
@@ -101,16 +98,7 @@ def _voters(ensemble: Ensemble, end: NDArray[np.int32], position: int, single_le
     return voters
 
 
-def walk_costs(
-    ensemble: Ensemble,
-    routing: Routing,
-    end: NDArray[np.int32],
-    costs: CostItems,
-    charges: Charges,
-    evaluation: Sequence[Fraction],
-    weights: NDArray[np.float64],
-    sums: NDArray[np.float64],
-) -> NDArray[np.int32]:
+def walk_costs(usage: Usage, end: NDArray[np.int32], sums: NDArray[np.float64]) -> NDArray[np.int32]:
     """Add the differences of (3), back from the last position, to `sums`, shape (K + 1, 3).
 
     Returns
@@ -118,15 +106,13 @@ def walk_costs(
     ndarray
         int32, shape (M,): before which position items paid once for all are paid; -1: never, or by each row.
     """
-    n = routing.n_rows
-    splits = np.flatnonzero(ensemble.is_split).astype(np.int32)
-    paid_until = highest_user(charges, routing, ensemble.tree_of, costs.paid_once, splits, end)
-    by_row, for_all = paid_until[: n * costs.n_items], paid_until[n * costs.n_items :]
+    n, price, routing = usage.n_rows, usage.costs.price, usage.routing
+    paid_until = usage.highest_user(usage.splits, end)
+    by_row, for_all = paid_until[: n * price.size], paid_until[n * price.size :]
     bought = _falling(np.flatnonzero(by_row > 0), by_row)
-    a = np.array([float(price) for price in evaluation])[ensemble.feature]
-    asked = _falling(splits[a[splits] > 0], end)
-    reached = (ensemble.tree_of, routing.order, routing.start, routing.stop)
-    _walk_costs(bought, by_row, costs.price, asked, end, a, *reached, weights, np.zeros(n), sums)
+    asked = _falling(np.flatnonzero(usage.split_price > 0), end)
+    reached = (usage.ensemble.tree_of, routing.order, routing.start, routing.stop)
+    _walk_costs(bought, by_row, price, asked, end, usage.split_price, *reached, usage.weights, np.zeros(n), sums)
     return for_all
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.chunked_routing import ChunkedRouting
-from formulations.instance.cost_items import Price
+from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.cost_sample import check_size, evaluation_prices
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
@@ -32,7 +31,7 @@ def problem_from_table(
     costs: Costs,
     errors: ErrorSample | Literal["in-bag"] = "in-bag",
     sample_weight: Column = None,
-    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+    evaluation_cost: EvaluationCost = 0,
     scratch: str | Path | None = None,
     progress: bool = False,
 ) -> PruningProblem:

@@ -14,6 +14,7 @@ from scipy import sparse
 import prunemodels as pm
 from formulations import PruningPath, PruningProblem
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
+from formulations.instance import usage
 from prunemodels.evaluation import path as path_evaluation
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.mean_bounds import standard_error
@@ -237,13 +238,13 @@ def test_blocks_of_rows_add_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
     whole = evaluate_path(path, X, y)
     routed = []
     monkeypatch.setattr(path_evaluation, "BLOCK_BYTES", 2000)
-    monkeypatch.setattr(path_evaluation, "route", lambda e, block: routed.append(len(block)) or pm_route(e, block))
+    monkeypatch.setattr(usage, "route", lambda e, block: routed.append(len(block)) or pm_route(e, block))
     for table in (X, sparse.csc_matrix(X)):
         np.testing.assert_allclose(arrays(evaluate_path(path, table, y)), arrays(whole), atol=1e-7)
     assert max(routed) < 30
 
 
-pm_route = path_evaluation.route
+pm_route = usage.route
 
 
 def test_labels_that_no_tree_knows_are_errors() -> None:
