@@ -26,6 +26,7 @@ from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertices import Vertices, vertices
 from proofs_checks.integrality.weak_relaxation import check_weak_relaxation
 from tests.instances import Node, ensemble_of, random_problem
+from tests.loops import looped
 
 
 def relaxation(name: str, problem: PruningProblem) -> LinearProgram:
@@ -55,7 +56,7 @@ def test_integral_vertices_are_the_feasible_0_1_points(name: str, tree: int) -> 
     assert verdict.holds == (name not in ("IP1", "LP1"))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@looped("seed", range(25))
 def test_only_ip1_and_lp1_have_fractional_vertices(seed: int) -> None:
     """So it is on random instances, shared items and items paid once included: IP0, IP2, IP3 and closure are integral."""
     problem = random_problem(seed)

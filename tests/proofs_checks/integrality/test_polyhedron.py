@@ -22,6 +22,7 @@ from proofs_checks.integrality.exact_numbers import exact_array, exact_number, s
 from proofs_checks.integrality.polyhedron import Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from tests.instances import random_problem
+from tests.loops import looped
 
 INFINITY = float("inf")
 
@@ -37,7 +38,7 @@ def described(body: Polyhedron) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["IP0", "IP1", "IP3", "closure", "LP1"])
-@pytest.mark.parametrize("seed", [None, 1, 4, 7])
+@looped("seed", [None, 1, 4, 7])
 def test_program_and_pyomo_model_are_the_same_polyhedron(name: str, seed: int | None) -> None:
     """A formulation as arrays and as a Pyomo model, integer or relaxed, has the same rows, columns and bounds."""
     problem = two_trees() if seed is None else random_problem(seed)

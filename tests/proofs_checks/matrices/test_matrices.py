@@ -21,6 +21,7 @@ from formulations.models import FORMULATIONS
 from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from tests.instances import random_problem
+from tests.loops import looped
 
 SIGNS = [[1, 0, -1, 0], [0, 1, 1, -1], [0, 0, 0, 1]]
 
@@ -71,8 +72,8 @@ def test_zeros_and_ones(dtype: Any) -> None:
         assert is_like(read_matrix(given_as), np.abs(SIGNS))
 
 
-@pytest.mark.parametrize("kind", ["array", "matrix"])
-@pytest.mark.parametrize("layout", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+@looped("kind", ["array", "matrix"])
+@looped("layout", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
 def test_sparse(layout: str, kind: str) -> None:
     """Every layout of scipy, arrays and matrices; the argument stays as it was."""
     given_as = getattr(sparse, f"{layout}_{kind}")(np.array(SIGNS, dtype=float))

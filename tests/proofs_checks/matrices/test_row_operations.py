@@ -16,6 +16,7 @@ from proofs_checks.matrices import row_operations
 from proofs_checks.matrices.printed_matrices import PRINTED_TREES
 from proofs_checks.matrices.row_operations import check_printed_matrices, check_row_operations
 from tests.instances import random_problem
+from tests.loops import looped
 
 
 @pytest.mark.parametrize("t", [0, 1])
@@ -70,7 +71,7 @@ def test_other_matrices_than_the_printed_ones_are_refuted_though_the_operations_
     assert "the papers print" in check_printed_matrices(0, equations, network, list(one.arcs)).certificate
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_random_trees(seed: int) -> None:
     """The operations hold on every tree's graph, with groups of rows as one arc or apart."""
     for expanded in (False, True):

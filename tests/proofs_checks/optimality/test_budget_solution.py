@@ -13,10 +13,11 @@ from formulations.instance.papers import two_trees
 from proofs_checks.optimality.budget_solution import check_budget_solution
 from solvers.budgets import BUDGET_SOLVERS, best_breakpoint
 from tests.instances import random_problem
+from tests.loops import looped
 
 
 @pytest.mark.parametrize("name", ["path", "best"])
-@pytest.mark.parametrize("seed", range(30))
+@looped("seed", range(30))
 def test_true_answers_hold(seed: int, name: str) -> None:
     """Engines whose bound is the relaxation's, at budgets between and at breakpoints."""
     problem = random_problem(seed)

@@ -17,9 +17,10 @@ from formulations import ClosureCertificate, ClosurePath, ParametricClosure
 from proofs_checks import check_closure_path
 from solvers import closure_path
 from tests.closures import closure_of, random_grid, random_known
+from tests.loops import looped
 
 
-@pytest.mark.parametrize("seed", range(24))
+@looped("seed", range(24))
 def test_the_solver_s_paths_are_proven(seed: int) -> None:
     """Exact instances hold with a gap of nothing, with zeros, negative gains, and nodes that are free."""
     path = closure_path(random_known(seed).problem)
@@ -62,7 +63,7 @@ def test_without_a_certificate_nothing_is_decided() -> None:
     assert check_closure_path(replace(path, certificate=[1, 2])).holds is False  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_no_other_path_passes(seed: int) -> None:
     """A node moved to any other level is refuted, whatever the flow, as optima that are smallest are unique."""
     path = closure_path(random_known(seed).problem)
@@ -74,7 +75,7 @@ def test_no_other_path_passes(seed: int) -> None:
                 assert check_closure_path(replace(path, level=level)).holds is False
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_no_other_flow_passes_where_it_is_unique(seed: int) -> None:
     """One unit more or less on any arc between levels 1 and the last breakpoint is refuted."""
     path = closure_path(random_known(seed).problem)
@@ -213,7 +214,7 @@ FORGED: dict[str, tuple[Callable[[], ClosurePath], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FORGED)
+@looped("name", FORGED)
 def test_what_was_changed_is_refuted(name: str) -> None:
     """Levels, flows, breakpoints, columns and instances that are not what they were: refuted, saying where."""
     forged, message = FORGED[name]

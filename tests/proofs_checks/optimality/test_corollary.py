@@ -25,6 +25,7 @@ from proofs_checks.optimality.edges import Edge
 from solvers import pruning_path
 from solvers.brute_force import AllPrunings, all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.loops import looped
 
 
 def relaxation(problem: PruningProblem, budget: Fraction) -> float:
@@ -53,7 +54,7 @@ def budgets_of(cost: tuple[Fraction, ...], every: AllPrunings, unit: Fraction) -
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_values_are_those_of_linear_programs(seed: int, ties: str) -> None:
     """At any budget the value is that of LP1's relaxation as HiGHS solves it; integral is what some pruning attains."""
     problem = random_problem(seed)

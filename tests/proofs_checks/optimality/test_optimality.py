@@ -26,11 +26,12 @@ from prunemodels.datasets import FOLDER_VARIABLE, load_dataset
 from solvers import min_cut, pruning_path
 from solvers.price_sharing import price_sharing
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.loops import looped
 from tests.proofs_checks.optimality.slow_recount import slow_path_gaps, slow_value_and_bound
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-@pytest.mark.parametrize("seed", range(80))
+@looped("seed", range(80))
 def test_one_dual_state_proves_the_whole_path(seed: int, ties: str) -> None:
     """The flows of the breakpoints' cuts, put together, prove every row at both ends of its interval, with gap 0.
 
@@ -52,7 +53,7 @@ def test_paths_of_any_forest_are_proven(seed: int, ties: str) -> None:
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_rounded_paths_hold_within_their_rounding(seed: int, ties: str) -> None:
     """Where gains had to be rounded, no row is off by more than the gap that the verdict states, twice the rounding at most."""
     path = pruning_path(random_problem(seed, rounded=True), ties=ties)  # type: ignore[arg-type]
@@ -75,7 +76,7 @@ def solutions(seed: int) -> list[Solution]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_values_and_bounds_are_those_of_fractions(seed: int) -> None:
     """From duals the same bound comes out as from fractions; from scores it is never above and at most 10^-12 below."""
     for solution in solutions(seed):
@@ -156,7 +157,7 @@ def test_a_tie_decides_nothing() -> None:
         assert "could be as good" in check_solution(problem, by_hand(problem, lam, kept, proof)).certificate
 
 
-@pytest.mark.parametrize("seed", range(20))
+@looped("seed", range(20))
 def test_shares_never_exceed_the_price(seed: int) -> None:
     """Whatever the scores, what sixty splits bear of one purchase is at most its price, exactly, and all but 10^-12 of it."""
     problem = stumps(*(Node(4, 0, 0.5, Node(1), Node(1)) for _ in range(60)))

@@ -21,6 +21,7 @@ from proofs_checks.optimality.tree_worth import forced
 from proofs_checks.optimality.wide_sums import WideSums, wide_sum
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree, with_usage
+from tests.loops import looped
 from tests.proofs_checks.optimality.slow_recount import SlowRecount
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -40,7 +41,7 @@ def test_wide_sums_are_those_of_python(amounts: list[int]) -> None:
     assert sums.of(slice(0, 3)).tolist() == expected
 
 
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 def test_segments_are_the_usage_arcs(seed: int) -> None:
     """Found by thresholds alone, usage arcs come out in the canonical order of certificates, of all splits and of some."""
     problem = random_problem(seed)
@@ -57,7 +58,7 @@ def test_segments_are_the_usage_arcs(seed: int) -> None:
         assert [s.last for s in found] == np.cumsum([s.purchases.size for s in found]).tolist()
 
 
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 def test_objectives_are_those_of_fractions(seed: int) -> None:
     """Error and cost of any pruning are, exactly, those that slow fractions give; free items, weights and evaluation included."""
     problem = random_problem(seed, rounded=seed % 3 == 0)
@@ -186,7 +187,7 @@ def test_forcing_costs_what_all_closures_say(seed: int) -> None:
         assert found.best - found.lost_out[h] == max(w for w, c in worth if h not in c)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_the_integers_are_as_near_as_they_say(seed: int) -> None:
     """Where nothing was rounded the distance is 0; else no pruning is off by more, nor the distance above what is stated."""
     problem = random_problem(seed, rounded=seed % 2 == 0)

@@ -23,6 +23,7 @@ from proofs_checks.optimality.shared_prices import _sum_below
 from solvers import brute_force, pruning_path
 from solvers.price_sharing import PathPoint, price_sharing_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
+from tests.loops import looped
 from tests.solvers.cases import instance
 
 BEYOND = (1e299, 1e300)
@@ -246,7 +247,7 @@ def _without_top(k: int) -> list[PathPoint]:
     return changed(exactly(), k, kept=flipped(kept, int(inner[0])))
 
 
-@pytest.mark.parametrize("what", WRONG)
+@looped("what", WRONG)
 def test_a_tampered_point_is_refuted(what: str) -> None:
     """Points with anything changed in one of them are refuted, with its lambda and the reason."""
     make, reason = WRONG[what]
@@ -267,7 +268,7 @@ def test_true_points_are_accepted_in_any_order(order: slice) -> None:
         assert told["largest gap"] <= max(p.solution.gap for p in points) + 1e-15
 
 
-@pytest.mark.parametrize("seed", range(16))
+@looped("seed", range(16))
 def test_every_kind_of_path_is_proven(seed: int) -> None:
     """Both ties, with rounds cut short, with gaps, with and without cuts, standing alone, lambdas that become equal: all hold."""
     problem = random_problem(seed, rounded=seed % 4 == 0)

@@ -25,6 +25,7 @@ from proofs_checks import Verdict, check_path, check_solution
 from solvers import min_cut, pruning_path
 from solvers.price_sharing import price_sharing
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
+from tests.loops import looped
 
 LAM = 0.25
 
@@ -119,7 +120,7 @@ SOLUTIONS: dict[str, tuple[Callable[[], Solution], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", SOLUTIONS)
+@looped("what", SOLUTIONS)
 def test_a_tampered_solution_is_refuted(what: str) -> None:
     """A solution with anything changed is refuted, for the reason that it should be."""
     make, reason = SOLUTIONS[what]
@@ -196,7 +197,7 @@ PROBLEMS: dict[str, Callable[[PruningProblem], PruningProblem]] = {
 }
 
 
-@pytest.mark.parametrize("what", PROBLEMS)
+@looped("what", PROBLEMS)
 def test_a_tampered_instance_is_noticed(what: str) -> None:
     """What was solved for one instance is refuted for another that differs in anything."""
     problem, cut, shared, path = solved()
@@ -318,7 +319,7 @@ def shared_run() -> Solution:
     raise AssertionError("no run with stages and a core")
 
 
-@pytest.mark.parametrize("what", SHARED)
+@looped("what", SHARED)
 def test_tampered_scores_are_refuted(what: str) -> None:
     """Scores, decisions, their order, and the core's duals: anything changed is refuted for the reason that it should be."""
     found = shared_run()
@@ -439,7 +440,7 @@ def child(path: PruningPath) -> int:
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-@pytest.mark.parametrize("what", PATHS)
+@looped("what", PATHS)
 def test_a_tampered_path_is_refuted(what: str, ties: str) -> None:
     """A path with anything changed is refuted, on the papers' trees and on a forest with weights, for the right reason."""
     change, reason = PATHS[what]
@@ -542,7 +543,7 @@ def test_evaluation_is_no_free_lunch() -> None:
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 def test_a_level_moved_anywhere_is_refuted(seed: int, ties: str) -> None:
     """On random forests no other level of any single split passes: the levels of smallest and of largest optima are unique."""
     path = pruning_path(random_problem(seed), ties=ties)  # type: ignore[arg-type]

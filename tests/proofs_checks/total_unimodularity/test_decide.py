@@ -23,20 +23,21 @@ from proofs_checks.total_unimodularity.reductions import reduce_matrix
 from proofs_checks.total_unimodularity.references import REFERENCES, cheapest_reference
 from proofs_checks.total_unimodularity.shrinking import Unresolved
 from proofs_checks.total_unimodularity.subdeterminants import by_subdeterminants
+from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.composed_matrices import full_network, signed_fano, three_sum, two_sum
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
 from tests.proofs_checks.total_unimodularity.proven import proven
 
 
-@pytest.mark.parametrize(("name", "factory"), families.YES, ids=[name for name, _ in families.YES])
+@looped(("name", "factory"), families.YES)
 def test_all_families_that_are_get_a_checked_yes(name: str, factory: Callable[[], Matrix]) -> None:
     """Every totally unimodular family is recognised, and its certificate holds."""
     matrix = factory()
     assert proven(matrix, check_total_unimodularity(matrix)) is True
 
 
-@pytest.mark.parametrize(("name", "factory"), families.NO, ids=[name for name, _ in families.NO])
+@looped(("name", "factory"), families.NO)
 def test_all_families_that_are_not_get_a_minimal_violating_submatrix(name: str, factory: Callable[[], Matrix]) -> None:
     """Every other family is refuted; the submatrix has determinant 2 or -2 and no smaller one violates."""
     matrix = factory()

@@ -12,6 +12,7 @@ from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.total_unimodularity import check_total_unimodularity
 from tests.instances import random_problem
+from tests.loops import looped
 from tests.proofs_checks.total_unimodularity.proven import proven
 
 
@@ -33,7 +34,7 @@ def test_the_papers_formulations_are_recognised_without_knowing_the_forest(merge
         assert proven(matrix, check_total_unimodularity(matrix)) is True, name
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_random_forests_formulations_are_recognised(seed: int) -> None:
     """With everything that an instance can have, merged or not."""
     problem = random_problem(seed)

@@ -23,6 +23,7 @@ from proofs_checks.total_unimodularity.formulation_network import (
     formulation_network,
 )
 from tests.instances import random_problem, with_usage
+from tests.loops import looped
 
 UNIMODULAR = ("IP0", "IP2", "IP3", "closure")
 
@@ -59,7 +60,7 @@ def test_the_papers_tree_1_by_hand() -> None:
 
 
 @pytest.mark.parametrize("merge", [False, True])
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_every_instance_has_the_certificate(seed: int, merge: bool) -> None:
     """IP0, IP3 and the closure of any instance, IP2 of any tree: the tree of the variables serves, and the check accepts it."""
     problem = random_problem(seed)
@@ -91,7 +92,7 @@ def test_pyomo_models_have_it_too(name: str) -> None:
             np.testing.assert_array_equal(getattr(verdict.certificate, array), getattr(by_arrays, array))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@looped("seed", range(12))
 def test_one_entry_changed_is_noticed(seed: int) -> None:
     """Any nonzero of IP3's matrix dropped or turned, under the true certificate: refuted, naming the row."""
     problem = random_problem(seed)

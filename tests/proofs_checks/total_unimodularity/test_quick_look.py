@@ -14,6 +14,7 @@ from proofs_checks.total_unimodularity import check_total_unimodularity, decide,
 from proofs_checks.total_unimodularity.quick_look import violation_nearby
 from proofs_checks.total_unimodularity.violation_check import check_violation
 from tests.instances import random_problem
+from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 
 
@@ -24,7 +25,7 @@ def at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("at_any_size")
-@pytest.mark.parametrize("seed", range(10))
+@looped("seed", range(10))
 def test_what_is_found_is_a_minimal_violation_of_the_whole(seed: int) -> None:
     """IP1 of random instances: wherever something is found, it is a checked submatrix of the whole; somewhere it is."""
     matrix = read_matrix(MATRICES["IP1"](random_problem(seed + 40), lam=1))
@@ -37,7 +38,7 @@ def test_what_is_found_is_a_minimal_violation_of_the_whole(seed: int) -> None:
 
 
 @pytest.mark.usefixtures("at_any_size")
-@pytest.mark.parametrize(("name", "make"), families.YES, ids=[name for name, _ in families.YES])
+@looped(("name", "make"), families.YES)
 def test_nothing_is_found_in_totally_unimodular_matrices(name: str, make: Callable[[], NDArray[np.int8]]) -> None:
     """No family that is totally unimodular has a wrong cycle in any part."""
     assert violation_nearby(read_matrix(make())) is None

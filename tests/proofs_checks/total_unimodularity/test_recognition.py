@@ -23,6 +23,7 @@ from proofs_checks.total_unimodularity.network_recognition import recognise_netw
 from proofs_checks.total_unimodularity.reductions import COPY, UNIT, ZERO, blocks_of, reduce_matrix
 from proofs_checks.total_unimodularity.signing import wrong_cycle
 from proofs_checks.total_unimodularity.violation_check import check_violation
+from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
 
@@ -114,7 +115,7 @@ def test_larger_ones_agree_with_all_trees_and_camion(m: int) -> None:
     assert 100 < sum(answers) < 550
 
 
-@pytest.mark.parametrize(("name", "factory"), families.NETWORK, ids=[name for name, _ in families.NETWORK])
+@looped(("name", "factory"), families.NETWORK)
 def test_network_families_are_recognised_with_and_without_reductions(name: str, factory: families.Family) -> None:
     """The families that are network matrices get a certificate, and so do their transposes."""
     matrix = factory()  # type: ignore[operator]
@@ -252,7 +253,7 @@ def _reducible(matrix: Matrix) -> bool:
     return False
 
 
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 def test_every_step_is_allowed_and_none_is_left(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Replayed on the dense matrix each step's condition holds in its turn, and the rest has nothing that may go.
 
@@ -341,7 +342,7 @@ def _is_chordless_cycle(entries: object) -> bool:
     return bool((support.sum(axis=0) == 2).all() and (support.sum(axis=1) == 2).all())
 
 
-@pytest.mark.parametrize("seed", range(30))
+@looped("seed", range(30))
 def test_totally_unimodular_matrices_have_right_signs_and_a_flip_is_found(seed: int) -> None:
     """No chordless cycle is wrong in a totally unimodular matrix; with the sign of an entry on a cycle flipped, one is."""
     base = (families.r10, families.r12, families.cycles_of_k5)[seed % 3]()
@@ -374,7 +375,7 @@ def test_a_right_signing_of_a_support_that_is_not_regular_passes() -> None:
     assert by_camion(read_matrix(signed)).holds is False
 
 
-@pytest.mark.parametrize("seed", range(40))
+@looped("seed", range(40))
 def test_found_cycles_are_chordless_and_violate(seed: int) -> None:
     """In random matrices with long cycles, what is returned has two entries in each line and determinant 2 or -2."""
     rng = np.random.default_rng(seed)

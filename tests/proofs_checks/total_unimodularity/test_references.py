@@ -18,6 +18,7 @@ from proofs_checks.matrices.violation import ViolatingSubmatrix
 from proofs_checks.total_unimodularity import camion, ghouila_houri, subdeterminants
 from proofs_checks.total_unimodularity.claim import TooLarge
 from proofs_checks.verdict import Verdict
+from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
 
@@ -171,7 +172,7 @@ def test_another_entry_refutes_at_once(decide: Callable[[SignMatrix], Verdict]) 
 
 
 @reference
-@pytest.mark.parametrize("shape", [(0, 0), (0, 100), (100, 0), (1, 100), (100, 1)], ids=str)
+@looped("shape", [(0, 0), (0, 100), (100, 0), (1, 100), (100, 1)])
 def test_thin_matrices(shape: tuple[int, int], decide: Callable[[SignMatrix], Verdict]) -> None:
     """Without rows or columns nothing can violate; nor in one row of -1, 0, 1."""
     assert decide(read_matrix(np.ones(shape))).holds is True
