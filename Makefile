@@ -10,6 +10,8 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 VENV := .venv
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
+# Rewriting the tests' assertions takes half a minute; later runs read them from __pycache__.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-slow lint types wheel docs bench bench-quick clean
 

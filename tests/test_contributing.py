@@ -10,6 +10,7 @@ import pytest
 
 import prunemodels as pm
 from solvers.dependencies import NEEDED
+from tests.loops import looped
 from tests.test_layout import ALLOWED
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,7 +19,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NAMED = sorted(set(re.findall(r"`((?:[\w.]+/)+[\w.]*|[\w]+\.(?:py|toml|md))`", PAGE)) - {"dist/", "__init__.py"})
 
 
-@pytest.mark.parametrize("name", [n for n in NAMED if "NAME" not in n and not n.startswith("..")])
+@looped("name", [n for n in NAMED if "NAME" not in n and not n.startswith("..")])
 def test_files_are_there(name: str) -> None:
     """Every file and folder of the repository that the page names exists."""
     assert (ROOT / name).exists()
