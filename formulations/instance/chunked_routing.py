@@ -1,7 +1,8 @@
 """The routing of rows that come in chunks: what `route` gives for all of them, without all of them at once.
 
-A chunk leaves behind nothing but the position of each row's leaf in each tree; when the last has come, each tree's rows are
-sorted by it, as `route` does. Where the number of rows is known beforehand, the positions stand where the order will:
+Of each chunk we keep the position of each row's leaf in each tree, and nothing else. After the last chunk each tree's rows are
+sorted by these positions, as `route` does. If the number of rows is known beforehand, the positions are stored in the array of
+the order itself:
 
     memory  =  4 T N bytes (the order)  +  4 N bytes a thread that sorts a tree  +  the chunk                               (1)
 

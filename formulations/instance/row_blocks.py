@@ -56,7 +56,7 @@ def row_blocks(
 ) -> RowBlocks:
     """Cut a routing into blocks of at most `size` <= 65,536 rows.
 
-    Blocks of a routing that is on disk are there too: passes go from one to the next, so few need be in memory at a time.
+    If the routing is on disk, so are its blocks. Passes read one block after the other, so few are in memory at a time.
 
     Parameters
     ----------

@@ -241,8 +241,9 @@ class Usage:
         """What each row pays in each stage for what no earlier stage needed: the rises of (2) from stage to stage; (S, N)."""
         by_row = self.first_stage_by_row(stage, n_stages)
         each, row = np.zeros((n_stages + 1, self.n_rows)), np.arange(self.n_rows)
-        for m in np.flatnonzero(self.costs.price > 0):
-            each[by_row[m], row] += self.costs.price[m]
+        price = self.costs.price
+        for m in np.flatnonzero(price > 0):
+            each[by_row[m], row] += price[m]
         for h in np.flatnonzero((self.split_price > 0) & (stage < n_stages)):
             reaching = self.routing.order[self.ensemble.tree_of[h], self.routing.start[h] : self.routing.stop[h]]
             each[stage[h], reaching] += self.split_price[h]
