@@ -1,7 +1,7 @@
-"""Which node charges which item to whom.
+"""Usage arcs: which split charges which item to which rows.
 
-Item m is first met on i's path in tree t at u_{t,m,i}. All of S_h share h's ancestors, so at a node h an item is
-first met by all of S_h or by none:
+Item m is first met on i's path in tree t at u_{t,m,i}. All rows of S_h pass the same ancestors of h. So at node h either all
+rows of S_h meet an item for the first time, or none does:
 
     charges(h) = items(feature of h) less the items of the features of h's strict ancestors        (1)
 

@@ -58,7 +58,7 @@ class CertifiedBudget:
     n_choosing, n_certifying
         rows of either part.
     tested
-        prunings that were tested, the last of them perhaps in vain.
+        how many prunings were tested; the last one may have failed.
     """
 
     budget: Fraction
@@ -156,8 +156,8 @@ def budget_for_confidence(
 def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple[int, NDArray[np.float64], float]]:
     """The path's rows from the cheapest, with what each of other examples pays, and what is paid once for all.
 
-    A purchase is made by the rows below the highest level of any split that needs it, so each is added to the
-    costs of its example once, when the walk comes to that level.
+    All prunings of the path up to the highest level of the splits that need a purchase make this purchase. So its price is
+    added to the costs of its example once, when the walk reaches that level.
     """
     p = certifying
     n, once = p.n_rows, p.costs.paid_once

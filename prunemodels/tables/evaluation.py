@@ -1,8 +1,8 @@
 """What forests, prunings and paths cost and how often they err on a table larger than memory.
 
 Each does what the function of the same name without ``_on_table`` does. Counts are added up over chunks, so costs of rows of
-weight 1 and error rates are the same bit for bit; other sums agree up to rounding. What stays of a row is its loss and its cost
-where an interval or a squared error is asked for, 8 bytes each.
+weight 1 and error rates are the same bit for bit; other sums agree up to rounding. For intervals and squared errors the loss and
+the cost of each row stay in memory, 8 bytes each.
 """
 
 from __future__ import annotations
