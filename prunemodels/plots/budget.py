@@ -27,21 +27,21 @@ def plot_budget(
     chosen: Pruning | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw what a budget buys: the whole path on the left, the neighbourhood of the budget on the right.
+    """Draw the prunings for a budget: the whole path on the left, the neighbourhood of the budget on the right.
 
     Parameters
     ----------
     solution
-        of the budget: B is a vertical line, the relaxation's optimum a point on the chord between its two prunings.
+        the answer for the budget: B is a vertical line, the relaxation's optimum a point on the chord between its two prunings.
     path
         the breakpoints: the lower convex hull of all prunings.
     held_out
-        prunings on examples kept apart, with their intervals. With labels they lie at the forest's own error there, left;
-        the cost alone stands just above the axis, right, and where there are no labels.
+        prunings on held-out examples, with their intervals. In the left part, if there are labels, they are drawn at the forest's
+        own error there. In the right part, and without labels, only the cost is drawn, just above the axis.
     chosen
-        the pruning taken, where it is not the solution's own (a certified one, say).
+        the pruning taken, if it is not the solution's own (a certified one, say).
     ax
-        axes for the whole path alone; default: a figure of its own with both parts.
+        axes for the whole path only; default: a figure of its own with both parts.
 
     Returns
     -------
@@ -63,17 +63,17 @@ def plot_budget(
         label_axes(ax, path)
         return cast("Figure", ax.get_figure())
     figure = Picture(figsize=(10.4, 4.8), layout="constrained")
-    whole, near = figure.subplots(1, 2)
-    for axes, with_error in ((whole, True), (near, False)):
+    overview, near = figure.subplots(1, 2)
+    for axes, with_error in ((overview, True), (near, False)):
         _draw(axes, solution, path, taken)
         _draw_held_out(axes, points, with_error=with_error)
         label_axes(axes, path)
         axes.get_legend().remove()
     _zoom(near, solution, taken, points)
-    whole.set_title("the whole path", fontsize=10, loc="left")
+    overview.set_title("the whole path", fontsize=10, loc="left")
     near.set_title("around the budget" + ("; held-out cost at the foot" if points else ""), fontsize=10, loc="left")
     near.set_ylabel("")
-    figure.legend(*whole.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9, edgecolor="none")
+    figure.legend(*overview.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9, edgecolor="none")
     return figure
 
 
@@ -95,7 +95,7 @@ def _draw(ax: Axes, solution: BudgetSolution, path: PruningPath, taken: Pruning)
 
 
 def _draw_held_out(ax: Axes, points: Sequence[HeldOut], *, with_error: bool) -> None:
-    """Each at its held-out cost, with intervals; costs alone stand above the axis, away from all errors."""
+    """Draw each pruning at its held-out cost, with intervals; without errors, the costs are just above the axis."""
     for k, point in enumerate(points):
         cost, error = point.cost, point.error if with_error else None
         name = "" if k else f"held-out cost{' and forest error' if error else ''}, {100 * cost.confidence:g} % interval"
@@ -119,8 +119,8 @@ def _zoom(ax: Axes, solution: BudgetSolution, taken: Pruning, points: Sequence[H
     """Limits around the budget, the pruning taken, the relaxation's optimum, and the held-out costs."""
     costs = [float(solution.budget), taken.cost, *(end for p in points for end in (p.cost.low, p.cost.high))]
     errors = [taken.error, float(solution.relaxation.value)]
-    whole = (Pruning.unpruned(solution.problem).cost, Pruning.all_roots(solution.problem).error)
-    for limits, values, scale in ((ax.set_xlim, costs, whole[0]), (ax.set_ylim, errors, whole[1])):
+    scales = (Pruning.unpruned(solution.problem).cost, Pruning.all_roots(solution.problem).error)
+    for limits, values, scale in ((ax.set_xlim, costs, scales[0]), (ax.set_ylim, errors, scales[1])):
         room = max(0.6 * (max(values) - min(values)), 0.02 * scale) or 1.0
         limits(max(0.0, min(values) - room), max(values) + room)
 

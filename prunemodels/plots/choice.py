@@ -1,4 +1,4 @@
-"""A choice without a budget as a picture: held-out cost and error along the path, and what the rules take."""
+"""A choice without a budget as a picture: held-out cost and error along the path, and the rows that the rules choose."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from prunemodels.plots.budget import GREEN
 from prunemodels.plots.picture import Picture
 from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION, label_axes
 
-MARGIN = 4.0
-"""How many standard errors of the least error the right-hand part reaches above it."""
+ERRORS_SHOWN = 4.0
+"""The right-hand part reaches this many standard errors above the least error."""
 
 
 def plot_choice(evaluation: PathEvaluation, *, chosen: int | None = None, ax: Axes | None = None) -> Figure:
-    """Draw what the rules choose: the whole path on the left, the neighbourhood of the least error on the right.
+    """Draw the rules' choices: the whole path on the left, the neighbourhood of the least error on the right.
 
     Parameters
     ----------
     evaluation
-        of the path on examples kept apart. The band is one standard error of the paired difference to the row of least error:
+        of the path on held-out examples. The band is one standard error of the paired difference to the row of least error:
         "one_se" takes the cheapest row whose band reaches down to that error. The dashed line is the chord of the knee.
     chosen
         another row of the path to mark, e.g. that of a budget.
     ax
-        axes for the whole path alone; default: a figure of its own with both parts.
+        axes for the whole path only; default: a figure of its own with both parts.
 
     Returns
     -------
@@ -41,21 +41,21 @@ def plot_choice(evaluation: PathEvaluation, *, chosen: int | None = None, ax: Ax
         label_axes(ax, evaluation.path)
         return cast("Figure", ax.get_figure())
     figure = Picture(figsize=(10.4, 4.8), layout="constrained")
-    whole, near = figure.subplots(1, 2)
-    for axes in (whole, near):
+    overview, near = figure.subplots(1, 2)
+    for axes in (overview, near):
         _draw(axes, evaluation, chosen)
         label_axes(axes, evaluation.path)
         axes.get_legend().remove()
     _zoom(near, evaluation)
-    whole.set_title("the whole path, held-out examples", fontsize=10, loc="left")
+    overview.set_title("the whole path, held-out examples", fontsize=10, loc="left")
     near.set_title("around the least error", fontsize=10, loc="left")
     near.set_ylabel("")
-    figure.legend(*whole.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9, edgecolor="none")
+    figure.legend(*overview.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9, edgecolor="none")
     return figure
 
 
 def _draw(ax: Axes, evaluation: PathEvaluation, chosen: int | None) -> None:
-    """Path, band, chord, least error, and the rows that the rules take."""
+    """Path, band, chord, least error, and the rows that the rules choose."""
     cost, error, best = evaluation.cost, evaluation.error, evaluation.best
     band = np.nan_to_num(evaluation.above_best_se)
     ax.fill_between(cost, error - band, error + band, color=BLUE, alpha=0.2, lw=0, label="± 1 se of the difference to the least")
@@ -72,18 +72,18 @@ def _draw(ax: Axes, evaluation: PathEvaluation, chosen: int | None) -> None:
 
 
 def _mark(ax: Axes, evaluation: PathEvaluation, row: int, name: str, *, marker: str, mfc: str, mec: str) -> None:
-    """One row of the path, with what it costs."""
+    """One row of the path, with its cost and error."""
     x, y = float(evaluation.cost[row]), float(evaluation.error[row])
     shown = f"{100 * y:.3g} %" if evaluation.path.problem.ensemble.task == "classification" else f"{y:.3g}"
     ax.plot(x, y, ls="", marker=marker, ms=10, mfc=mfc, mec=mec, mew=1.8, zorder=4, label=f"{name}: cost {x:.3g}, error {shown}")
 
 
 def _zoom(ax: Axes, evaluation: PathEvaluation) -> None:
-    """Limits around the least error: all rows up to `MARGIN` standard errors above it, and the unpruned forest."""
+    """Limits around the least error: all rows up to `ERRORS_SHOWN` standard errors above it, and the unpruned forest."""
     error, least = evaluation.error, float(evaluation.error[evaluation.best])
     se = float(np.nan_to_num(evaluation.error_se[evaluation.best])) or 0.05 * float(error.max()) or 1.0
-    near = error <= least + MARGIN * se
+    near = error <= least + ERRORS_SHOWN * se
     costs = [*evaluation.cost[near].tolist(), evaluation.unpruned_cost]
     room = 0.05 * (max(costs) - min(costs)) or 1.0
     ax.set_xlim(max(0.0, min(costs) - room), max(costs) + room)
-    ax.set_ylim(max(0.0, least - se), max(least + MARGIN * se, evaluation.unpruned_error + se))
+    ax.set_ylim(max(0.0, least - se), max(least + ERRORS_SHOWN * se, evaluation.unpruned_error + se))

@@ -24,7 +24,7 @@ STYLES = (
     ("#56B4E9", "-.", "P"),
     ("#000000", ":", "X"),
 )
-"""Colour (Okabe and Ito), dash and marker of each method: told apart without colour, too."""
+"""Colour (Okabe and Ito), dash and marker of each method, which differ without colour, too."""
 
 
 def plot_curves(
@@ -35,19 +35,19 @@ def plot_curves(
     error_label: str = "error rate",
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw cost against error, one line a method.
+    """Draw cost against error, one line for each method.
 
     Parameters
     ----------
     curves
-        of the methods, on the same examples.
+        the curves of the methods, on the same examples.
     choose_on
         the same curves on another sample: only points that are undominated *there* are drawn, as a user would choose them.
         None: all points, in the order of cost.
     spread
         standard deviation of the error at each point of a method's curve, drawn as a band.
     error_label
-        what the ordinate is; rates are shown in per cent.
+        label of the ordinate; rates are shown in per cent.
     ax
         axes to draw on; default: a figure of its own.
 

@@ -2,11 +2,11 @@
 
     source -> h        profit_h = gain_h - lambda * evaluation_h where it is positive; else h -> sink with -profit_h      (1)
     h -> parent(h)     unlimited: a split is kept only below kept splits                                                  (2)
-    u -> (m, i)        unlimited: who is sent on by u pays its items                                                      (3)
+    u -> (m, i)        unlimited: an example that passes u pays the items of u                                            (3)
     (m, i) -> sink     lambda * omega_i c_m / N: the price of the purchase                                                (4)
 
 The source side of a cut is a pruning: the splits that it keeps, and the purchases that they need. Its capacity is the pruning's
-(OBJ), less the error of the all-roots forest, plus the sum of the positive profits. `solvers.closures.cut` solves the same
+(OBJ) less the error of the all-roots forest, plus the sum of the positive profits. `solvers.closures.cut` solves the same
 network at any size.
 """
 
@@ -34,12 +34,12 @@ from prunemodels.plots.trees import feature_name
 
 SOURCE, SINK = "source", "sink"
 MOST_DRAWN = 40
-"""Splits and purchases in one picture; beyond it nothing can be read."""
+"""Largest number of splits and purchases in one picture; with more nothing can be read."""
 
-LARGEST_WHOLE = 10_000
-"""Largest denominator of capacities that are written as whole numbers of a unit."""
+LARGEST_DENOMINATOR = 10_000
+"""Capacities are written as multiples of a unit if its denominator is at most this."""
 
-IDLE = "0.75"
+GREY = "0.75"
 LABEL = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none"}
 
 
@@ -54,8 +54,9 @@ def closure_graph(problem: PruningProblem, lam: Price) -> nx.DiGraph:
     Returns
     -------
     networkx.DiGraph
-        ``capacity`` on the arcs (1) and (4), none on the unlimited ones; ``graph.graph["unit"]`` is what 1 stands for in (OBJ), a
-        fraction. Nodes: "source", "sink", split h as h, purchase (m, i) as such, with i = "all" where it is paid once for all.
+        ``capacity`` on the arcs (1) and (4), none on the unlimited ones; ``graph.graph["unit"]`` is the amount in (OBJ) that 1
+        stands for, a fraction. Nodes: "source", "sink", h for split h, (m, i) for a purchase, with i = "all" if it is paid once
+        for all.
     """
     rate, ints, ensemble = exact(lam, "lam"), problem.integers, problem.ensemble
     profit = {
@@ -95,7 +96,7 @@ def source_side(pruning: Pruning) -> set[Hashable]:
 
 @dataclass(frozen=True, eq=False)
 class _Network:
-    """A network with its maximum flow, and a cut of it."""
+    """A network with its maximum flow and a cut; `inside` is the cut's source side."""
 
     problem: PruningProblem
     graph: nx.DiGraph
@@ -113,14 +114,14 @@ class _Network:
         """Sum of their capacities; no unlimited arc leaves the source side of a pruning."""
         return sum(self.graph.edges[arc]["capacity"] for arc in self.cut)
 
-    def amount(self, whole: int) -> str:
-        """A capacity as a reader wants it."""
+    def amount(self, units: int) -> str:
+        """A capacity as text: in units, or as a decimal number if the unit is unwieldy."""
         unit: Fraction = self.graph.graph["unit"]
-        return str(whole) if unit.denominator <= LARGEST_WHOLE else f"{float(whole * unit):.3g}"
+        return str(units) if unit.denominator <= LARGEST_DENOMINATOR else f"{float(units * unit):.3g}"
 
 
 def plot_cut(pruning: Pruning, lam: Price, *, first: int = 0, ax: Axes | None = None) -> Figure:
-    """Draw the network for one lambda, a maximum flow in it, and the cut that a pruning is.
+    """Draw the network for one lambda, a maximum flow in it, and the cut that a pruning defines.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def plot_cut(pruning: Pruning, lam: Price, *, first: int = 0, ax: Axes | None = 
     Returns
     -------
     Figure
-        "2 / 3" at an arc of limited capacity: a flow of 2, a capacity of 3; at an unlimited one the flow alone.
+        "2 / 3" at an arc of limited capacity: a flow of 2, a capacity of 3; at an unlimited arc only the flow is written.
 
     Raises
     ------
@@ -192,9 +193,9 @@ def _places(network: _Network) -> dict[Hashable, tuple[float, float]]:
 
 
 def _arc(ax: Axes, network: _Network, place: Mapping[Hashable, tuple[float, float]], a: Any, b: Any, *, in_cut: bool) -> None:
-    """One arc with its flow, and its capacity where that is limited."""
+    """Draw an arc with its flow, and with its capacity if that is limited."""
     capacity, flow = network.graph.edges[a, b].get("capacity"), network.flow[a][b]
-    colour = VERMILION if in_cut else BLACK if flow else IDLE
+    colour = VERMILION if in_cut else BLACK if flow else GREY
     (xa, ya), (xb, yb) = place[a], place[b]
     start, end = (xa + _half(a), ya), (xb - _half(b), yb)
     style = f"arc3,rad={-0.35 if isinstance(a, int) and b == SINK else 0.0}"
@@ -213,12 +214,12 @@ def _arc(ax: Axes, network: _Network, place: Mapping[Hashable, tuple[float, floa
 
 
 def _half(node: Hashable) -> float:
-    """Half the width of a box, and a little."""
+    """Half the width of a box, with a small margin."""
     return 0.16 if node == SOURCE else 0.13 if node == SINK else 0.25
 
 
 def _title(problem: PruningProblem, node: Hashable, first: int) -> str:
-    """What stands in a box."""
+    """The text in a node's box."""
     if isinstance(node, int):
         return f"{first + node}  {feature_name(problem.ensemble, node)}"
     if isinstance(node, tuple):
@@ -229,11 +230,11 @@ def _title(problem: PruningProblem, node: Hashable, first: int) -> str:
 
 
 def _caption(network: _Network) -> str:
-    """Cut and flow."""
+    """The line below the picture: the values of cut and flow."""
     unit: Fraction = network.graph.graph["unit"]
     sums = " + ".join(network.amount(network.graph.edges[arc]["capacity"]) for arc in network.cut)
     sign = "=" if network.cut_value == network.flow_value else ">"
     total, flow = network.amount(network.cut_value), network.amount(network.flow_value)
     added = f"{sums} = {total}" if len(network.cut) > 1 else total
-    units = f", in units of {unit}" if 1 < unit.denominator <= LARGEST_WHOLE else ""
+    units = f", in units of {unit}" if 1 < unit.denominator <= LARGEST_DENOMINATOR else ""
     return f"cut {added} {sign} flow {flow}{units}"

@@ -1,4 +1,4 @@
-"""A cascade as a picture: who stops where, for every policy of its path, and what was bought by then."""
+"""A cascade as a picture: where rows stop, for every policy of its path, and what they have bought by then."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from prunemodels.plots.picture import Picture
 from prunemodels.plots.tradeoff import BLACK
 
 MOST_ITEMS = 30
-"""Columns of the part that shows what was bought."""
+"""Largest number of columns in the part that shows what was bought."""
 
 LONGEST_NAME = 22
-"""Letters of an item's name."""
+"""Largest number of letters of an item's name."""
 
 FEWEST_ROWS = 8
-"""Bars are as thin as if there were so many of them at least."""
+"""Bars are as thin as if there were at least this many."""
 
 
 def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Price | None = None) -> Figure:
-    """Draw where rows stop: for all policies, for one of them by stage, and what the rows that stop there have bought.
+    """Draw where rows stop, for all policies and for one of them by stage, and what the rows that stop at each stage have bought.
 
     Parameters
     ----------
     source
         a fitted cascade, or an exit path.
     X
-        examples, best ones that nothing was learned from.
+        examples, preferably ones that nothing was learned from.
     y
-        their labels: then the error of the rows that stop at each stage stands beside the bars.
+        their labels: with them, the error of the rows that stop at each stage is written beside the bars.
     budget
-        the policy to show; default: the cascade's own, of a path the one that the rule ``"one_se"`` chooses.
+        budget of the policy to show; default: the cascade's own policy, or for a path the one that ``"one_se"`` chooses.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
     Raises
     ------
     InvalidInputError
-        for what is neither, and for labels or columns that do not fit.
+        for a source that is neither, and for labels or columns that do not fit.
     """
     stops = stops_of(shown_cascade(source, budget), X, y)
     n_items = min(int(stops.bought.any(axis=1).sum()), MOST_ITEMS)
@@ -67,7 +67,7 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
 
 
 def _colours(share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """From light (cheap) to dark (dear) over the stages where rows stop, told apart in grey and with every colour blindness."""
+    """Colours from light (cheap) to dark (dear) over the stages where rows stop; they differ in grey and to the colour-blind."""
     rank = np.cumsum(share.any(axis=0))
     return np.asarray(mpl.colormaps["cividis_r"](np.clip(rank / max(int(rank[-1]), 1), 0.05, 1.0)))
 
@@ -80,14 +80,14 @@ def _draw_policies(ax: Axes, stops: Stops, share: NDArray[np.float64], colour: N
         ax.stackplot(cost[order], share[order].T, colors=colour, lw=0.4, edgecolor="white")
     own = float(stops.cost.mean() + once[int(stops.stage.max())])
     ax.axvline(own, color=BLACK, lw=1.2, ls="--")
-    left = own < 0.5 * (cost.min() + cost.max())
+    in_left_half = own < 0.5 * (cost.min() + cost.max())
     ax.annotate(
         f"shown on the right:\nmean cost {own:.3g}",
         (own, 1.0),
         xycoords=ax.get_xaxis_transform(),
         xytext=(0, 3),
         textcoords="offset points",
-        ha="left" if left else "right",
+        ha="left" if in_left_half else "right",
         va="bottom",
         fontsize=9,
         annotation_clip=False,
@@ -102,15 +102,15 @@ def _draw_policies(ax: Axes, stops: Stops, share: NDArray[np.float64], colour: N
 
 
 def _draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:
-    """One bar a stage where rows stop: their share; stage and mean cost beside the axis, the error at the bar's end."""
+    """A bar for each stage where rows stop: their share; stage and mean cost beside the axis, the error at the bar's end."""
     place, share, error = np.arange(stops.used.size), stops.share(), stops.error()
     ax.barh(place, share, height=0.8, color=colour[stops.used], edgecolor="0.3", lw=0.6)
     numbers = stops.evaluation.table.value.shape[2] == 1
     for k, part in enumerate(share):
-        told = f" {100 * part:.3g} %"
+        text = f" {100 * part:.3g} %"
         if error is not None:
-            told += f", error {error[k]:.3g}" if numbers else f", {100 * error[k]:.3g} % wrong"
-        ax.text(part, k, told, va="center", fontsize=8)
+            text += f", error {error[k]:.3g}" if numbers else f", {100 * error[k]:.3g} % wrong"
+        ax.text(part, k, text, va="center", fontsize=8)
     ax.set_yticks(place, [f"{s}:  {c:.3g}" for s, c in zip(stops.used, stops.mean_cost(), strict=True)], fontsize=8)
     ax.set_ylim(max(stops.used.size, FEWEST_ROWS) - 0.5, -0.5)
     ax.set_xlim(0, float(share.max()) * (1.5 if error is None else 2.4))
@@ -122,7 +122,7 @@ def _draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:
 
 
 def _draw_items(ax: Axes, stops: Stops) -> None:
-    """A cell for every such stage and item: how many of its rows have bought it."""
+    """A cell for every stage where rows stop and every item: the share of these rows that have bought it."""
     by_then, order = stops.bought_by_then(), stops.staircase(MOST_ITEMS)
     columns = int(by_then.any(axis=0).sum())
     some = f" ({order.size} of {columns} items)" if order.size < columns else ""

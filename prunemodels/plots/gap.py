@@ -1,4 +1,4 @@
-"""Gaps of several runs in one picture: how fast each comes to its end."""
+"""Gaps of several runs in one picture: how fast each converges."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ LOOKS = [
     ("#CC79A7", (0, (5, 1, 1, 1, 1, 1))),
     ("#E69F00", (0, (1, 1))),
 ]
-"""Colour and dashes: lines are told apart in grey as well."""
+"""Colour and dashes of each line, which differ in grey as well."""
 
 MOST_MARKERS = 25
-"""With more rounds than this the line alone says where they are."""
+"""With more rounds than this, only the line is drawn."""
 
 
 def plot_gaps(
@@ -49,7 +49,7 @@ def plot_gaps(
     Returns
     -------
     Figure
-        A gap of 0 stands at the bottom, 1e-12. Save it with `prunemodels.plots.save_picture`.
+        A gap of 0 is drawn at the bottom, 1e-12. Save it with `prunemodels.plots.save_picture`.
 
     Raises
     ------

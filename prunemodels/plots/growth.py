@@ -1,4 +1,4 @@
-"""Growing instances as a picture: one line an engine, both axes logarithmic, and where it stops."""
+"""Growing instances as a picture: one line for each engine, both axes logarithmic, and where it stops."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     PURPLE: ("pyomo",),
     ORANGE: ("brute_force",),
 }
-"""Engines whose names begin like this share a colour: cuts and shares, decompositions, linear programs, the naive formulation,
-Pyomo, enumeration. Others are grey."""
+"""Engines whose names begin like this share a colour: cuts and price sharing, decompositions, linear programs, the naive
+formulation, Pyomo, enumeration. Others are grey."""
 
 MARKERS = "os^Dv*Xp<>"
-"""Tell engines of a family apart."""
+"""Markers of the engines of a family."""
 
 GAPS = ("relative_gap", "above_optimum")
 """Quantities that may be 0, and that do not grow along a line."""
@@ -53,7 +53,7 @@ def plot_growth(
     least: float = 0.0,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw a quantity over size, one line an engine; the legend, from the top down as the lines end, has the slopes.
+    """Draw a quantity over size, one line for each engine; the legend has the slopes, in the order in which the lines end.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ def plot_growth(
     against
         "size", or another column that grows with it.
     engines
-        those to draw; default: all.
+        the engines to draw; default: all.
     least
-        of `Growth.slopes`: smaller values do not count for the slope. They are drawn.
+        as in `Growth.slopes`: smaller values do not count for the slope, but they are drawn.
     ax
         axes to draw on; default: a figure of its own.
 
@@ -107,7 +107,7 @@ def _line(ax: Axes, growth: Growth, name: str, quantity: str, against: str, look
 
 
 def _floor(quantity: str) -> float:
-    """Gaps of 0 stand at the bottom of a logarithmic axis; other zeros have no place on it."""
+    """The least value that is drawn: gaps of 0 are at the bottom of the logarithmic axis; other zeros are left out."""
     return SMALLEST if quantity in GAPS else 0.0
 
 
@@ -126,13 +126,13 @@ def _looks(engines: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _end(growth: Growth, name: str, quantity: str) -> tuple[float, float]:
-    """Where an engine's line ends, the top of the legend largest: it ends early, then high."""
+    """A sort key, largest for the top of the legend: lines that end at a small size first, and of these the highest."""
     last = growth.table[growth.table["solver"] == name].sort_values("size").iloc[-1]
     return -float(last["size"]), float(np.nan_to_num(last[quantity], nan=-1.0))
 
 
 def _short(name: str) -> str:
-    """Without the module of an engine that is in no registry."""
+    """The name without the module, which engines outside of the registry have."""
     return name.rpartition(":")[2]
 
 

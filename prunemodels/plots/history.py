@@ -1,4 +1,4 @@
-"""How an engine came to its end: value and bound by round, and the gap."""
+"""The convergence of an engine: value, bound and gap by round."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """All optimal prunings in one picture: every split in the colour of its level.
 
-A split is kept for lambda below its level, and levels never rise from parent to child: the trees at some lambda are what is
-darker than it.
+A split is kept for lambda below its level, and levels never rise from parent to child. So the trees at some lambda consist of the
+splits whose colours are darker than that of lambda.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ def plot_levels(
     Parameters
     ----------
     path
-        of `pruning_path`.
+        from `pruning_path`.
     trees
         which ones; default: all.
     first
         number of the first node.
     named
-        boxes with names and the levels as fractions; default: where there are few nodes.
+        whether to draw boxes with names and the levels as fractions; default: if there are few nodes.
     ax
         axes to draw on; default: a picture of its own.
 
     Returns
     -------
     Figure
-        save it with `prunemodels.plots.save_picture`. Grey splits are kept at no lambda above 0, black ones, which
-        are free of charge, at any.
+        save it with `prunemodels.plots.save_picture`. Grey splits are kept at no lambda above 0; black ones are free,
+        and kept at any lambda.
 
     Raises
     ------
     InvalidInputError
-        for a tree that there is not, and more nodes than can be read.
+        for a tree that does not exist, and more nodes than can be read.
     """
     ensemble = path.problem.ensemble
     drawing = draw_on(ensemble, trees, named=named, ax=ax)
@@ -68,7 +68,7 @@ def plot_levels(
     colours = _colours()
     shade = {h: _colour(x, norm, colours) for h, x in levels.items()}
     parent = ensemble.parent
-    # a line leads on from a split, so it is there as long as the split above it is
+    # a line starts at a split, so it has the colour of that split
     line = {h: shade.get(int(parent[h]), BLACK) for h in nodes}
     drawing.edges(line, {h: 1.6 if levels.get(int(parent[h]), 1) > 0 else 0.7 for h in nodes})
     if drawing.named:
@@ -85,7 +85,7 @@ def plot_levels(
 
 
 def _boxes(drawing: Drawing, path: PruningPath, shade: Mapping[int, Any], first: int) -> None:
-    """Splits with their levels as fractions, leaves small."""
+    """Draw the nodes as boxes: splits with their levels as fractions, leaves faint."""
     sign = "<" if path.ties == "smallest" else "≤"
     look = {}
     for h in drawing.layout.node.tolist():
@@ -100,7 +100,7 @@ def _boxes(drawing: Drawing, path: PruningPath, shade: Mapping[int, Any], first:
 
 
 def _level(path: PruningPath, h: int) -> float:
-    """The lambda up to which a split is kept; 0 where none above 0 keeps it, infinity for one that is free."""
+    """The lambda up to which a split is kept; 0 if no lambda above 0 keeps it, infinity if it is free."""
     level = int(path.level[h])
     if level == NEVER:
         return 0.0
@@ -117,5 +117,5 @@ def _colour(level: float, norm: LogNorm | None, colours: Colormap) -> Any:
 
 
 def _colours() -> Colormap:
-    """Viridis without its ends: told apart with every common colour blindness, no line too light for white paper, none black."""
+    """Viridis without its ends: safe for the common colour blindnesses, no line too light for white paper, and none black."""
     return ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.08, 0.95, 256)), name="levels")

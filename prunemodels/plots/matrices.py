@@ -1,7 +1,7 @@
 """Constraint matrices as pictures, and the tree that proves one totally unimodular.
 
-1 is blue, -1 vermilion, 0 empty. A network matrix is drawn as what it is: a directed tree whose arcs are its rows (its columns
-where the transpose is the network matrix), and the paths that its columns (its rows) are.
+1 is blue, -1 vermilion, 0 empty. A network matrix is drawn as a directed tree whose arcs are the matrix's rows, and as paths in
+it, which are the columns. If the transpose is the network matrix, rows and columns change places.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from prunemodels.plots.picture import Picture
 from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
 
 MOST_LINES = 400
-"""Rows or columns of a matrix in one picture."""
+"""Largest number of rows or columns of a matrix in one picture."""
 
 MOST_NUMBERS = 30
-"""Rows or columns up to which entries are written as numbers and lines have their names."""
+"""With at most this many rows and columns, entries are written as numbers and lines have their names."""
 
 MOST_ARCS = 80
-"""Arcs of a tree in one picture."""
+"""Largest number of arcs of a tree in one picture."""
 
 PATHS = (VERMILION, BLUE, GREEN, "#CC79A7")
 """Colours of paths, of Okabe and Ito's palette."""
@@ -42,7 +42,7 @@ _SYMBOL = {"z": "z", "y": "y", "w": "w", "w_t": "w^t"}
 
 
 def math_name(name: str) -> str:
-    """``w_t[2,1,0]`` as a formula; what is no variable of ours as it is."""
+    """``w_t[2,1,0]`` as a formula; names that are not of our variables stay unchanged."""
     found = _NAME.fullmatch(name)
     if found is None:
         return name
@@ -119,7 +119,7 @@ def plot_certificate(matrix: Any, network: NetworkMatrix, *, paths: Sequence[str
     matrix
         see `proofs_checks.read_matrix`.
     network
-        its certificate, from `proofs_checks.formulation_network` or wherever: it is checked first.
+        its certificate, from `proofs_checks.formulation_network` or any other source: it is checked first.
     paths
         names of at most four rows of the matrix (columns, where the matrix itself is the network matrix): their paths are
         coloured bands, along an arc where the entry is 1 and against it where it is -1.
@@ -129,12 +129,12 @@ def plot_certificate(matrix: Any, network: NetworkMatrix, *, paths: Sequence[str
     Returns
     -------
     Figure
-        the hub R, the vertex of most arcs, hangs between single arcs above it and the rest of the tree below.
+        the hub R, the vertex with most arcs, has single arcs above it and the rest of the tree below.
 
     Raises
     ------
     InvalidInputError
-        for a certificate that is none, a path that the matrix does not have, more paths than colours, or more arcs than can be
+        for a certificate that is wrong, a path that the matrix does not have, more paths than colours, or more arcs than can be
         read.
     """
     given = read_matrix(matrix)
@@ -154,11 +154,11 @@ def plot_certificate(matrix: Any, network: NetworkMatrix, *, paths: Sequence[str
     _arcs(ax, network, x, y, [math_name(str(name)) for name in lines.rows])
     body = lines.entries
     for k, (name, j) in enumerate(zip(paths, places, strict=True)):
-        on = slice(body.indptr[j], body.indptr[j + 1])
-        arcs, sign = body.indices[on].tolist(), body.data[on].tolist()
+        entries = slice(body.indptr[j], body.indptr[j + 1])
+        arcs, sign = body.indices[entries].tolist(), body.data[entries].tolist()
         pairs = [[(x[v], y[v]) for v in (network.tail[a], network.head[a])] for a in arcs]
         terms = "".join(f" {'+' if s > 0 else '−'} {math_name(str(lines.rows[a]))}" for a, s in zip(arcs, sign, strict=True))
-        # the first bands are the widest: where paths share an arc, all are seen
+        # the first bands are the widest, so that all bands are visible where paths share an arc
         style: dict[str, Any] = {
             "colors": PATHS[k],
             "lw": 4 + 4 * (len(paths) - 1 - k),
@@ -190,7 +190,7 @@ def _line_named(lines: SignMatrix, name: str) -> int:
 
 
 def _places(network: NetworkMatrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The vertex of most arcs is the hub, at height 0: single arcs lead up from it, side by side, all else hangs below."""
+    """Coordinates: the vertex of most arcs is the hub, at height 0; single arcs lead up from it, all else is below."""
     n = network.n_vertices
     near: list[list[int]] = [[] for _ in range(n)]
     for a, b in zip(network.tail.tolist(), network.head.tolist(), strict=True):
@@ -209,13 +209,13 @@ def _places(network: NetworkMatrix) -> tuple[NDArray[np.float64], NDArray[np.flo
         leaves[v] = max(leaves[v], 1)
         if v != hub:
             leaves[above[v]] += leaves[v]
-    x, y, left = np.zeros(n), np.ones(n), {hub: 0.0}
+    x, y, left_end = np.zeros(n), np.ones(n), {hub: 0.0}
     for v in order:
-        start = left[v]
+        next_end = left_end[v]
         for w in near[v]:
             if above.get(w) == v:
-                left[w], start = start, start + leaves[w]
-        x[v], y[v] = left[v] + (leaves[v] - 1) / 2, -float(depth[v])
+                left_end[w], next_end = next_end, next_end + leaves[w]
+        x[v], y[v] = left_end[v] + (leaves[v] - 1) / 2, -float(depth[v])
     for k, v in enumerate(single):
         x[v] = x[hub] + 1.2 * (k - (len(single) - 1) / 2)
     return x - x.min(), y

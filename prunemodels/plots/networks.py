@@ -1,7 +1,7 @@
-"""A tree and its shortest-path graph as pictures, for notebooks; the graph as BP16's Figure 3 has it.
+"""A tree and its shortest-path graph as pictures, for notebooks; the graph is drawn as in BP16's Figure 3.
 
-Boundaries stand on a line, every arc of `formulations.programs.shortest_path` bends above it, wide arcs above narrow ones: arcs
-are nested or apart, and none cross. Names and numbers are those of the models, from 0.
+Boundaries are on a line, and every arc of `formulations.programs.shortest_path` bends above it, wide arcs above narrow ones. Arcs
+are nested or disjoint, so none cross. Names and numbers are those of the models, from 0.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GREY = "0.45"
 WHITE = "white"
 LABEL = {"boxstyle": "round,pad=0.12", "fc": WHITE, "ec": "none"}
 MOST_DRAWN = 400
-"""Arcs or nodes in one picture; beyond it nothing can be read."""
+"""Largest number of arcs or nodes in one picture; with more nothing can be read."""
 
 
 def network_graph(network: TreeNetwork, cost: ArrayLike | None = None) -> nx.DiGraph:
@@ -73,8 +73,8 @@ def draw_network(network: TreeNetwork, *, path: ArrayLike | None = None, ax: Axe
         ends = a + float(after[k]), b - float(before[k])
         _bend(ax, *ends, float(level[k]), _math(arc["name"]), colour, faint=path is not None and not bold[k])
     place = {b: (float(b), 0.0) for b in graph}
-    on = set() if path is None else {int(b) for b in np.append(network.head[bold], 0)}
-    edges = ["black" if path is None or b in on else GREY for b in graph]
+    on_path = set() if path is None else {int(b) for b in np.append(network.head[bold], 0)}
+    edges = ["black" if path is None or b in on_path else GREY for b in graph]
     nx.draw_networkx_nodes(graph, place, ax=ax, node_color=WHITE, edgecolors=edges, node_size=330, linewidths=1.2)
     nx.draw_networkx_labels(graph, place, ax=ax, font_size=9)
     ax.set_xlim(-0.4, network.n_boundaries - 0.6)
@@ -90,7 +90,7 @@ def draw_tree(problem: PruningProblem, t: int, *, kept: ArrayLike | None = None,
     ----------
     kept
         bool: the splits that a pruning keeps, over the nodes of the tree (as `TreeNetwork.pruning_of` gives them) or of the
-        forest (as `Pruning.kept` has them). What is kept is drawn bold, its leaves in blue, what is cut off is grey.
+        forest (as `Pruning.kept` has them). Kept splits are drawn bold, their leaves blue, and pruned nodes grey.
     ax
         axes to draw on; default: a figure of its own.
 
@@ -139,7 +139,7 @@ def _check_size(count: int, of: str) -> None:
 
 
 def _levels(network: TreeNetwork) -> NDArray[np.int64]:
-    """How high each arc bends: one more than the highest arc below it."""
+    """The height of each arc: one more than that of the highest arc below it."""
     level = np.ones(network.n_arcs, dtype=np.int64)
     for k in np.argsort(network.head - network.tail, kind="stable"):
         below = (network.tail >= network.tail[k]) & (network.head <= network.head[k])
@@ -149,21 +149,21 @@ def _levels(network: TreeNetwork) -> NDArray[np.int64]:
 
 
 def _offsets(network: TreeNetwork, level: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How far right of its tail and left of its head each arc stands: at a boundary the highest arc is the innermost."""
+    """How far right of its tail and left of its head each arc is drawn: at a boundary the highest arc is the innermost."""
     sides = []
     for end in (network.tail, network.head):
         offset = np.empty(network.n_arcs)
         for b in np.unique(end):
-            here = np.flatnonzero(end == b)
-            rank = np.empty(here.size, dtype=np.int64)
-            rank[np.argsort(-level[here])] = np.arange(here.size)
-            offset[here] = 0.03 + min(0.05, 0.14 / here.size) * rank
+            arcs = np.flatnonzero(end == b)
+            rank = np.empty(arcs.size, dtype=np.int64)
+            rank[np.argsort(-level[arcs])] = np.arange(arcs.size)
+            offset[arcs] = 0.03 + min(0.05, 0.14 / arcs.size) * rank
         sides.append(offset)
     return sides[0], sides[1]
 
 
 def _bend(ax: Axes, start: float, end: float, height: float, name: str, colour: str, *, faint: bool) -> None:
-    """One arc, up, across and down with round corners, and its name in the middle: nested arcs never touch."""
+    """Draw an arc up, across and down with round corners, so that nested arcs never touch, and its name in the middle."""
     foot, corner = 0.16, min(0.32, (end - start) / 2)
     points = [
         (start, foot),
@@ -193,7 +193,7 @@ def _math(name: str) -> str:
 
 
 def _places(left: NDArray[np.int32], right: NDArray[np.int32], split: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Leaves side by side, splits in the middle of their children; children stand behind their parents."""
+    """Horizontal places: leaves side by side, splits in the middle of their children. Parents come before their children."""
     n = len(left)
     leaves = np.ones(n, dtype=np.int64)
     for h in np.flatnonzero(split)[::-1]:
@@ -208,7 +208,7 @@ def _places(left: NDArray[np.int32], right: NDArray[np.int32], split: NDArray[np
 
 
 def _states(kept: ArrayLike | None, problem: PruningProblem, nodes: slice) -> list[str]:
-    """What each node of the tree is after pruning: a split, a leaf, or cut off."""
+    """The state of each node of the tree after pruning: a split, a leaf, or cut off."""
     ensemble = problem.ensemble
     n = nodes.stop - nodes.start
     if kept is None:

@@ -1,4 +1,4 @@
-"""The trade-off as a picture: what predictions cost, and how often they are wrong."""
+"""The trade-off as a picture: cost of a prediction against error."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from prunemodels.plots.picture import Picture
 
 PICTURE_ENDINGS = (".png", ".svg")
 
-# Okabe and Ito's palette: told apart with every common colour blindness, and in grey by lightness and shape
+# Okabe and Ito's palette: safe for the common colour blindnesses; in grey, lightness and shape differ
 BLUE, VERMILION, BLACK = "#0072B2", "#D55E00", "#000000"
 
 MOST_MARKERS = 60
-"""With more breakpoints than this the line alone says where they are."""
+"""With more breakpoints than this, only the line is drawn."""
 
 
 def plot_tradeoff(
@@ -34,14 +34,14 @@ def plot_tradeoff(
     chosen: Pruning | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw cost against error: the optimal prunings, the unpruned forest, and what holds on new data.
+    """Draw cost against error: the optimal prunings, the unpruned forest, and results on new data.
 
     Parameters
     ----------
     path
         the breakpoints: the lower convex hull of all prunings, in cost and the trees' mean error on the error sample.
     held_out
-        prunings and the unpruned forest on data kept apart: cost and error of the forest's own predictions there.
+        prunings and the unpruned forest on held-out data: cost and error of the forest's own predictions there.
     chosen
         a pruning to mark.
     ax
@@ -70,12 +70,12 @@ def plot_tradeoff(
 
 
 def _mark(ax: Axes, pruning: Pruning, **style: Any) -> None:
-    """One pruning, whole even where it lies on an axis."""
+    """Mark one pruning; the marker is not clipped at the axes."""
     ax.plot(pruning.cost, pruning.error, ls="", zorder=3, clip_on=False, **style)
 
 
 def label_axes(ax: Axes, path: NestedPrunings) -> None:
-    """Axes with units, a light grid, no box."""
+    """Label the axes with units, and give them a light grid and no box."""
     classification = path.problem.ensemble.task == "classification"
     ax.set_xlabel("cost per prediction (unit of the prices)")
     ax.set_ylabel("error rate" if classification else "mean squared error")
@@ -91,7 +91,7 @@ def label_axes(ax: Axes, path: NestedPrunings) -> None:
 
 
 def picture_files(target: str | Path) -> list[Path]:
-    """The files that a picture goes to: the one named, or with no ending a PNG and an SVG.
+    """The files for a picture: the one named, or, without an ending, a PNG and an SVG.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def picture_files(target: str | Path) -> list[Path]:
 
 
 def save_picture(fig: Figure, stem: str | Path) -> list[Path]:
-    """Write a picture as PNG and SVG (or the one that the ending names), whole or not at all; the files written."""
+    """Write a picture as PNG and SVG, or as the ending says, completely or not at all. Returns the files written."""
     files = picture_files(stem)
     with OutputFiles() as outputs:
         for file in files:
@@ -116,6 +116,6 @@ def save_picture(fig: Figure, stem: str | Path) -> list[Path]:
 
 
 def draw(fig: Figure, file: Path) -> None:
-    """Write a figure to an open place, as PNG or SVG by its ending; equal figures give equal files."""
+    """Write a figure as PNG or SVG, by the file's ending; equal figures give equal files."""
     with mpl.rc_context({"svg.hashsalt": "prunemodels", "svg.fonttype": "none"}):
         fig.savefig(file, dpi=160, metadata={"Date": None} if file.suffix == ".svg" else None)

@@ -1,7 +1,7 @@
-"""Where the nodes of trees stand in a picture.
+"""The places of the nodes of trees in a picture.
 
-The leaves of a tree stand side by side at distance 1, a split in the middle above its children, at the depth that it has. Trees
-follow one another with a free place between them; where a line is full, the next one begins below it.
+The leaves of a tree are side by side at distance 1; a split is in the middle above its children, and its height is its depth.
+Trees follow one another with a free place between them; when a line is full, the next one begins below it.
 """
 
 from __future__ import annotations
@@ -52,33 +52,33 @@ def lay_out(ensemble: Ensemble, trees: Sequence[int] | None = None, *, widest: f
     Parameters
     ----------
     trees
-        which ones, in this order; default: all.
+        the trees, in this order; default: all.
     widest
-        a line is full when its next tree would pass this width; a tree that is wider has a line of its own.
+        a line is full when its next tree would exceed this width; a wider tree has a line of its own.
 
     Raises
     ------
     InvalidInputError
-        for no tree at all, one that there is not, or the same one twice.
+        for an empty list, for a tree that does not exist, or for the same one twice.
     """
     chosen = list(range(ensemble.n_trees)) if trees is None else [int(t) for t in trees]
     wrong = [t for t in chosen if not 0 <= t < ensemble.n_trees]
     if wrong or not chosen or len(set(chosen)) < len(chosen):
         raise InvalidInputError(f"trees is {chosen}; give different numbers between 0 and {ensemble.n_trees - 1}, at least one")
     x, y = np.full(ensemble.n_nodes, np.nan), np.full(ensemble.n_nodes, np.nan)
-    left, top, deepest = 0.0, 0.0, 0.0
+    left_end, top, deepest = 0.0, 0.0, 0.0
     for t in chosen:
         nodes = ensemble.nodes_of(t)
         own, depth = _places(ensemble, nodes), ensemble.depth[nodes]
-        if left > 0 and left + own.max() > widest:
-            left, top, deepest = 0.0, top + deepest + 1 + GAP, 0.0
-        x[nodes], y[nodes] = own + left, -(top + depth)
-        left, deepest = left + float(own.max()) + 1 + GAP, max(deepest, float(depth.max()))
+        if left_end > 0 and left_end + own.max() > widest:
+            left_end, top, deepest = 0.0, top + deepest + 1 + GAP, 0.0
+        x[nodes], y[nodes] = own + left_end, -(top + depth)
+        left_end, deepest = left_end + float(own.max()) + 1 + GAP, max(deepest, float(depth.max()))
     return TreeLayout(np.concatenate([np.arange(ensemble.n_nodes)[ensemble.nodes_of(t)] for t in chosen]), x, y)
 
 
 def _places(ensemble: Ensemble, nodes: slice) -> NDArray[np.float64]:
-    """Across, within a tree: leaves 0, 1, 2 ... from left to right; children stand behind their parents, so two sweeps do."""
+    """Horizontal places in a tree: leaves 0, 1, 2 ... from left to right. Parents come first, so a few sweeps suffice."""
     left, right = (side[nodes] - nodes.start for side in (ensemble.left, ensemble.right))
     splits = np.flatnonzero(ensemble.is_split[nodes])
     leaves = np.ones(nodes.stop - nodes.start, dtype=np.int64)

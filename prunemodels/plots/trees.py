@@ -1,4 +1,4 @@
-"""Trees as pictures: prunings, ways of examples, and fractional points of a relaxation.
+"""Trees as pictures: prunings, paths of examples, and fractional points of a relaxation.
 
 Small trees are drawn with the names of their nodes, larger ones with dots, so that the shape and the colours can be read. Nodes
 count from 0; ``first=1`` counts them as the papers do.
@@ -27,10 +27,10 @@ from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
 from prunemodels.plots.tree_layout import TreeLayout, lay_out
 
 MOST_NAMED = 40
-"""Nodes in boxes with names; with more of them the nodes are dots."""
+"""Largest number of nodes that are drawn as boxes with names; with more, nodes are dots."""
 
 MOST_DRAWN = 4000
-"""Nodes in one picture; beyond it nothing can be read."""
+"""Largest number of nodes in one picture; with more nothing can be read."""
 
 FAINT = "0.8"
 CUT = "0.6"
@@ -53,11 +53,11 @@ class Drawing:
     Parameters
     ----------
     ax
-        where, without a frame.
+        the axes, without a frame.
     layout
-        where the nodes stand.
+        the places of the nodes.
     named
-        whether they are boxes with names.
+        whether the nodes are boxes with names.
     """
 
     ax: Axes
@@ -71,7 +71,7 @@ class Drawing:
         return cast("Figure", self.ax.get_figure())
 
     def edges(self, colour: Mapping[int, Any], width: Mapping[int, float]) -> None:
-        """Draw the lines from parents to children; `colour` and `width` by child, 0 for none."""
+        """Draw the lines from parents to children; `colour` and `width` by child; a width of 0 draws no line."""
         parent = self.ensemble.parent
         below = [h for h in self.layout.node.tolist() if parent[h] >= 0 and width[h] > 0]
         below.sort(key=lambda h: width[h])  # the bold ones on top
@@ -95,7 +95,7 @@ class Drawing:
         self.ax.scatter(self.layout.x[at], self.layout.y[at], s=size, marker=marker, linewidths=0.8, zorder=2, **style)
 
     def place(self, h: int) -> tuple[float, float]:
-        """Where a node stands."""
+        """The place of a node."""
         return float(self.layout.x[h]), float(self.layout.y[h])
 
 
@@ -110,22 +110,22 @@ def plot_trees(
     named: bool | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw trees, a pruning of them, and the way of one example.
+    """Draw trees, a pruning of them, and the path of one example.
 
     Parameters
     ----------
     trees
-        which ones, side by side; default: all.
+        the trees to draw, side by side; default: all.
     kept
-        bool, shape (n,): the splits that a pruning keeps. They are black, the pruned trees' leaves blue, what is cut off grey.
+        bool, shape (n,): the splits that a pruning keeps. They are black, the pruned trees' leaves blue, pruned nodes grey.
     row
-        an example of the cost sample: its way through the trees, as far as they are kept, is vermilion.
+        an example of the cost sample: its path through the pruned trees is vermilion.
     notes
-        a line more in the box of a node, by node, counted from 0: an error, a gain.
+        a further line in the boxes of some nodes, by node, counted from 0: an error, a gain.
     first
         number of the first node.
     named
-        boxes with names; default: where there are few nodes.
+        whether to draw boxes with names; default: if there are few nodes.
     ax
         axes to draw on; default: a picture of its own.
 
@@ -137,7 +137,7 @@ def plot_trees(
     Raises
     ------
     InvalidInputError
-        for a tree or a row that there is not, a pruning of another forest, and more nodes than can be read.
+        for a tree or a row that does not exist, a pruning of another forest, and more nodes than can be read.
     """
     drawing = draw_on(problem.ensemble, trees, named=named, ax=ax)
     state = _states(problem.ensemble, kept)
@@ -170,20 +170,20 @@ def plot_point(
     first: int = 0,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw a point of a formulation on its trees, fractional or not: z in the nodes, w below them, the bluer the nearer to 1.
+    """Draw a point of a formulation on its trees, fractional or not: z in the nodes, w below them, darker blue nearer to 1.
 
     Parameters
     ----------
     point
-        ``z[h]`` and ``w[m,i]`` by name, as `formulations.models.read_point`, a `Relaxation` or `proofs_checks` give them;
-        fractions are written as such.
+        ``z[h]`` and ``w[m,i]`` by name, as `formulations.models.read_point`, a `Relaxation` or `proofs_checks` return them;
+        fractions are written as fractions.
     trees, first, ax
         as in `plot_trees`.
 
     Raises
     ------
     InvalidInputError
-        for a point without a z of some node drawn, and more nodes than can be read.
+        if the point has no z for a drawn node, and for more nodes than can be read.
     """
     drawing = draw_on(problem.ensemble, trees, named=True, ax=ax, below=1.0)
     values = dict(point.items())
@@ -210,7 +210,7 @@ def draw_on(
     Raises
     ------
     InvalidInputError
-        for trees that there are not, and more nodes than can be read.
+        for trees that do not exist, and more nodes than can be read.
     """
     layout = lay_out(ensemble, trees)
     boxes = len(layout.node) <= MOST_NAMED if named is None else named
@@ -238,7 +238,7 @@ def feature_name(ensemble: Ensemble, h: int) -> str:
 
 
 def _states(ensemble: Ensemble, kept: ArrayLike | None) -> list[str]:
-    """What each node is after pruning: a split, a leaf, or cut off."""
+    """The state of each node after pruning: a split, a leaf, or cut off."""
     keep = ensemble.is_split if kept is None else np.asarray(kept, dtype=bool)
     if keep.shape != (ensemble.n_nodes,):
         raise InvalidInputError(f"kept has shape {keep.shape}; give one bool for each of the forest's {ensemble.n_nodes} nodes")
@@ -278,7 +278,7 @@ def _shade(value: float) -> tuple[Any, str]:
 
 
 def _number(value: object) -> str:
-    """A fraction as it is, a float with three digits, anything else as text."""
+    """A number as text: a fraction as such, a float with three digits, anything else unchanged."""
     if isinstance(value, Fraction):
         return str(value)
     return f"{value:.3g}" if isinstance(value, float | np.floating) else str(value)
