@@ -1,14 +1,14 @@
-"""What removing each of many units from a forest would do, all of them in one sweep.
+"""The effect of removing each of many units from a forest, for all of them in one sweep.
 
-A unit is a feature, or a group of features. Removing unit u takes all splits on it, and all below:
+A unit is a feature, or a group of features. Removing unit u removes all splits on it, and all below:
 
     R_u = kept splits with a split on u among them and their ancestors                                               (1)
     rise of the error = sum of gain_h over R_u                                                                       (2)
     fall of the cost  = prices of the purchases whose kept users all lie in R_u  +  evaluation of the splits in R_u  (3)
 
-(2) is a sum over the topmost splits on u of what is kept below. For (3) every split carries the set U_h of the units on its way
-from the root, itself included, in bits; purchase j falls with exactly the units in the intersection of U_h over its kept users h.
-What an item's purchases add to (3) is kept for as long as the item loses no user.
+(2) is a sum over the kept subtrees at the topmost splits on u. For (3) every split has the set U_h of the units on its path from
+the root, itself included, in bits; purchase j is saved by removing exactly the units in the intersection of U_h over its kept
+users h. What an item's purchases add to (3) is cached for as long as the item loses no user.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from formulations.instance.usage_arcs import charges_of
 Unit = Literal["feature", "item"]
 
 WORD = 64
-"""Units are bits of words of so many."""
+"""Bits in a word; every unit is a bit."""
 
 
 class RemovalEffects:
@@ -39,7 +39,7 @@ class RemovalEffects:
     usage, integers
         trees, prices and rows; and the same in integers, gains included.
     units
-        which units each feature belongs to, as items that it needs; each at a price above 0.
+        the units that each feature belongs to, as items that it needs, all at prices above 0.
     """
 
     def __init__(self, usage: Usage, integers: Integers, units: CostItems) -> None:
@@ -57,7 +57,7 @@ class RemovalEffects:
         counts = np.bincount(charges.item, minlength=usage.costs.n_items)
         self._users_start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self._known = np.zeros(ensemble.n_nodes, dtype=np.bool_)
-        self._fall_by_item = np.zeros((usage.costs.n_items, self.n_units), dtype=np.int64)
+        self._saved_by_item = np.zeros((usage.costs.n_items, self.n_units), dtype=np.int64)
 
     def of(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """(2), (3) and the number of topmost kept splits, for every unit, shape (units,), in integers.
@@ -68,12 +68,12 @@ class RemovalEffects:
             bool, shape (n,): closed under parents.
         """
         ints, routing, ensemble = self.integers, self.usage.routing, self.usage.ensemble
-        rise, fall, users = (np.zeros(self.n_units, dtype=np.int64) for _ in range(3))
+        rise, saved, users = (np.zeros(self.n_units, dtype=np.int64) for _ in range(3))
         _add_subtrees(ensemble.parent, kept, ints.gain, self._topmost.start, self._topmost.item, rise, users)
-        _add_subtrees(ensemble.parent, kept, ints.evaluation, self._topmost.start, self._topmost.item, fall, users.copy())
+        _add_subtrees(ensemble.parent, kept, ints.evaluation, self._topmost.start, self._topmost.item, saved, users.copy())
         items = np.unique(self._item_of_user[(kept != self._known)[self._users]])
         self._known = kept.copy()
-        self._fall_by_item[items] = 0
+        self._saved_by_item[items] = 0
         common = np.empty((routing.n_rows, self._on_way.shape[1]), dtype=np.uint64)
         arrays = (
             ensemble.tree_of,
@@ -84,11 +84,11 @@ class RemovalEffects:
             ints.weight,
             self.usage.costs.paid_once,
         )
-        _add_purchases(items, self._users_start, self._users, kept, self._on_way, *arrays, common, self._fall_by_item)
-        return rise, fall + self._fall_by_item.sum(axis=0), users
+        _add_purchases(items, self._users_start, self._users, kept, self._on_way, *arrays, common, self._saved_by_item)
+        return rise, saved + self._saved_by_item.sum(axis=0), users
 
     def without(self, kept: NDArray[np.bool_], unit: int) -> NDArray[np.bool_]:
-        """What is kept once a unit is removed."""
+        """The splits that remain once a unit is removed."""
         word, bit = divmod(unit, WORD)
         spared: NDArray[np.bool_] = (self._on_way[:, word] >> np.uint64(bit)) & np.uint64(1) == 0
         return kept & spared
@@ -107,7 +107,7 @@ def units_of(usage: Usage, by: Unit) -> CostItems:
 
 @njit(cache=True)
 def _mark_ways(parent, topmost_start, topmost_unit, on_way):  # type: ignore[no-untyped-def]
-    """U_h: those of the parent, and the units that are met first at h."""
+    """U_h: the units of the parent, and those that are met first at h."""
     for h in range(parent.shape[0]):
         if parent[h] >= 0:
             for w in range(on_way.shape[1]):
@@ -119,7 +119,7 @@ def _mark_ways(parent, topmost_start, topmost_unit, on_way):  # type: ignore[no-
 
 @njit(cache=True)
 def _add_subtrees(parent, kept, amount, topmost_start, topmost_unit, total, users):  # type: ignore[no-untyped-def]
-    """Add to each unit the amounts of the splits in R_u (1): of the kept subtrees at its topmost splits."""
+    """Add to each unit the amounts of the splits in R_u (1): those of the kept subtrees at its topmost splits."""
     below = np.zeros(parent.shape[0], dtype=np.int64)
     for h in range(parent.shape[0] - 1, -1, -1):
         if kept[h]:
@@ -133,9 +133,9 @@ def _add_subtrees(parent, kept, amount, topmost_start, topmost_unit, total, user
 
 @njit(cache=True)
 def _add_purchases(  # type: ignore[no-untyped-def]
-    items, users_start, users, kept, on_way, tree_of, order, start, stop, price, weight, paid_once, common, fall
+    items, users_start, users, kept, on_way, tree_of, order, start, stop, price, weight, paid_once, common, saved
 ):
-    """(3) of some items, one after the other, so that one set of bits a row is enough."""
+    """(3) of some items, one after the other, so that one set of bits for each row is enough."""
     n, words = common.shape
     met = np.zeros(n, dtype=np.bool_)
     for m in items:
@@ -144,7 +144,7 @@ def _add_purchases(  # type: ignore[no-untyped-def]
             h = users[k]
             if not kept[h]:
                 continue
-            # of an item that is paid once for all, row 0 stands for all rows
+            # for an item that is paid once for all, row 0 stands for all rows
             for p in range(0 if paid_once[m] else start[h], 1 if paid_once[m] else stop[h]):
                 i = 0 if paid_once[m] else order[tree_of[h], p]
                 for w in range(words):
@@ -153,17 +153,17 @@ def _add_purchases(  # type: ignore[no-untyped-def]
         total_weight = weight.sum()
         for i in range(n):
             if met[i]:
-                _add_bits(common, i, price[m] * (total_weight if paid_once[m] else weight[i]), fall[m])
+                _add_bits(common, i, price[m] * (total_weight if paid_once[m] else weight[i]), saved[m])
 
 
 @njit(cache=True)
-def _add_bits(common, i, amount, fall):  # type: ignore[no-untyped-def]
+def _add_bits(common, i, amount, saved):  # type: ignore[no-untyped-def]
     """Add an amount to every unit whose bit is set in row i."""
     for w in range(common.shape[1]):
         bits = common[i, w]
         unit = w * WORD
         while bits:
             if bits & np.uint64(1):
-                fall[unit] += amount
+                saved[unit] += amount
             bits >>= np.uint64(1)
             unit += 1

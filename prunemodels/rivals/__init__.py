@@ -1,4 +1,4 @@
-"""Forests and other models that are grown with prices in mind: the rivals of pruning, and sources of forests to prune."""
+"""Forests and other models whose training counts prices: the rivals of pruning, and sources of forests to prune."""
 
 from prunemodels.lazy_names import lazy_names
 

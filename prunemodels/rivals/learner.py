@@ -1,7 +1,7 @@
-"""What every learner of this package offers besides scikit-learn's own methods.
+"""The methods that every learner of this package has besides scikit-learn's own.
 
-Learners grow models with prices in mind; what one of their predictions costs is part of what they tell. Boosted learners, and
-forests that are grown until a budget is spent, tell it after each stage as well, so one fit gives a whole curve.
+Learners count prices while they grow a model, and report what their predictions cost. Boosted learners, and forests that are
+grown until a budget is spent, report it after each stage as well, so one fit gives a whole curve.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Trees that were grown here -> real scikit-learn trees, in a real scikit-learn forest.
+"""Turn trees that were grown here into real scikit-learn trees, in a real scikit-learn forest.
 
-scikit-learn builds its trees in compiled code and takes no arrays. What it does take is the state of a pickled tree. Its record
-of a node changes between versions, so the record is taken from a tree that the installed version has just fitted, and filled by
+scikit-learn builds its trees in compiled code and does not accept arrays. It does accept the state of a pickled tree. Its record
+of a node changes between versions, so the record is copied from a tree that the installed version has just fitted, and filled by
 the names of its fields.
 
     impurity      1 - sum_k p_k^2  (gini),      - sum_k p_k log2 p_k  (entropy)        p: class fractions of the node      (1)
@@ -36,12 +36,12 @@ FIELDS = (
     "weighted_n_node_samples",
     "missing_go_to_left",
 )
-"""What a node of scikit-learn's holds."""
+"""The fields of a node in scikit-learn."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassificationTree:
-    """One tree of n nodes and C classes as arrays; the root first, every child behind its parent.
+    """One tree of n nodes and C classes as arrays; the root first, every parent before its children.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class ClassificationTree:
     counts
         float64, shape (n, C): weight of the training examples of each class at the node.
     n_rows
-        int64, shape (n,): number of training rows at the node, each once however often it was drawn.
+        int64, shape (n,): number of distinct training rows at the node.
     """
 
     left: NDArray[np.int32]
@@ -71,12 +71,12 @@ class ClassificationTree:
 
     @property
     def missing_left(self) -> NDArray[np.bool_]:
-        """Where a NaN goes, shape (n,): as in scikit-learn, to the side of most rows if none was NaN in training."""
+        """Where a NaN goes, shape (n,): as in scikit-learn, to the side with most rows if none was NaN in training."""
         return (self.left >= 0) & (self.n_rows[self.left] > self.n_rows[self.right])
 
     @cached_property
     def max_depth(self) -> int:
-        """Splits on the longest way."""
+        """Largest number of splits on a path."""
         depth = np.zeros(self.n_nodes, dtype=np.int64)
         for h in np.flatnonzero(self.left >= 0):
             depth[[self.left[h], self.right[h]]] = depth[h] + 1
@@ -129,13 +129,12 @@ def _fitted_state() -> dict[str, Any]:
 
 
 def forest_to_fill(forest: RandomForestClassifier, X: Any, y: Any, sample_weight: Any = None) -> RandomForestClassifier:
-    """A forest of stumps that scikit-learn has fitted: seeds, draws, classes and names are its own, only the trees are to be
-    replaced.
+    """A forest of stumps fitted by scikit-learn: seeds, draws, classes and names are its own; only the trees are replaced.
 
     Parameters
     ----------
     forest
-        an unfitted forest with the parameters that the finished one shall have.
+        an unfitted forest with the parameters of the finished one.
     X, y, sample_weight
         as for its `fit`.
     """
@@ -148,12 +147,12 @@ def forest_to_fill(forest: RandomForestClassifier, X: Any, y: Any, sample_weight
 
 
 def fill_forest(forest: RandomForestClassifier, trees: Sequence[ClassificationTree], max_features: int) -> RandomForestClassifier:
-    """Give a forest from `forest_to_fill` its trees: the given ones, for its first stumps; the other stumps are dropped.
+    """Replace the first stumps of a forest from `forest_to_fill` by the given trees, and drop the other stumps.
 
     Parameters
     ----------
     max_features
-        how many features each split could choose from, as a number.
+        the number of features that each split could choose from.
     """
     forest.estimators_ = forest.estimators_[: len(trees)]
     forest.set_params(n_estimators=len(trees))
@@ -166,7 +165,7 @@ def fill_forest(forest: RandomForestClassifier, trees: Sequence[ClassificationTr
 def ensemble_of(
     trees: Sequence[ClassificationTree], n_features: int, classes: NDArray[Any], names: tuple[str, ...] | None
 ) -> Ensemble:
-    """The trees as the arrays that costs are computed from."""
+    """The trees as arrays, for computing costs."""
     start = np.concatenate([[0], np.cumsum([tree.n_nodes for tree in trees])]).astype(np.int64)
     left = np.concatenate([np.where(tree.left >= 0, tree.left + at, -1) for tree, at in zip(trees, start[:-1], strict=True)])
     right = np.concatenate([np.where(tree.left >= 0, tree.right + at, -1) for tree, at in zip(trees, start[:-1], strict=True)])

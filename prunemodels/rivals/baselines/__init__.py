@@ -1,7 +1,7 @@
-"""Other prunings of a forest, as nested families: what optimal pruning is compared with.
+"""Other prunings of a forest, as nested families, to compare optimal pruning with.
 
 Each is a function from a `PruningProblem` to a `PruningSequence`, so that cost, error, `evaluate_path`, curves and pictures work
-on all of them as they do on the optimal path.
+on all of them as on the optimal path.
 """
 
 from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path

@@ -2,11 +2,11 @@
 
     each tree by itself:  minimise  R(tree) + alpha * (number of its leaves),      R = sum over its leaves of R(h)         (1)
 
-BP16 (section 5) compares with it: it "trades off classification ability for tree size" and knows of no prices. With
-measure="error", R(h) is the node's part of its tree's error on the problem's error sample, as Breiman has it and as optimal
-pruning minimises it. With measure="impurity" it is w_h / w_root times the impurity that scikit-learn's tree stores at h: what
-scikit-learn prunes by. BP16 prunes "individual trees to different levels"; that the levels are one alpha for all trees is ours,
-and so are the integers that (1) is solved in (`weakest_links`).
+BP16 (section 5) compares with it: it "trades off classification ability for tree size" and does not know prices. With
+measure="error", R(h) is the node's part of its tree's error on the problem's error sample, as in Breiman and as in optimal
+pruning. With measure="impurity" it is w_h / w_root times the impurity that scikit-learn's tree stores at h, by which scikit-learn
+prunes. BP16 prunes "individual trees to different levels". Two choices are ours: one alpha for all trees, and that (1) is solved
+in integers (`weakest_links`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from prunemodels.rivals.baselines.weakest_links import weakest_links
 Measure = Literal["error", "impurity"]
 
 IMPURITY_UNIT = 2.0**-50
-"""Impurities are rounded to multiples of so much of the largest tree's gain: as fine as their floats are."""
+"""Impurities are rounded to multiples of this share of the largest tree's gain, which is about the precision of their floats."""
 
 
 def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error", forest: Any = None) -> PruningSequence:
@@ -36,11 +36,11 @@ def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error",
     Parameters
     ----------
     problem
-        whose node errors count, and by whose prices the prunings are reported.
+        the instance, with the node errors, and the prices by which the prunings are reported.
     measure
-        ``"error"``: R is the error of the tree. ``"impurity"``: R is what scikit-learn's ``ccp_alpha`` goes by.
+        ``"error"``: R is the error of the tree. ``"impurity"``: R is the impurity that scikit-learn's ``ccp_alpha`` refers to.
     forest
-        the forest that the problem was built from; for ``"impurity"`` alone.
+        the forest that the problem was built from; for ``"impurity"`` only.
 
     Returns
     -------
@@ -63,17 +63,17 @@ def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error",
     else:
         gain, unit = _impurity_gain(problem, forest)
     numerator, denominator = weakest_links(ensemble, gain)
-    worth = np.flatnonzero(ensemble.is_split & (numerator > 0))
-    first, rank = ranks(numerator[worth], denominator[worth])
+    gaining = np.flatnonzero(ensemble.is_split & (numerator > 0))
+    first, rank = ranks(numerator[gaining], denominator[gaining])
     rows_kept = np.zeros(ensemble.n_nodes, dtype=np.int32)
-    rows_kept[worth] = rank + 1  # row 0 belongs to alpha = 0
-    at = worth[first]
+    rows_kept[gaining] = rank + 1  # row 0 belongs to alpha = 0
+    at = gaining[first]
     alphas = [float(int(a) * unit / int(b)) for a, b in zip(numerator[at], denominator[at], strict=True)]
     return PruningSequence(problem, rows_kept, np.array([0.0, *alphas]), "alpha", f"cost-complexity pruning ({measure})")
 
 
 def _impurity_gain(problem: PruningProblem, forest: Any) -> tuple[NDArray[np.int64], Fraction]:
-    """What each split takes off its tree's impurity, in integers, and their unit."""
+    """By how much each split lowers its tree's impurity, in integers, and their unit."""
     ensemble = problem.ensemble
     impurity = stored(ensemble, forest, "impurity")
     weight = stored(ensemble, forest, "weighted_n_node_samples")

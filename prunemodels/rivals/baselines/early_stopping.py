@@ -1,10 +1,10 @@
-"""Early stopping by impurity, done after the fact: BP16's naive pruning of BudgetRF.
+"""Early stopping by impurity, applied to grown trees: BP16's naive pruning of BudgetRF.
 
     h stays a split exactly where the impurity of h and of all its ancestors exceeds the threshold                     (1)
 
 BP16 (section 5): "the recursive node splitting process for each tree is stopped as soon as node impurity (entropy or Pairs) falls
-below a threshold". Growing is greedy, so a tree that was stopped is its full tree pruned by (1), and one forest gives all
-thresholds; that is ours. (With trees that draw random numbers while they grow, it is one of the trees that could have come out.)
+below a threshold". Growing is greedy, so a tree that was stopped is its full tree pruned by (1), and one forest gives the results
+of all thresholds; that is ours. (For trees that draw random numbers while they grow, it is one of the possible results.)
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def early_stopping_path(
     Parameters
     ----------
     forest
-        the forest that the problem was built from; ``"entropy"`` and ``"gini"`` do without.
+        the forest that the problem was built from; not needed for ``"entropy"`` and ``"gini"``.
     criterion
-        ``"entropy"`` in bits, ``"gini"``, ``"pairs"`` (BRF15 eq. 11), ``"stored"`` (what scikit-learn's trees keep, also of
-        regressors), or the impurity of every node, shape (n,).
+        ``"entropy"`` in bits, ``"gini"``, ``"pairs"`` (BRF15 eq. 11), ``"stored"`` (the impurity that scikit-learn's trees store,
+        those of regressors included), or the impurity of every node, shape (n,).
     pairs_alpha
         alpha of ``"pairs"``.
 

@@ -15,7 +15,7 @@ def ranks(numerator: NDArray[np.int64], denominator: NDArray[np.int64]) -> tuple
     Returns
     -------
     first
-        where each distinct ratio occurs first, in the order of the ratios.
+        the place at which each distinct ratio occurs first, in the order of the ratios.
     rank
         the place of every ratio among the distinct ones.
     """
@@ -48,7 +48,7 @@ def less(a, b, c, d):  # type: ignore[no-untyped-def]
         p, q = a // b, c // d
         if p != q:
             return p < q
-        a, c = a - p * b, c - q * d  # what is left of both is in [0, 1)
+        a, c = a - p * b, c - q * d  # both remainders are in [0, 1)
         if c == 0:
             return False
         if a == 0:

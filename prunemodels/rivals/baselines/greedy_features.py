@@ -1,15 +1,15 @@
-"""GreedyPrune (BP16 section 5): features are taken away from the whole forest, one after the other.
+"""GreedyPrune (BP16 section 5): features are removed from the whole forest, one after the other.
 
 BP16: "at each iteration it attempts to remove all nodes corresponding to one feature from the RF such that the resulting pruned
 RF has the lowest training error and average feature cost. The process terminates in at most K iterations ... successively
-removing features that result in large cost reduction yet small accuracy loss." Two aims and no weight between them; what is ours
-is the score:
+removing features that result in large cost reduction yet small accuracy loss." These are two aims without a weight between them.
+The score is ours:
 
     remove the feature f of least  (rise of the error) / (fall of the cost)  if all splits on f go, and all below them        (1)
 
-Features whose removal raises no error come first, the largest fall of the error before all, then the largest fall of the cost.
-Those whose removal saves nothing come last, the least rise of the error first. All of it in the problem's integers, ties to the
-first feature; every feature that is left is tried at every step (`removal_effects`).
+Features whose removal does not raise the error come first, by the largest fall of the error, then by the largest fall of the
+cost. Features whose removal saves nothing come last, by the least rise of the error. All is computed in the problem's integers,
+and of equal features the first is removed. Every step tries every remaining feature (`removal_effects`).
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progre
     Parameters
     ----------
     by
-        what one step takes away: ``"feature"``, or ``"item"``: all features that need an item, so that what a group shares is
-        saved by one step (BP16's Scene15).
+        what one step removes: ``"feature"``, or ``"item"``: all features that need an item, so that one step saves the price that
+        a group of features shares (BP16's Scene15).
     progress
         show a progress bar on stderr.
 
     Returns
     -------
     PruningSequence
-        row k is the forest after k steps; ``parameter`` is k. Features that no split asks for take no step.
+        row k is the forest after k steps; ``parameter`` is k. Features that no split tests take no step.
 
     Raises
     ------
@@ -60,9 +60,9 @@ def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progre
     try:
         with Progress(f"greedy, by {by}", ensemble.n_splits, shown=progress) as bar:
             while kept.any():
-                left = effects.without(kept, _best(*effects.of(kept)))
-                bar.advance(int(kept.sum() - left.sum()))
-                kept = left
+                remaining = effects.without(kept, _best(*effects.of(kept)))
+                bar.advance(int(kept.sum() - remaining.sum()))
+                kept = remaining
                 steps += 1
                 rows_kept[kept] = steps
     except KeyboardInterrupt as stop:
@@ -72,11 +72,11 @@ def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progre
     return PruningSequence(problem, rows_kept, np.arange(steps + 1, dtype=np.float64), f"{by}s removed", method)
 
 
-def _best(rise: NDArray[np.int64], fall: NDArray[np.int64], users: NDArray[np.int64]) -> int:
+def _best(rise: NDArray[np.int64], saved: NDArray[np.int64], users: NDArray[np.int64]) -> int:
     """(1): the unit to remove."""
 
     def score(unit: int) -> tuple[int, Fraction, int]:
-        more, less = int(rise[unit]), int(fall[unit])
+        more, less = int(rise[unit]), int(saved[unit])
         if more <= 0:
             return 0, Fraction(more), -less
         return (1, Fraction(more, less), -less) if less > 0 else (2, Fraction(more), 0)

@@ -1,10 +1,10 @@
-"""Every tree pruned optimally by itself: IP2 for each tree, NWS15 Table 1, "ind.pru.".
+"""Prune every tree optimally by itself: IP2 for each tree, NWS15 Table 1, "ind.pru.".
 
     tree t by itself:  minimise  error of tree t  +  lambda * (cost of tree t alone)                                         (1)
 
-All trees at one lambda make one pruning of the forest. What its trees share is counted once when its cost is reported, but no
-tree knows that another pays already: what the joint optimum gains over (1) is what knowing it is worth. NWS15 prunes the trees of
-BudgetRF; that they share one lambda, and all values of it, are ours.
+All trees at one lambda make one pruning of the forest. Its reported cost counts purchases that trees share once, but no tree
+knows that another one pays already: the difference to the joint optimum is the value of knowing it. NWS15 prunes the trees of
+BudgetRF; one lambda for all of them, and all values of it, are ours.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def individual_path(problem: PruningProblem, *, progress: bool = False) -> Pruni
     place = {ratio: k for k, ratio in enumerate(table)}
     rows_kept = np.zeros(ensemble.n_nodes, dtype=np.int32)
     for t, path in enumerate(paths):
-        # a split of level j goes at breakpoint j of its own path; beyond the last it is free, and always stays
+        # a split of level j is pruned at breakpoint j of its own path; beyond the last level it is free and always stays
         goes = np.array([*(place[ratio] for ratio in path.breakpoints), len(table)], dtype=np.int32)
         rows_kept[ensemble.nodes_of(t)] = goes[path.rows_kept]
     parameter = np.array([float(ratio) for ratio in table])

@@ -1,4 +1,4 @@
-"""How mixed the training examples of every node are, from a forest's own records or from its class fractions."""
+"""The impurity of the training examples at every node, from a forest's own records or from its class fractions."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def node_impurities(
         entropy  - sum_k p_k log2 p_k                                                                              (1)
         gini     1 - sum_k p_k^2                                                                                   (2)
         pairs    sum over k < l of [ [n_k - alpha]_+ [n_l - alpha]_+ - alpha^2 ]_+               (BRF15 eq. 11)    (3)
-        stored   what scikit-learn's trees keep: of the criterion, and the weights, that they were grown with      (4)
+        stored   the impurity in scikit-learn's trees, by the criterion and weights that they were grown with      (4)
 
-    Each pair of classes counts once in (3), as `prunemodels.rivals.budget_rf` counts it; BRF15 may mean twice.
+    Each pair of classes counts once in (3), as in `prunemodels.rivals.budget_rf`; BRF15 may mean twice.
 
     Parameters
     ----------
     criterion
-        one of them, or an array of numbers >= 0, one a node.
+        one of them, or an array of numbers >= 0, one for each node.
     forest
-        the fitted forest; (1) and (2) do without.
+        the fitted forest; not needed for (1) and (2).
     pairs_alpha
         alpha >= 0 of (3).
 
     Raises
     ------
     InvalidInputError
-        for another criterion, numbers that are none, a missing or another forest, or class fractions that are none.
+        for another criterion, invalid numbers, a missing or another forest, or values that are no class fractions.
     """
     if not isinstance(criterion, str):
         return _given(ensemble, criterion)
@@ -59,7 +59,7 @@ def node_impurities(
     if not (np.isfinite(pairs_alpha) and pairs_alpha >= 0):
         raise InvalidInputError(f"pairs_alpha is {pairs_alpha}; give a number >= 0")
     counts = fractions * stored(ensemble, forest, "weighted_n_node_samples")[:, None]
-    return _pairs(counts.round(9), pairs_alpha)  # counts are whole as a rule: equal sets get equal numbers
+    return _pairs(counts.round(9), pairs_alpha)  # counts are mostly integers: rounding gives equal sets equal numbers
 
 
 def stored(ensemble: Ensemble, forest: Any, what: Literal["impurity", "weighted_n_node_samples"]) -> Floats:
@@ -83,7 +83,7 @@ def stored(ensemble: Ensemble, forest: Any, what: Literal["impurity", "weighted_
 
 
 def _given(ensemble: Ensemble, numbers: ArrayLike) -> Floats:
-    """An array of impurities, checked."""
+    """Check an array of impurities."""
     impurity = np.asarray(numbers, dtype=np.float64)
     if impurity.shape != (ensemble.n_nodes,):
         raise InvalidInputError(f"criterion has shape {impurity.shape}; give one number for each of {ensemble.n_nodes} nodes")

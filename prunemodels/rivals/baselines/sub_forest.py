@@ -1,7 +1,7 @@
-"""A smaller forest: whole trees are dropped, none is pruned.
+"""A smaller forest: whole trees are dropped, and none is pruned.
 
-The classical way to spend less on a forest (BP16 section 2 cites Kulkarni and Sinha's survey of it), and the yardstick of what
-pruning inside the trees adds.
+This is the classical way to spend less on a forest (BP16 section 2 cites Kulkarni and Sinha's survey of it). Compared with it,
+one sees what pruning inside the trees adds.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def sub_forest_path(
     Parameters
     ----------
     order
-        which trees stay longest: ``"random"`` ones, the ``"cheapest"`` (by what a tree alone costs on the cost sample; of equals
-        the first), or the trees' numbers, the one that stays longest first.
+        which trees stay longest: ``"random"`` ones, the ``"cheapest"`` (by the cost of a single tree on the cost sample; of
+        equals the first), or the trees' numbers, the one that stays longest first.
     random_state
-        of ``"random"``.
+        for ``"random"``.
 
     Returns
     -------
     PruningSequence
         ``parameter`` is the number of trees; those that are dropped do not vote (``single_leaves_vote=False``), so each row is
-        the forest with fewer ``estimators_``. With no tree left, all vote for what they were grown on as a whole. Trees that
-        never were more than a single leaf are not counted, and do not vote before the end. (`apply_pruning` of a row keeps what
-        is dropped as single leaves, which do vote; `evaluate_path` leaves them out.)
+        the forest with fewer ``estimators_``. With no tree left, all vote with their roots' predictions. Trees that were single
+        leaves from the start are not counted, and vote only then. (`apply_pruning` of a row keeps dropped trees as single leaves,
+        which do vote; `evaluate_path` leaves them out.)
 
     Raises
     ------
@@ -78,10 +78,10 @@ def _order(
 
 
 def _own_costs(problem: PruningProblem) -> NDArray[np.int64]:
-    """What each tree alone costs, unpruned, in integers.
+    """The cost of each tree alone, unpruned, in integers.
 
-    On a way down a tree an item is charged once, so a tree's cost is the sum over its charges; of an item that is paid once for
-    all examples a tree may have many, and pays for one.
+    On a path down a tree an item is charged once, so a tree's cost is the sum over its charges. A tree may have several charges
+    of an item that is paid once for all examples, and pays for one.
     """
     ensemble, ints, charges, once = problem.ensemble, problem.integers, problem.usage.charges, problem.costs.paid_once
     node = np.repeat(np.arange(ensemble.n_nodes), np.diff(charges.start))

@@ -1,17 +1,17 @@
-"""Breiman's weakest links of all trees at once, each split's by one bottom-up pass.
+"""Breiman's weakest links for all splits of all trees, by one bottom-up pass.
 
 Pruning a tree by its complexity alone is a closure in which every kept split pays the same price, one more leaf:
 
     maximise  sum of (gain_h - alpha) over kept splits h                                                           (1)
 
-and what is optimal shrinks as alpha grows. Splits fall into blocks that leave together, each at
+and the optimum shrinks as alpha grows. Splits fall into blocks that are pruned together, each at
 
     alpha = (sum of the block's gains) / (its number of splits),                                                   (2)
 
-where no block stands below one of smaller alpha. Bottom-up, a split is a block of its own and swallows the block of largest alpha
-right below it while that exceeds its own alpha (Pardalos and Xue 1999: isotonic regression on a tree); blocks wait in mergeable
-heaps, so n splits take O(n log n). Weakest-link pruning (Breiman et al. 1984, section 3.3) removes the same splits at the same
-alphas, top of the block by top of the block, with a search over the tree for each.
+where no block is below one of smaller alpha. Going bottom-up, a split starts as a block of its own and absorbs the block of
+largest alpha right below it while that exceeds its own alpha (Pardalos and Xue 1999: isotonic regression on a tree). Blocks are
+kept in mergeable heaps, so n splits take O(n log n). Weakest-link pruning (Breiman et al. 1984, section 3.3) removes the same
+splits at the same alphas, block by block, with a search over the tree for each.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from prunemodels.rivals.baselines.exact_ratios import less
 
 
 def weakest_links(ensemble: Ensemble, gain: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The alpha (2) at which each split is pruned: it is a split of the smallest optimum of (1) exactly for smaller ones.
+    """The alpha (2) at which each split is pruned: the smallest optimum of (1) keeps it exactly for smaller alphas.
 
     Parameters
     ----------
     gain
-        shape (n,): what each split takes off the tree's error, or impurity, in integers below 2^53 in sum.
+        shape (n,): by how much each split lowers the tree's error, or impurity, in integers whose sum is below 2^53.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def weakest_links(ensemble: Ensemble, gain: NDArray[np.int64]) -> tuple[NDArray[
 
 @njit(cache=True)
 def _blocks(left, right, numerator, denominator, swallowed):  # type: ignore[no-untyped-def]
-    """Children before parents: each split's block, at its top; blocks below it in a skew heap, the largest alpha first."""
+    """Children before parents: the block of each split, stored at its top; the blocks below it are in a skew heap by alpha."""
     n = left.shape[0]
     below = np.full(n, -1, dtype=np.int32)
     smaller = np.full(n, -1, dtype=np.int32)
@@ -71,7 +71,7 @@ def _blocks(left, right, numerator, denominator, swallowed):  # type: ignore[no-
 
 @njit(cache=True)
 def _meld(a, b, numerator, denominator, smaller, others):  # type: ignore[no-untyped-def]
-    """Two skew heaps of blocks -> one; -1 is the empty heap."""
+    """Merge two skew heaps of blocks; -1 is the empty heap."""
     if a < 0 or b < 0:
         return max(a, b)
     if less(numerator[a], denominator[a], numerator[b], denominator[b]):
@@ -91,7 +91,7 @@ def _meld(a, b, numerator, denominator, smaller, others):  # type: ignore[no-unt
 
 @njit(cache=True)
 def _spread(parent, swallowed, numerator, denominator):  # type: ignore[no-untyped-def]
-    """Parents before children: a block's alpha for all of its splits."""
+    """Parents before children: copy a block's alpha to all of its splits."""
     for h in range(parent.shape[0]):
         if swallowed[h]:
             numerator[h] = numerator[parent[h]]

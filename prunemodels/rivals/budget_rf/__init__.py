@@ -1,4 +1,4 @@
-"""BudgetRF: a forest whose trees are grown for cheap predictions (Nan, Wang and Saligrama 2015)."""
+"""BudgetRF: a forest that is grown for cheap predictions (Nan, Wang and Saligrama 2015)."""
 
 from prunemodels.rivals.budget_rf.classifier import BudgetRFClassifier
 from prunemodels.rivals.budget_rf.impurity import impurity

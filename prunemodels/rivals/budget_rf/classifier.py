@@ -1,4 +1,4 @@
-"""The forest as a scikit-learn estimator."""
+"""BudgetRF as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from prunemodels.forests.costs import Costs
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.staged_costs import example_costs, staged_costs
 from prunemodels.rivals.budget_rf.growing import GrownTrees, grow_within
-from prunemodels.rivals.budget_rf.options import Impurity, Outcome, Splits, growing_options, whole
+from prunemodels.rivals.budget_rf.options import Impurity, Outcome, Splits, growing_options, positive_integer
 from prunemodels.rivals.budget_rf.split_prices import checked_prices, split_prices
 from prunemodels.rivals.budget_rf.training import mean_costs_on, set_aside, tree_grower, unfitted_forest, weights_of
 from prunemodels.rivals.budget_rf.votes import ForestVote, check_vote, staged_shares
@@ -28,73 +28,73 @@ from prunemodels.rivals.sklearn_trees import fill_forest, forest_to_fill
 
 
 class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A forest whose trees take the split that is cheapest for what it gains, until a budget is spent (BudgetRF).
+    """A forest whose trees take the split that is cheapest for its gain, until a budget is spent (BudgetRF).
 
         R(t) = min over stumps on feature t of  max over outcomes i of  c(t) / (F(S) - F(S_i))          BRF15, line 12
 
     Parameters
     ----------
     costs
-        prices: one number, one a feature, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`. Default:
-        1 a feature. c(t) is the price of all items that t needs, less those paid once for all examples.
+        prices: one number, one for each feature, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`.
+        Default: 1 for each feature. c(t) is the price of all items that t needs, without those paid once for all examples.
     budget
-        B: trees are added until the mean cost of a prediction on the cost sample exceeds it; the last is taken back. None: no
+        B: trees are added until the mean cost of a prediction on the cost sample exceeds it; the last one is removed. None: no
         limit, `n_estimators` trees.
     n_estimators
         the largest number of trees.
     impurity
-        F, and how splits are judged: ``"pairs"`` (threshold-Pairs) and ``"powers"``, by the worst outcome and with prices, as
-        BRF15 has it; ``"cost_weighted_entropy"`` (as in BP16) and ``"cost_weighted_gini"``, by the expected outcome and with
-        prices; ``"entropy"`` and ``"gini"``, the same without prices: an ordinary forest's splits.
+        F, and how splits are judged: ``"pairs"`` (threshold-Pairs) and ``"powers"``, by the worst outcome and with prices, as in
+        BRF15; ``"cost_weighted_entropy"`` (as in BP16) and ``"cost_weighted_gini"``, by the expected outcome and with prices;
+        ``"entropy"`` and ``"gini"``, the same without prices: an ordinary forest's splits.
     alpha
-        >= 0, of threshold-Pairs: about so many examples of a wrong class no longer count. The greater, the smaller the trees, and
-        the more of them the budget pays for.
+        >= 0, for threshold-Pairs: about this many examples of a wrong class do not count. A larger alpha makes the trees smaller,
+        so that the budget pays for more of them.
     power
-        >= 2, of Powers.
+        >= 2, for Powers.
     outcome
-        ``"minimax"`` or ``"expected"``: judge splits so, whatever the impurity. Default: as stated there.
+        ``"minimax"`` or ``"expected"``: judge splits by it, whatever the impurity. Default: as stated for each impurity.
     min_impurity
         >= 0: a node of at most this impurity is a leaf (early stopping, as BP16 and NWS15 run BudgetRF).
     splits
-        ``"random"``: of each feature the best of 80, 40 or 20 random stumps, for nodes of more than 2,000, of more than 500, and
+        ``"random"``: for each feature the best of 80, 40 or 20 random stumps, at nodes of more than 2,000, of more than 500, and
         of fewer examples; ``"all"``: the best of all stumps.
     max_features, max_depth, min_samples_leaf
-        as in scikit-learn's forests; default: all features, no limit, 1. An admissible impurity looks at all features in BRF15.
+        as in scikit-learn's forests; default: all features, no limit, 1. In BRF15 an admissible impurity looks at all features.
     reuse_is_free
-        whether a split on items that a split above has paid for costs nothing as the tree grows. False is the paper's
-        algorithm: it charges again as the tree grows, though never as it predicts.
+        whether, while a tree grows, a split costs nothing for items that a split above has paid for. False is the paper's
+        algorithm: it charges them again during growth, though never for a prediction.
     bootstrap
-        whether each tree draws as many rows as there are, with replacement. If not, weights weigh the rows, and only random
-        stumps or features make trees differ.
+        whether each tree draws as many rows as there are, with replacement. If not, the rows have their sample weights, and only
+        random stumps or features make trees differ.
     validation_fraction
-        with a budget and without `X_valid`: the part of the training examples, drawn at random and by class, that the cost is
-        measured on and no tree is grown on. None: the training examples themselves.
+        with a budget and without `X_valid`: the share of the training examples, drawn at random within each class, on which the
+        cost is measured and no tree is grown. None: measure it on the training examples themselves.
     evaluation_cost
-        >= 0: price of evaluating one split on one example, one for all features or one for each; part of c(t).
+        >= 0: price of evaluating one split on one example, one number for all features or one for each; part of c(t).
     vote
-        how trees decide: ``"majority"`` (BRF15), ``"mean"`` of class fractions, or ``"counts"`` of examples added up (BRF15's
-        confidence, for ranking).
+        how the trees' votes are combined: ``"majority"`` (BRF15), ``"mean"`` of class fractions, or ``"counts"``: sums of
+        examples (BRF15's confidence, for ranking).
     n_jobs
         number of threads that grow trees; the forest does not depend on it.
     random_state
-        of the split, the bootstraps, the stumps and the features.
+        for the validation split, the bootstraps, the stumps and the features.
     verbose
         > 0: a bar that counts trees.
 
     Attributes
     ----------
     forest_
-        the forest: a fitted `sklearn.ensemble.RandomForestClassifier` with real trees, to be pruned, evaluated, stored as any.
+        the forest: a fitted `sklearn.ensemble.RandomForestClassifier`, which can be pruned, evaluated and stored like any other.
         Its own `predict` is the vote ``"mean"``.
     n_estimators_
         number of its trees.
     stage_costs_
-        mean cost on the cost sample after each tree; with a budget that was spent, one more: that of the tree taken back. The
-        sample is the validation examples, or without any the training examples.
+        mean cost on the cost sample after each tree; with a budget that was spent, one more: that with the tree that was removed.
+        The sample is the validation examples, or the training examples if there are none.
     cost_
-        that of the forest.
+        mean cost of the forest on the cost sample.
     training_rows_
-        the rows of X that the trees were grown on: ``OutOfBag(X[rows], y[rows])`` and ``InBag(X[rows], y[rows])`` want those.
+        the rows of X that the trees were grown on, for ``OutOfBag(X[rows], y[rows])`` and ``InBag(X[rows], y[rows])``.
     cost_items_
         the prices, as items.
     classes_, n_classes_, n_features_in_, feature_names_in_
@@ -102,12 +102,12 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    The paper's: GreedyTree, minimax splits, threshold-Pairs and Powers, bootstraps, the budget on validation data, the numbers of
-    stumps, majority votes, confidences by counts. Ours: how stumps are drawn, thresholds in the middle between examples,
-    ``"all"`` stumps, free reuse, items and evaluation in c(t), and the ends of trees other than F(S) = 0.
+    From the paper: GreedyTree, minimax splits, threshold-Pairs and Powers, bootstraps, the budget on validation data, the numbers
+    of stumps, majority votes, confidences by counts. Ours: how stumps are drawn, thresholds in the middle between examples,
+    ``"all"`` stumps, free reuse, items and evaluation in c(t), and stopping rules other than F(S) = 0.
 
-    CEGB17 (section 3) holds against BudgetRF that evaluation is free in it, that a reused feature is charged again as trees grow,
-    and that a split costs the same however few examples reach it. `evaluation_cost` and `reuse_is_free` mend the first two.
+    CEGB17 (section 3) criticises three things in BudgetRF: evaluation is free, a reused feature is charged again as trees grow,
+    and a split costs the same however few examples reach it. `evaluation_cost` and `reuse_is_free` repair the first two.
 
     References
     ----------
@@ -179,10 +179,10 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X, y
-            training examples; numbers that float32 holds, none missing.
+            training examples; numbers within the range of float32, none missing.
         sample_weight
-            shape (N,), >= 0: how likely each row is drawn; what it counts where rows are not drawn; and its weight in the
-            mean cost, where it is in the cost sample.
+            shape (N,), >= 0: how likely each row is drawn; its weight in growth where rows are not drawn; and its weight in the
+            mean cost, if it is in the cost sample.
         X_valid
             the cost sample: examples like those to be predicted. No labels are needed.
         sample_weight_valid
@@ -195,12 +195,12 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InvalidInputError
-            if a parameter is none, prices do not fit, or the first tree alone costs more than the budget.
+            if a parameter is invalid, prices do not fit, or the first tree alone costs more than the budget.
         """
         sample = self._sample(X, y, sample_weight)
         options = growing_options(self, self.n_features_in_)
         check_vote(self.vote)
-        most = whole(self.n_estimators, "n_estimators")
+        most = positive_integer(self.n_estimators, "n_estimators")
         budget = None if self.budget is None else float(exact(self.budget, "budget"))
         names = getattr(self, "feature_names_in_", None)
         items, evaluation = checked_prices(
@@ -224,7 +224,7 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[shares.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """What the trees say of each class, by `vote`; shape (N, n_classes), each row adds up to 1."""
+        """The combined vote of the trees for each class, by `vote`; shape (N, n_classes), each row adds up to 1."""
         rows = self._rows(X)
         return deque(staged_shares(self.forest_, rows, self._vote()), maxlen=1)[0]
 
@@ -234,7 +234,7 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.asarray(np.log(self.predict_proba(X)))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Labels by the first tree, the first two, and so on."""
+        """Labels predicted by the first tree, by the first two, and so on."""
         for shares in self.staged_predict_proba(X):
             yield np.asarray(self.classes_[shares.argmax(axis=1)])
 
@@ -255,7 +255,7 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Of the forest, as scikit-learn computes them from the impurities stored in its trees (Gini or entropy)."""
+        """The forest's importances, as scikit-learn computes them from the impurities stored in its trees (Gini or entropy)."""
         check_is_fitted(self)
         importances: NDArray[np.float64] = self.forest_.feature_importances_
         return importances

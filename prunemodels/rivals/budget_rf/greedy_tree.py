@@ -1,9 +1,9 @@
-"""GreedyTree, the subroutine of BRF15's Algorithm 1 (lines 8-18): one tree, grown where the risk is least.
+"""GreedyTree, the subroutine of BRF15's Algorithm 1 (lines 8-18): grow one tree by splits of least risk.
 
-Line 10 stops where F(S) = 0. Here a node is a leaf if F(S) <= min_impurity, or at the largest depth, or if no stump gains.
+Line 10 stops where F(S) = 0. Here a node is a leaf if F(S) <= min_impurity, at the largest depth, or if no stump has a gain.
 
-Rows are sorted by each feature once for the forest; a tree takes the rows that it drew, and each split parts them, keeping their
-order. So a pass over a node's sorted rows sees all stumps of a feature, without sorting again.
+Rows are sorted by each feature once for the forest. A tree takes the rows that it drew, and each split divides them, keeping
+their order. So a pass over a node's sorted rows sees all stumps of a feature, without sorting again.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class TrainingTable(NamedTuple):
     Parameters
     ----------
     X
-        float32, shape (F, N): one row a feature.
+        float32, shape (F, N): one row for each feature.
     y
         int64, shape (N,): class indices.
     weight
-        float64, shape (N,): what each example counts; 0: the tree did not draw it.
+        float64, shape (N,): weight of each example; 0: the tree did not draw it.
     size
-        float64, shape (N,): how many examples each row stands for when stumps are numbered.
+        float64, shape (N,): how many examples each row stands for in the count that decides the number of stumps.
     """
 
     X: NDArray[np.float32]
@@ -42,14 +42,14 @@ class TrainingTable(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Where a tree ends.
+    """When a tree stops growing.
 
     Parameters
     ----------
     min_impurity
         nodes of at most this impurity are leaves.
     max_depth
-        splits on the longest way.
+        largest number of splits on a path.
     """
 
     min_impurity: float
@@ -57,7 +57,7 @@ class Limits(NamedTuple):
 
 
 def sorted_rows(X: NDArray[np.float32]) -> NDArray[np.int32]:
-    """The rows of X, given one row a feature, sorted by each feature: int32, shape (F, N)."""
+    """The rows sorted by each feature, int32, shape (F, N); X has one row for each feature."""
     return np.stack([np.argsort(x, kind="stable").astype(np.int32) for x in X])
 
 
@@ -79,7 +79,7 @@ def grow_tree(
     order
         `sorted_rows` of ``table.X``.
     seed
-        of random stumps and features, >= 0.
+        for random stumps and features, >= 0.
     """
     state = np.array([seed], dtype=np.uint64)
     rows = _drawn_rows(order, table.weight)
@@ -107,14 +107,14 @@ def _grow(table, order, n_classes, rule, limits, prices, state):  # type: ignore
     left, right, feature, parent = links[0], links[1], links[2], links[3]
     depth, n_rows = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
     threshold, counts = np.zeros(most), np.zeros((most, n_classes))
-    waiting = np.empty((n + 1, 3), dtype=np.int64)  # parent, first and last row of nodes to come
-    waiting[0, 0], waiting[0, 1], waiting[0, 2] = -1, 0, n
+    stack = np.empty((n + 1, 3), dtype=np.int64)  # parent, first and last row of nodes to come
+    stack[0, 0], stack[0, 1], stack[0, 2] = -1, 0, n
     paid, features = np.zeros(prices.price.size, dtype=np.bool_), np.arange(n_features)
     drawn, goes_left, spare = np.zeros(n, dtype=np.bool_), np.zeros(table.y.size, dtype=np.bool_), np.empty(n, dtype=np.int32)
-    n_waiting, n_nodes = 1, 0
-    while n_waiting > 0:
-        n_waiting -= 1
-        above, begin, end = waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2]
+    stack_size, n_nodes = 1, 0
+    while stack_size > 0:
+        stack_size -= 1
+        above, begin, end = stack[stack_size, 0], stack[stack_size, 1], stack[stack_size, 2]
         h = n_nodes
         n_nodes += 1
         parent[h], n_rows[h] = above, end - begin
@@ -133,9 +133,9 @@ def _grow(table, order, n_classes, rule, limits, prices, state):  # type: ignore
             continue
         feature[h], threshold[h] = t, _between(table.X[t, order[t, place]], table.X[t, order[t, place + 1]])
         _part(order, t, begin, place + 1, end, goes_left, spare)
-        waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2] = h, place + 1, end
-        waiting[n_waiting + 1, 0], waiting[n_waiting + 1, 1], waiting[n_waiting + 1, 2] = h, begin, place + 1
-        n_waiting += 2
+        stack[stack_size, 0], stack[stack_size, 1], stack[stack_size, 2] = h, place + 1, end
+        stack[stack_size + 1, 0], stack[stack_size + 1, 1], stack[stack_size + 1, 2] = h, begin, place + 1
+        stack_size += 2
     k = n_nodes
     return left[:k].copy(), right[:k].copy(), feature[:k].copy(), threshold[:k].copy(), counts[:k].copy(), n_rows[:k].copy()
 
@@ -152,14 +152,14 @@ def _count(table, rows, counts):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _between(low, high):  # type: ignore[no-untyped-def]
-    """The middle of two float32 numbers in double: float32 values <= it are those <= low, as in scikit-learn's routing."""
+    """The middle of two float32 numbers as float64: float32 values <= it are those <= low, as in scikit-learn's routing."""
     middle = np.float64(low) / 2.0 + np.float64(high) / 2.0
     return middle if middle < np.float64(high) else np.float64(low)
 
 
 @njit(cache=True, nogil=True)
 def _part(order, t, begin, middle, end, goes_left, spare):  # type: ignore[no-untyped-def]
-    """Part the rows begin ... end in every feature's order: first those that feature t has before `middle`."""
+    """Divide the rows begin ... end in every feature's order: first those that feature t has before `middle`."""
     for k in range(begin, end):
         goes_left[order[t, k]] = k < middle
     for s in range(order.shape[0]):

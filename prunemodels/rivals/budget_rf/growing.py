@@ -1,9 +1,9 @@
-"""Trees until the budget is spent (BRF15 Algorithm 1, lines 2-7).
+"""Grow trees until the budget is spent (BRF15 Algorithm 1, lines 2-7).
 
     T <- no tree;  while the mean cost of T on the validation data <= B:  T <- T and a tree;  return T without its last tree   (1)
 
 The cost never falls as trees are added, so (1) returns the largest of the forests T_1, T_2 ... within the budget. Given their
-seeds, trees are independent of each other; they are grown a few at a time, and the cost is then looked up tree by tree. The
+seeds, trees are independent of each other. So they are grown a few at a time, and the cost is then computed tree by tree. The
 result is that of (1), whatever the number of threads.
 """
 
@@ -25,16 +25,17 @@ Grow = Callable[[int], ClassificationTree]
 MeanCosts = Callable[[Sequence[ClassificationTree]], NDArray[np.float64]]
 
 MOST_AT_ONCE = 8
+"""Largest number of trees that are grown before the cost is computed again."""
 
 
 @dataclass(frozen=True, eq=False)
 class GrownTrees:
-    """The trees within the budget, and what the forest cost as it grew.
+    """The trees within the budget, and the cost of the forest as it grew.
 
     Parameters
     ----------
     trees
-        those kept.
+        the trees that were kept.
     costs
         mean cost on the cost sample after each tree kept, and after the first one beyond the budget, if there was one.
     """
@@ -51,14 +52,14 @@ class GrownTrees:
 def grow_within(
     grow: Grow, mean_costs: MeanCosts, most: int, budget: float | None, *, n_jobs: int | None = None, verbose: int = 0
 ) -> GrownTrees:
-    """(1), with at most so many trees.
+    """(1), with at most `most` trees.
 
     Parameters
     ----------
     grow
-        the tree of a number, from 0 on.
+        grows the tree of a given number, from 0 on.
     mean_costs
-        of a sequence of trees: the mean cost of a prediction by the first, the first two, and so on.
+        computes, for a sequence of trees, the mean cost of a prediction by the first, by the first two, and so on.
     most
         >= 1: the largest number of trees.
     budget
@@ -78,7 +79,7 @@ def grow_within(
     bar = tqdm(total=most, desc="growing trees", unit="tree", file=sys.stderr, leave=False, disable=verbose <= 0)
     with bar, Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator") as parallel:
         while len(trees) < most:
-            # one tree, then one, two, four, eight at a time: a small budget wastes little, and no budget wastes nothing
+            # one tree, then one, two, four, eight at a time, so that a small budget wastes little; without a budget, all at once
             first = len(trees)
             wanted = most - first if budget is None else min(most - first, max(1, min(first, MOST_AT_ONCE)))
             for tree in parallel(delayed(grow)(k) for k in range(first, first + wanted)):

@@ -1,4 +1,4 @@
-"""How mixed the classes of a set of examples are, from its class counts n_1 ... n_C, n = sum of n_k.
+"""The impurity of a set of examples, from its class counts n_1 ... n_C, n = sum of n_k.
 
     pairs      F = sum_{i<j} [ [n_i - alpha]_+ [n_j - alpha]_+ - alpha^2 ]_+        threshold-Pairs, BRF15 (11)            (1)
     powers     F = n^l - sum_k n_k^l,  l >= 2                                       BRF15's Powers family                  (2)
@@ -6,13 +6,13 @@
     gini       F = 1 - sum_k (n_k / n)^2                                                                                   (4)
 
 (1) and (2) are *admissible* (BRF15 section 2.2): F >= 0; F = 0 for examples of one class; as examples are added F does not fall,
-nor do its increments; log F = O(log n). BRF15's bound on what a tree costs holds for those. (3) and (4) do not grow with the set
-and have no such bound; they are what ordinary forests use, and BP16's.
+nor do its increments; log F = O(log n). BRF15's bound on the cost of a tree holds for those. (3) and (4) do not grow with the set
+and have no such bound; ordinary forests use them, and so does BP16.
 
-Readings. The text of (11) at hand has lost the sign before alpha^2. With a plus, a pure set would have F = alpha^2 > 0 for each
-pair of classes, against F = 0 for examples of one class: it is a minus. (11) sums over i != j, which may count each pair once or
-twice; here it is once: at alpha = 0, F is the number of pairs of examples that differ in class. No split depends on that factor.
-The supplement, which defines Powers, is not at hand; (2) is what the name suggests, and admissible.
+How we read the paper. The text of (11) at hand has lost the sign before alpha^2. With a plus, a pure set would have
+F = alpha^2 > 0 for each pair of classes, although F = 0 for examples of one class; so it is a minus. (11) sums over i != j, which
+may count each pair once or twice. Here it is once: at alpha = 0, F is the number of pairs of examples that differ in class. No
+split depends on that factor. The supplement, which defines Powers, is not at hand; (2) follows the name, and is admissible.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def impurity(counts: ArrayLike, measure: str, *, alpha: float = 0.0, power: floa
     measure
         ``"pairs"`` (1), ``"powers"`` (2), ``"entropy"`` (3) or ``"gini"`` (4).
     alpha
-        of (1), >= 0.
+        alpha in (1), >= 0.
     power
-        l of (2), >= 2.
+        l in (2), >= 2.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def _impurity(counts, measure, alpha, power):  # type: ignore[no-untyped-def]
     if measure == POWERS:
         rest = n**power
         for count in counts:
-            rest -= max(count, 0.0) ** power  # differences of weights may be a rounding below 0
+            rest -= max(count, 0.0) ** power  # rounding may leave differences of weights slightly below 0
         return max(rest, 0.0)
     total = 0.0
     for count in counts:
@@ -76,7 +76,7 @@ def _impurity(counts, measure, alpha, power):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _pairs(counts, alpha):  # type: ignore[no-untyped-def]
-    """(1)."""
+    """Threshold-Pairs, (1)."""
     total = 0.0
     for i in range(counts.size):
         over = counts[i] - alpha

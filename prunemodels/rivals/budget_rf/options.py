@@ -1,4 +1,4 @@
-"""The learner's parameters, checked, as the growing of trees wants them."""
+"""Check the learner's parameters and turn them into options for growing trees."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ImpurityKind:
     weighted
         whether prices count.
     criterion
-        what scikit-learn's trees store as the impurity of a node.
+        the impurity that scikit-learn's trees store for a node.
     """
 
     measure: int
@@ -55,7 +55,7 @@ IMPURITIES: dict[str, ImpurityKind] = {
 
 @dataclass(frozen=True)
 class GrowingOptions:
-    """What every tree is grown with."""
+    """The options with which every tree is grown."""
 
     rule: SplitRule
     limits: Limits
@@ -68,7 +68,7 @@ def growing_options(learner: Any, n_features: int) -> GrowingOptions:
     Raises
     ------
     InvalidInputError
-        names the parameter, its value, and what it may be.
+        naming the parameter, its value, and the values that are allowed.
     """
     kind = IMPURITIES[_one_of(learner.impurity, IMPURITIES, "impurity")]
     _one_of(learner.splits, ("random", "all"), "splits")
@@ -82,9 +82,9 @@ def growing_options(learner: Any, n_features: int) -> GrowingOptions:
         weighted=kind.weighted,
         everything=learner.splits == "all",
         max_features=_max_features(learner.max_features, n_features),
-        min_samples_leaf=whole(learner.min_samples_leaf, "min_samples_leaf"),
+        min_samples_leaf=positive_integer(learner.min_samples_leaf, "min_samples_leaf"),
     )
-    depth = NO_LIMIT if learner.max_depth is None else whole(learner.max_depth, "max_depth")
+    depth = NO_LIMIT if learner.max_depth is None else positive_integer(learner.max_depth, "max_depth")
     return GrowingOptions(rule, Limits(_number(learner.min_impurity, "min_impurity", 0.0), depth), kind.criterion)
 
 
@@ -100,15 +100,15 @@ def _number(value: Any, name: str, least: float) -> float:
     return float(value)
 
 
-def whole(value: Any, name: str) -> int:
-    """An integer >= 1, or a refusal."""
+def positive_integer(value: Any, name: str) -> int:
+    """The value as an integer, refused unless it is one >= 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise InvalidInputError(f"{name} is {value!r}; give an integer >= 1")
     return min(int(value), NO_LIMIT)
 
 
 def _max_features(value: Any, n_features: int) -> int:
-    """How many features, from what scikit-learn's forests take."""
+    """The number of features, from any value that scikit-learn's forests accept."""
     if value is None:
         return n_features
     if value in ("sqrt", "log2"):

@@ -1,8 +1,8 @@
-"""What a split on a feature costs while a tree is grown.
+"""The price of a split on a feature while a tree is grown.
 
     c(t) = sum of the prices of the items that feature t needs  +  a_t                                                     (1)
 
-With free reuse, only items count that no split above needs. Items that are paid once for all examples are left out: no
+With free reuse, an item counts only if no split above needs it. Items that are paid once for all examples are left out: no
 example pays them.
 """
 
@@ -20,7 +20,7 @@ from prunemodels.forests.costs import Costs
 
 
 class SplitPrices(NamedTuple):
-    """(1) as compiled code reads it.
+    """The prices of (1), as arrays for compiled code.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ class SplitPrices(NamedTuple):
 def checked_prices(
     costs: Costs | None, evaluation_cost: EvaluationCost, n_features: int, names: tuple[str, ...] | None
 ) -> tuple[CostItems, NDArray[np.float64]]:
-    """Prices as users write them -> items, and a_t of each feature, shape (F,).
+    """Turn prices as users write them into items and a_t of each feature, shape (F,).
 
     Raises
     ------
     InvalidInputError
-        if they do not fit the features, or are no prices.
+        if they do not fit the features, or are invalid.
     """
     return column_prices(costs, n_features, names, evaluation_cost=evaluation_cost)
 
@@ -75,7 +75,7 @@ def _split_price(t, paid, prices):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _mark_paid(node, parent, feature, prices, paid):  # type: ignore[no-untyped-def]
-    """Mark what the splits above a node need; nothing where a reuse is charged again."""
+    """Mark the items that the splits above a node need; none if a reused item is charged again."""
     paid[:] = False
     if prices.reuse_is_free:
         while parent[node] >= 0:

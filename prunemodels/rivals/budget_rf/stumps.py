@@ -3,14 +3,14 @@
     R(t) = min over stumps g on feature t of  max over outcomes i of  c(t) / (F(S) - F(S_i))                 minimax        (1)
     R(t) = min over stumps g on feature t of  c(t) / (F(S) - sum_i |S_i| / |S| F(S_i))                       expected       (2)
 
-A stump that gains nothing has infinite risk; if all do, the node is a leaf. Of stumps of equal risk (several features may be
-free) the one that gains more is taken, then the first.
+A stump without a gain has infinite risk; if all stumps have, the node is a leaf. Of stumps of equal risk (several features may be
+free) the one of larger gain is taken, then the first.
 
-(1) is the paper's. Its conclusion proposes splits by the expected impurity; (2) with the entropy and c(t) = 1 is the usual
-information gain, with prices BP16's cost-weighted entropy.
+(1) is the paper's. Its conclusion proposes splits by the expected impurity. With the entropy, (2) is the usual information gain
+for c(t) = 1, and BP16's cost-weighted entropy with prices.
 
 Which stumps: "randomly generating 80, 40 and 20 stumps if the number of examples exceeds 2000, 500 and less than 500" (BRF15
-section 3). As line 12 stands inside the loop over features, that is so many for each feature. The paper does not say how they are
+section 3). Line 12 is inside the loop over features, so these numbers are for each feature. The paper does not say how they are
 drawn; here each threshold is uniform between the feature's smallest and largest value at the node, as in extremely randomised
 trees. (Drawn from the node's rows instead, single trees on Covertype, class 2 against the rest, erred 24 % instead of 21 %; the
 paper's Table 1 has 21 %.)
@@ -26,27 +26,27 @@ from numba import njit
 from prunemodels.rivals.budget_rf.impurity import _impurity
 from prunemodels.rivals.budget_rf.split_prices import _split_price
 
-ROUNDING = 1e-12
-"""A gain of less than this part of F(S) is none."""
+SMALLEST_GAIN = 1e-12
+"""A gain counts only above this share of F(S)."""
 
 
 class SplitRule(NamedTuple):
-    """How stumps are judged and which are tried, as compiled code reads it.
+    """How stumps are judged and which are tried, for compiled code.
 
     Parameters
     ----------
     measure, alpha, power
         the impurity F, see `MEASURES`.
     minimax
-        (1), or else (2).
+        whether splits are judged by (1), or by (2).
     weighted
         whether prices count; if not, c(t) = 1.
     everything
         whether all stumps are tried, or random ones.
     max_features
-        so many features are looked at, drawn at random; and more until one gains.
+        number of features that are tried, drawn at random; more are tried until one has a gain.
     min_samples_leaf
-        rows on either side.
+        least number of rows on either side.
     """
 
     measure: int
@@ -61,7 +61,7 @@ class SplitRule(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _draw(state):  # type: ignore[no-untyped-def]
-    """A random number in [0, 1); splitmix64, whose state is one integer: trees in parallel threads share none."""
+    """A random number in [0, 1) by splitmix64. Its state is one integer, and each tree has its own, so threads share none."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -72,7 +72,7 @@ def _draw(state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _n_stumps(n_examples):  # type: ignore[no-untyped-def]
-    """80, 40 or 20."""
+    """The number of stumps for each feature: 80, 40 or 20."""
     if n_examples > 2000:
         return 80
     return 40 if n_examples > 500 else 20
@@ -80,7 +80,7 @@ def _n_stumps(n_examples):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _random_place(x, rows, begin, end, state):  # type: ignore[no-untyped-def]
-    """The last of the sorted rows that goes left at a threshold drawn between the least and the largest value; these differ."""
+    """The last of the sorted rows that goes left, at a threshold drawn between the least and largest value, which differ."""
     low, high = np.float64(x[rows[begin]]), np.float64(x[rows[end - 1]])
     cut = low + (high - low) * _draw(state)
     last, beyond = begin, end - 1
@@ -97,10 +97,11 @@ def _random_place(x, rows, begin, end, state):  # type: ignore[no-untyped-def]
 def _best_stump(table, order, begin, end, counts, n_examples, paid, rule, prices, features, drawn, state):  # type: ignore[no-untyped-def]
     """Feature and place of the best stump, or -1: rows ``order[t, begin : place + 1]`` go left.
 
-    `order` has the rows sorted by each feature; `features` is any permutation of the features, `drawn` is all false: kept so.
+    `order` has the rows sorted by each feature; `features` is any permutation of the features; `drawn` is all false before and
+    after.
     """
     n_features = order.shape[0]
-    whole = _impurity(counts, rule.measure, rule.alpha, rule.power)
+    of_node = _impurity(counts, rule.measure, rule.alpha, rule.power)
     least, most, feature, place = np.inf, 0.0, -1, -1
     for k in range(n_features):
         if k >= rule.max_features and feature >= 0:
@@ -114,8 +115,8 @@ def _best_stump(table, order, begin, end, counts, n_examples, paid, rule, prices
         if not rule.everything:
             for _ in range(_n_stumps(n_examples)):
                 drawn[_random_place(table.X[t], order[t], begin, end, state) - begin] = True
-        gain, where = _best_place(table, order[t], begin, end, t, counts, whole, rule, drawn)
-        if gain > ROUNDING * whole:
+        gain, where = _best_place(table, order[t], begin, end, t, counts, of_node, rule, drawn)
+        if gain > SMALLEST_GAIN * of_node:
             risk = (_split_price(t, paid, prices) if rule.weighted else 1.0) / gain
             if risk < least or (risk == least and gain > most):
                 least, most, feature, place = risk, gain, t, where
@@ -123,8 +124,8 @@ def _best_stump(table, order, begin, end, counts, n_examples, paid, rule, prices
 
 
 @njit(cache=True, nogil=True)
-def _best_place(table, rows, begin, end, t, counts, whole, rule, drawn):  # type: ignore[no-untyped-def]
-    """The greatest gain on a feature, the denominator in (1) or (2), and the place of its stump."""
+def _best_place(table, rows, begin, end, t, counts, of_node, rule, drawn):  # type: ignore[no-untyped-def]
+    """The greatest gain on a feature (the denominator in (1) or (2)), and the place of its stump."""
     x, n = table.X[t], counts.sum()
     left, right = np.zeros(counts.size), counts.copy()
     most, where, wanted = 0.0, -1, False
@@ -136,7 +137,7 @@ def _best_place(table, rows, begin, end, t, counts, whole, rule, drawn):  # type
         if x[rows[place + 1]] > x[i]:
             smaller_side = min(place + 1 - begin, end - 1 - place)
             if wanted and smaller_side >= rule.min_samples_leaf:
-                gain = whole - _outcome(left, right, n, rule)
+                gain = of_node - _outcome(left, right, n, rule)
                 if gain > most:
                     most, where = gain, place
             wanted = False

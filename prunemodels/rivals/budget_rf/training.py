@@ -1,4 +1,4 @@
-"""From checked examples to what grows a tree, and what tells the cost of the trees grown so far."""
+"""Make, from checked examples, the functions that grow a tree and compute the cost of the trees grown so far."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from prunemodels.rivals.sklearn_trees import ClassificationTree, Criterion, ense
 def set_aside(
     sample: Sample, fraction: float | None, rng: np.random.RandomState
 ) -> tuple[Sample, Sample | None, NDArray[np.int64]]:
-    """Training examples, the examples set aside if any are wanted, and the numbers of the rows to train on."""
+    """The training examples, the examples set aside (None if not wanted), and the numbers of the training rows."""
     rows = np.arange(len(sample), dtype=np.int64)
     if fraction is None:
         return sample, None, rows
@@ -33,7 +33,7 @@ def set_aside(
 
 
 def weights_of(sample_weight: ArrayLike | None, rows: NDArray[np.float32]) -> NDArray[np.float64] | None:
-    """Weights as scikit-learn checks them, one a row; None: no weights."""
+    """Weights, one for each row, checked by scikit-learn; None: no weights."""
     if sample_weight is None:
         return None
     return np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
@@ -48,7 +48,7 @@ def unfitted_forest(learner: Any, criterion: Criterion, n_trees: int, rng: np.ra
 
 
 def tree_grower(train: Sample, forest: RandomForestClassifier, options: GrowingOptions, prices: SplitPrices) -> Grow:
-    """What grows the tree of a number, on the rows that scikit-learn drew for the forest's stump of that number.
+    """The function that grows the k-th tree, on the rows that scikit-learn drew for the forest's k-th stump.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def tree_grower(train: Sample, forest: RandomForestClassifier, options: GrowingO
         estimator = forest.estimators_[number]
         weight, size = given, ones
         if forest.bootstrap:
-            alone = copy.copy(forest)  # for the draw of this tree: the forest lists those of all its trees at once
+            alone = copy.copy(forest)  # to draw for this tree only: the forest lists the draws of all its trees at once
             alone.estimators_ = [estimator]
             weight = size = np.bincount(alone.estimators_samples_[0], minlength=len(train)).astype(np.float64)
         table = TrainingTable(columns, y, weight, size)
@@ -75,7 +75,7 @@ def tree_grower(train: Sample, forest: RandomForestClassifier, options: GrowingO
 
 
 def mean_costs_on(sample: Sample, items: CostItems, evaluation_cost: EvaluationCost, classes: NDArray[Any]) -> MeanCosts:
-    """What computes the mean cost of a prediction by the first tree, the first two, and so on, on a sample."""
+    """The function that computes the mean cost of a prediction by the first tree, the first two, and so on, on a sample."""
 
     def mean_costs(trees: Sequence[ClassificationTree]) -> NDArray[np.float64]:
         ensemble = ensemble_of(trees, sample.X.shape[1], classes, None)

@@ -1,10 +1,10 @@
-"""How the trees of a forest decide together.
+"""How the votes of a forest's trees are combined.
 
     majority   p_k = share of the trees whose leaf has most examples of class k          BRF15 section 2.1           (1)
     mean       p_k = mean over the trees of the fraction of class k at the leaf          scikit-learn's forests      (2)
     counts     p_k = examples of class k at the leaves of all trees / all examples there BRF15 section 3, to rank    (3)
 
-Of classes that are equal the first is taken, in a leaf and in the forest.
+Of equal classes the first is taken, in a leaf and in the forest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VOTES = ("majority", "mean", "counts")
 
 
 def check_vote(vote: str) -> None:
-    """Refuse anything else."""
+    """Refuse a vote that is none of `VOTES`."""
     if vote not in VOTES:
         raise InvalidInputError(f"vote is {vote!r}; give one of {', '.join(map(repr, VOTES))}")
 
@@ -46,7 +46,7 @@ def staged_shares(forest: Any, rows: NDArray[np.float32], vote: ForestVote) -> I
 
 
 def _ballots(fractions: NDArray[np.float64], weight: NDArray[np.float64], vote: ForestVote) -> NDArray[np.float64]:
-    """What each node adds, shape (n, C)."""
+    """The vote of each node, shape (n, C)."""
     if vote == "mean":
         return fractions
     if vote == "counts":

@@ -1,4 +1,4 @@
-"""Features in bins: a split is sought between bins, not between single values."""
+"""Features in bins: splits are tried between bins, not between single values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Bins:
     binned
         uint16, shape (N, F).
     start
-        int64, shape (F + 1,): where the bins of each feature begin in a histogram, and the number of all.
+        int64, shape (F + 1,): where the bins of each feature begin in a histogram, and the number of all bins.
     edges
         for each feature the thresholds between its bins, rising: bin b holds the values in (edges[b - 1], edges[b]].
     """
@@ -30,19 +30,19 @@ class Bins:
 
     @classmethod
     def of(cls, X: NDArray[np.float32], weight: NDArray[np.float64], max_bin: int) -> Bins:
-        """At most `max_bin` bins a feature, of about equal weight; each distinct value its own where there are no more."""
+        """At most `max_bin` bins for each feature, of about equal weight; with no more distinct values, one bin for each."""
         binned = np.empty(X.shape, dtype=np.uint16)
         edges = []
         for f in range(X.shape[1]):
             column = X[:, f].astype(np.float64)
-            here = ~np.isnan(column)
-            edges.append(_edges(column[here], weight[here], max_bin))
-            binned[:, f] = np.where(here, np.searchsorted(edges[-1], column, side="left"), edges[-1].size + 1)
-        sizes = [len(e) + 2 for e in edges]  # len(e) + 1 bins of values, and one of those that are missing
+            present = ~np.isnan(column)
+            edges.append(_edges(column[present], weight[present], max_bin))
+            binned[:, f] = np.where(present, np.searchsorted(edges[-1], column, side="left"), edges[-1].size + 1)
+        sizes = [len(e) + 2 for e in edges]  # len(e) + 1 bins of values, and one for missing values
         return cls(binned, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), tuple(edges))
 
     def threshold(self, feature: int, last_left: int) -> float:
-        """The threshold of a split whose left side has the bins up to `last_left`; if it has all values, the largest of all."""
+        """The threshold of a split whose left side has the bins up to `last_left`; `LARGEST` if these hold all values."""
         edges = self.edges[feature]
         return float(edges[last_left]) if last_left < edges.size else LARGEST
 

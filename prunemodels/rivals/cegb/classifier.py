@@ -1,4 +1,4 @@
-"""Cost efficient gradient boosting of classes."""
+"""Cost efficient gradient boosting for classification."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[mi
 
         (1 / W) sum_i w_i L(y_i, m(x_i))  +  lam * cost(m)                                            (OBJ)
 
-    L the log loss of the margins m, cost the mean cost of a prediction as everywhere in this package: an example pays an item
-    once, however many trees need it, and `evaluation_cost` for each split it passes; W is the sum of the weights w. The next
+    L is the log loss of the margins m; cost is the mean cost of a prediction as everywhere in this package: an example pays an
+    item once, however many trees need it, and `evaluation_cost` for each split it passes; W is the sum of the weights w. The next
     split is the best one of all leaves, so trees get deep where few examples go.
 
     From the paper (Peter, Diego, Hamprecht and Nadler 2017, "CEGB17"): the objective, eq. (7), summed over examples, so `lam` is
     its lambda; the gain of a split, eq. (12), its penalty, eq. (13), best-first growth, section 4.3, and split prices by feature,
     section 5.2. alpha is `evaluation_cost`, beta_m the price of a feature, gamma_m is W times the price of an item paid once.
-    Ours: items that features share; example weights in the cost; the first margins are the best constant ones instead of 0;
-    `reg_lambda`, the limits on leaves, and that trees are grown class by class for more than two classes, are LightGBM's.
+    Ours: items that features share; example weights in the cost; and the first margins, which are the best constants instead of
+    0. From LightGBM: `reg_lambda`, the limits on leaves, and that trees are grown class by class for more than two classes.
 
     Parameters
     ----------
     costs
-        prices: one number, one a feature, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`. Default:
-        1 each.
+        prices: one number, one for each feature, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`.
+        Default: 1 each.
     lam
         >= 0: loss per unit of cost, see (OBJ).
     evaluation_cost
-        >= 0: price of evaluating one split on one example; one for all features or one for each.
+        >= 0: price of evaluating one split on one example; one number for all features or one for each.
     training_costs
-        prices that the trees are grown by, where they differ from those that are paid (CEGB17, Figure 3a). Default: `costs`.
+        prices for growing the trees, if they differ from those that are paid (CEGB17, Figure 3a). Default: `costs`.
     engine
-        ``"lightgbm"``: LightGBM and its own penalties; it takes a price for each feature and one evaluation cost, and refuses
-        what it cannot say or gets wrong (`lightgbm_engine` lists that). ``"own"``: this package's, on one core, which takes all
-        prices.
+        ``"lightgbm"``: LightGBM with its own penalties; it takes a price for each feature and one evaluation cost. Prices that it
+        cannot express or gets wrong are refused (`lightgbm_engine` lists them). ``"own"``: this package's engine, on one core,
+        which takes all prices.
     n_estimators
         rounds; fewer are made once no split is worth its price. A round has one tree, or one for each of more than two classes.
     learning_rate
-        by which leaf values are multiplied.
+        factor by which leaf values are multiplied.
     num_leaves, max_depth
         limits of each tree; None: any depth.
     min_child_samples, min_child_weight
@@ -59,14 +59,14 @@ class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[mi
     reg_lambda
         ridge on leaf values.
     max_bin
-        at most so many bins a feature, between which thresholds are sought.
+        largest number of bins for each feature, between which thresholds are tried.
     growth
-        ``"best"``: next is the leaf with the best split; ``"breadth"``: the oldest leaf that has a split worth its price. They
-        differ only where the limit on leaves binds; there LightGBM cannot grow breadth-first.
+        ``"best"``: split the leaf with the best split next; ``"breadth"``: the oldest leaf that has a split worth its price. They
+        differ only if the limit on leaves can bind; then LightGBM cannot grow breadth-first.
     n_jobs
         threads of LightGBM; results do not depend on them.
     random_state
-        of the rows that LightGBM draws to place bins by, where there are more than 200,000; nothing else is random.
+        for the rows that LightGBM draws to place bins, if there are more than 200,000; nothing else is random.
     verbose
         > 0: a progress bar.
 
@@ -75,7 +75,7 @@ class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[mi
     forest_
         the model as arrays, `ModelForest`: `prune_boosted` takes it.
     booster_
-        LightGBM's own, with ``engine="lightgbm"``; its labels are 0, 1, ... in the order of `classes_`, its columns unnamed.
+        LightGBM's booster, with ``engine="lightgbm"``; its labels are 0, 1, ... in the order of `classes_`, its columns unnamed.
     n_iter_
         rounds made.
     classes_

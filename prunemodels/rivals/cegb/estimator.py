@@ -1,4 +1,4 @@
-"""What both estimators share: parameters, fitting, and what predictions cost."""
+"""The base of both estimators: parameters, fitting, and the cost of predictions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def _loss(self, y: NDArray[Any]) -> Loss:
-        """The loss of the checked labels; sets what they say of the estimator."""
+        """The loss for the checked labels; sets the attributes that depend on them."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -82,7 +82,8 @@ class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
         y
             labels or targets, shape (N,).
         sample_weight
-            shape (N,), >= 0: of the examples in the loss and in the cost. Unequal ones need ``engine="own"`` or ``lam=0``.
+            shape (N,), >= 0: weights of the examples in the loss and in the cost. Unequal ones need ``engine="own"`` or
+            ``lam=0``.
 
         Returns
         -------
@@ -91,7 +92,7 @@ class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InvalidInputError
-            for settings out of their range, prices that do not fit the features, and what the engine cannot take; it is a
+            for settings out of their range, prices that do not fit the features, and prices that the engine cannot take; it is a
             ValueError too, and says which argument, which value, and what to do.
         ImportError
             if ``engine="lightgbm"`` and LightGBM or treelite is not installed.
@@ -129,12 +130,12 @@ class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
         return forest
 
     def prediction_cost(self, X: Any) -> NDArray[np.float64]:
-        """What each row of X pays at `costs`, shape (N,): items, each once, and splits; not what is paid once for all."""
+        """What each row of X pays at `costs`, shape (N,): items, each once, and splits, but no items paid once for all."""
         rows = self._rows(X)
         return example_costs(self.forest_.ensemble, rows, self._costs, evaluation_cost=self.evaluation_cost)
 
     def staged_cost(self, X: Any) -> NDArray[np.float64]:
-        """Mean cost of a prediction after each round, shape (n_iter_,), with what is paid once for all; it never falls."""
+        """Mean cost of a prediction after each round, shape (n_iter_,), items paid once for all included; it never falls."""
         rows, forest = self._rows(X), self.forest_
         stage = np.arange(forest.ensemble.n_trees) // forest.n_outputs
         return staged_costs(forest.ensemble, rows, self._costs, evaluation_cost=self.evaluation_cost, stage=stage)
@@ -144,7 +145,7 @@ class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
         return 1 if self.costs is None else self.costs
 
     def _rows(self, X: Any) -> NDArray[np.float32]:
-        """Examples as the trees route them."""
+        """Examples as rows that the trees route."""
         check_is_fitted(self, "forest_")
         return self.forest_.rows(validate_data(self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan"))
 
@@ -154,7 +155,7 @@ class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
         return self.forest_.margins(rows)
 
     def _staged_margins(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """The same after each round; the array is the caller's."""
+        """Margins after each round, each time in a new array."""
         rows, forest = self._rows(X), self.forest_
         leaves = leaves_of(forest.ensemble, rows)
         margins = np.tile(forest.base, (len(rows), 1))

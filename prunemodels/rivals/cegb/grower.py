@@ -1,13 +1,13 @@
-"""One tree, grown leaf by leaf with CEGB17's penalty.
+"""Grow one tree leaf by leaf with CEGB17's penalty.
 
-The leaf that is split next is the one whose best split lowers the penalised objective most (section 4.3, best-first growth), or
-the oldest of those whose best split lowers it (breadth-first growth, which the paper compares with in Figure 3b); the number of
-leaves is limited, and none is split that would not lower the objective. The gain of a split is
+The leaf to split next is the one whose best split lowers the penalised objective most (section 4.3, best-first growth), or the
+oldest of those whose best split lowers it (breadth-first growth, which the paper compares with in Figure 3b). The number of
+leaves is limited, and a leaf is split only if that lowers the objective. The gain of a split is
 
     1/2 [ G_l^2 / (H_l + mu) + G_r^2 / (H_r + mu) - G_p^2 / (H_p + mu) ]  -  lam * penalty                          (12)
 
-with the penalty of `prices`. Items that are paid once change it in all leaves as soon as one leaf buys them, so what a leaf keeps
-are its best splits by every feature, without that part.
+with the penalty of `prices`. Items that are paid once change the penalty in all leaves as soon as one leaf buys them. So a leaf
+stores its best splits by every feature with their gains without that part.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from prunemodels.rivals.cegb.bins import Bins
 from prunemodels.rivals.cegb.purchases import Purchases
 from prunemodels.rivals.cegb.settings import Settings
-from prunemodels.rivals.cegb.splits import NOTICEABLE, Candidates, candidates, goes_left, histogram
+from prunemodels.rivals.cegb.splits import NOTICEABLE_GAIN, Candidates, candidates, goes_left, histogram
 
 
 @dataclass(eq=False)
 class GrownTree:
-    """A tree as lists over its nodes, children behind their parents; ``gain`` is (12), 0 at leaves."""
+    """A tree as lists over its nodes, parents before children; ``gain`` is (12), 0 at leaves."""
 
     left: list[int] = field(default_factory=list)
     right: list[int] = field(default_factory=list)
@@ -37,7 +37,7 @@ class GrownTree:
     gain: list[float] = field(default_factory=list)
 
     def add(self, value: float, hessian: float) -> int:
-        """A new leaf; its number."""
+        """Add a leaf. Returns its number."""
         for child in (self.left, self.right, self.feature):
             child.append(-1)
         self.threshold.append(0.0)
@@ -55,13 +55,13 @@ class _Leaf:
     Parameters
     ----------
     node, depth, rows
-        where it is and which examples are in it.
+        the node, its depth, and the examples in it.
     sums
         its histogram.
     splits
         its best split by each feature.
     penalised
-        the gains of those less all that is charged but for items paid once.
+        the gains of these splits less their penalties, except for items paid once.
     """
 
     node: int
@@ -91,9 +91,9 @@ def grow(
 
 
 def _first_best(gains: NDArray[np.float64]) -> tuple[int, float]:
-    """The first of those that are largest but for rounding; and its gain."""
+    """The first of the gains that equal the largest up to rounding, and its value."""
     largest = float(gains.max())
-    k = int(np.argmax(gains >= largest - NOTICEABLE * abs(largest)))
+    k = int(np.argmax(gains >= largest - NOTICEABLE_GAIN * abs(largest)))
     return k, float(gains[k])
 
 
@@ -110,11 +110,11 @@ class _Grower:
             once = self.settings.lam * self.purchases.once()
             found = [_first_best(leaf.penalised - once) for leaf in leaves]
             gains = np.array([gain for _, gain in found])
-            worth = np.flatnonzero(gains > 0)
-            if not worth.size:
+            worthwhile = np.flatnonzero(gains > 0)
+            if not worthwhile.size:
                 break
             # children are put at the end, so the first leaf is the oldest, and no deeper than the others
-            k = _first_best(gains)[0] if self.settings.growth == "best" else int(worth[0])
+            k = _first_best(gains)[0] if self.settings.growth == "best" else int(worthwhile[0])
             leaves += self._split(leaves.pop(k), *found[k])
         return self.tree, [(leaf.node, leaf.rows) for leaf in leaves]
 
@@ -130,14 +130,14 @@ class _Grower:
         return _Leaf(node, depth, rows, sums, splits, penalised)
 
     def _split(self, leaf: _Leaf, f: int, gain: float) -> tuple[_Leaf, _Leaf]:
-        """Split a leaf by feature f: buy, part the rows, and find the children's splits."""
+        """Split a leaf by feature f: buy its items, divide the rows, and find the children's splits."""
         last_left, missing_left = int(leaf.splits.last_left[f]), bool(leaf.splits.missing_left[f])
         self.purchases.buy(leaf.rows, f)
         left = goes_left(self.bins, leaf.rows, f, last_left, missing_left)
         parts = leaf.rows[left], leaf.rows[~left]
-        small = int(parts[1].size < parts[0].size)
-        few = histogram(self.bins, parts[small], self.terms)
-        sums = (leaf.sums - few, few) if small else (few, leaf.sums - few)
+        smaller = int(parts[1].size < parts[0].size)
+        of_smaller = histogram(self.bins, parts[smaller], self.terms)
+        sums = (leaf.sums - of_smaller, of_smaller) if smaller else (of_smaller, leaf.sums - of_smaller)
         children = [self._leaf(rows, own, leaf.depth + 1) for rows, own in zip(parts, sums, strict=True)]
         tree, h = self.tree, leaf.node
         tree.left[h], tree.right[h] = (child.node for child in children)

@@ -1,29 +1,29 @@
-"""Boosting by LightGBM, with prices as its own ``cegb_*`` parameters.
+"""Boosting by LightGBM, which takes prices in its ``cegb_*`` parameters.
 
 LightGBM's gains lack the 1/2 of CEGB17 eq. (12), and from each it takes
 
     cegb_tradeoff * ( cegb_penalty_split * rows in the leaf
                       + cegb_penalty_feature_lazy[f] * rows in the leaf that no tree has split by f yet
-                      + cegb_penalty_feature_coupled[f] if nobody has )                              (1)
+                      + cegb_penalty_feature_coupled[f] if no row has been )                         (1)
 
-so  cegb_tradeoff = 2 lam w,  penalty_split = alpha,  lazy = c_f  and  coupled = N c_f  say what eq. (13) says; w is the
+so  cegb_tradeoff = 2 lam w,  penalty_split = alpha,  lazy = c_f  and  coupled = N c_f  give the penalty of eq. (13); w is the
 weight of every example.
 
-Where (1) is not what LightGBM 4.7 does, or not what is wanted, this module refuses or never goes there:
+Where LightGBM 4.7 does not do (1), or (1) is not the penalty that is wanted, this module refuses the input or avoids the case:
 
-- *Coupled penalties* are right in the leaf at hand. But once a feature is bought, LightGBM puts its splits in all other leaves of
-  the tree at their gain without any penalty plus the coupled one: what should become free is rewarded (seen: a split that gains
-  0.019 taken, and reported, at 1.019). So items paid once are refused unless trees have a single split.
-- *Items that features share*, and *split prices by feature*, cannot be said (``feature_contri`` multiplies gains).
-- *Rows count, weights do not*: a row of weight 2 pays once. Unequal weights are refused where there is a price to pay.
+- *Coupled penalties* are right in the leaf that is split. But once a feature is bought, LightGBM values its splits in all other
+  leaves of the tree at their gain without any penalty plus the coupled one, so it rewards what should become free (observed: a
+  split with a gain of 0.019 was taken, and reported, at 1.019). So items paid once are refused unless trees have a single split.
+- *Items that features share*, and *split prices by feature*, cannot be expressed (``feature_contri`` multiplies gains).
+- *Rows count, weights do not*: a row of weight 2 pays once. Unequal weights are refused if there is a price to pay.
 - *Lazy penalties* number pairs of row and feature with 32 bits; from 2^31 pairs on they are refused.
-- *Bagging*: rows that are left out of a tree buy nothing in it although they will use it; where at most half are drawn, they are
-  numbered anew, so purchases land on the wrong ones. *Continued training* (``init_model``) starts with nobody having bought
-  anything. Neither is offered; nothing of LightGBM is passed on but what is named here.
-- *Rows of a side* are estimated from its second derivatives where `min_child_samples` is checked, as in all of LightGBM; so for
-  classes leaves may hold fewer. engine="own" counts.
-- *A shortcut*: below a leaf, features are given up by which no split of the leaf gains anything before its penalty. With
-  ``reg_lambda > 0``, which lowers gains, better splits may be overlooked. engine="own" overlooks none.
+- *Bagging*: rows that are left out of a tree buy nothing in it although they will use it. If at most half are drawn, the rows are
+  renumbered, so purchases are recorded for the wrong ones. *Continued training* (``init_model``) starts without any purchases.
+  Neither is offered; only the parameters named here are passed to LightGBM.
+- *Rows of a side*: to check `min_child_samples`, LightGBM estimates them from the second derivatives; so for classes leaves may
+  hold fewer. engine="own" counts them.
+- *A shortcut*: if no split of a leaf by a feature has a gain before its penalty, LightGBM no longer tries the feature below the
+  leaf. With ``reg_lambda > 0``, which lowers gains, it may miss better splits. engine="own" tries all.
 - *Growth*: best-first only. Where the limit on leaves cannot bind, any order grows the same tree.
 """
 
@@ -46,10 +46,10 @@ from prunemodels.rivals.cegb.losses import Loss
 from prunemodels.rivals.cegb.prices import Prices
 from prunemodels.rivals.cegb.settings import Settings
 
-PAIRS = 2**31
-"""LightGBM numbers pairs of row and feature with signed 32-bit integers."""
+MOST_PAIRS = 2**31
+"""LightGBM numbers pairs of row and feature with signed 32-bit integers: there must be fewer than this."""
 
-OWN = 'engine="own" takes them'
+OWN_TAKES_THEM = 'engine="own" takes them'
 
 
 def boost_by_lightgbm(
@@ -68,7 +68,7 @@ def boost_by_lightgbm(
     Returns
     -------
     forest, booster
-        the model, labels being 0, 1, ...; and what it was read from.
+        the model, with labels 0, 1, ...; and the booster that it was read from.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def boost_by_lightgbm(
 
 
 def booster_parameters(settings: Settings, loss: Loss) -> dict[str, Any]:
-    """LightGBM's parameters but for prices; its results then do not depend on the number of threads."""
+    """LightGBM's parameters without prices; with them its results do not depend on the number of threads."""
     kind = {0: "regression", 2: "binary"}.get(loss.classes, "multiclass")
     return {
         "objective": kind,
@@ -118,12 +118,12 @@ def booster_parameters(settings: Settings, loss: Loss) -> dict[str, Any]:
 
 
 def penalties(prices: Prices, settings: Settings, weight: NDArray[np.float64], n_rows: int) -> dict[str, Any]:
-    """The ``cegb_*`` parameters that say what the prices say: (1); none for ``lam=0``.
+    """The ``cegb_*`` parameters that express the prices by (1); none for ``lam=0``.
 
     Raises
     ------
     InvalidInputError
-        where there are none; says why, and what to do.
+        if no parameters do; the message says why, and what to do.
     """
     if settings.growth == "breadth" and settings.order_matters:
         raise InvalidInputError(
@@ -139,7 +139,7 @@ def penalties(prices: Prices, settings: Settings, weight: NDArray[np.float64], n
     }
     if prices.by_example.size:
         pairs = n_rows * prices.items.n_features
-        if pairs >= PAIRS:
+        if pairs >= MOST_PAIRS:
             raise InvalidInputError(
                 f"X has {n_rows} rows and {prices.items.n_features} columns, {pairs} pairs; LightGBM's lazy penalties "
                 f'count fewer than 2**31: give fewer rows, or engine="own"'
@@ -154,15 +154,16 @@ def _check(prices: Prices, settings: Settings, weight: NDArray[np.float64]) -> N
     items = prices.items
     if prices.shared:
         raise InvalidInputError(
-            f"costs: several features need the item {items.names[prices.shared[0]]!r}, LightGBM has a price for each; {OWN}"
+            f"costs: several features need the item {items.names[prices.shared[0]]!r}, LightGBM has a price for each; "
+            f"{OWN_TAKES_THEM}"
         )
     if prices.for_all.size and not settings.single_split:
         raise InvalidInputError(
             f"costs: the item {items.names[prices.for_all[0]]!r} is paid once for all; LightGBM rewards "
-            f"further splits by its feature instead of making them free; {OWN}, or give num_leaves=2"
+            f"further splits by its feature instead of making them free; {OWN_TAKES_THEM}, or give num_leaves=2"
         )
     if np.ptp(prices.evaluation) > 0:
-        raise InvalidInputError(f"evaluation_cost differs by feature, LightGBM has one price for all splits; {OWN}")
+        raise InvalidInputError(f"evaluation_cost differs by feature, LightGBM has one price for all splits; {OWN_TAKES_THEM}")
     if np.ptp(weight) > 0:
         raise InvalidInputError(
             "sample_weight is not the same for all rows; LightGBM's penalties count rows, whatever they weigh; "
@@ -171,7 +172,7 @@ def _check(prices: Prices, settings: Settings, weight: NDArray[np.float64]) -> N
 
 
 def _lightgbm() -> Any:
-    """The lightgbm package; treelite, which reads its models, is looked for as well, before anything is trained."""
+    """The lightgbm package. treelite, which reads its models, is imported as well, before anything is trained."""
     try:
         import lightgbm
     except ImportError as error:

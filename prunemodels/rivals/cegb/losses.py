@@ -1,10 +1,10 @@
-"""Losses by their first two derivatives in the margins: CEGB17 eq. (9a), (9b).
+"""Losses and their first two derivatives in the margins: CEGB17 eq. (9a), (9b).
 
     squares      L = (y - m)^2 / 2,    g = m - y,      h = 1                                        (1)
     two classes  L = -log P(y),        g = p - y,      h = p (1 - p),      p = 1 / (1 + exp(-m))    (2)
     K classes    L = -log P(y),        g_o = p_o - y_o,  h_o = p_o (1 - p_o) K / (K - 1),  p = softmax(m)    (3)
 
-As LightGBM has them; the factor in (3) is of Friedman (2000), for trees that are fitted class by class.
+They are those of LightGBM; the factor in (3) is Friedman's (2000), for trees that are fitted class by class.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Loss:
 
     @classmethod
     def squares(cls, y: NDArray[np.float64]) -> Loss:
-        """(1)."""
+        """The squared error (1)."""
         return cls(np.asarray(y, dtype=np.float64)[:, None], 0)
 
     @classmethod
     def log_loss(cls, labels: NDArray[np.int64], classes: int) -> Loss:
-        """(2) or (3), for labels 0, 1, ..."""
+        """The log loss (2) or (3), for labels 0, 1, ..."""
         if classes == 2:
             return cls(labels[:, None].astype(np.float64), 2)
         return cls(np.eye(classes)[labels], classes)

@@ -1,7 +1,7 @@
 """Boosting with CEGB17's penalty in full: this package's own engine.
 
-It takes what LightGBM cannot say or gets wrong: items that features share, items paid once, split prices by feature (CEGB17
-section 5.2), example weights in the cost, breadth-first growth. Histograms and binning are simple ones, and one core works.
+It handles cases that LightGBM cannot express or gets wrong: items that features share, items paid once, split prices by feature
+(CEGB17 section 5.2), example weights in the cost, breadth-first growth. Histograms and binning are simple, and it uses one core.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from prunemodels.rivals.cegb.settings import Settings
 def boost(
     X: NDArray[np.float32], loss: Loss, weight: NDArray[np.float64], prices: Prices, settings: Settings, hidden: bool
 ) -> tuple[ModelForest, tuple[NDArray[np.float64], ...]]:
-    """Trees one after the other, until `n_estimators` rounds are done or none of a round's trees has a split.
+    """Grow trees one after the other, until `n_estimators` rounds are done or none of a round's trees has a split.
 
     Parameters
     ----------
     X
         examples, shape (N, F); NaN is a missing value.
     hidden
-        whether the progress bar is.
+        whether the progress bar is hidden.
 
     Returns
     -------
     forest, gains
-        the model, labels being 0, 1, ...; and for each tree the penalised gains (12) of its splits, 0 at leaves.
+        the model, with labels 0, 1, ...; and for each tree the penalised gains (12) of its splits, 0 at leaves.
     """
     bins, purchases = Bins.of(X, weight, settings.max_bin), Purchases(prices, weight)
     base = loss.start(weight)
@@ -54,7 +54,7 @@ def boost(
                 for node, rows in leaves:
                     margins[rows, o] += tree.value[node]
             if all(len(tree.left) == 1 for tree in grown):
-                break  # purchases and margins would be the same in the next round, and so would be the trees
+                break  # the next round would start from the same purchases and margins, and so have the same trees
             trees += grown
             bar.update()
     forest = as_forest(trees or grown, base, loss, X.shape[1])
@@ -62,7 +62,7 @@ def boost(
 
 
 def as_forest(trees: list[GrownTree], base: NDArray[np.float64], loss: Loss, n_features: int) -> ModelForest:
-    """The trees as arrays; trees of the outputs take turns."""
+    """The trees as arrays; a round's trees are in the order of the outputs."""
     start = np.concatenate([[0], np.cumsum([len(tree.left) for tree in trees])]).astype(np.int64)
 
     def joined(name: str, dtype: Any) -> Any:

@@ -1,12 +1,12 @@
-"""What CEGB17's penalty is made of, from prices as users write them.
+"""CEGB17's penalty, from prices as users write them.
 
     penalty of splitting leaf p by feature f
         = a_f w(p)  +  sum over m in items(f) that each example pays:  c_m * (weight of the examples in p without m)
-                    +  sum over m in items(f) that are paid once:      c_m * W, if nobody has m                         (1)
+                    +  sum over m in items(f) that are paid once:      c_m * W, if no example has m                     (1)
 
 w(p) is the weight of p's examples, W that of all. This is CEGB17's eq. (13) with two changes. A feature may need several items,
-and share them. The price of an item paid once, as everywhere in this package, is what it adds to the mean cost; CEGB17's gamma,
-which is compared with a sum over the examples, is W c_m.
+and share them with other features. The price of an item paid once, as everywhere in this package, is what it adds to the mean
+cost; CEGB17's gamma, which is compared with a sum over the examples, is W c_m.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ class Prices:
         return csr_matrix((table[:, 2], where), shape=(self.items.n_features, len(of)))
 
     def by_feature(self, of: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What each feature needs of the items `of` in all, shape (F,)."""
+        """Sum of the prices of the items among `of` that each feature needs, shape (F,)."""
         return np.asarray(self.matrix(of).sum(axis=1), dtype=np.float64).ravel()
 
 
 def read_prices(costs: Costs | None, evaluation_cost: EvaluationCost, n_features: int, names: tuple[str, ...] | None) -> Prices:
-    """The prices of a learner's parameters, checked before anything is grown.
+    """Check a learner's prices before anything is grown.
 
     Parameters
     ----------

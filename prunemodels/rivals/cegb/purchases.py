@@ -1,7 +1,7 @@
-"""Who has bought what, and so what a split would cost: CEGB17's C(k, i, m) and D(k, m), and eq. (13).
+"""Which examples have bought which items, and so the cost of a split: CEGB17's C(k, i, m) and D(k, m), and eq. (13).
 
-Purchases are kept over all trees of a model. A split of leaf p by feature f buys f's items for p's examples, and those that are
-paid once for everyone.
+Purchases last over all trees of a model. A split of leaf p by feature f buys f's items for p's examples, and for all examples the
+items that are paid once.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from prunemodels.rivals.cegb.prices import Prices
 
 
 class Purchases:
-    """What the examples have paid for so far.
+    """The purchases of the examples so far.
 
     Parameters
     ----------
     prices
-        of the items and of evaluating a split.
+        prices of the items and of evaluating a split.
     weight
-        float64, shape (N,): of the examples, >= 0.
+        float64, shape (N,): weights of the examples, >= 0.
     """
 
     def __init__(self, prices: Prices, weight: NDArray[np.float64]) -> None:
@@ -32,7 +32,7 @@ class Purchases:
         self._owned = np.zeros(prices.for_all.size, dtype=np.bool_)  # D
 
     def running(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What splitting the leaf of these rows costs by each feature, but for the items that are paid once; shape (F,)."""
+        """What splitting the leaf of these rows by each feature costs, without items that are paid once; shape (F,)."""
         items = self._by_example @ _without(rows, self._bought, self._weight)
         return np.asarray(self._weight[rows].sum() * self._prices.evaluation + items, dtype=np.float64)
 
@@ -41,7 +41,7 @@ class Purchases:
         return np.asarray(self._for_all @ ~self._owned, dtype=np.float64)
 
     def buy(self, rows: NDArray[np.int64], feature: int) -> None:
-        """Let the rows, and everyone, buy what the feature needs."""
+        """Buy the items of a feature: for these rows, and those that are paid once for all rows."""
         self._bought[np.ix_(rows, _needs(self._by_example, feature))] = True
         self._owned[_needs(self._for_all, feature)] = True
 

@@ -1,4 +1,4 @@
-"""Cost efficient gradient boosting of numbers."""
+"""Cost efficient gradient boosting for regression."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from prunemodels.rivals.cegb.losses import Loss
 class CEGBRegressor(RegressorMixin, CostEfficientBoosting):  # type: ignore[misc]
     """Boosted regression trees whose splits pay for the features that their examples have not bought yet.
 
-    `CEGBClassifier` with the loss ``(y - m)^2 / 2``, which `lam` is in units of; parameters and attributes are the same, but for
-    `classes_`.
+    `CEGBClassifier` with the loss ``(y - m)^2 / 2``, in whose units `lam` is given; parameters and attributes are the same,
+    except for `classes_`.
 
     Examples
     --------

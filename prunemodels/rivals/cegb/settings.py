@@ -1,4 +1,4 @@
-"""The settings of boosting that both engines understand, checked."""
+"""Check the settings of boosting that both engines understand."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from formulations.errors import InvalidInputError
 Growth = Literal["best", "breadth"]
 Engine = Literal["lightgbm", "own"]
 
-MOST = {"num_leaves": 131_072, "max_bin": 65_000}
+UPPER_LIMITS = {"num_leaves": 131_072, "max_bin": 65_000}
 """LightGBM's limit of leaves; bins are numbered with 16 bits."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How trees are grown; see `CEGBClassifier`. ``max_depth`` is None where depth is not limited."""
+    """How trees are grown; see `CEGBClassifier`. ``max_depth`` is None if depth is not limited."""
 
     lam: float
     n_estimators: int
@@ -40,16 +40,16 @@ class Settings:
         InvalidInputError
             naming the first parameter that is out of its range.
         """
-        whole = {"n_estimators": 1, "num_leaves": 2, "min_child_samples": 1, "max_bin": 2}
+        lower_limits = {"n_estimators": 1, "num_leaves": 2, "min_child_samples": 1, "max_bin": 2}
         real = ("lam", "learning_rate", "min_child_weight", "reg_lambda")
-        depth = estimator.max_depth if estimator.max_depth is None else _whole(estimator.max_depth, "max_depth", 1)
-        counts: dict[str, Any] = {name: _whole(getattr(estimator, name), name, least) for name, least in whole.items()}
+        depth = estimator.max_depth if estimator.max_depth is None else _integer(estimator.max_depth, "max_depth", 1)
+        counts: dict[str, Any] = {name: _integer(getattr(estimator, name), name, least) for name, least in lower_limits.items()}
         numbers: dict[str, Any] = {name: _real(getattr(estimator, name), name) for name in real}
         if estimator.growth not in ("best", "breadth"):
             raise InvalidInputError(f"growth is {estimator.growth!r}; give 'best' or 'breadth'")
         if estimator.learning_rate == 0:
             raise InvalidInputError("learning_rate is 0: no tree would change a prediction; give a number > 0")
-        for name, most in MOST.items():
+        for name, most in UPPER_LIMITS.items():
             if counts[name] > most:
                 raise InvalidInputError(f"{name} is {counts[name]}; give at most {most}")
         return cls(max_depth=depth, growth=estimator.growth, **counts, **numbers)
@@ -65,7 +65,7 @@ class Settings:
         return self.num_leaves == 2 or self.max_depth == 1
 
 
-def _whole(value: object, name: str, least: int) -> int:
+def _integer(value: object, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InvalidInputError(f"{name} is {value!r}; give a whole number >= {least}")
     return int(value)

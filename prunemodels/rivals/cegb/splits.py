@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from prunemodels.rivals.cegb.bins import Bins
 
-NOTICEABLE = 1e-10
-"""A gain, or a lead over another, counts from this part of its terms on: less is rounding. Of equals the first is taken."""
+NOTICEABLE_GAIN = 1e-10
+"""A gain, or a lead over another one, counts above this share of its terms: less is rounding. The first of equals wins."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The best split of one leaf by each feature, shape (F,): (1), the last bin on the left, the side of missing values.
+    """The best split of one leaf by each feature, shape (F,): gain (1), the last bin on the left, the side of missing values.
 
-    The gain is minus infinity where no split leaves enough on both sides.
+    The gain is minus infinity if no split leaves enough rows on both sides.
     """
 
     gain: NDArray[np.float64]
@@ -34,7 +34,7 @@ class Candidates:
 
 
 def histogram(bins: Bins, rows: NDArray[np.int64], terms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of the rows in each bin: sums of w g and w h, the two columns of `terms`, and their number; shape (number of bins, 3)."""
+    """For each bin, the sums of w g and w h (the columns of `terms`) over its rows, and their number; shape (all bins, 3)."""
     sums = np.zeros((int(bins.start[-1]), 3))
     _add_rows(rows, bins.binned, bins.start, terms, sums)
     return sums
@@ -43,7 +43,7 @@ def histogram(bins: Bins, rows: NDArray[np.int64], terms: NDArray[np.float64]) -
 def candidates(
     bins: Bins, sums: NDArray[np.float64], totals: NDArray[np.float64], mu: float, least: tuple[float, float]
 ) -> Candidates:
-    """The best splits of the leaf that has these sums; `least` rows and least sum of h on each side."""
+    """The best splits of the leaf with these sums; `least`: the least number of rows and the least sum of h on each side."""
     n = bins.start.size - 1
     found = Candidates(np.full(n, -np.inf), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_))
     _scan(sums, bins.start, totals, mu, least[0], least[1], found.gain, found.last_left, found.missing_left)
@@ -63,15 +63,15 @@ def _add_rows(rows, binned, start, terms, sums):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _scan(sums, start, totals, mu, least_rows, least_hessian, gain, last_left, missing_left):  # type: ignore[no-untyped-def]
-    whole = totals[0] ** 2 / (totals[1] + mu) if totals[1] + mu > 0 else 0.0
-    h_min = least_hessian * (1 - 1e-9)  # sums are differences of sums: a little less than the least counts as the least
+    of_leaf = totals[0] ** 2 / (totals[1] + mu) if totals[1] + mu > 0 else 0.0
+    h_min = least_hessian * (1 - 1e-9)  # sums are differences of sums, so slightly less than the least sum is accepted
     left = np.zeros(3)
     for f in range(start.size - 1):
         missing = sums[start[f + 1] - 1]
         n_values = start[f + 1] - start[f] - 1
         for side in range(2 if missing[2] > 0 else 1):
             left[:] = missing * side
-            # with all values on the left only missing ones are right, which makes sense on side 0 alone
+            # with all values on the left, only missing ones are on the right: allowed for side 0 only
             for b in range(n_values if missing[2] > 0 and side == 0 else n_values - 1):
                 left += sums[start[f] + b]
                 h_right = totals[1] - left[1]
@@ -80,9 +80,9 @@ def _scan(sums, start, totals, mu, least_rows, least_hessian, gain, last_left, m
                 if left[1] + mu <= 0 or h_right + mu <= 0:
                     continue
                 halves = left[0] ** 2 / (left[1] + mu) + (totals[0] - left[0]) ** 2 / (h_right + mu)
-                better = 0.5 * (halves - whole)
-                if better > max(gain[f], 0.0) + NOTICEABLE * halves:
-                    gain[f], last_left[f], missing_left[f] = better, b, side == 1
+                new_gain = 0.5 * (halves - of_leaf)
+                if new_gain > max(gain[f], 0.0) + NOTICEABLE_GAIN * halves:
+                    gain[f], last_left[f], missing_left[f] = new_gain, b, side == 1
 
 
 def goes_left(bins: Bins, rows: NDArray[np.int64], feature: int, last_left: int, missing_left: bool) -> NDArray[np.bool_]:

@@ -1,17 +1,17 @@
 """Approximately submodular tree of classifiers (ASTC), for regression and two classes.
 
 Kusner, Chen, Zhou, Xu, Weinberger, Chen, *Feature-cost sensitive learning with submodular trees of classifiers*, AAAI 2014. Of
-that paper we had the abstract, the introduction and a summary, not the whole text. From there: the tree of linear classifiers
-of CSTC; each node is fitted greedily, one weak learner after the other, by the gain in fit per unit of cost; the fit of a set S
-at node k is
+that paper we had the abstract, the introduction and a summary, not the full text. They give the following. The tree of linear
+classifiers is that of CSTC. Each node is fitted greedily, one weak learner after the other, by the gain in fit per unit of cost;
+the fit of a set S at node k is
 
     z_k(S) = Var_k(y) - min over beta of E_k[ (y - phi_S(x)' beta - b)^2 ]                                                  (A1)
 
-over the examples that reach the node, so each step is least squares in closed form; the threshold sends half of the examples to
-each child. What is ours: node budgets (A2), that weak learners whose items are all paid are taken first, that examples are
-split hard, and pruning and fine-tuning as for CSTC.
+over the examples that reach the node, so each step is least squares in closed form. The threshold sends half of the examples to
+each child. Ours: the node budgets (A2); that weak learners whose items are all paid are taken first; hard splits of the
+examples; and pruning and fine-tuning as for CSTC.
 
-A node for which (A2) leaves nothing worth buying may spend all of the budget.
+If (A2) leaves a node nothing worth buying, the node may spend all of the budget.
 
     cost of the path to a node of level j  <=  budget (j + 1) / depth,   j = 0 ... depth - 1                                (A2)
 """
@@ -37,7 +37,7 @@ from prunemodels.rivals.cstc.training import halving_threshold
 
 
 class _ASTC(TreeOfClassifiers):
-    """Parameters and training of both."""
+    """Parameters and training of `ASTCRegressor` and `ASTCClassifier`."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class _ASTC(TreeOfClassifiers):
             raise InvalidInputError(f"min_gain is {self.min_gain!r}; give a number >= 0")
 
     def _budgets(self) -> NDArray[np.float64]:
-        """What the path to a node of each level may cost, shape (depth,)."""
+        """The largest cost of a path to a node of each level, shape (depth,)."""
         if self.budget is None:
             return np.full(self.depth, math.inf)
         given = np.asarray(self.budget, dtype=np.float64)
@@ -89,7 +89,7 @@ class _ASTC(TreeOfClassifiers):
         return budgets
 
     def _grow(self, train: Examples, purchases: Purchases) -> ClassifierTree:
-        """Nodes top to bottom; a node that no example reaches is not kept."""
+        """Fit the nodes top to bottom; a node that no example reaches is not kept."""
         n_nodes, T = 2**self.depth - 1, train.phi.shape[1]
         beta, intercept, threshold = np.zeros((n_nodes, T)), np.zeros(n_nodes), np.zeros(n_nodes)
         kept, at, budgets = np.zeros(n_nodes, dtype=bool), np.zeros(len(train.y), dtype=np.int64), self._budgets()
@@ -103,7 +103,7 @@ class _ASTC(TreeOfClassifiers):
             before = bought[(k - 1) // 2] if k else np.zeros(T, dtype=bool)
             level = (k + 1).bit_length() - 1
             chosen = select(train, rows, purchases, before, budgets[level], self.min_gain, ridge)
-            if not chosen.columns.size:  # it cannot branch by nothing: nobody below will spend the rest
+            if not chosen.columns.size:  # a node without weak learners cannot branch, so no node below will spend the rest
                 chosen = select(train, rows, purchases, before, budgets[-1], self.min_gain, ridge)
             beta[k, chosen.columns], intercept[k] = chosen.beta, chosen.intercept
             bought[k] = before
@@ -117,29 +117,30 @@ class _ASTC(TreeOfClassifiers):
 
 
 class ASTCRegressor(TreeRegression, _ASTC):
-    """Approximately submodular tree of classifiers, for numbers; see the module for what is the paper's and what is ours.
+    """Approximately submodular tree of classifiers, for regression; the module says what is from the paper and what is ours.
 
     Parameters
     ----------
     costs
         prices of the features in any form that `cost_items` reads; None: 1 for each.
     budget
-        most that a path may cost, spread over the levels by (A2), or one number a level: what the path so far may cost; None:
-        no limit.
+        the largest cost of a path, spread over the levels by (A2), or one number for each level: the largest cost of the path up
+        to it; None: no limit.
     depth
         levels of classifiers; the tree has at most 2^depth - 1.
     features
         ``"boosted"``: gradient boosted trees, or ``"identity"``: X itself.
     n_weak_learners, weak_depth, learning_rate, min_samples_leaf
-        of the boosted trees.
+        settings of the boosted trees.
     min_gain
         least gain of a weak learner, as a share of the labels' variance over all examples.
     evaluation_cost
         price of evaluating one weak learner.
     validation_fraction
-        examples that are set aside to prune the tree; None: it is pruned on what `fit` is given, or not at all.
+        share of the examples that is set aside to prune the tree; None: it is pruned on the examples given to `fit`, or not at
+        all.
     random_state
-        for the examples set aside and the boosting.
+        for setting examples aside, and for boosting.
     verbose
         above 0: a progress bar.
 
@@ -148,7 +149,7 @@ class ASTCRegressor(TreeRegression, _ASTC):
     tree_
         `ClassifierTree`: the weights, for labels of mean 0 and variance 1.
     weak_learners_, purchases_, path_costs_
-        phi; what it needs; what an example pays that leaves at each node.
+        phi; the items that it needs; what an example pays that leaves at each node.
     """
 
 

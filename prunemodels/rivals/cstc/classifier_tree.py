@@ -1,8 +1,8 @@
-"""A tree of linear classifiers that is walked along one path.
+"""A tree of linear classifiers, in which each example follows one path.
 
-Classifier nodes stand in heap order: the root is 0, the upper child of node k is 2k + 1, the lower one 2k + 2; a tree of depth D
+Classifier nodes are in heap order: the root is 0, the upper child of node k is 2k + 1, the lower one 2k + 2; a tree of depth D
 has 2^D - 1. At node k an example goes to the upper child if phi(x)' beta_k + b_k > theta_k, else to the lower one (CSTC13 section
-4); where that child is not there, a terminal element is: the example leaves with node k's prediction.
+4). If that child does not exist, the example leaves there with node k's prediction; CSTC13 calls this a terminal element.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class ClassifierTree:
     Parameters
     ----------
     beta, intercept, threshold
-        shapes (V, T), (V,), (V,): beta_k, b_k and theta_k: where examples go.
+        shapes (V, T), (V,), (V,): beta_k, b_k and theta_k, by which examples are routed.
     final_beta, final_intercept
-        what a node predicts for the examples that leave there: CSTC13's fine-tuned weights; zero where beta is.
+        the weights with which a node predicts the examples that leave there: CSTC13's fine-tuned weights; zero where beta is.
     kept
-        bool, shape (V,): nodes that are there; with a node its parent.
+        bool, shape (V,): nodes that exist; the parent of each exists too.
     """
 
     beta: NDArray[np.float64]

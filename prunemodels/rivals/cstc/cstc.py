@@ -19,7 +19,7 @@ from prunemodels.rivals.cstc.training import train
 
 
 class _CSTC(TreeOfClassifiers):
-    """Parameters and training of both."""
+    """Parameters and training of `CSTCRegressor` and `CSTCClassifier`."""
 
     def __init__(
         self,
@@ -87,15 +87,16 @@ class _CSTC(TreeOfClassifiers):
 
 
 class CSTCRegressor(TreeRegression, _CSTC):
-    """Cost-sensitive tree of classifiers, for numbers.
+    """Cost-sensitive tree of classifiers, for regression.
 
     Xu, Kusner, Weinberger, Chen, *Cost-sensitive tree of classifiers*, ICML 2013. A tree of linear predictors over weak
-    learners; an example walks one path, is branched by each predictor's threshold, and pays on its way for what the predictors
-    use. All are trained together by squared loss plus lambda times the relaxed expected cost, (5) of `global_loss`.
+    learners; an example follows one path, branches by each predictor's threshold, and pays for the weak learners that the
+    predictors on it use. All are trained together by squared loss plus lambda times the relaxed expected cost, (5) of
+    `global_loss`.
 
-    The paper's: weak learners and their costs (section 3), tree, soft traversal, loss and relaxation (4.1), initialisation top
+    From the paper: weak learners and their costs (section 3), tree, soft traversal, loss and relaxation (4.1), initialisation top
     to bottom, cyclic optimisation with auxiliary variables, pruning, fine-tuning (4.2). Ours: intercepts, labels scaled to
-    variance 1, `sharpness`, first thresholds, `zero_tol`, L-BFGS in place of conjugate gradients, and what `finishing` says.
+    variance 1, `sharpness`, first thresholds, `zero_tol`, L-BFGS in place of conjugate gradients, and what `finishing` names.
 
     Parameters
     ----------
@@ -108,21 +109,22 @@ class CSTCRegressor(TreeRegression, _CSTC):
     features
         ``"boosted"``: gradient boosted trees, or ``"identity"``: X itself.
     n_weak_learners, weak_depth, learning_rate, min_samples_leaf
-        of the boosted trees. A classifier that uses a tree pays for all its features: shallow trees let it pay for few.
+        settings of the boosted trees. A classifier that uses a tree pays for all its features, so shallow trees are cheaper.
     rho
         weight of the l1 term, >= 0.
     sharpness
-        s of (S1), > 0; the larger, the nearer to the hard paths that predictions take.
+        s of (S1), > 0; the larger it is, the closer soft traversal is to the hard paths that predictions take.
     zero_tol
-        which weights become zero, see `finishing`.
+        weights up to this size become zero, see `finishing`.
     evaluation_cost
         price of evaluating one weak learner.
     max_cycles, tol
-        cycles of the optimisation over the nodes end after so many, or when one lowers the loss by less than this fraction.
+        largest number of cycles over the nodes; they end earlier when one lowers the loss by less than the fraction `tol`.
     validation_fraction
-        examples that are set aside to prune the tree; None: it is pruned on what `fit` is given, or not at all.
+        share of the examples that is set aside to prune the tree; None: it is pruned on the examples given to `fit`, or not at
+        all.
     random_state
-        for the examples set aside and the boosting.
+        for setting examples aside, and for boosting.
     verbose
         above 0: a progress bar.
 
@@ -133,16 +135,16 @@ class CSTCRegressor(TreeRegression, _CSTC):
     losses_
         the loss after the initialisation and each cycle; it never rises.
     weak_learners_, purchases_, path_costs_
-        phi; what it needs; what an example pays that leaves at each node.
+        phi; the items that it needs; what an example pays that leaves at each node.
     """
 
 
 class CSTCClassifier(TreeClassification, _CSTC):
     """Cost-sensitive tree of classifiers, for two classes.
 
-    `CSTCRegressor` on labels -1 and 1: the second class where the prediction is above 0. CSTC13 leaves classes out "because of
-    space limitations"; squared loss on -1 and 1 is ours. Validation counts wrong labels. More than two classes are refused: one
-    tree for each class would pay for its features on its own, which is a different model.
+    `CSTCRegressor` on labels -1 and 1; the second class is predicted where the prediction is above 0. CSTC13 leaves classes out
+    "because of space limitations"; squared loss on -1 and 1 is ours. Validation counts wrong labels. More than two classes are
+    refused: one tree for each class would pay for its features by itself, which is a different model.
 
     Parameters and attributes are those of `CSTCRegressor`, and besides:
 

@@ -1,4 +1,4 @@
-"""What CSTC and ASTC share as scikit-learn estimators: examples, prices, weak learners, finishing, prediction and its cost."""
+"""The base of CSTC and ASTC as scikit-learn estimators: examples, prices, weak learners, finishing, prediction and its cost."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from prunemodels.rivals.cstc.weak_learners import WeakLearners, fit_weak_learner
 
 
 class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
-    """A tree of linear classifiers over weak learners; subclasses say how its weights are found.
+    """A tree of linear classifiers over weak learners; subclasses find its weights.
 
     Attributes
     ----------
     tree_
         `ClassifierTree`: the weights, for labels of mean 0 and variance 1.
     weak_learners_, purchases_
-        phi, and what it needs.
+        phi, and the items that it needs.
     path_costs_
         what an example pays that leaves at each node, shape (V,).
     """
@@ -47,7 +47,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _error(self, y: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of each example: what validation counts."""
+        """The validation error of each example."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_valid: Any = None, y_valid: Any = None) -> Self:
         """Fit weak learners, then the tree over them; prune it on validation examples.
@@ -83,7 +83,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fit(self, X: Any, y: Any, weights: Any, given: Any, prices: Any, rng: np.random.RandomState) -> None:
-        """From checked examples to the fitted attributes."""
+        """Set the fitted attributes from checked examples."""
         share = weights / weights.sum()
         self._mean = float(share @ y)
         self._scale = float(np.sqrt(share @ (y - self._mean) ** 2)) or 1.0
@@ -112,7 +112,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         self.path_costs_ = self.tree_.bills(self.purchases_)
 
     def _check_settings(self) -> None:
-        """Refuse settings before any work."""
+        """Refuse invalid settings before any work."""
         for name in ("depth", "n_weak_learners", "weak_depth"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
@@ -123,7 +123,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
             )
 
     def _validation(self, X_valid: Any, y_valid: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
-        """Validation examples that were given."""
+        """Check the validation examples that were given."""
         X = validate_data(self, X_valid, reset=False, dtype=np.float64)
         if y_valid is None or len(y_valid) != len(X):
             raise InvalidInputError(f"X_valid has {len(X)} rows; give y_valid, one label each")
@@ -132,7 +132,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
     def _set_aside(
         self, y: NDArray[np.float64], rng: np.random.RandomState
     ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-        """Rows to train on and to validate on: of each class the same fraction, and at least one to train on."""
+        """Rows to train on and to validate on: the same fraction of each class, and at least one row of it to train on."""
         if self.validation_fraction is None:
             return np.arange(len(y)), None
         stratum = y if isinstance(self, ClassifierMixin) else np.zeros(len(y))
@@ -143,7 +143,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         return np.flatnonzero(~aside), np.flatnonzero(aside) if aside.any() else None
 
     def _learn_labels(self, y: NDArray[Any]) -> None:
-        """Keep what the labels are."""
+        """Record the labels."""
 
     def _space(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
@@ -170,7 +170,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
 
 
 class TreeRegression(RegressorMixin):  # type: ignore[misc]
-    """Predictions that are numbers."""
+    """The regression part of an estimator."""
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The number predicted for each row."""
@@ -184,7 +184,7 @@ class TreeRegression(RegressorMixin):  # type: ignore[misc]
 
 
 class TreeClassification(ClassifierMixin):  # type: ignore[misc]
-    """Two classes, as -1 and 1."""
+    """The classification part of an estimator: two classes, as -1 and 1."""
 
     classes_: NDArray[Any]
 
@@ -202,7 +202,7 @@ class TreeClassification(ClassifierMixin):  # type: ignore[misc]
         kind = type_of_target(y, input_name="y")
         self.classes_ = np.unique(y)
         if len(self.classes_) != 2:
-            # scikit-learn's checks look for its own words
+            # scikit-learn's checks expect its own wording
             number = "1 class" if len(self.classes_) == 1 else f"{len(self.classes_)} classes"
             raise InvalidInputError(
                 f"Only binary classification is supported. The type of the target is {kind}: y has {number}; wrap it in "

@@ -1,15 +1,15 @@
-"""From trained weights to the tree that predicts: zeros, fine-tuning, pruning.
+"""Turn trained weights into the tree that predicts: zeros, fine-tuning, pruning.
 
 *Zeros* (ours; the relaxed penalties shrink weights towards EPS, not to zero): beta_kt is set to 0 where |beta_kt| times the
-standard deviation of h_t on the training examples is at most `zero_tol`, y having variance 1. *Fine-tuning* (CSTC13 section
-4.2): classifiers that predict are fitted again without the penalties, on the examples that leave there, zero weights clamped:
+standard deviation of h_t on the training examples is at most `zero_tol`, where y has variance 1. *Fine-tuning* (CSTC13 section
+4.2): classifiers that predict are fitted again without the penalties, on the examples that leave there; zero weights stay zero:
 
     minimise over the non-zero beta, and b:   sum_i w_i (y_i - phi(x_i)' beta - b)^2 + FINE_RIDGE W sum_t var(h_t) beta_t^2  (F1)
 
-The small ridge term is ours, and so is that the last nodes are fitted to examples that leave by the hard path. *Tree pruning*
-(ibid.): a node, with all below it, is taken away, deepest first, where the validation error does not rise without it; each
-node is judged by its own (F1) on all that reaches it. The paper prunes first, but a comparison of
-shrunken classifiers is no fair one. After pruning, the nodes that predict are fitted for the last time.
+The small ridge term is ours, and so is fitting the last nodes to the examples that leave by the hard path. *Tree pruning*
+(ibid.): a node is removed with all below it, deepest first, if the validation error does not rise without it; each node is judged
+with its own (F1) on all examples that reach it. The paper prunes first, but comparing shrunken classifiers would not be fair.
+After pruning, the nodes that predict are fitted for the last time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Examples:
 
 
 def with_zeros(beta: NDArray[np.float64], variance: NDArray[np.float64], zero_tol: float) -> NDArray[np.float64]:
-    """Small weights set to exactly zero, shape (V, T)."""
+    """The weights with small ones set to exactly zero, shape (V, T)."""
     return np.asarray(np.where(np.abs(beta) * np.sqrt(variance) > zero_tol, beta, 0.0))
 
 
@@ -77,7 +77,7 @@ def pruned(tree: ClassifierTree, phi: NDArray[np.float64], error: Callable[[NDAr
     phi
         validation examples, shape (N, T).
     error
-        of predictions of them, shape (N,); less is better.
+        computes the error of predictions for them, shape (N,); less is better.
     """
     least = error(tree.predict(phi))
     for k in range(tree.n_nodes - 1, 0, -1):
@@ -86,7 +86,7 @@ def pruned(tree: ClassifierTree, phi: NDArray[np.float64], error: Callable[[NDAr
         kept = tree.kept.copy()
         kept[[j for j in range(tree.n_nodes) if k in path_to(j)]] = False
         without = replace(tree, kept=kept)
-        left = error(without.predict(phi))
-        if left <= least:
-            tree, least = without, left
+        new_error = error(without.predict(phi))
+        if new_error <= least:
+            tree, least = without, new_error
     return tree

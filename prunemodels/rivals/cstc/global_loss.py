@@ -1,4 +1,4 @@
-"""The loss that all classifiers of a tree are trained by, jointly.
+"""The loss by which all classifiers of a tree are trained jointly.
 
     L = sum_k [ sum_i (w_i / W) p_ik (y_i - f_ik)^2 + rho |beta_k|_1 ] + lambda sum_l p_l C_l,   p_l = sum_i (w_i / W) p_il  (5)
     C_l = sum_t e_t sqrt( sum_{j in pi_l} (beta_t^j)^2 ) + sum_m c_m sqrt( sum_{j in pi_l} sum_t F_{mt} (beta_t^j)^2 )       (4)
@@ -28,12 +28,12 @@ from prunemodels.rivals.cstc.purchases import Purchases
 from prunemodels.rivals.cstc.soft_tree import Weights, reach, risk_below, terminals_below, upper_chance
 
 EPS = 1e-6
-"""What the roots are smoothed by; weights of this size count as none."""
+"""Smoothing of the square roots; weights of this size count as zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class GlobalLoss:
-    """(5) on given examples.
+    """The loss (5) on given examples.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class GlobalLoss:
         return np.asarray(self.phi @ weights.beta.T + weights.intercept)
 
     def value(self, weights: Weights) -> float:
-        """(5), smoothed."""
+        """The loss (5), smoothed."""
         scores = self.scores(weights)
         p = self.share[:, None] * reach(upper_chance(scores, weights.threshold, self.sharpness))
         last = range(len(weights.intercept) // 2, len(weights.intercept))
@@ -67,12 +67,12 @@ class GlobalLoss:
         return risk + self.rho * float(np.sqrt(weights.beta**2 + EPS**2).sum()) + self.lam * cost
 
     def path_cost(self, beta: NDArray[np.float64]) -> float:
-        """(4), smoothed, for the classifiers of a path, shape (nodes, T)."""
+        """The cost (4), smoothed, for the classifiers of a path, shape (nodes, T)."""
         z, z_item = self.roots(beta)
         return float(self.purchases.evaluation @ z + self.purchases.price @ z_item)
 
     def roots(self, beta: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The best z of (L1) for a path: of each weak learner, shape (T,), and of each item, shape (M,)."""
+        """The best z of (L1) for a path: for each weak learner, shape (T,), and for each item, shape (M,)."""
         squares = (beta**2).sum(axis=0)
         return np.sqrt(squares + EPS**2), np.sqrt(squares @ self.purchases.needs + EPS**2)
 
@@ -82,7 +82,7 @@ class GlobalLoss:
         return np.asarray(self.purchases.evaluation / z + self.purchases.needs @ (self.purchases.price / z_item))
 
     def majoriser(self, k: int, weights: Weights) -> Majoriser:
-        """The upper bound of (5) for changes of node k, all other nodes as they are."""
+        """The upper bound of (5) for changes of node k, with all other nodes unchanged."""
         scores = self.scores(weights)
         up = upper_chance(scores, weights.threshold, self.sharpness)
         p = self.share * reach(up)[:, k]
@@ -111,7 +111,7 @@ class GlobalLoss:
 
 @dataclass(frozen=True, eq=False)
 class Majoriser:
-    """(5) as a function of one node's beta, b and theta, roots replaced by the quadratics of (L1); terms without them left out.
+    """(5) as a function of one node's beta, b and theta, without constant terms; the quadratics of (L1) replace the roots.
 
     With u_i = sigma(s (f_i - theta)), of the examples in the node p_i:
 
@@ -125,7 +125,7 @@ class Majoriser:
     p
         share of each example in the node, shape (N,).
     low, gain
-        risk below the lower child, and by how much it is more below the upper one, shape (N,).
+        risk below the lower child, and how much larger it is below the upper one, shape (N,).
     base, difference
         shapes (L,) and (N, L): the chance to end in each of the L last classifiers below the node.
     cost, bend
@@ -145,7 +145,7 @@ class Majoriser:
     old: NDArray[np.float64]
 
     def curvature(self, intercept: float, threshold: float) -> NDArray[np.float64]:
-        """Second derivatives of the penalties by beta, shape (T,), with the chances P_l as they were."""
+        """Second derivatives of the penalties by beta, shape (T,), with unchanged chances P_l."""
         u = upper_chance(self.loss.phi @ self.old + intercept, threshold, self.loss.sharpness)
         chances = self.base + (self.p * u) @ self.difference
         return np.asarray(self.loss.lam * (chances @ self.bend) + self.loss.rho / np.sqrt(self.old**2 + EPS**2))

@@ -2,9 +2,9 @@
 
     next = argmax over t of  (z(S + t) - z(S)) / (c(S + t) - c(S)),   z(S) as in (A1) of `astc`                             (G1)
 
-Each step removes the chosen column from what is left of the others (a step of the Cholesky factorisation of the columns'
-covariance, the R of their QR factorisation), so that all gains of a step are one vector: gain_t = r_t^2 / G_tt, with r the
-covariance of the columns with y and G that among the columns, both after removal. A node costs O(N T^2) once and O(T^2) a step.
+Each step projects the chosen column out of the others (a step of the Cholesky factorisation of the columns' covariance, the R of
+their QR factorisation), so that all gains of a step are one vector: gain_t = r_t^2 / G_tt, with r the covariance of the columns
+with y and G that among the columns, both after projection. A node costs O(N T^2) once and O(T^2) for each step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from prunemodels.rivals.cstc.finishing import Examples
 from prunemodels.rivals.cstc.purchases import Purchases
 
 SPENT = 1e-8
-"""A column is spent when less than this share of its variance is left: others explain it."""
+"""A column is no longer used when less than this share of its variance remains: the chosen columns explain it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,9 @@ def select(
     rows
         the examples that reach it.
     before
-        bool, shape (T,): weak learners that the nodes above use: these, and their items, are paid.
+        bool, shape (T,): weak learners that the nodes above use; these, and their items, are paid.
     budget
-        what the path to the node may cost.
+        the largest cost of the path to the node.
     min_gain
         least gain, as a share of the labels' variance (1) over all examples.
     ridge
@@ -60,52 +60,52 @@ def select(
     covariance = centred.T @ (share[:, None] * centred)
     with_y = centred.T @ (share * (train.y[rows] - mean))
     part = float(train.weights[rows].sum() / train.weights.sum())
-    columns = np.array(_forward(covariance, with_y, _Till(purchases, before, budget), min_gain / part), dtype=np.int64)
+    columns = np.array(_forward(covariance, with_y, _Account(purchases, before, budget), min_gain / part), dtype=np.int64)
     matrix = covariance[np.ix_(columns, columns)] + np.diag(ridge[columns])
     beta = np.linalg.solve(matrix, with_y[columns]) if columns.size else np.zeros(0)
     return Selection(columns, beta, mean - float(centre[columns] @ beta))
 
 
-class _Till:
-    """What the path has paid for, and what a further weak learner would cost."""
+class _Account:
+    """The items that the path has paid, the rest of its budget, and the cost of a further weak learner."""
 
     def __init__(self, purchases: Purchases, before: NDArray[np.bool_], budget: float) -> None:
         self.purchases = purchases
         self.used = before.copy()
         self.paid = purchases.needs[before].any(axis=0)
-        self.left = budget - purchases.bill(before)
+        self.budget_left = budget - purchases.bill(before)
 
     def new_costs(self) -> NDArray[np.float64]:
-        """Shape (T,)."""
+        """What each weak learner would cost now, shape (T,)."""
         p = self.purchases
         return np.asarray(np.where(self.used, 0.0, p.evaluation) + (p.needs & ~self.paid) @ p.price)
 
     def buy(self, t: int) -> None:
-        """Weak learner t."""
-        self.left -= self.new_costs()[t]
+        """Buy weak learner t."""
+        self.budget_left -= self.new_costs()[t]
         self.used[t] = True
         self.paid |= self.purchases.needs[t]
 
 
-def _forward(covariance: NDArray[np.float64], with_y: NDArray[np.float64], till: _Till, min_gain: float) -> list[int]:
+def _forward(covariance: NDArray[np.float64], with_y: NDArray[np.float64], account: _Account, min_gain: float) -> list[int]:
     """(G1), step by step; free columns first, by their gain."""
-    left, r, variance = covariance.copy(), with_y.copy(), covariance.diagonal()
+    remaining, r, variance = covariance.copy(), with_y.copy(), covariance.diagonal()
     chosen: list[int] = []
     for _ in range(len(r)):
-        diagonal = left.diagonal()
+        diagonal = remaining.diagonal()
         usable = diagonal > np.maximum(SPENT * variance, np.finfo(float).tiny)
         usable[chosen] = False
         gain = np.where(usable, r**2 / np.where(usable, diagonal, 1.0), 0.0)
-        cost = till.new_costs()
-        gain[(cost > till.left + 1e-9 * max(1.0, abs(till.left))) | (gain <= min_gain)] = 0.0
+        cost = account.new_costs()
+        gain[(cost > account.budget_left + 1e-9 * max(1.0, abs(account.budget_left))) | (gain <= min_gain)] = 0.0
         free = np.where(cost == 0, gain, 0.0)
         rate = free if free.any() else gain / np.where(cost > 0, cost, 1.0)
         if not rate.any():
             break
-        t = int(np.flatnonzero(rate >= (1 - 1e-9) * rate.max())[0])  # of equal ones the first, whatever the round-off
+        t = int(np.flatnonzero(rate >= (1 - 1e-9) * rate.max())[0])  # of rates equal up to rounding, the first
         chosen.append(t)
-        till.buy(t)
-        column = left[:, t] / np.sqrt(diagonal[t])
+        account.buy(t)
+        column = remaining[:, t] / np.sqrt(diagonal[t])
         r -= column * (r[t] / np.sqrt(diagonal[t]))
-        left -= np.outer(column, column)
+        remaining -= np.outer(column, column)
     return chosen

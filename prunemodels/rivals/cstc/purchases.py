@@ -1,7 +1,7 @@
-"""What weak learners need, and what the classifiers along a path make an example pay.
+"""The items that weak learners need, and what an example pays for the classifiers along a path.
 
 The cost of a path pi_l, from the root to the terminal element v_l (CSTC13 section 4.1; the equation was lost in our copy's
-extraction, it is (2) with one classifier replaced by all of the path):
+extraction; it is (2) with all classifiers of the path in place of one):
 
     c_l = sum_t e_t || sum_{j in pi_l} |beta_t^j| ||_0 + sum_m c_m || sum_{j in pi_l} sum_t F_{mt} |beta_t^j| ||_0           (2)
 
@@ -51,7 +51,7 @@ def read_prices(costs: Costs | None, evaluation_cost: float, n_features: int, na
     Raises
     ------
     InvalidInputError
-        for prices that do not fit the features, and items paid once for all examples: no path pays for them.
+        for prices that do not fit the features, and for items paid once for all examples, because no path pays for them.
     """
     exact(evaluation_cost, "evaluation_cost")
     items, _ = column_prices(costs, n_features, names)
@@ -64,7 +64,7 @@ def read_prices(costs: Costs | None, evaluation_cost: float, n_features: int, na
 
 
 def purchases_of(items: CostItems, uses: NDArray[np.bool_], evaluation_cost: float) -> Purchases:
-    """What weak learners need: those that use given features, bool, shape (T, F)."""
+    """The items of weak learners, given the features that each uses, bool, shape (T, F)."""
     by_feature = np.zeros((items.n_features, items.n_items), dtype=bool)
     for f, needed in enumerate(items.needs):
         by_feature[f, list(needed)] = True

@@ -1,4 +1,4 @@
-"""The tree that training sees: examples are split softly.
+"""The tree during training: examples are split softly.
 
     p(v_j | x) = sigma(s (f_k(x) - theta_k)) p(v_k | x),   f_k(x) = phi(x)' beta_k + b_k,   v_j the upper child of v_k     (S1)
     p(v_l | x) = (1 - sigma(s (f_k(x) - theta_k))) p(v_k | x),                              v_l its lower child
@@ -19,7 +19,7 @@ from scipy.special import expit
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What training changes: beta, shape (V, T); intercepts b and thresholds theta, shape (V,)."""
+    """The trained weights: beta, shape (V, T); intercepts b and thresholds theta, shape (V,)."""
 
     beta: NDArray[np.float64]
     intercept: NDArray[np.float64]
@@ -33,7 +33,7 @@ class Weights:
 
 
 def upper_chance(scores: NDArray[np.float64], threshold: NDArray[np.float64] | float, sharpness: float) -> NDArray[np.float64]:
-    """sigma(s (f - theta))."""
+    """sigma(s (f - theta)): the chance of going to the upper child."""
     return np.asarray(expit(sharpness * (scores - threshold)))
 
 

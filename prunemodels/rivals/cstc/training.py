@@ -1,11 +1,11 @@
-"""Minimising the global loss: top to bottom first, then node after node in turn.
+"""Minimise the global loss: first top to bottom, then node by node in cycles.
 
-CSTC13 section 4.2. *Initialisation*: node k is fitted as though it were a leaf, its descendants cut off; then
+CSTC13 section 4.2. *Initialisation*: node k is fitted as if it were a leaf, without its descendants:
 
     minimise over beta, b:   sum_i p_i (y_i - f_i)^2 + (1/2) sum_t penalty_t beta_t^2                                       (T1)
 
-and the auxiliary variables of Lemma 1, in `penalty`, take turns; both steps are in closed form. *Cyclic optimisation*: the same
-for the last classifiers, which have no descendants; a node with descendants lowers its majoriser by L-BFGS (the paper:
+alternates with the auxiliary variables of Lemma 1, in `penalty`; both steps have closed forms. *Cyclic optimisation*: the same
+for the last classifiers, which have no descendants; for a node with descendants, L-BFGS lowers its majoriser (the paper:
 conjugate gradients), in the variables L' (beta, b) with L L' the Cholesky factor of (T1)'s matrix, where its curvature is about
 1. Ours: the first threshold of a node is the weighted median of its scores, moved between two of them; ASTC does the same.
 """
@@ -25,13 +25,13 @@ from prunemodels.rivals.cstc.global_loss import GlobalLoss, Majoriser
 from prunemodels.rivals.cstc.soft_tree import Weights, reach, upper_chance
 
 LEAF_ROUNDS = 200
-"""Most rounds of (T1) and auxiliary variables."""
+"""Largest number of rounds of (T1) and auxiliary variables."""
 
 NODE_STEPS = 20
-"""Most steps of L-BFGS on one majoriser."""
+"""Largest number of L-BFGS steps on one majoriser."""
 
 RIDGE = 1e-9
-"""Added to the diagonal of (T1), so that constant and repeated columns do no harm."""
+"""Relative addition to the diagonal of (T1), so that constant and repeated columns are allowed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +43,12 @@ class Trained:
 
 
 def train(loss: GlobalLoss, depth: int, max_cycles: int, tol: float, tick: Callable[[float], object]) -> Trained:
-    """Weights of a tree of so many levels.
+    """Train the weights of a tree with `depth` levels.
 
     Parameters
     ----------
     max_cycles, tol
-        cycles over the nodes stop after so many, or when one lowers the loss by less than this fraction.
+        largest number of cycles over the nodes; they end earlier when one lowers the loss by less than the fraction `tol`.
     tick
         called with the loss after the initialisation and each cycle.
     """
@@ -66,7 +66,7 @@ def train(loss: GlobalLoss, depth: int, max_cycles: int, tol: float, tick: Calla
 
 
 def initial(loss: GlobalLoss, n_nodes: int) -> Weights:
-    """Each node fitted as a leaf, top to bottom."""
+    """Fit each node as a leaf, top to bottom."""
     n, n_weak = loss.phi.shape
     weights = Weights(np.zeros((n_nodes, n_weak)), np.zeros(n_nodes), np.zeros(n_nodes))
     p = np.ones((n, n_nodes))
@@ -85,7 +85,7 @@ def initial(loss: GlobalLoss, n_nodes: int) -> Weights:
 
 
 def improved(loss: GlobalLoss, k: int, weights: Weights) -> Weights:
-    """Node k changed so that the loss does not rise."""
+    """Change node k so that the loss does not rise."""
     if 2 * k + 2 < len(weights.intercept):
         return _descend(loss.majoriser(k, weights), k, weights)
     scores = loss.scores(weights)
@@ -96,29 +96,29 @@ def improved(loss: GlobalLoss, k: int, weights: Weights) -> Weights:
 
 
 def halving_threshold(scores: NDArray[np.float64], share: NDArray[np.float64]) -> float:
-    """The cut between two scores that sends the most equal shares up and down; the score itself if there is one only."""
+    """The cut between two scores that divides the weight most evenly; the score itself if there is only one."""
     order = np.argsort(scores, kind="stable")
     values = scores[order]
-    # least squares that fits exactly leaves scores that differ by round-off: these are one
+    # an exact least-squares fit leaves scores that differ only by rounding: these count as one
     ends = np.flatnonzero(np.diff(values) > 1e-9 * max(values[-1] - values[0], np.abs(values).max()))
     if not ends.size:
         return float(values[-1])
     below = np.cumsum(share[order])[ends]
     uneven = np.abs(below - share.sum() / 2)
-    cut = ends[np.flatnonzero(uneven <= uneven.min() + 1e-9 * share.sum())[0]]  # the first, whatever the sums' round-off
+    cut = ends[np.flatnonzero(uneven <= uneven.min() + 1e-9 * share.sum())[0]]  # of cuts equal up to rounding, the first
     return float((values[cut] + values[cut + 1]) / 2)
 
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
-    """(T1) without penalty: matrix, shape (T + 1, T + 1), and right side; the intercept is last and free."""
+    """(T1) without penalty: matrix, shape (T + 1, T + 1), and right side; the intercept is last and has no penalty."""
 
     matrix: NDArray[np.float64]
     right: NDArray[np.float64]
 
     @classmethod
     def of(cls, loss: GlobalLoss, share: NDArray[np.float64]) -> NormalEquations:
-        """Of examples with these weights; both sides divided by 2."""
+        """The equations for examples with these weights, both sides divided by 2."""
         T = loss.phi.shape[1]
         weighted = loss.phi * share[:, None]
         matrix = np.empty((T + 1, T + 1))
@@ -142,7 +142,7 @@ class NormalEquations:
 def _fit_leaf(
     loss: GlobalLoss, normal: NormalEquations, before: NDArray[np.float64], beta: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], float]:
-    """(T1) and auxiliary variables in turn; `before`: the weights of the nodes above, shape (nodes, T)."""
+    """Alternate (T1) and auxiliary variables; `before`: the weights of the nodes above, shape (nodes, T)."""
     reached = normal.matrix[-1, -1]
     for _ in range(LEAF_ROUNDS):
         z = loss.roots(beta[None])[0]
@@ -160,7 +160,7 @@ def _scores(loss: GlobalLoss, weights: Weights, k: int) -> NDArray[np.float64]:
 
 
 def _descend(bound: Majoriser, k: int, weights: Weights) -> Weights:
-    """A node with descendants: L-BFGS on its majoriser, in preconditioned variables."""
+    """Improve a node with descendants: L-BFGS on its majoriser, in preconditioned variables."""
     normal = NormalEquations.of(bound.loss, bound.p)
     T = len(bound.old)
     penalty = bound.curvature(weights.intercept[k], weights.threshold[k])

@@ -1,4 +1,4 @@
-"""The non-linear feature space: each example becomes the values of T weak learners.
+"""The non-linear feature space: each example is mapped to the values of T weak learners.
 
     phi(x) = (h_1(x), ..., h_T(x)),   H(x) = phi(x)' beta + b                                             (W1)
 
@@ -24,7 +24,7 @@ FEATURES = ("boosted", "identity")
 
 @dataclass(frozen=True, eq=False)
 class WeakLearners:
-    """phi of (W1), fitted.
+    """The fitted map phi of (W1).
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class WeakLearners:
 def fit_weak_learners(
     features: str, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64], settings: dict[str, Any]
 ) -> WeakLearners:
-    """Boosted trees of given settings, or the features themselves.
+    """Fit boosted trees with the given settings, or take the features themselves.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def fit_weak_learners(
 
 
 def _values(model: HistGradientBoostingRegressor | None, X: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """h_t(x) before centring: what boosting step t adds to the prediction, a constant apart in the first."""
+    """h_t(x) before centring: what boosting step t adds to the prediction; the first also has the model's constant."""
     if model is None:
         return X
     values = np.empty((len(X), n))

@@ -1,12 +1,12 @@
-"""Features as small integers: the bins that histograms are made of, and the thresholds that stand for them.
+"""Features as small integers: the bins of the histograms, and the thresholds between them.
 
-Feature f has rising cuts t_0 < t_1 < ... of its own, and
+Feature f has its own rising cuts t_0 < t_1 < ..., and
 
     code(x) = number of cuts below x,  so  code(x) <= b  <=>  x <= t_b;  a NaN has the code after the last          (1)
 
-Every cut lies between two neighbouring values of the training rows: they fall on its two sides in float32 as in float64, so a
-tree grown on codes and the same tree with thresholds send every row the same way. A feature with few values has a cut between
-each two; one with many has cuts at quantiles of the weighted rows.
+Every cut lies between two neighbouring values of the training rows, and separates them in float32 as in float64. So a tree grown
+on codes and the same tree with thresholds send every row the same way. A feature with few values has a cut between every two
+neighbours; one with many has cuts at quantiles of the weighted rows.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_BINS = 255
-"""Bins of values a feature may have: with the bin of missing values they fill a uint8."""
+"""Largest number of bins of values for a feature: with the bin of missing values they fill a uint8."""
 
 ABOVE_ALL = float(np.finfo(np.float32).max)
-"""The threshold of a split that parts missing values from all others."""
+"""The threshold of a split that separates missing values from all others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Binning:
 
     @classmethod
     def of(cls, X: NDArray[np.float32], weight: NDArray[np.float64] | None, max_bins: int) -> Binning:
-        """Cuts for at most `max_bins` bins of values a feature; weights > 0."""
+        """Cuts for at most `max_bins` bins of values for each feature; weights > 0."""
         return cls(tuple(_cuts(X[:, f], weight, max_bins) for f in range(X.shape[1])))
 
     @cached_property
@@ -47,7 +47,7 @@ class Binning:
         return np.cumsum([0] + [len(c) + 2 for c in self.cuts])
 
     def codes(self, X: NDArray[np.float32]) -> NDArray[np.uint8]:
-        """(1) of every value, uint8, shape (F, N): a row a feature."""
+        """(1) of every value, uint8, shape (F, N): one row for each feature."""
         codes = np.empty(X.shape[::-1], dtype=np.uint8)
         for f, cuts in enumerate(self.cuts):
             column = X[:, f].astype(np.float64)
@@ -55,7 +55,7 @@ class Binning:
         return codes
 
     def threshold(self, feature: int, last_left: int) -> float:
-        """The number that stands for: codes up to `last_left` go left."""
+        """The threshold at which exactly the codes up to `last_left` go left."""
         cuts = self.cuts[feature]
         return float(cuts[last_left]) if last_left < len(cuts) else ABOVE_ALL
 

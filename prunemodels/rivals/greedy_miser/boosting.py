@@ -1,9 +1,9 @@
-"""Stage after stage: trees fitted to the gradient, each paying for what no tree before it needs.
+"""Boosting stage by stage: each tree is fitted to the gradient, and pays for items that no tree before it needs.
 
     F_0 = the best constant,    F_s = F_{s-1} + rate * (h_{s,1}, ..., h_{s,K})                                      (1)
 
-h_{s,k} is grown by `growth` on the negative gradient at F_{s-1} in margin k. Of a stage's trees too the later ones find free what
-the earlier ones bought. The constant asks for no feature and costs nothing.
+h_{s,k} is grown by `growth` on the negative gradient at F_{s-1} in margin k. Within a stage too, later trees get free what
+earlier ones bought. The constant needs no feature and costs nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from prunemodels.rivals.greedy_miser.losses import Loss
 from prunemodels.rivals.greedy_miser.purchases import Purchases
 
 MARGIN_ROUNDING = 1e-28
-"""Square of a margin's rounding error, relative: residuals below it are noise."""
+"""Square of a margin's relative rounding error: squared residuals below it are noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Schedule:
     subsample
         share of the rows that a stage's trees are grown on.
     patience, tol
-        stop after so many stages in which the validation loss did not fall more than `tol` below the least before; None: never.
+        stop after `patience` stages in which the validation loss did not fall more than `tol` below its least; None: never.
     """
 
     n_estimators: int
@@ -58,7 +58,7 @@ class Schedule:
 
 @dataclass(frozen=True, eq=False)
 class BoostedTrees:
-    """What was grown.
+    """The trees of all stages.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ def boost(
     rng: np.random.RandomState,
     names: tuple[str, ...] | None,
 ) -> BoostedTrees:
-    """Grow all stages; `valid` is for stopping early."""
+    """Grow all stages; `valid` holds the rows for early stopping."""
     binning = Binning.of(train.X, train.weight, schedule.max_bins)
     data = BinnedRows(binning, binning.codes(train.X), train.weight)
     F0 = loss.baseline(train.targets, train.weight)
     F = np.tile(F0, (len(train.X), 1))
-    watched = None if valid is None else _Watched(valid, loss, binning, F0)
+    validation = None if valid is None else _Validation(valid, loss, binning, F0)
     purchases, grown, model_cost = Purchases.none(items), list[GrownTree](), list[float]()
     stages = range(schedule.n_estimators)
     for _ in tqdm(stages, desc="stages", file=sys.stderr, disable=not schedule.progress):
@@ -111,7 +111,7 @@ def boost(
             grown.append(tree)
         F += step
         model_cost.append(purchases.cost)
-        if watched is not None and watched.add(grown[-F.shape[1] :], schedule):
+        if validation is not None and validation.add(grown[-F.shape[1] :], schedule):
             break
     tree_number = np.arange(len(grown), dtype=np.int32)
     return BoostedTrees(
@@ -120,7 +120,7 @@ def boost(
         tree_number // len(F0),
         tree_number % len(F0),
         np.array(model_cost),
-        np.array(watched.losses if watched is not None else []),
+        np.array(validation.losses if validation is not None else []),
     )
 
 
@@ -129,27 +129,27 @@ def _drawn(n: int, share: float, rng: np.random.RandomState) -> NDArray[np.int64
     return np.arange(n) if share == 1 else np.sort(rng.permutation(n)[: max(1, round(share * n))])
 
 
-class _Watched:
-    """The loss on validation rows, stage after stage."""
+class _Validation:
+    """The loss on validation rows after each stage."""
 
     def __init__(self, valid: TrainingRows, loss: Loss, binning: Binning, F0: NDArray[np.float64]) -> None:
         self.valid, self.loss, self.binning = valid, loss, binning
         self.codes, self.F = binning.codes(valid.X), np.tile(F0, (len(valid.X), 1))
-        self.losses, self.best, self.since = list[float](), self._mean_loss(), 0
+        self.losses, self.best, self.stages_without_fall = list[float](), self._mean_loss(), 0
 
     def _mean_loss(self) -> float:
         return float(np.average(self.loss.values(self.valid.targets, self.F), weights=self.valid.weight))
 
     def add(self, stage: list[GrownTree], schedule: Schedule) -> bool:
-        """Add a stage's trees; whether it is time to stop."""
+        """Add a stage's trees. Returns whether to stop."""
         for k, tree in enumerate(stage):
             self.F[:, k] += schedule.learning_rate * tree.value[tree.leaves(self.codes, self.binning)]
         self.losses.append(self._mean_loss())
         if self.losses[-1] < self.best - schedule.tol:
-            self.best, self.since = self.losses[-1], 0
+            self.best, self.stages_without_fall = self.losses[-1], 0
         else:
-            self.since += 1
-        return schedule.patience is not None and self.since >= schedule.patience
+            self.stages_without_fall += 1
+        return schedule.patience is not None and self.stages_without_fall >= schedule.patience
 
 
 def joined(grown: list[GrownTree], binning: Binning, rate: float, names: tuple[str, ...] | None) -> Ensemble:

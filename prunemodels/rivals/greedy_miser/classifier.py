@@ -1,4 +1,4 @@
-"""GreedyMiser for classes."""
+"""GreedyMiser for classification."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from prunemodels.rivals.greedy_miser.miser import GreedyMiser
 
 
 class GreedyMiserClassifier(ClassifierMixin, GreedyMiser):  # type: ignore[misc]
-    """GreedyMiser (Xu, Weinberger and Chapelle 2012) for two and more classes.
+    """GreedyMiser (Xu, Weinberger and Chapelle 2012) for two or more classes.
 
-    Gradient boosting with regression trees of limited depth in which a feature has to be worth its price once, for the whole
-    model. Each tree h is grown, greedily, to the least
+    Gradient boosting with regression trees of limited depth, in which a feature has to be worth its price once, for the whole
+    model. Each tree h is grown greedily to minimise
 
         (1/V) sum_i w_i (r_i - h(x_i))^2  +  lam * ( price of all items that h is the first tree to need  +  evaluation of h )
 
-    where r_i is the negative gradient at the stages so far and V = sum_i w_i. What any split of the model needs is free for all
-    splits after it. The trees of a stage, one for each class (two classes: one tree), are grown one after the other.
+    where r_i is the negative gradient at the stages so far and V = sum_i w_i. An item that a split of the model needs is free for
+    all later splits. The trees of a stage, one for each class (two classes: one tree), are grown one after the other.
 
     Parameters
     ----------
@@ -34,44 +34,44 @@ class GreedyMiserClassifier(ClassifierMixin, GreedyMiser):  # type: ignore[misc]
         prices in any form that `problem_from_forest` takes, items shared by features included; None: 1 for each feature.
     lam
         lambda: mean squared residual that one unit of price must save, see the formula above; 0: prices do not matter.
-        Residuals of classes are between -1 and 1.
+        Residuals of class labels are between -1 and 1.
     loss
-        ``"log_loss"``: binary or multi-class logistic. ``"squared_error"``: of the labels as 0 and 1, for more than two classes
+        ``"log_loss"``: binary or multi-class logistic. ``"squared_error"``: for labels 0 and 1, and for more than two classes
         each against the rest; BP16 used it on MiniBooNE and Forest.
     evaluation_cost
-        price a_f of evaluating one split, one number or one a feature: it is paid for each split that an example passes.
+        price a_f of evaluating one split, one number or one for each feature: it is paid for each split that an example passes.
     n_estimators
         stages.
     learning_rate
-        what a tree's values are multiplied by.
+        factor of a tree's values.
     max_depth
-        splits on the longest way through a tree, 1 to 16.
+        largest number of splits on a path through a tree, 1 to 16.
     min_samples_leaf
-        least number of examples in a leaf, weights disregarded.
+        least number of examples in a leaf, whatever their weights.
     max_bins
-        bins of values a feature, 2 to 255. A feature with no more values than that is split exactly.
+        largest number of bins of values for a feature, 2 to 255. A feature with no more values than that is split exactly.
     subsample
-        share of the examples, drawn anew without replacement, that the trees of a stage are grown on.
+        share of the examples, drawn for each stage without replacement, on which its trees are grown.
     n_iter_no_change
-        stop early: after so many stages in which the loss on validation examples did not fall; None: never.
+        early stopping: stop after this many stages in which the loss on validation examples did not fall; None: never.
     validation_fraction, tol
-        share of the examples set aside for stopping early, and by how much the loss has to fall.
+        share of the examples set aside for early stopping, and the least fall of the loss that counts.
     random_state
-        for `subsample` and `validation_fraction`; all else is determined.
+        for `subsample` and `validation_fraction`; nothing else is random.
     verbose
         above 0: a progress bar on the standard error stream.
 
     Attributes
     ----------
     ensemble_
-        the trees, values with the learning rate in them, shape (n, 1): margins are `baseline_` plus their sum.
+        the trees, whose values, shape (n, 1), include the learning rate: margins are `baseline_` plus their sum.
     baseline_
         the constant margins that boosting starts from, shape (K,).
     stage_of_tree_, output_of_tree_
-        which stage and which margin each tree belongs to, shape (T,).
+        the stage and the margin that each tree belongs to, shape (T,).
     model_cost_
         price of all items that the model needs after each stage, shape (n_estimators_,): the paper's own accounting, in which
-        every example pays for every feature of the model. `staged_cost` is less: an example pays for what its own ways need.
+        every example pays for every feature of the model. `staged_cost` is less: an example pays for what its own paths need.
     validation_loss_
         shape (n_estimators_,), or empty.
     n_estimators_
@@ -81,12 +81,12 @@ class GreedyMiserClassifier(ClassifierMixin, GreedyMiser):  # type: ignore[misc]
     classes_
         the labels.
     n_features_in_, feature_names_in_
-        of the training examples.
+        as in scikit-learn.
 
     References
     ----------
     Xu, Weinberger and Chapelle, The greedy miser: learning under test-time budgets, ICML 2012; as BP16 section 5 and appendix 6.4
-    and CEGB17 sections 3 and 4.3 describe it. `prunemodels.rivals.greedy_miser` says what is known from where, and what is
+    and CEGB17 sections 3 and 4.3 describe it. `prunemodels.rivals.greedy_miser` lists what comes from which source, and what is
     ours.
     """
 
@@ -142,7 +142,7 @@ class GreedyMiserClassifier(ClassifierMixin, GreedyMiser):  # type: ignore[misc]
         return labels
 
     def _scores(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Margins; for two classes one a row, > 0 for the second."""
+        """Margins; for two classes one for each row, > 0 for the second."""
         if F.shape[1] > 1:
             return F.copy()
         return F[:, 0] - (0.5 if self.loss == "squared_error" else 0.0)
@@ -152,11 +152,11 @@ class GreedyMiserClassifier(ClassifierMixin, GreedyMiser):  # type: ignore[misc]
         return self._scores(self._margins(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each class, shape (N, n_classes); with ``loss="squared_error"`` margins cut off at 0 and 1."""
+        """Probability of each class, shape (N, n_classes); with ``loss="squared_error"`` margins limited to 0 and 1."""
         F = self._margins(X)
         return self._loss.probabilities(F)
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """What `predict_proba` would say after each stage."""
+        """The result of `predict_proba` after each stage."""
         for F in self._staged_margins(X):
             yield self._loss.probabilities(F)

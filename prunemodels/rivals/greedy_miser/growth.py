@@ -1,11 +1,11 @@
-"""One regression tree of limited depth, grown level by level, that pays for what it is first to need.
+"""Grow one regression tree of limited depth, level by level; it pays for the items that it is first to need.
 
-A split of node S on feature f is worth, with the gain of `histograms` (1), V the weight of all rows the tree is grown on, and
-the new price c(f) of `purchases` (1),
+With the gain of `histograms` (1), the weight V of all rows that the tree is grown on, and the new price c(f) of `purchases` (1),
+the net value of a split of node S on feature f is
 
     net = gain / V  -  lam * ( c(f) + a_f V_S / V )                                                                 (1)
 
-Of a level the split of greatest net is made first and what it buys is free from then on, for the rest of the level too; then the
+In a level the split of greatest net is made first, and what it buys is free from then on, for the rest of the level too; then the
 next, until no net is positive. This is CART's greedy minimisation, over trees h of the given depth, of
 
     (1/V) sum_i w_i (r_i - h(x_i))^2  +  lam * ( price of all items that h is first to need  +  evaluation of h )      (2)
@@ -26,9 +26,9 @@ from prunemodels.rivals.greedy_miser.binning import Binning
 from prunemodels.rivals.greedy_miser.histograms import NodeSplits, best_splits, histograms
 from prunemodels.rivals.greedy_miser.purchases import Purchases
 
-ROUNDING = 1e-13
-"""Nets that differ by less than this share of the mean squared residual are equal: of them the first node, feature and threshold
-count, and a net below it is no reason to split. So sums in another order, as of a row twice for a weight of 2, agree."""
+NET_ROUNDING = 1e-13
+"""Nets that differ by less than this share of the mean squared residual count as equal: the first node, feature and threshold is
+taken, and a smaller net is no reason to split. So sums in another order, such as a row twice for a weight of 2, agree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class GrowthLimits:
 
 @dataclass(frozen=True, eq=False)
 class GrownTree:
-    """A tree in codes; its root is node 0, children stand behind their parents, level by level.
+    """A tree in codes; its root is node 0, and nodes are in order of their levels.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class GrownTree:
     missing_left
         bool, shape (n,).
     value
-        float64, shape (n,): mean residual of the rows it was grown on, at leaves and splits.
+        float64, shape (n,): mean residual of the training rows at each node, leaf or split.
     """
 
     left: NDArray[np.int32]
@@ -106,17 +106,17 @@ def grow_tree(
     rows
         the rows that it is grown on.
     purchases
-        what is free already.
+        the items that are free already.
     least
-        rounding in nets besides that of the sums.
+        rounding in nets, in addition to that of the sums.
 
     Returns
     -------
-    the tree, the leaf of each of the N rows, and what is bought now
+    the tree, the leaf of each of the N rows, and the new purchases
     """
     pull = residual if data.weight is None else residual * data.weight
     total = float(len(rows)) if data.weight is None else float(data.weight[rows].sum())
-    least += ROUNDING * float((pull * residual)[rows].sum()) / total
+    least += NET_ROUNDING * float((pull * residual)[rows].sum()) / total
     tree = _Draft(data, 2 ** (limits.max_depth + 1) - 1)
     level = np.zeros(1, dtype=np.int64)
     sums = histograms(data.codes, data.binning.start, rows, np.zeros(len(rows), dtype=np.int64), pull, data.weight, 1)
@@ -135,25 +135,25 @@ def grow_tree(
 def choose_splits(
     found: NodeSplits, total: float, limits: GrowthLimits, purchases: Purchases, least: float
 ) -> tuple[NDArray[np.int64], Purchases]:
-    """The feature that each node of a level splits on by (1), -1 for none, and what is bought then; empty if none splits.
+    """The feature on which each node of a level splits by (1), -1 for none, and the new purchases; empty if no node splits.
 
     Parameters
     ----------
     least
-        nets that differ by no more are equal, a net up to this is nothing.
+        nets that differ by at most this are equal, and a net up to this does not count.
     """
     chosen = np.full(len(found.gain), -1)
-    waiting = np.arange(len(found.gain))
+    unsplit = np.arange(len(found.gain))
     worth = found.gain / total - limits.lam * (found.weight / total)[:, None] * limits.evaluation
-    while waiting.size:
-        net = worth[waiting] - limits.lam * purchases.price
+    while unsplit.size:
+        net = worth[unsplit] - limits.lam * purchases.price
         best = net.max()
         if not best > least:
             break
         k, f = np.unravel_index(int((net >= best - least).argmax()), net.shape)
-        chosen[waiting[k]] = f
+        chosen[unsplit[k]] = f
         purchases = purchases.with_feature(int(f))
-        waiting = np.delete(waiting, k)
+        unsplit = np.delete(unsplit, k)
     return (chosen if (chosen >= 0).any() else chosen[:0]), purchases
 
 
@@ -165,8 +165,8 @@ def _children_sums(
     pull: NDArray[np.float64],
     parents: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Histograms of a level of siblings (left, right, left ...): the smaller one's is added up, the other's is the rest."""
-    at = position[rows]  # `parents`, a copy already, is used up
+    """Histograms of a level of siblings (left, right, left ...): sum the smaller one, and subtract it for the other."""
+    at = position[rows]  # `parents` is a copy, so it may be overwritten
     count = np.bincount(at, minlength=int(level[-1]) + 1)[level].reshape(-1, 2)
     smaller = 2 * np.arange(len(count)) + np.argmin(count, axis=1)
     place = np.full(int(level[-1]) + 1, -1)
@@ -180,7 +180,7 @@ def _children_sums(
 
 
 class _Draft:
-    """A tree under way, and the node that each row has come to."""
+    """A tree that is being grown, and the node that each row has reached."""
 
     def __init__(self, data: BinnedRows, most: int) -> None:
         self.data, self.n = data, 1
@@ -203,7 +203,7 @@ class _Draft:
         return children
 
     def finished(self, pull: NDArray[np.float64], rows: NDArray[np.int64]) -> GrownTree:
-        """The tree with its values: sums over the rows at the leaves, added up towards the root."""
+        """The tree with its values, from sums over the rows at the leaves that are added up towards the root."""
         at, weight = self.position[rows], self.data.weight
         pulled = np.bincount(at, weights=pull[rows], minlength=self.n)
         weighed = np.bincount(at, weights=None if weight is None else weight[rows], minlength=self.n).astype(np.float64)
@@ -218,7 +218,7 @@ class _Draft:
 
 @njit(cache=True, nogil=True)
 def _step(codes, start, position, left, right, feature, last_left, missing_left):  # type: ignore[no-untyped-def]
-    """Send each row that stands at a split to a child; whether any did."""
+    """Send each row that is at a split to a child. Returns whether any row moved."""
     moved = False
     for i in range(position.shape[0]):
         h = position[i]

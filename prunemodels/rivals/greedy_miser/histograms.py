@@ -4,8 +4,8 @@ A node S of rows with residuals r_i and weights w_i splits into L and R; with G 
 
     gain = G_L^2 / V_L + G_R^2 / V_R - G_S^2 / V_S                                                                  (1)
 
-is by how much the sum of w_i (r_i - h(x_i))^2 falls when h takes the mean of each side. All (1) of a feature follow from sums
-over its bins, running from the left. Missing values go to the side where (1) is greater.
+is by how much the sum of w_i (r_i - h(x_i))^2 falls when h takes the mean of each side. The gains of all thresholds of a feature
+follow from running sums over its bins. Missing values go to the side where (1) is greater.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 TINY = 1e-12
-"""A side of less than this share of the node's weight could be rounding: no split parts it."""
+"""A side with at most this share of the node's weight could be rounding: no split may have one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class NodeSplits:
     last_left
         uint8, shape (k, F): the last bin that goes left.
     missing_left
-        bool, shape (k, F): where missing values go; where the node has none, to the side of more rows.
+        bool, shape (k, F): whether missing values go left; if the node has none, they go to the side with more rows.
     weight
         float64, shape (k,): V_S.
     """
@@ -77,7 +77,7 @@ def histograms(
 
 
 def best_splits(sums: NDArray[np.float64], start: NDArray[np.int64], min_samples_leaf: int, tie: float = 0.0) -> NodeSplits:
-    """The greatest (1) for each node and feature; of equal ones that of the lowest threshold.
+    """The greatest gain (1) for each node and feature; of equal ones that of the lowest threshold.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def best_splits(sums: NDArray[np.float64], start: NDArray[np.int64], min_samples
     min_samples_leaf
         least number of rows on each side, >= 1.
     tie
-        gains that differ by no more are equal, so rounding does not choose.
+        gains that differ by at most this are equal, so that rounding does not decide.
     """
     shape = (sums.shape[0], len(start) - 1)
     gain = np.full(shape, -np.inf)
@@ -98,7 +98,7 @@ def best_splits(sums: NDArray[np.float64], start: NDArray[np.int64], min_samples
 
 @njit(cache=True, nogil=True)
 def _count(codes, start, rows, node, pull, sums):  # type: ignore[no-untyped-def]
-    """Add up every row, feature by feature: a feature's codes and cells stay in the cache."""
+    """Add up the rows feature by feature, so that a feature's codes and cells stay in the cache."""
     for f in range(codes.shape[0]):
         first = start[f]
         code = codes[f]
@@ -110,7 +110,7 @@ def _count(codes, start, rows, node, pull, sums):  # type: ignore[no-untyped-def
 
 @njit(cache=True, nogil=True)
 def _weigh(codes, start, rows, node, pull, weight, sums):  # type: ignore[no-untyped-def]
-    """The same with weights."""
+    """As `_count`, with weights."""
     for f in range(codes.shape[0]):
         first = start[f]
         code = codes[f]
@@ -144,7 +144,7 @@ def _scan(sums, totals, start, least, tie, gain, last_left, missing_left):  # ty
 
 @njit(cache=True, nogil=True)
 def _gain(left, total, least):  # type: ignore[no-untyped-def]
-    """(1), or -inf where a side has too few rows; the last number is the weight, which without weights is the number of rows."""
+    """(1), or -inf if a side has too few rows. The last number is the weight; without weights, it is the number of rows."""
     V, V_left = total[-1], left[-1]
     V_right = V - V_left
     if left[1] < least or total[1] - left[1] < least or V_left <= TINY * V or V_right <= TINY * V:

@@ -1,11 +1,11 @@
-"""Losses of margins F against targets t, both of shape (N, K), and their negative gradients.
+"""Losses of margins F for targets t, both of shape (N, K), and their negative gradients.
 
     squared error    l = sum_k (t_k - F_k)^2                       r = t - F                                        (1)
     log loss, K = 1  l = log(1 + exp(F)) - t F                     r = t - 1 / (1 + exp(-F))                        (2)
     softmax          l = log sum_k exp(F_k) - sum_k t_k F_k        r = t - softmax(F)                               (3)
 
-r is -dl/dF, for (1) half of it: with a learning rate of 1 a tree of means then is the exact step. Targets of classes are 1 for
-the row's class and 0 for all others.
+r is -dl/dF, or half of it in (1), so that with a learning rate of 1 a tree of means is the exact step. Targets for classes are 1
+for the row's class and 0 for all others.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Loss(Protocol):
         ...
 
     def probabilities(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of each class, shape (N, classes)."""
+        """Probability of each class, shape (N, classes)."""
         ...
 
 
 class SquaredError:
-    """(1)."""
+    """Squared error, (1)."""
 
     def baseline(self, targets: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
         """See `Loss.baseline`."""
@@ -55,14 +55,14 @@ class SquaredError:
         return np.asarray(((targets - F) ** 2).sum(axis=1))
 
     def probabilities(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Margins cut off at 0 and 1, and made to sum to 1; the same for all classes where none is left."""
+        """Margins limited to 0 and 1 and scaled to sum to 1; equal for all classes if all are 0."""
         p = np.clip(np.hstack([1 - F, F]) if F.shape[1] == 1 else F, 0.0, 1.0)
         p[p.sum(axis=1) == 0] = 1.0
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
 class LogLoss:
-    """(2)."""
+    """Log loss of two classes, (2)."""
 
     def baseline(self, targets: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
         """See `Loss.baseline`."""
@@ -83,7 +83,7 @@ class LogLoss:
 
 
 class Softmax:
-    """(3)."""
+    """Log loss of more classes, (3)."""
 
     def baseline(self, targets: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
         """See `Loss.baseline`."""

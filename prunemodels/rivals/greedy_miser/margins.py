@@ -1,4 +1,4 @@
-"""Margins of rows, stage after stage: a constant and the values of the leaves that the rows end in."""
+"""Margins of rows after each stage: a constant plus the values of the leaves in which the rows end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from formulations.instance.ensemble import Ensemble
 def staged_margins(
     trees: Ensemble, baseline: NDArray[np.float64], stage: NDArray[np.int32], output: NDArray[np.int32], rows: NDArray[np.float32]
 ) -> Iterator[NDArray[np.float64]]:
-    """Margins after each stage, shape (N, K): one array, which the next stage overwrites. The trees are sorted by stage."""
+    """Margins after each stage, shape (N, K), in one array that the next stage overwrites. The trees are sorted by stage."""
     F = np.tile(baseline, (len(rows), 1))
     ends = np.flatnonzero(np.diff(stage, append=-1)) + 1
     splits = (trees.left, trees.right, trees.feature, trees.threshold, trees.missing_left, trees.value[:, 0])
@@ -28,7 +28,7 @@ def staged_margins(
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view: rows of tables and arrays of loaded models are read-only, others are not; so one compiled kernel serves both."""
+    """A read-only view: arrays of tables and loaded models are read-only, others are not, and one compiled kernel serves both."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view

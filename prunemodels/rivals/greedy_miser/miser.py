@@ -1,4 +1,4 @@
-"""What both GreedyMiser estimators share: from examples and prices to trees, margins and costs."""
+"""The base of both GreedyMiser estimators: from examples and prices to trees, margins and costs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from prunemodels.rivals.greedy_miser.parameters import check_parameters
 
 
 class GreedyMiser(BaseEstimator):  # type: ignore[misc]
-    """See `GreedyMiserClassifier`; subclasses say what their margins mean."""
+    """See `GreedyMiserClassifier`; subclasses define the meaning of their margins."""
 
     ensemble_: Ensemble
 
@@ -47,7 +47,7 @@ class GreedyMiser(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InvalidInputError
-            says which argument, which value, and what to do; it is a ValueError too.
+            naming the argument, its value, and what to do; it is a ValueError too.
         """
         check_parameters(self)
         sample = training_sample(self, X, y, sample_weight).of_weight()
@@ -73,22 +73,22 @@ class GreedyMiser(BaseEstimator):  # type: ignore[misc]
         return self._decided(self._margins(X))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """What `predict` would say after each stage."""
+        """The result of `predict` after each stage."""
         for F in self._staged_margins(X):
             yield self._decided(F)
 
     def prediction_cost(self, X: Any) -> NDArray[np.float64]:
-        """What each row pays, shape (N,): the items that its own ways through the trees need, each once, and its splits.
+        """What each row pays, shape (N,): the items that its own paths through the trees need, each once, and its splits.
 
         Items that are paid once for all examples are left out; `staged_cost` has them.
 
-        GreedyMiser itself reckons that every example pays for every feature of the model: `model_cost_`.
+        In GreedyMiser's own accounting every example pays for every feature of the model: `model_cost_`.
         """
         rows = self._seen(X)
         return example_costs(self.ensemble_, rows, self.cost_items_, evaluation_cost=self.evaluation_cost)
 
     def staged_cost(self, X: Any) -> NDArray[np.float64]:
-        """Mean of what the rows pay after each stage, shape (stages,), items paid once for all included."""
+        """Mean cost of a row after each stage, shape (stages,), items paid once for all included."""
         rows = self._seen(X)
         return staged_costs(
             self.ensemble_, rows, self.cost_items_, evaluation_cost=self.evaluation_cost, stage=self.stage_of_tree_
@@ -102,7 +102,7 @@ class GreedyMiser(BaseEstimator):  # type: ignore[misc]
         self.cost_items_, self._loss = items, loss
 
     def _seen(self, X: Any) -> NDArray[np.float32]:
-        """Rows as the trees read them."""
+        """Checked rows, as the trees read them."""
         check_is_fitted(self)
         return as_rows(rows_to_predict(self, X), self.n_features_in_)
 
@@ -116,7 +116,7 @@ class GreedyMiser(BaseEstimator):  # type: ignore[misc]
         return last
 
     def _rows(self, sample: Sample, classes: NDArray[Any] | None) -> TrainingRows:
-        """Examples as boosting wants them: targets of classes are 0 and 1, a column a class, or one column for two."""
+        """Examples for boosting: targets for classes are 0 and 1, in one column for each class, or one column for two."""
         y: NDArray[Any] = np.asarray(sample.y)
         if classes is None:
             targets = y.astype(np.float64)[:, None]
@@ -125,15 +125,15 @@ class GreedyMiser(BaseEstimator):  # type: ignore[misc]
         return TrainingRows(as_rows(sample.X, self.n_features_in_), targets, sample.weight)
 
     def _encoded(self, y: NDArray[Any] | None) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-        """The classes and the number of each label's class; of numbers None, and themselves."""
+        """The classes and the number of each label's class; for regression None and the targets themselves."""
         raise NotImplementedError
 
     def _loss_of(self, classes: NDArray[Any] | None) -> Loss:
-        """The loss that the trees go down."""
+        """The loss that the trees minimise."""
         raise NotImplementedError
 
     def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
-        """Predictions from margins; not a view."""
+        """Predictions from margins, in a new array."""
         raise NotImplementedError
 
     def _prices(self) -> tuple[CostItems, GrowthLimits]:

@@ -1,4 +1,4 @@
-"""Settings that boosting is defined for."""
+"""Check the settings of boosting."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import numpy as np
 from formulations.errors import InvalidInputError
 from prunemodels.rivals.greedy_miser.binning import MOST_BINS
 
-WHOLE: dict[str, tuple[int, int | None]] = {
+INTEGER_RANGES: dict[str, tuple[int, int | None]] = {
     "n_estimators": (1, None),
     "max_depth": (1, 16),
     "min_samples_leaf": (1, None),
     "max_bins": (2, MOST_BINS),
 }
-"""Least and greatest value of each whole number."""
+"""Least and greatest value of each integer setting."""
 
 
 def check_parameters(estimator: Any) -> None:
-    """Refuse all others.
+    """Refuse settings that are out of range.
 
     Raises
     ------
     InvalidInputError
         for the first one found.
     """
-    for name, (least, most) in WHOLE.items():
+    for name, (least, most) in INTEGER_RANGES.items():
         value = getattr(estimator, name)
         if not isinstance(value, Integral) or int(value) < least or (most is not None and int(value) > most):
             wanted = f"of at least {least}" if most is None else f"from {least} to {most}"

@@ -1,10 +1,10 @@
-"""What the model has bought so far, and what the next feature would add.
+"""The items that the model has bought so far, and the price that the next feature would add.
 
     c(f) = sum of the prices of items(f) that no split of the model needs yet                                       (1)
 
-An item that any split needs is free for all later ones, in whatever branch they stand: "features computed for all instances at
-once" (CEGB17 section 4.3 on GreedyMiser). An item that is paid once for all examples adds its full price to the cost of an
-average example (prunemodels' OBJ), as one that every example pays does; so both kinds are treated alike.
+An item that any split needs is free for all later ones, in any branch: "features computed for all instances at once" (CEGB17
+section 4.3 on GreedyMiser). An item that is paid once for all examples adds its full price to the cost of an average example
+(prunemodels' OBJ), and so does one that every example pays; both kinds are treated alike.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Purchases:
 
     @classmethod
     def none(cls, items: CostItems) -> Purchases:
-        """Nothing bought."""
+        """The state in which nothing is bought."""
         start = np.cumsum([0] + [len(needs) for needs in items.needs])
         item = np.array([m for needs in items.needs for m in needs], dtype=np.int64)
         needed = csr_array((np.ones(len(item)), item, start), shape=(items.n_features, items.n_items))
         return cls(items.price, needed, np.zeros(items.n_items, dtype=bool), needed @ items.price)
 
     def with_feature(self, f: int) -> Purchases:
-        """All that is bought, and what feature f needs."""
+        """The state after buying the items of feature f."""
         item = self.needed.indices[self.needed.indptr[f] : self.needed.indptr[f + 1]]
         if self.bought[item].all():
             return self

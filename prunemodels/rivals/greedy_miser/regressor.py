@@ -1,4 +1,4 @@
-"""GreedyMiser for numbers."""
+"""GreedyMiser for regression."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ from prunemodels.rivals.greedy_miser.miser import GreedyMiser
 
 
 class GreedyMiserRegressor(RegressorMixin, GreedyMiser):  # type: ignore[misc]
-    """GreedyMiser (Xu, Weinberger and Chapelle 2012) for numbers; the method is `GreedyMiserClassifier`'s.
+    """GreedyMiser (Xu, Weinberger and Chapelle 2012) for regression; the method is that of `GreedyMiserClassifier`.
 
     The loss is the mean squared error, r_i the residual. With ``learning_rate=1`` a tree lowers (mean squared error + lam *
-    model cost) by what its splits are worth, so `lam` is in the units of prunemodels' (OBJ): squared error per unit of cost.
+    model cost) by the net value of its splits, so `lam` is in the units of prunemodels' (OBJ): squared error per unit of cost.
 
     Parameters
     ----------
     costs
         prices in any form that `problem_from_forest` takes, items shared by features included; None: 1 for each feature.
     lam
-        lambda: mean squared residual that one unit of price must save, see the formula above; 0: prices do not matter. It has
-        the unit of squared targets per unit of price, so no value but 0 suits all data.
+        lambda: mean squared residual that one unit of price must save, see `GreedyMiserClassifier`; 0: prices do not matter. Its
+        unit is squared targets per unit of price, so only 0 suits all data.
     evaluation_cost
-        price a_f of evaluating one split, one number or one a feature: it is paid for each split that an example passes.
+        price a_f of evaluating one split, one number or one for each feature: it is paid for each split that an example passes.
     n_estimators
         stages.
     learning_rate
-        what a tree's values are multiplied by.
+        factor of a tree's values.
     max_depth
-        splits on the longest way through a tree, 1 to 16.
+        largest number of splits on a path through a tree, 1 to 16.
     min_samples_leaf
-        least number of examples in a leaf, weights disregarded.
+        least number of examples in a leaf, whatever their weights.
     max_bins
-        bins of values a feature, 2 to 255. A feature with no more values than that is split exactly.
+        largest number of bins of values for a feature, 2 to 255. A feature with no more values than that is split exactly.
     subsample
-        share of the examples, drawn anew without replacement, that the trees of a stage are grown on.
+        share of the examples, drawn for each stage without replacement, on which its trees are grown.
     n_iter_no_change
-        stop early: after so many stages in which the loss on validation examples did not fall; None: never.
+        early stopping: stop after this many stages in which the loss on validation examples did not fall; None: never.
     validation_fraction, tol
-        share of the examples set aside for stopping early, and by how much the loss has to fall.
+        share of the examples set aside for early stopping, and the least fall of the loss that counts.
     random_state
-        for `subsample` and `validation_fraction`; all else is determined.
+        for `subsample` and `validation_fraction`; nothing else is random.
     verbose
         above 0: a progress bar on the standard error stream.
 
     Attributes
     ----------
     ensemble_
-        the trees, values with the learning rate in them, shape (n, 1): margins are `baseline_` plus their sum.
+        the trees, whose values, shape (n, 1), include the learning rate: margins are `baseline_` plus their sum.
     baseline_
         the constant margins that boosting starts from, shape (K,).
     stage_of_tree_, output_of_tree_
-        which stage and which margin each tree belongs to, shape (T,).
+        the stage and the margin that each tree belongs to, shape (T,).
     model_cost_
         price of all items that the model needs after each stage, shape (n_estimators_,): the paper's own accounting, in which
-        every example pays for every feature of the model. `staged_cost` is less: an example pays for what its own ways need.
+        every example pays for every feature of the model. `staged_cost` is less: an example pays for what its own paths need.
     validation_loss_
         shape (n_estimators_,), or empty.
     n_estimators_
@@ -69,12 +69,12 @@ class GreedyMiserRegressor(RegressorMixin, GreedyMiser):  # type: ignore[misc]
     cost_items_
         the prices as items.
     n_features_in_, feature_names_in_
-        of the training examples.
+        as in scikit-learn.
 
     References
     ----------
     Xu, Weinberger and Chapelle, The greedy miser: learning under test-time budgets, ICML 2012; as BP16 section 5 and appendix 6.4
-    and CEGB17 sections 3 and 4.3 describe it. `prunemodels.rivals.greedy_miser` says what is known from where, and what is
+    and CEGB17 sections 3 and 4.3 describe it. `prunemodels.rivals.greedy_miser` lists what comes from which source, and what is
     ours.
     """
 

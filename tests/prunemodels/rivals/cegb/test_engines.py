@@ -14,7 +14,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.routing import leaves_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.bins import Bins
-from prunemodels.rivals.cegb.lightgbm_engine import PAIRS, penalties
+from prunemodels.rivals.cegb.lightgbm_engine import MOST_PAIRS, penalties
 from prunemodels.rivals.cegb.prices import read_prices
 from prunemodels.rivals.cegb.settings import Settings
 
@@ -76,7 +76,7 @@ def test_weights_need_the_own_engine_or_no_prices() -> None:
 
 def test_too_many_pairs_of_rows_and_features_are_refused() -> None:
     """From 2^31 pairs on LightGBM's 32-bit numbers overflow; without prices a feature there is nothing to number."""
-    settings, rows = Settings.of(CEGBRegressor()), PAIRS // 4
+    settings, rows = Settings.of(CEGBRegressor()), MOST_PAIRS // 4
     with pytest.raises(InvalidInputError, match=f"{rows} rows and 4 columns"):
         penalties(read_prices(None, 0, 4, None), settings, np.ones(1), rows)
     assert "cegb_penalty_feature_lazy" in penalties(read_prices(None, 0, 4, None), settings, np.ones(1), rows - 1)

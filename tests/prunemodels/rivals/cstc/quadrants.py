@@ -21,8 +21,8 @@ def four_quadrants(n: int, random_state: Any = None) -> tuple[pd.DataFrame, NDAr
 
     (x, z) is uniform on the square [-1, 1]^2; labels are Gaussian around their quadrant's mean, with variance 1. Two cheap
     features tell the quadrant. Each of four expensive ones is the label itself in its own quadrant and a random number
-    elsewhere: a draw from the labels of its own quadrant (ours: the paper says "a random number"), so that nothing but the
-    signs tells which to trust.
+    elsewhere: a draw from the labels of its own quadrant (ours: the paper says "a random number"), so that only the signs tell
+    which feature to trust.
 
     Parameters
     ----------
