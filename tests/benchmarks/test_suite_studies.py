@@ -277,7 +277,7 @@ def test_prunings_that_differ_are_no_result(monkeypatch: pytest.MonkeyPatch) -> 
     lam = pm.pruning_path(problem).breakpoints[2]
     for engine in ("min_cut", "price_sharing"):
         with monkeypatch.context() as patch:
-            patch.setattr(cuts.pm, engine, _broken(kept=True))
+            patch.setattr(cuts.pm.engines, engine, _broken(kept=True))
             with pytest.raises(pm.errors.SolverFailedError, match=f"{engine} and the raw cut"):
                 cuts.against_the_raw_cut("here", problem, lam, SETTING)
 

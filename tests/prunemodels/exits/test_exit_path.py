@@ -189,7 +189,7 @@ def test_estimators_of_a_path_read_named_tables() -> None:
         ({"n_levels": 1}, "n_levels is 1; give 2 or more"),
         ({"doubt": "entropy"}, "doubt is 'entropy'; give one of 'auto', 'margin', 'learned'"),
         ({"y": ["no", "perhaps"] * 60}, r"y\[1\] is the label 'perhaps', the model was trained on"),
-        ({"y": ["no"]}, r"y has shape \(1,\), there are 120 rows"),
+        ({"y": ["no"]}, r"y has shape \(1,\), X has 120 rows"),
         ({"sample_weight": [1.0]}, "sample_weight"),
         ({"sample_weight": [-1.0] * 120}, "sample_weight"),
         ({"sample_weight": [1.0] + [0.0] * 119}, "n_samples=1: policies are learned from some rows and judged on others"),

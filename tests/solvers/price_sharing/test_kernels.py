@@ -56,7 +56,7 @@ def test_what_is_paid_in_one_block_is_not_taken_for_another(size: int, weights: 
     omega = {"equal": None, "whole": random.integers(1, 9, 600).astype(float), "real": random.random(600)}[weights]
     problem = pm.problem_from_forest(forest, X[900:1500], costs=1.0, sample_weight=omega)
     assert (integer_objective(problem, Fraction(1, 150)).refined().grid is None) == (weights != "real")
-    monkeypatch.setitem(problem.__dict__, "row_blocks", blocked(problem, size))
+    monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, size))
     rng = np.random.default_rng(2)
     for _ in range(3):
         left = partly_fixed(problem, rng)
@@ -97,7 +97,7 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
     """Before and after splits are fixed, where an item has few arcs in a block and where many, charges are the arcs' sums."""
     problem = instance(name)
     if size is not None:
-        monkeypatch.setitem(problem.__dict__, "row_blocks", blocked(problem, size))
+        monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, size))
     rng = np.random.default_rng(0)
     few = many = 0
     with ThreadPoolExecutor(1) as pool:
@@ -123,7 +123,7 @@ def test_values_are_those_of_prunings(name: str, size: int | None, monkeypatch: 
     """What fixed splits earn, and what a closure of the rest adds, make the value of the pruning; the best level's too."""
     problem = instance(name)
     if size is not None:
-        monkeypatch.setitem(problem.__dict__, "row_blocks", blocked(problem, size))
+        monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, size))
     rng = np.random.default_rng(1)
     everything = all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split)
     for left in (everything, partly_fixed(problem, rng)):

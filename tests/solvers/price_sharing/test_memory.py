@@ -93,7 +93,7 @@ def test_on_disk_only_rows_and_nodes_are_counted(tmp_path: Path) -> None:
 def test_blocks_that_are_there_are_not_counted_twice() -> None:
     """Once the blocks of rows were made a run needs less by them."""
     problem = instance("iris")
-    problem.__dict__.pop("row_blocks", None)
+    problem.usage.__dict__.pop("row_blocks", None)
     first = memory_of_run(problem)
     assert problem.row_blocks.n_blocks == 1
     assert (

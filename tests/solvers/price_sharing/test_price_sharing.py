@@ -90,7 +90,7 @@ def test_a_gap_is_enough_if_it_is_asked_for(gap: float) -> None:
     found = price_sharing(problem, lam, gap=gap)
     assert found.relative_gap <= gap
     assert found.status is Status.OPTIMAL
-    assert proof(found).load is None
+    assert proof(found).dual is None
     assert check_solution(problem, found).holds
     assert found.bound <= min_cut(problem, lam).value + 1e-12 <= found.value + 2e-12
 
@@ -218,7 +218,7 @@ def test_blocks_of_rows_charge_what_one_block_does(name: str, size: int, monkeyp
         left = all_open(objective, problem.ensemble.is_split)
         alone, level = Sharing(left, pool).charges(score), best_level(left, ybar)
         blocks = row_blocks(problem.routing, problem.ensemble.tree_of, size)
-        monkeypatch.setitem(problem.__dict__, "row_blocks", blocks)
+        monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocks)
         assert problem.row_blocks.n_blocks == -(-problem.n_rows // size)
         blocked, same_level = Sharing(left, pool).charges(score), best_level(left, ybar)
         monkeypatch.setattr(shares_module, "ONE_THREAD_ARCS", 0)

@@ -114,7 +114,7 @@ def test_a_core_is_gathered_in_canonical_order(name: str) -> None:
     n, items = problem.n_rows, problem.costs.n_items
     purchase = np.where(theirs.head < items * n, theirs.head, (theirs.head - items * n) * n)
     np.testing.assert_array_equal(arcs.purchase, purchase)
-    np.testing.assert_array_equal(arcs.price, integer_objective(problem, Fraction(1, 50)).refined().of(theirs.head))
+    np.testing.assert_array_equal(arcs.price, integer_objective(problem, Fraction(1, 50)).refined().prices(theirs.head))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -147,7 +147,7 @@ def test_whole_charges_of_shards_never_exceed_the_prices(seed: int) -> None:
     sharded.shards.open(at.item_price, is_open)
     left = all_open(at, is_open)
     arcs = problem.usage_arcs()
-    price = integer_objective(problem, Fraction(1, 7)).refined().of(np.arange(problem.n_purchases, dtype=np.int32))
+    price = integer_objective(problem, Fraction(1, 7)).refined().prices(np.arange(problem.n_purchases, dtype=np.int32))
     rng = np.random.default_rng(seed)
     for spread in (0.0, 1.0, 30.0, 800.0):
         score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
@@ -241,7 +241,7 @@ def test_both_engines_stop_after_the_same_rounds(gap: float) -> None:
     found = sharded_price_sharing(parted(problem, 2), last, gap=gap, rounds=300)  # type: ignore[arg-type]
     assert alone.stopped is found.stopped is StopReason.CONVERGED
     assert found.stats["iterations"] == alone.stats["iterations"] < 300
-    assert found.certificate.load is None  # by the gap, not by a cut
+    assert found.certificate.dual is None  # by the gap, not by a cut
     assert {name: found.stats[name] for name in alone.stats if name not in {"seconds", "usage_arcs"}} == {
         name: alone.stats[name] for name in alone.stats if name not in {"seconds", "usage_arcs"}
     }
