@@ -36,8 +36,8 @@ def class_numbers(
     Raises
     ------
     InvalidInputError
-        for a label that the model was not trained on, a target that is not a finite number, or another number of labels than
-        rows.
+        for a label that the model was not trained on, a target that is not a finite number, or if the numbers of labels and rows
+        differ.
     """
     labels = np.asarray(y)
     entry = entry or (lambda i: f"{name}[{i}]")

@@ -7,8 +7,8 @@ class fractions. The error of (OBJ) is the mean over the trees of a loss of u_t:
     log loss    log(1 + exp(a u_t)) - y a u_t     two classes, margins                                (2)
     zero-one    whether u_t's class is wrong      two classes, margins; class fractions               (3)
 
-(1) and (2) are convex, so by Jensen's inequality the forest's own loss is at most the trees' mean: what is minimised bounds what
-counts. (3) is the error that `problem_from_forest` minimises for scikit-learn's forests.
+(1) and (2) are convex, so by Jensen's inequality the forest's own loss is at most the trees' mean: the objective bounds the loss
+of the forest. (3) is the error that `problem_from_forest` minimises for scikit-learn's forests.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def problem_from_model(
     X
         the cost sample, as in `problem_from_forest`.
     errors
-        labelled examples; other libraries do not keep which rows a tree was grown on, so they are needed.
+        labelled examples; they are needed because other libraries do not record which rows a tree was grown on.
     tree_loss
         (1), (2) or (3); default: squares for numbers, log loss for margins, zero-one for class fractions.
     costs, sample_weight, evaluation_cost
@@ -70,12 +70,13 @@ def problem_from_model(
     Returns
     -------
     PruningProblem
-        its ``X`` are the float32 rows of `ModelForest.rows`. Bring other examples the same way before they meet the problem.
+        its ``X`` are the float32 rows of `ModelForest.rows`. Convert other examples in the same way before they meet the problem.
 
     Raises
     ------
     UnsupportedModelError
-        for boosted ensembles and for one tree a class, whose trees predict nothing on their own: see `prune_boosted`.
+        for boosted ensembles and for models with one tree for each class, whose trees predict nothing by themselves: see
+        `prune_boosted`.
     InvalidInputError, CapacityOverflowError, NotFittedForestError
         each says which argument, which value, and what to do.
     """
@@ -109,12 +110,12 @@ def problem_from_model(
 
 
 def prune_model(pruning: Pruning, model: Any) -> Any:
-    """The pruned forest, of the class of the given one: it predicts, saves and loads as any of its library.
+    """The pruned forest, of the class of the given one: it predicts, saves and loads like any model of its library.
 
     Parameters
     ----------
     pruning
-        of a problem that `problem_from_model` set up.
+        a pruning of a problem that `problem_from_model` set up.
     model
         the model that it was set up from, or an equal one. It is not changed.
 
@@ -147,7 +148,7 @@ def _own_predictions(forest: ModelForest) -> Any:
 def _margin_errors(
     u: NDArray[np.float64], sharpness: float, kind: TreeLoss, weight: NDArray[np.float64], ones: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(2) or (3) of every node: its rows weigh `weight`, those of the second class `ones`."""
+    """(2) or (3) of every node; `weight` is the weight of its rows, `ones` that of its rows of the second class."""
     zeros = np.maximum(weight - ones, 0.0)
     if kind == "zero_one":
         return np.asarray(np.where(u > 0, zeros, np.maximum(ones, 0.0)))

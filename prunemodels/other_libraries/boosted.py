@@ -1,6 +1,6 @@
 """Pruning boosted ensembles: one lambda, a budget, or a whole trade-off.
 
-Every pruning that is seen goes into one pool, and a lambda's or a budget's answer is the pool's best for it (`search`).
+Every pruning that the search visits goes into one pool. The answer for a lambda or a budget is the pool's best (`search`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPrun
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.model_forest import ModelForest
 from prunemodels.other_libraries.reading import read_model
-from prunemodels.other_libraries.search import GRID, Search
+from prunemodels.other_libraries.search import GRID_SIZE, Search
 from solvers import price_sharing
 
 
@@ -43,33 +43,33 @@ def prune_boosted(
 
         minimise  loss + lam * cost,      or      loss  subject to  cost <= budget                        (1)
 
-    Loss is the ensemble's own, on X and y: log loss for classes, squares for numbers, in the mean over the rows; cost as in
-    `problem_from_forest`. No optimum of (1) is claimed (see `descent` for what is proven), but the answer is never worse than
+    Loss is the ensemble's own mean loss on X and y: log loss for classes, squared error for numbers; cost as in
+    `problem_from_forest`. The answer is not proven optimal for (1) (see `descent` for what is), but it is never worse than
 
     - the model's first rounds, for any number of them;
-    - what is left of the model, or of some of its first rounds, once one cost item is taken away, or one after the other (the
-      least loss per cost saved first);
-    - what the same descents make of some of the model's first rounds.
+    - the model, or some of its first rounds, without one cost item, or without one item after the other (the least loss per
+      cost saved first);
+    - the results of the same descents from some of the model's first rounds.
 
     Parameters
     ----------
     model
-        what `read_model` reads, or its answer. It is not changed.
+        a model that `read_model` reads, or what it returned. It is not changed.
     X, y
-        labelled examples that the model was not trained on, as for early stopping: with them the loss is measured, and the cost.
+        labelled examples that the model was not trained on, as for early stopping: loss and cost are measured on them.
     costs, evaluation_cost
         as in `problem_from_forest`.
     lam, budget
-        one of them: loss per unit of cost, or the cost per example that must not be exceeded on X. Both are searched for along a
-        trade-off as `boosted_path` has it; for a budget lambda is bisected then.
+        one of them: loss per unit of cost, or the cost per example that must not be exceeded on X. Either way the search goes
+        along a trade-off as `boosted_path` does; for a budget it then bisects lambda.
     sample_weight
         weights of the rows, in the loss and in the cost.
     rounds
-        most steps of one descent.
+        largest number of steps of one descent.
     solver
         an exact engine of ``SOLVERS`` for each step's pruning problem.
     time_limit
-        seconds, looked at before each pruning problem is solved; past it the answer is the best so far.
+        seconds, checked before each pruning problem is solved; after them the answer is the best so far.
 
     Returns
     -------
@@ -83,8 +83,8 @@ def prune_boosted(
     Warns
     -----
     RuntimeWarning
-        if the budget, above 0, is answered by the pruning without splits, which predicts the same for all rows; it says
-        what the cheapest pruning with a split costs.
+        if the budget is above 0 and the answer is the pruning without splits, which predicts the same for all rows; the warning
+        names the cost of the cheapest pruning with a split.
     """
     if (lam is None) == (budget is None):
         raise InvalidInputError(f"lam is {lam} and budget is {budget}: give one of them")
@@ -92,7 +92,7 @@ def prune_boosted(
     search = _search(model, X, y, costs, sample_weight, evaluation_cost, rounds, solver, time_limit)
     if budget is None:
         return search.at(float(number))
-    lams = search.grid(GRID)
+    lams = search.grid(GRID_SIZE)
     search.sweep(lams)
     found = search.within(float(number), lams)
     return warn_if_empty(found, float(number), search.pool.visited)
@@ -119,11 +119,11 @@ def boosted_path(
     model, X, y, costs, sample_weight, evaluation_cost, rounds, solver, time_limit
         as in `prune_boosted`.
     lams
-        the lambdas, or how many: then 0 and a geometric grid around (loss of the bare roots - loss of the model) / (cost of
+        the lambdas, or their number: then 0 and a geometric grid around (loss of the bare roots - loss of the model) / (cost of
         the model).
 
     budgets
-        costs per example, for each of which the trade-off is to have a good pruning that costs no more: it is searched for.
+        costs per example; the search also looks for a good pruning within each.
 
     Returns
     -------
@@ -157,13 +157,13 @@ def _search(
     solver: Solver,
     time_limit: float,
 ) -> Search:
-    """A search that has seen its seeds."""
+    """Set up the search, with its seeds in the pool."""
     forest = model if isinstance(model, ModelForest) else read_model(model)
     rows = forest.rows(X)
-    everyone = loss_of(forest, y, len(rows))  # checks all labels, also of rows without weight
+    loss_of_all = loss_of(forest, y, len(rows))  # checks all labels, also of rows without weight
     usage = usage_of(forest, rows, costs, sample_weight, evaluation_cost)
-    some = len(usage.rows) < len(rows)
-    loss = loss_of(forest, np.asarray(y)[usage.rows], usage.n_rows) if some else everyone
+    weightless = len(usage.rows) < len(rows)
+    loss = loss_of(forest, np.asarray(y)[usage.rows], usage.n_rows) if weightless else loss_of_all
     return Search(forest, usage, loss, rounds, solver, time_limit)
 
 

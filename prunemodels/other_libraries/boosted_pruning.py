@@ -1,4 +1,4 @@
-"""What pruning a boosted ensemble gives: one pruning, or a trade-off."""
+"""The results of pruning a boosted ensemble: one pruning, or a trade-off."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class BoostedPruning:
     Parameters
     ----------
     forest
-        the model as it was read, but for values: of refitted leaves, and 0 in the last trees where these are dropped.
+        the model as it was read, except for the values of refitted leaves, and 0 in the last trees where these are dropped.
     usage
-        what its trees cost on the sample.
+        what predictions of its trees cost on the sample.
     kept
         bool, shape (n,): the splits that stay.
     lam
@@ -45,11 +45,11 @@ class BoostedPruning:
     cost
         mean cost of a prediction on the sample.
     stationary
-        whether it was shown to be optimal for its own majoriser at `lam`; never that no pruning is better.
+        whether it was shown to be optimal for its own majoriser at `lam`; a better pruning may still exist.
     stats
         seconds, pruning problems solved, prunings visited.
     sample
-        the loss of single rows of the sample, which holds their labels.
+        the loss of the sample's rows, which holds their labels.
     """
 
     forest: ModelForest
@@ -68,7 +68,7 @@ class BoostedPruning:
         return int(self.kept.sum())
 
     def to_model(self) -> Any:
-        """The pruned model, of the class of the one that was given: it predicts, saves and loads as any of its library."""
+        """The pruned model, of the class of the given one: it predicts, saves and loads like any model of its library."""
         return write_model(self.forest, self.kept)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -78,18 +78,18 @@ class BoostedPruning:
     def refit(
         self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, strengths: Sequence[float] = STRENGTHS
     ) -> BoostedPruning:
-        """The same splits, hence the same cost, with the values of all leaves fitted anew together: see `refitting`.
+        """The same splits, hence the same cost, with the values of all leaves refitted together: see `refitting`.
 
         Parameters
         ----------
         X, y
-            labelled examples, best those that the model was trained on: there are more of them, and the rows that it was pruned
-            on are needed to choose the strength.
+            labelled examples, preferably those that the model was trained on: there are more of them, and the rows that it was
+            pruned on are needed to choose the strength.
         sample_weight
             of these examples, >= 0.
         strengths
-            > 0: how many more examples speak for each leaf's value as it is. Each is tried, and what has the least loss on the
-            rows that the model was pruned on is taken, no refit among them: the loss there never rises.
+            > 0: the weight of each leaf's present value, in examples. Each is tried, and so is no refit. The one with the least
+            loss on the rows that the model was pruned on is taken, so the loss there never rises.
 
         Raises
         ------
@@ -100,13 +100,13 @@ class BoostedPruning:
             raise InvalidInputError("the pruning does not hold the labels of its sample; refit what prune_boosted answers")
         rows = self.forest.rows(X)
         loss, weight = loss_of(self.forest, y, len(rows)), check_weights(sample_weight, len(rows), "sample_weight")
-        taken = self
+        best = self
         for strength, forest in refitted(self.forest, self.kept, rows, loss, weight, strengths):
-            seen = state_of(forest, self.usage, self.sample, self.kept).loss
-            if seen < taken.loss:
+            new_loss = state_of(forest, self.usage, self.sample, self.kept).loss
+            if new_loss < best.loss:
                 stats = {**self.stats, "strength": strength}
-                taken = replace(self, forest=forest, loss=seen, stationary=False, stats=stats)
-        return taken
+                best = replace(self, forest=forest, loss=new_loss, stationary=False, stats=stats)
+        return best
 
     def __repr__(self) -> str:
         return f"BoostedPruning(cost={self.cost:.6g}, loss={self.loss:.6g}, {self.n_splits} splits)"
@@ -116,7 +116,7 @@ class BoostedPruning:
 class BoostedPath:
     """A trade-off of loss and cost.
 
-    Iterating gives the prunings by falling cost: for each lambda and budget the best that was found, but for those that another
+    Iterating gives the prunings by falling cost: for each lambda and budget the best that was found, without those that another
     of them beats, or equals, in both loss and cost.
 
     Parameters
@@ -126,9 +126,9 @@ class BoostedPath:
     unpruned
         the model as it was.
     visited
-        (cost, loss) of all prunings that the search went through.
+        (cost, loss) of all prunings that the search visited.
     front
-        of these the ones that no other one beats in both, by rising cost; their `lam` is NaN.
+        those of them that no other one beats in both, by rising cost; their `lam` is NaN.
     """
 
     found: tuple[BoostedPruning, ...]
@@ -151,7 +151,7 @@ class BoostedPath:
         return self.prunings[k]
 
     def at_cost(self, budget: float) -> BoostedPruning:
-        """The lowest loss of all prunings visited at no more than the budget; give `boosted_path` the budget for a better one.
+        """The pruning of lowest loss within the budget among all visited; give `boosted_path` the budget for a better one.
 
         Raises
         ------
@@ -178,14 +178,14 @@ class BoostedPath:
     ) -> BoostedPath:
         """The trade-off of refitted prunings: `BoostedPruning.refit` of all found, and of some along the front.
 
-        A refit changes which pruning is best at a cost: `at_cost` of the refitted path chooses among refitted ones.
+        A refit changes which pruning is best at a given cost: `at_cost` of the refitted path chooses among refitted ones.
 
         Parameters
         ----------
         X, y, sample_weight, strengths
             as in `BoostedPruning.refit`.
         most
-            how many prunings of the front are refitted, evenly, besides those found.
+            how many prunings of the front are refitted, evenly spaced, besides those found.
         """
         given: dict[str, Any] = {"sample_weight": sample_weight, "strengths": strengths}
         found = tuple(p.refit(X, y, **given) for p in self.found)
@@ -196,7 +196,7 @@ class BoostedPath:
         return BoostedPath(found, unpruned, tuple((p.cost, p.loss) for p in front), tuple(front))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a pruning: lam, cost, loss, splits, stationary."""
+        """One row for each pruning: lam, cost, loss, splits, stationary."""
         import pandas as pd
 
         columns = ("lam", "cost", "loss", "n_splits", "stationary")
@@ -210,20 +210,20 @@ class BoostedPath:
 
 def _not_beaten(prunings: Sequence[BoostedPruning]) -> list[BoostedPruning]:
     """Those that no other one beats, or equals, in both loss and cost; by rising cost and falling loss."""
-    left: list[BoostedPruning] = []
+    front: list[BoostedPruning] = []
     for pruning in sorted(prunings, key=lambda p: (p.cost, p.loss)):
-        if not left or pruning.loss < left[-1].loss:
-            left.append(pruning)
-    return left
+        if not front or pruning.loss < front[-1].loss:
+            front.append(pruning)
+    return front
 
 
 def warn_if_empty(found: BoostedPruning, budget: float, visited: Sequence[tuple[float, float]]) -> BoostedPruning:
-    """The answer of a budget; a warning if it is the pruning without splits, although the budget is above 0.
+    """The answer for a budget, with a warning if it is the pruning without splits although the budget is above 0.
 
     Parameters
     ----------
     visited
-        (cost, loss) of all prunings that were seen.
+        (cost, loss) of all prunings that were visited.
     """
     if budget > 0 and not found.kept.any() and found.forest.ensemble.n_splits:
         cheapest = min((cost for cost, _ in visited if cost > 0), default=math.inf)

@@ -2,12 +2,12 @@
 
     minimise  loss(pruning) + lam * cost(pruning),                                                     (1)
 
-loss the mean loss of what the ensemble predicts, not of its trees. One step solves, exactly, the pruning problem whose error is
-the majoriser around the current pruning; the majoriser lies above the loss and touches it at the current pruning, so (1) never
-rises. It is a pessimistic bound where trees' changes cancel, so each step first tries it with a share of the curvature and takes
-a candidate only if (1) itself falls; the share grows up to 1. Where not even 1 brings a fall, the current pruning is optimal for
-its own majoriser: stationary. (If it is optimal for a smaller share already, then also for 1: more curvature only raises the
-others.) That is what is proven; there may be prunings that are better.
+where loss is the mean loss of the ensemble's prediction, not of its trees'. One step solves, exactly, the pruning problem whose
+error is the majoriser around the current pruning. The majoriser lies above the loss and touches it at the current pruning, so (1)
+never rises. It is a pessimistic bound where trees' changes cancel, so each step first tries it with a share of the curvature and
+takes a candidate only if (1) itself falls; the share grows up to 1. If not even 1 makes (1) fall, the current pruning is optimal
+for its own majoriser: it is stationary. (If it is optimal for a smaller share, then also for 1: more curvature only raises the
+value of the others.) That is what is proven; there may be better prunings.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from prunemodels.other_libraries.losses import Loss
 from prunemodels.other_libraries.majoriser import State, majorise, state_of
 from prunemodels.other_libraries.model_forest import ModelForest
 
-BOLDEST, FACTOR = 1 / 64, 4.0
-"""The first share of the curvature that is tried, and by what it grows after a failure."""
+SMALLEST_SHARE, SHARE_GROWTH = 1 / 64, 4.0
+"""The first share of the curvature that is tried, and the factor by which it grows after a failure."""
 
-NOTICEABLE = 1e-12
-"""A fall of (1) counts from this part of it on: less is rounding."""
+NOTICEABLE_FALL = 1e-12
+"""A fall of (1) counts if it is at least this share of (1): less is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +43,9 @@ class Point:
     Parameters
     ----------
     share
-        of the curvature that led there; 0: where a descent started, and where none led.
+        of the curvature with which a descent found it; 0 for a descent's start, and for prunings that no descent found.
     trees
-        how many of the trees count, from the first on: the others add nothing, not even as single leaves. None: all.
+        how many trees count, from the first on: the others add nothing, not even as single leaves. None: all.
     """
 
     kept: NDArray[np.bool_]
@@ -55,18 +55,18 @@ class Point:
     trees: int | None = None
 
     def value(self, lam: float) -> float:
-        """(1)."""
+        """The objective (1)."""
         return self.loss + lam * self.cost
 
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Where a descent led.
+    """The prunings of a descent.
 
     Parameters
     ----------
     points
-        every pruning that was accepted, the first being the start; (1) falls from each to the next.
+        the start, and every pruning that was accepted after it; (1) falls from each to the next.
     stationary
         whether the last one was shown to be optimal for its own majoriser.
     solved
@@ -96,26 +96,26 @@ def descend(
     start
         bool, shape (n,): the splits that it keeps.
     rounds
-        most steps that are taken.
+        largest number of steps.
     deadline
-        on the clock of ``time.perf_counter``, looked at before each problem is solved.
+        on the clock of ``time.perf_counter``, checked before each problem is solved.
     """
     state = state_of(forest, usage, loss, start)
-    points, worked, solved = [point_of(usage, state)], BOLDEST, 0
+    points, last_share, solved = [point_of(usage, state)], SMALLEST_SHARE, 0
     while len(points) <= rounds:
-        for share in _shares(worked):
+        for share in _shares(last_share):
             if time.perf_counter() > deadline:
                 return Descent(tuple(points), False, solved)
             bound = majorise(forest, usage, loss, state, share).problem
             best = _minimiser(solver, bound, lam)
             solved += 1
-            here = Pruning(bound, state.kept).value(lam)
-            if best.value(lam) >= here - NOTICEABLE * abs(here):
+            current = Pruning(bound, state.kept).value(lam)
+            if best.value(lam) >= current - NOTICEABLE_FALL * abs(current):
                 return Descent(tuple(points), True, solved)
             tried = state_of(forest, usage, loss, best.kept)
             point, last = point_of(usage, tried, share), points[-1].value(lam)
-            if point.value(lam) < last - NOTICEABLE * abs(last):
-                state, worked = tried, share
+            if point.value(lam) < last - NOTICEABLE_FALL * abs(last):
+                state, last_share = tried, share
                 points.append(point)
                 break
         else:
@@ -129,11 +129,11 @@ def point_of(usage: Usage, state: State, share: float = 0.0) -> Point:
 
 
 def _shares(last: float) -> Iterator[float]:
-    """The shares of the curvature to try: from one step bolder than the last that worked up to 1."""
-    share = max(BOLDEST, last / FACTOR)
+    """The shares of the curvature to try: from one step below the last that was accepted up to 1."""
+    share = max(SMALLEST_SHARE, last / SHARE_GROWTH)
     while share < 1.0:
         yield share
-        share *= FACTOR
+        share *= SHARE_GROWTH
     yield 1.0
 
 

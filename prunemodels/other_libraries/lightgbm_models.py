@@ -1,13 +1,14 @@
 """LightGBM's boosters: reading them, and writing them back pruned.
 
-Data and thresholds are doubles, ``x <= t``. treelite keeps one bit for missing values, LightGBM has three meanings of it
-(`lightgbm_text`), so where a NaN goes is read from the model text:
+Data and thresholds are doubles, ``x <= t``. treelite keeps one bit for missing values, but LightGBM has three kinds of missing
+values (`lightgbm_text`), so the model text says where a NaN goes:
 
-    a NaN counts as 0 where nothing is missing: left if 0 <= t;
-    where zeros are missing they go with the NaNs, by the split's default;                            (1)
-    where NaNs are missing, they go by the default, zeros by the comparison.
+    if nothing counts as missing, a NaN counts as 0: left if 0 <= t;
+    if zeros count as missing, zeros and NaNs go by the split's default;                              (1)
+    if NaNs count as missing, they go by the default, and zeros by the comparison.
 
-(1) holds for whole features in what LightGBM trains, and zeros are then made NaN on the way in. Text that mixes it is refused.
+In models that LightGBM trains, (1) is the same at all splits of a feature, and its zeros then become NaN when data are read. Text
+in which the splits of a feature differ is refused.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from prunemodels.other_libraries.dependencies import treelite
 from prunemodels.other_libraries.lightgbm_text import (
     DEFAULT_LEFT,
     LEAF_KEYS,
-    NANS,
+    NANS_MISSING,
     SPLIT_KEYS,
-    ZEROS,
+    ZEROS_MISSING,
     ModelText,
     children,
     numbers,
@@ -42,7 +43,7 @@ def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
     Raises
     ------
     UnsupportedModelError
-        for linear leaves, splits that disagree on what is missing, and what `forest_of` refuses.
+        for linear leaves, splits that disagree on what is missing, and models that `forest_of` refuses.
     NotFittedForestError
         for an estimator that was not fitted.
     """
@@ -107,8 +108,8 @@ def _missing(forest: ModelForest, text: ModelText) -> tuple[NDArray[np.bool_], N
         zero_left[own[split]] = numbers(tree, "threshold")[file] >= 0
     split = ensemble.is_split
     zero_missing = np.zeros(ensemble.n_features, dtype=bool)
-    zero_missing[ensemble.feature[split & (kind == ZEROS) & (default_left != zero_left)]] = True
-    clash = split & (kind == NANS) & zero_missing[ensemble.feature] & (default_left != zero_left)
+    zero_missing[ensemble.feature[split & (kind == ZEROS_MISSING) & (default_left != zero_left)]] = True
+    clash = split & (kind == NANS_MISSING) & zero_missing[ensemble.feature] & (default_left != zero_left)
     if clash.any():
         h = int(np.flatnonzero(clash)[0])
         t = int(ensemble.tree_of[h])
@@ -116,13 +117,13 @@ def _missing(forest: ModelForest, text: ModelText) -> tuple[NDArray[np.bool_], N
             f"tree {t}, node {h - int(ensemble.tree_start[t])}: feature {ensemble.feature[h]} has its zeros taken for missing "
             "at other splits and not at this one; train with one setting of zero_as_missing"
         )
-    # at a feature whose zeros are missing, NaN and 0 are one; where nothing is missing both go where 0 belongs
-    by_default = (kind == NANS) | (kind == ZEROS)
+    # at a feature whose zeros are missing, NaN and 0 are the same; where nothing is missing, both go where 0 belongs
+    by_default = (kind == NANS_MISSING) | (kind == ZEROS_MISSING)
     return np.where(by_default, default_left, zero_left).astype(bool) & split, zero_missing
 
 
 def write_lightgbm(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
-    """A copy of the model whose booster is pruned; predictions of the library itself, and its files, are those of any booster.
+    """A copy of the model whose booster is pruned; the library predicts with it and saves it like any other.
 
     Parameters
     ----------
@@ -166,9 +167,9 @@ def _pruned_tree(tree: dict[str, str], forest: ModelForest, t: int, kept: NDArra
 
 
 def _values(forest: ModelForest, t: int, file: NDArray[np.int64], words: list[str], *, splits: bool = False) -> list[str]:
-    """What each leaf of tree t, or split as a leaf, predicts, in the file's order; the shortest decimals for the doubles.
+    """The values of the leaves of tree t, or of its splits as leaves, in the file's order; the shortest decimals for the doubles.
 
-    Leaves of a model whose values were not changed stay as the file has them.
+    If the model's values were not changed, leaves stay as the file has them.
     """
     if not splits and not forest.revalued:
         return words

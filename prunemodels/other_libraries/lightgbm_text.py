@@ -1,4 +1,4 @@
-"""LightGBM's model text: a head, one block of ``key=value`` lines a tree, a tail.
+"""LightGBM's model text: a head, one block of ``key=value`` lines for each tree, a tail.
 
 Splits are numbered 0, 1, ..., leaves -1, -2, ...; a split's ``decision_type`` has bits: 1 categorical, 2 missing values go left,
 and in the third and fourth what is missing: nothing (a NaN counts as 0), zeros (and NaN), or NaN.
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 DEFAULT_LEFT = 2
-NOTHING, ZEROS, NANS = 0, 1, 2
-"""What a split takes for missing: ``(decision_type >> 2) & 3``."""
+NONE_MISSING, ZEROS_MISSING, NANS_MISSING = 0, 1, 2
+"""Which values a split takes for missing: ``(decision_type >> 2) & 3``."""
 
 SPLIT_KEYS = ("split_feature", "split_gain", "threshold", "decision_type", "internal_value", "internal_weight", "internal_count")
 LEAF_KEYS = ("leaf_value", "leaf_weight", "leaf_count")
@@ -29,7 +29,7 @@ class ModelText:
 
     @classmethod
     def parse(cls, text: str) -> ModelText:
-        """Take the text apart."""
+        """Split the text into its parts."""
         lines = text.split("\n")
         starts = [k for k, line in enumerate(lines) if line.startswith("Tree=")]
         end = lines.index("end of trees")
@@ -38,7 +38,7 @@ class ModelText:
         return cls(tuple(lines[: starts[0]] if starts else lines[:end]), trees, tuple(lines[end:]))
 
     def write(self) -> str:
-        """Put the text together; the sizes of the blocks, by which LightGBM finds them, are counted anew."""
+        """Join the parts; the sizes of the blocks, by which LightGBM finds them, are recomputed."""
         blocks = ["".join(f"{key}={value}\n" for key, value in tree.items()) + "\n\n" for tree in self.trees]
         sizes = "tree_sizes=" + " ".join(str(len(block.encode())) for block in blocks)
         head = [sizes if line.startswith("tree_sizes=") else line for line in self.head]

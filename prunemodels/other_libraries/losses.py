@@ -4,8 +4,8 @@
     log loss         l(F) = log(1 + exp(a F)) - y a F,  0 <= y <= 1            at most a^2 / 4                  (2)
     softmax          l(F) = log sum_k exp(F_k) - F_y                           Hessian at most 1/2 identity     (3)
 
-a is the sharpness of the sigmoid. (3): the Hessian is diag(p) - p p', of which no eigenvalue exceeds 1/2 (Boehning 1992). One
-against the rest is (2) for each class, summed.
+a is the sharpness of the sigmoid. In (3) the Hessian is diag(p) - p p', of which no eigenvalue exceeds 1/2 (Boehning 1992). The
+loss of one-against-rest models is the sum of (2) over the classes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from prunemodels.other_libraries.model_forest import ModelForest
 
 
 class Loss(Protocol):
-    """A loss of margins F, shape (N, outputs), against N labels that it holds."""
+    """A loss of margins F, shape (N, outputs), for N labels that it holds."""
 
     @property
     def curvature(self) -> float:
@@ -41,7 +41,7 @@ class Loss(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Squares:
-    """(1)."""
+    """Squared error, (1)."""
 
     y: NDArray[np.float64]
     curvature: float = 2.0
@@ -57,7 +57,7 @@ class Squares:
 
 @dataclass(frozen=True, eq=False)
 class LogLoss:
-    """(2), summed over the outputs; y of shape (N, outputs)."""
+    """Log loss (2), summed over the outputs; y of shape (N, outputs)."""
 
     y: NDArray[np.float64]
     sharpness: float
@@ -79,7 +79,7 @@ class LogLoss:
 
 @dataclass(frozen=True, eq=False)
 class Softmax:
-    """(3); y holds class indices."""
+    """Softmax loss (3); y holds class indices."""
 
     y: NDArray[np.int64]
     curvature: float = 0.5
@@ -96,12 +96,12 @@ class Softmax:
 
 
 def loss_of(forest: ModelForest, y: object, n_rows: int) -> Loss:
-    """The loss that fits the model's link: squares, log loss, softmax, or one log loss a class.
+    """The loss that fits the model's link: squares, log loss, softmax, or one log loss for each class.
 
     Parameters
     ----------
     y
-        one label or target a row.
+        one label or target for each row.
 
     Raises
     ------

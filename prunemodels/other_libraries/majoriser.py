@@ -1,4 +1,4 @@
-"""The loss of a sum of trees, bounded by a sum over the trees: what makes pruning it a `PruningProblem`.
+"""A bound of the loss of a sum of trees by a sum over the trees, with which pruning it is a `PruningProblem`.
 
 Around a current pruning with margins F, let d_t(i) be what another pruning changes in tree t's output for row i, g_i the slope of
 the row's loss and h the bound of its curvature (`losses`). With a_t(i) the largest |d_t(i)| that any pruning can bring about, A_i
@@ -12,8 +12,8 @@ in one leaf of each tree, so (1), averaged over the rows with weights w_i, is a 
 
     e_u = sum over the rows i that reach u of  w_i (c / 2) (v_u - r_ti)^2,         r_ti = v_now(t, i) - g_i / c:        (2)
 
-summed over the leaves u: weighted squared residuals, as in a regression forest, of a target of each row's own in each tree. A
-`share` below 1 multiplies h: then (1) need not hold, steps are bolder, and who uses it checks the loss.
+summed over the leaves u: weighted squared residuals, as in a regression forest, where each row has its own target in each tree. A
+`share` below 1 multiplies h: then steps are longer, but (1) need not hold, and the caller has to check the loss.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from prunemodels.other_libraries.model_forest import ModelForest, pruned_ends
 
 @dataclass(frozen=True, eq=False)
 class Majorised:
-    """The problem whose error is (1) but for `constant`.
+    """The problem whose error is (1) less `constant`.
 
     Parameters
     ----------
     problem
-        errors (2), prices as they were.
+        with the errors (2) and unchanged prices.
     constant
         loss at the current pruning less the sum of w g^2 / 2c: ``constant + pruning.error`` is (1), the mean over the rows.
     """
@@ -84,7 +84,7 @@ def majorise(forest: ModelForest, usage: Usage, loss: Loss, now: State, share: f
     Parameters
     ----------
     usage
-        of the forest, on the rows whose loss it is.
+        of the forest, on the rows of the loss.
     share
         of the curvature; at 1 the bound (1) holds.
     """
@@ -161,7 +161,7 @@ def _add_errors(  # type: ignore[no-untyped-def]
     """(2) of one tree, added to e; returns the sum of w g^2 / 2c."""
     dropped = 0.0
     for h in leaves:
-        if reach[h] == 0.0:  # nothing that any pruning does to this tree changes these rows
+        if reach[h] == 0.0:  # no pruning of this tree changes these rows
             continue
         for k in range(start[h], stop[h]):
             i = order[k]

@@ -1,4 +1,4 @@
-"""What a model of another library, pruned or not, costs and how good it is on examples that were not used to prune it."""
+"""Cost and quality of a model of another library, pruned or not, on examples that were not used to prune it."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class ModelEvaluation:
 
 
 def evaluate_model(model: Any, X: Any, y: ArrayLike, *, costs: Costs, evaluation_cost: EvaluationCost = 0) -> ModelEvaluation:
-    """Predict X with a model and count what it asks for on the way.
+    """Predict X with a model and count the cost of the predictions.
 
     Parameters
     ----------
     model
-        what `read_model` reads, e.g. what ``to_model`` or `prune_model` returned.
+        a model that `read_model` reads, such as one that ``to_model`` or `prune_model` returned.
     X, y
-        examples and labels, best ones that nothing was trained or pruned on.
+        examples and labels, preferably ones that nothing was trained or pruned on.
     costs, evaluation_cost
         as in `problem_from_forest`.
 

@@ -1,8 +1,8 @@
-"""A model of another library as arrays, with all that its predictions need beyond the trees.
+"""A model of another library as arrays: its trees, and how their leaves become predictions.
 
     margin_o(x) = base_o + sum over the trees t of output o of scale_t * leaf value of x in t                (1)
 
-One output for regression and two classes, one a class for more. Averaged forests have scale_t = 1 / (trees of the output).
+Regression and two classes have one output, more classes one each. Averaged forests have scale_t = 1 / (trees of the output).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from prunemodels.other_libraries.thresholds import Cells, cast_rows
 Link = Literal["identity", "sigmoid", "softmax", "one_vs_rest", "fractions"]
 
 NEARLY_ZERO = float(np.float32(1e-35))
-"""What LightGBM takes for zero."""
+"""LightGBM takes numbers up to this size for zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +35,10 @@ class ModelForest:
     Parameters
     ----------
     ensemble
-        the trees; ``value`` is what a node adds to the margin were it a leaf, shape (n, 1): ``scale * leaf_value``. Of forests
-        with a vector in each leaf (``link="fractions"``): class fractions, shape (n, K).
+        the trees; ``value``, shape (n, 1), is what a node would add to the margin as a leaf: ``scale * leaf_value``. For forests
+        with a vector in each leaf (``link="fractions"``) it holds class fractions, shape (n, K).
     leaf_value
-        shape (n, 1) or (n, K): the same unscaled, in the model's own floating-point type: what an exported leaf holds.
+        shape (n, 1) or (n, K): the same without the scale, in the model's own floating-point type, as an exported leaf holds it.
     classes
         the labels, in the order of the outputs (two for one output); None for regression.
     output
@@ -64,9 +64,9 @@ class ModelForest:
     zero_missing
         bool, shape (n_features,): where LightGBM takes zeros for missing values.
     zero_near
-        whether numbers as small as 1e-35 count as 0, as LightGBM has it.
+        whether numbers as small as 1e-35 count as 0, as in LightGBM.
     revalued
-        whether values were changed after the model was read, so that an export writes those of all leaves.
+        whether values were changed after the model was read, so that an export has to write the values of all leaves.
     """
 
     ensemble: Ensemble
@@ -99,7 +99,7 @@ class ModelForest:
         return replace(self, leaf_value=leaf_value, ensemble=replace(ensemble, value=value))
 
     def with_values(self, value: NDArray[np.float64]) -> ModelForest:
-        """The forest whose nodes add `value`, shape (n, 1), to the margin, rounded to what an exported leaf can hold."""
+        """The forest whose nodes add `value`, shape (n, 1), to the margin, rounded to numbers that an exported leaf can hold."""
         ensemble, scale = self.ensemble, self.scale[self.ensemble.tree_of, None]
         changed = value != ensemble.value
         unscaled = np.divide(value, scale, out=np.zeros_like(value), where=scale != 0)
@@ -110,8 +110,8 @@ class ModelForest:
     def rows(self, X: Any, name: str = "X") -> NDArray[np.float32]:
         """Examples as the float32 rows that `Ensemble` routes exactly as the library routes X.
 
-        Missing values become NaN. For a library that compares doubles a number within rounding of a threshold moves to the
-        side where it belongs; all else is ``float32(X)``.
+        Missing values become NaN. For a library that compares doubles, a number within rounding of a threshold moves to the
+        side where it belongs; all others become ``float32(x)``.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class ModelForest:
         return cast_rows(doubles, self.cells)
 
     def _without_marks(self, X: Any, name: str) -> NDArray[np.float32]:
-        """NaN where the mark for missing values stands, which XGBoost compares in float32."""
+        """The rows with NaN in place of the number that marks missing values, which XGBoost compares in float32."""
         with np.errstate(over="ignore"):
             rows = as_doubles(X, self.ensemble.n_features, name).astype(np.float32)
         rows[rows == np.float32(self.missing)] = np.nan

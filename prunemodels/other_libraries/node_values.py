@@ -1,12 +1,12 @@
-"""What a split node of another library's tree predicts once it is a leaf.
+"""The prediction of a split node of another library's tree once it is a leaf.
 
 treelite keeps no values at splits. A collapsed split predicts the mean of the leaves below it, weighted by their cover:
 
     v_h = sum over the leaves l below h of c_l v_l  /  sum of c_l,                                  (1)
 
-the plain mean where no leaf has cover. Cover is the leaf's sum of Hessians where the library kept it: then (1) is the leaf that
-the booster itself would have put there in training, its penalties aside, because leaves are Newton steps -G_l / H_l and sums of
-G and H are sums over leaves. Else it is the number of training rows, or of rows given.
+or the plain mean where no leaf has cover. Cover is the leaf's sum of Hessians where the library kept it. Then (1) is, apart from
+penalties, the value that the booster itself would have put there in training, because leaves are Newton steps -G_l / H_l and G
+and H are sums over leaves. Otherwise cover is the number of training rows, or of given rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 def mean_of_leaves(
     left: NDArray[np.int32], right: NDArray[np.int32], leaf_value: NDArray[np.floating], cover: NDArray[np.float64]
 ) -> NDArray[np.floating]:
-    """(1) at splits, the leaf's own value at leaves, in the values' own type; all arrays over nodes, children behind parents.
+    """(1) at splits and the leaf's own value at leaves, in the values' own type; all arrays over nodes, parents first.
 
     Parameters
     ----------

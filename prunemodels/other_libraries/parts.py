@@ -1,8 +1,8 @@
-"""A part of a boosted ensemble as an ensemble of its own: the first trees alone, and of them some splits alone.
+"""A part of a boosted ensemble as an ensemble of its own: its first trees, or some splits of these.
 
-Searches inside a part are searches of the whole model in which other splits may not come back: the rounds up to some round, or
-the splits that need no item but some. Losses and costs are those of the whole model, pruned to the part; trees behind the part's
-last one count for nothing, as in a model of fewer rounds.
+A search inside a part is a search of the whole model that may keep no other splits: only those of the first rounds, or only those
+that need no item outside a set. Losses and costs are those of the whole model, pruned to the part. Trees after the part's last
+one add nothing, as in a model of fewer rounds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Part:
     Parameters
     ----------
     forest, usage
-        of the part alone.
+        the part's own trees, and what their predictions cost.
     loss
         of the rows.
     nodes
@@ -47,7 +47,7 @@ class Part:
 
     @classmethod
     def whole(cls, forest: ModelForest, usage: Usage, loss: Loss) -> Part:
-        """Everything."""
+        """The whole model as a part."""
         n = forest.ensemble.n_nodes
         return cls(forest, usage, loss, np.arange(n), n, forest.ensemble.n_trees)
 
@@ -57,7 +57,7 @@ class Part:
         return self.usage.in_integers()
 
     def inside(self, kept: NDArray[np.bool_], trees: int) -> Part:
-        """What is left of a whole's first trees once all splits that `kept`, shape (n,), does not name are leaves."""
+        """The part of the whole with its first trees, in which all splits outside `kept`, shape (n,), are leaves."""
         ensemble = self.forest.ensemble
         stays = pruned_ends(ensemble, kept) == np.arange(ensemble.n_nodes)
         stays[ensemble.tree_start[trees] :] = False
@@ -96,7 +96,7 @@ class Part:
 
 
 def splits_with(usage: Usage, items: set[int]) -> NDArray[np.bool_]:
-    """The largest pruning that needs no priced item but these; bool, shape (n,)."""
+    """The largest pruning that needs no other priced items than these; bool, shape (n,)."""
     costs, ensemble = usage.costs, usage.ensemble
     free = {m for m, price in enumerate(costs.prices) if price == 0}
     allowed = np.array([set(needed) <= items | free for needed in costs.needs], dtype=np.bool_)
@@ -113,7 +113,7 @@ def items_of(usage: Usage, kept: NDArray[np.bool_]) -> set[int]:
 
 @njit(cache=True)
 def _close(parent, kept):  # type: ignore[no-untyped-def]
-    """Let go of what stands below a split that is not kept; parents come first."""
+    """Unmark the splits below one that is not kept; parents come first."""
     for h in range(parent.shape[0]):
         if parent[h] >= 0 and not kept[parent[h]]:
             kept[h] = False

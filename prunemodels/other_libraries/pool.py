@@ -1,4 +1,4 @@
-"""The prunings that a search has seen, but for those that another one beats in both loss and cost."""
+"""The prunings that a search has visited, without those that another one beats in both loss and cost."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from prunemodels.other_libraries.descent import Point
 
 
 class Pool:
-    """Points by rising cost and strictly falling loss; of all others only (cost, loss) is kept.
+    """Points by rising cost and strictly falling loss; for all others only (cost, loss) is kept.
 
     Attributes
     ----------
     visited
-        (cost, loss) of every point that was seen.
+        (cost, loss) of every point that was visited.
     """
 
     def __init__(self) -> None:
@@ -23,17 +23,17 @@ class Pool:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """By rising cost and falling loss."""
+        """The points of the pool, by rising cost and falling loss."""
         return tuple(self._points)
 
     def see(self, cost: float, loss: float) -> bool:
-        """Note a pruning; whether none of the pool costs no more and loses no more, so that `add` would keep it."""
+        """Record a visited pruning. Returns whether `add` would keep it: no pruning of the pool is as cheap and as good."""
         self.visited.append((cost, loss))
         k = bisect_right(self._cost, cost)
         return k == 0 or loss < self._points[k - 1].loss
 
     def add(self, point: Point) -> None:
-        """Put a pruning in that is not beaten; those that it beats go."""
+        """Add a pruning unless another one beats it, and remove those that it beats."""
         k = bisect_right(self._cost, point.cost)
         if k and self._points[k - 1].loss <= point.loss:
             return
@@ -45,11 +45,11 @@ class Pool:
         self._cost[start:stop] = [point.cost]
 
     def best(self, lam: float) -> Point:
-        """Least loss + lam * cost, the cheapest of equals."""
+        """The point of least loss + lam * cost, the cheapest of equals."""
         return min(self._points, key=lambda p: (p.value(lam), p.cost))
 
     def within(self, budget: float) -> Point:
-        """The least loss at no more than the budget."""
+        """The point of least loss within the budget."""
         k = bisect_right(self._cost, budget)
         return self._points[max(0, k - 1)]
 

@@ -1,4 +1,4 @@
-"""Any model that treelite reads -> `ModelForest`, and back."""
+"""Turn any model that treelite reads into a `ModelForest`, and back."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
     Parameters
     ----------
     model
-        fitted: a ``Booster`` or scikit-learn estimator of XGBoost or LightGBM, or a ``treelite.Model``, by which the forests of
-        other libraries come (``treelite.sklearn.import_model``, ``treelite.frontend.load_...``). It is not changed.
+        fitted: a ``Booster`` or scikit-learn estimator of XGBoost or LightGBM, or a ``treelite.Model``, with which the forests of
+        other libraries are read (``treelite.sklearn.import_model``, ``treelite.frontend.load_...``). It is not changed.
     cover
-        examples, shape (N, n_features): what leaves weigh in the mean that a collapsed split predicts, for models that do not say
-        how many training rows were in them.
+        examples, shape (N, n_features), for models that do not say how many training rows were in their leaves: a collapsed split
+        predicts the mean of its leaves, weighted by the number of these examples in each.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
     ------
     UnsupportedModelError
         for categorical splits, linear leaves, linear boosters, several targets, objectives without a loss of bounded curvature
-        (counts, ranking, hinge): each names what, and the tree and node if there is one.
+        (counts, ranking, hinge); the message names it, and the tree and node if there is one.
     NotFittedForestError
         for an estimator that was not fitted.
     ImportError
@@ -57,7 +57,7 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
 
 
 def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
-    """The model that was read, pruned: of the same class, in the same library. The one that was read is not changed.
+    """The pruned model, of the same class and library as the one that was read, which is not changed.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
     Raises
     ------
     UnsupportedModelError
-        for trees that no library has a model of.
+        for trees that were not read from a library's model.
     """
     if forest.source is None:
         raise UnsupportedModelError("these trees were grown here, there is no library's model to prune; `predict` works without")

@@ -1,13 +1,13 @@
-"""The values of a pruned ensemble's leaves, refitted all together: the same splits, hence the same cost.
+"""Refit the values of all leaves of a pruned ensemble together: the splits stay, hence the cost.
 
-Boosting sets the leaves of a tree once and never looks back; pruning then takes away what later trees had corrected. With Z the
-indicators of the leaves of the pruned trees, Z[i, l] = 1 where row i ends in leaf l, F the margins as they are, and delta what is
-added to the leaves' values:
+Boosting sets the leaves of a tree once and never revises them; pruning then removes corrections by later trees. With Z the
+indicators of the leaves of the pruned trees, Z[i, l] = 1 where row i ends in leaf l, F the present margins, and delta the change
+of the leaves' values:
 
     minimise over delta     sum_i w_i loss_i(F_i + (Z delta)_i)  +  (k h / 2) sum_l delta_l^2                       (1)
 
-w are the rows' weights, scaled to the mean 1, and h is the bound of the loss's curvature (`losses`), so k counts rows: a leaf
-keeps its value as if k more rows spoke for it. Where k is large nothing changes. For squares (1) is a ridge regression, solved by
+w are the rows' weights, scaled to the mean 1, and h is the bound of the loss's curvature (`losses`), so k counts rows: a leaf's
+present value weighs as much as k rows. Where k is large nothing changes. For squares (1) is a ridge regression, solved by
 ``scipy.sparse.linalg.lsqr``; for log loss and softmax it is a penalised logistic regression, solved by scipy's L-BFGS.
 """
 
@@ -30,15 +30,15 @@ from prunemodels.other_libraries.losses import Loss, Squares
 from prunemodels.other_libraries.model_forest import ModelForest, pruned_ends
 
 STRENGTHS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
-"""The k of (1) that are tried unless others are given."""
+"""The default values of k in (1)."""
 
 ITERATIONS = 200
-"""Of L-BFGS or lsqr, for each k; each starts from the values that the k before ended with."""
+"""Largest number of iterations of L-BFGS or lsqr for each k, which starts from the result of the k before."""
 
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Which leaf each row ends in.
+    """The leaf in which each row ends.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Leaves:
 
     @classmethod
     def of(cls, forest: ModelForest, kept: NDArray[np.bool_], rows: NDArray[np.float32]) -> Leaves:
-        """The leaves of the pruned trees; of an output's trees that are single leaves one stands for all, as its constant."""
+        """The leaves of the pruned trees. Of an output's trees that are single leaves, only one is kept, as the constant."""
         ensemble = forest.ensemble
         ends = pruned_ends(ensemble, kept)[leaves_of(ensemble, rows)]
         single = ~kept[ensemble.roots]
@@ -73,7 +73,7 @@ class Leaves:
         return np.column_stack([Z @ d for Z, d in zip(self.indicators, self._by_output(delta), strict=True)])
 
     def gather(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Z' of the rows' slopes, shape (N, outputs): one number a leaf."""
+        """Z' times the rows' slopes, shape (N, outputs): one number for each leaf."""
         return np.concatenate([Z.T @ slopes[:, o] for o, Z in enumerate(self.indicators)])
 
     @property
@@ -104,7 +104,7 @@ def corrections(
     strength
         k.
     start
-        from where L-BFGS starts.
+        the starting point.
     """
     w = weight / weight.mean()
     if isinstance(loss, Squares):
@@ -131,14 +131,14 @@ def refitted(
     weight: NDArray[np.float64],
     strengths: Sequence[float],
 ) -> Iterator[tuple[float, ModelForest]]:
-    """The forest with its leaves refitted, for each strength from the largest on; values as the model's own file rounds them.
+    """The refitted forest for each strength, from the largest on; values are rounded as in the model's own file.
 
     Parameters
     ----------
     kept
         bool, shape (n,): the splits of the pruning.
     rows, loss, weight
-        what the values are fitted to: from `ModelForest.rows`, `loss_of`, and one weight >= 0 a row.
+        the data to fit: from `ModelForest.rows`, from `loss_of`, and one weight >= 0 for each row.
     """
     for k, strength in enumerate(strengths):
         if not (math.isfinite(strength) and strength > 0):

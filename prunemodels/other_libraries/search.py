@@ -1,13 +1,13 @@
-"""The search for prunings of a boosted ensemble: where descents start, and what answers a lambda or a budget.
+"""The search for prunings of a boosted ensemble: where descents start, and how a lambda or a budget is answered.
 
-Descents lower loss + lam * cost, so all that they can end in lies near the lower convex hull of loss over cost. Where an edge of
-the hull is long, as between no feature at all and the first features that say something together, no lambda leads to a pruning
-inside, and a budget there would be answered by the edge's cheap end: often by the bare roots. So the pool is seeded with prunings
-that need no lambda (`seeds`), and for a budget there are descents inside of parts of the ensemble, which have hulls of their own.
+Descents lower loss + lam * cost, so they end near the lower convex hull of loss over cost. Where an edge of the hull is long, as
+between no feature at all and the first features that are useful only together, no lambda leads to a pruning inside, and a budget
+there would be answered by the edge's cheap end: often by the bare roots. So the pool is seeded with prunings that need no lambda
+(`seeds`), and for a budget there are descents inside parts of the ensemble, which have hulls of their own.
 
-Because descents from different sides end in different places, lambdas are swept more than once, each descent starting where the
-one before ended: falling from the bare roots, rising from the whole model, and rising from some of its first rounds, whose later
-trees do not come back. Then each lambda descends from the pool's best.
+Because descents from different sides end in different places, lambdas are swept more than once, and each descent starts where the
+one before ended: with falling lambda from the bare roots, with rising lambda from the whole model, and with rising lambda from
+some of its first rounds, without the later trees. Then there is a descent for each lambda from the pool's best.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from prunemodels.other_libraries.pool import Pool
 from prunemodels.other_libraries.removals import eliminate
 from prunemodels.other_libraries.seeds import evenly, prefixes, round_ends, single_features
 
-WIDTH = 100.0
-"""Largest over smallest lambda of a trade-off's default grid, 0 aside."""
+LAMBDA_RANGE = 100.0
+"""Largest over smallest positive lambda of a trade-off's default grid."""
 
-GRID, BISECTIONS = 12, 8
-"""Lambdas that are tried for one lambda or a budget, and for a budget after them."""
+GRID_SIZE, BISECTIONS = 12, 8
+"""Number of lambdas in the grid for one lambda or a budget, and of bisections of lambda that follow for a budget."""
 
 PASSES = 3
-"""How often each lambda descends from the pool's best, which others may have changed; not where that is stationary."""
+"""Number of descents for each lambda from the pool's best, which other lambdas may improve; none where that is stationary."""
 
-STAGES = 4
-"""Numbers of rounds, all among them, whose trees are swept alone."""
+SWEPT_PREFIXES = 4
+"""How many prefixes of the rounds, all rounds among them, are swept."""
 
-ELIMINATIONS = 8
-"""Numbers of rounds, all among them, from which items are eliminated."""
+ELIMINATED_PREFIXES = 8
+"""From how many prefixes of the rounds, all rounds among them, items are eliminated."""
 
-FILLS, FILLING = 2, 4
-"""How often a budget's best is descended from inside of parts around it, and lambdas that are bisected in each."""
+PART_PASSES, PART_BISECTIONS = 2, 4
+"""For a budget: passes of descents inside parts around the best pruning, and bisections of lambda in each part."""
 
 
 class Search:
-    """The pool of one model and sample; `prune_boosted` says what the parameters are."""
+    """The search for one model and sample; `prune_boosted` documents the parameters."""
 
     def __init__(self, forest: ModelForest, usage: Usage, loss: Loss, rounds: int, solver: Solver, time_limit: float) -> None:
         self.started = time.perf_counter()
@@ -67,14 +67,14 @@ class Search:
         self._seed()
 
     def _point(self, part: Part, kept: NDArray[np.bool_]) -> Point:
-        """A pruning of a part, seen."""
+        """A pruning of a part, with loss and cost; the pool takes it up."""
         point = point_of(part.usage, state_of(part.forest, part.usage, self.loss, kept))
         return self._see(part, point) or point
 
     def _see(self, part: Part, point: Point, *, rough: bool = False) -> Point | None:
-        """A point of a part as one of the whole, put into the pool; None if one there costs no more and loses no more.
+        """Put a point of a part into the pool, as one of the whole; None if a point there is as cheap and as good.
 
-        Where its cost is `rough` it is counted anew.
+        If its cost is `rough`, it is recomputed.
         """
         if not self.pool.see(point.cost, point.loss):
             return None
@@ -87,14 +87,14 @@ class Search:
         return point
 
     def _seed(self) -> None:
-        """What needs no lambda: `seeds`."""
+        """Fill the pool with the prunings that need no lambda, see `seeds`."""
         whole = self.whole
         for kept in single_features(whole):
             self._point(whole, kept)
         for point in self._prefixes():
             self._see(whole, point, rough=True)
         rounded = whole.prices.cost_rounding > 0
-        for trees in reversed(self._ends(ELIMINATIONS)):
+        for trees in reversed(self._ends(ELIMINATED_PREFIXES)):
             part = self.first(trees)
             for removal in eliminate(part, self.deadline):
                 point = Point(removal.kept, removal.loss, removal.cost)
@@ -106,27 +106,27 @@ class Search:
         return iter(()) if self.whole.forest.averaged else prefixes(self.whole)
 
     def _ends(self, n: int) -> list[int]:
-        """Numbers of trees after some rounds, all of them the last; of an average of trees, which has no rounds, just that."""
+        """Numbers of trees after some rounds, the last being all; an average of trees has no rounds, so only all trees."""
         forest = self.whole.forest
         return [self.whole.trees] if forest.averaged else evenly(round_ends(forest), n)
 
     def first(self, trees: int | None) -> Part:
-        """The first trees, whole; made once."""
+        """The part of the first trees with all their splits; made once."""
         trees = self.whole.trees if trees is None else trees
         if trees not in self.firsts:
             self.firsts[trees] = self.whole.inside(self.whole.forest.ensemble.is_split, trees)
         return self.firsts[trees]
 
     def grid(self, n: int) -> list[float]:
-        """0 and n - 1 lambdas, geometrically."""
-        fall = self.roots.loss - self.unpruned.loss
-        if n == 1 or fall <= 0 or self.unpruned.cost <= 0:
+        """0 and n - 1 lambdas, geometrically spaced."""
+        loss_saved = self.roots.loss - self.unpruned.loss
+        if n == 1 or loss_saved <= 0 or self.unpruned.cost <= 0:
             return [0.0]
-        top = math.sqrt(WIDTH) / 3.0 * fall / self.unpruned.cost
-        return [0.0, *np.geomspace(top / WIDTH, top, n - 1).tolist()]
+        top = math.sqrt(LAMBDA_RANGE) / 3.0 * loss_saved / self.unpruned.cost
+        return [0.0, *np.geomspace(top / LAMBDA_RANGE, top, n - 1).tolist()]
 
     def _descend(self, part: Part, start: NDArray[np.bool_], lam: float) -> tuple[NDArray[np.bool_], bool]:
-        """One descent of a part into the pool; what it ends with, and whether that is stationary, and where it was from."""
+        """One descent of a part, whose points go into the pool; the last pruning, and whether it is the start and stationary."""
         found = descend(
             part.forest,
             part.usage,
@@ -146,7 +146,7 @@ class Search:
         return found.points[-1].kept, found.stationary and len(found.points) == 1
 
     def _improve(self, lam: float) -> None:
-        """A descent from the pool's best for lambda, unless that is stationary."""
+        """Descend from the pool's best for lambda, unless that is stationary."""
         best = self.pool.best(lam)
         if best.trees == 0:
             self.stationary.add((best, lam))  # without trees there is nothing to prune
@@ -156,12 +156,12 @@ class Search:
                 self.stationary.add((best, lam))
 
     def sweep(self, lams: Sequence[float]) -> None:
-        """From the bare roots, from the whole model and from some of its first rounds; then each lambda from the pool's best."""
+        """Descend from the bare roots, the whole model and some of its first rounds; then, for each lambda, from the best."""
         rising = sorted(set(lams))
         kept = self.roots.kept
         for lam in reversed(rising):
             kept = self._descend(self.whole, kept, lam)[0]
-        for trees in reversed(self._ends(STAGES)):
+        for trees in reversed(self._ends(SWEPT_PREFIXES)):
             part = self.first(trees)
             kept = part.forest.ensemble.is_split
             for lam in rising:
@@ -172,7 +172,7 @@ class Search:
 
     def at(self, lam: float) -> BoostedPruning:
         """The pool's best for one lambda, after a sweep that includes it."""
-        self.sweep([*self.grid(GRID), lam])
+        self.sweep([*self.grid(GRID_SIZE), lam])
         return self.answer(self.pool.best(lam), lam)
 
     def path(self, lams: Sequence[float], budgets: Sequence[float]) -> BoostedPath:
@@ -188,23 +188,23 @@ class Search:
         )
 
     def within(self, budget: float, lams: Sequence[float]) -> BoostedPruning:
-        """The pool's lowest loss at no more than the budget, after bisecting lambda between what is too dear and what is not."""
-        low, high = 0.0, WIDTH * max(1.0, *lams)
+        """The pool's pruning of lowest loss within the budget, after bisecting lambda between too dear and cheap enough."""
+        low, high = 0.0, LAMBDA_RANGE * max(1.0, *lams)
         for lam in sorted(lams):
             low, high = (lam, high) if self.pool.best(lam).cost > budget else (low, min(high, lam))
         for _ in range(BISECTIONS if self.pool.best(0.0).cost > budget else 0):
             lam = math.sqrt(low * high) if low > 0 else high / 4.0
             self._improve(lam)
             low, high = (lam, high) if self.pool.best(lam).cost > budget else (low, lam)
-        self._fill(budget, lams)
+        self._search_parts(budget, lams)
         return self.answer(self.pool.within(budget), high)
 
-    def _fill(self, budget: float, lams: Sequence[float]) -> None:
-        """Descend inside of parts around the budget until its best stays the same."""
+    def _search_parts(self, budget: float, lams: Sequence[float]) -> None:
+        """Descend inside parts around the budget until its best pruning stays the same."""
         done = set[tuple[int, frozenset[int]]]()
-        for _ in range(FILLS):
+        for _ in range(PART_PASSES):
             best = self.pool.within(budget)
-            for trees, items in self._around(best, budget):
+            for trees, items in self._parts_near(best, budget):
                 if (trees, items) not in done and time.perf_counter() <= self.deadline:
                     done.add((trees, items))
                     kept = splits_with(self.whole.usage, set(items))
@@ -212,17 +212,17 @@ class Search:
             if self.pool.within(budget) is best:
                 return
 
-    def _around(self, best: Point, budget: float) -> Iterator[tuple[int, frozenset[int]]]:
+    def _parts_near(self, best: Point, budget: float) -> Iterator[tuple[int, frozenset[int]]]:
         """Trees and items of the budget's best, of the next dearer one, and of the elimination's last step that is too dear."""
         dearer = [p for p in (self.pool.above(budget), *[p for p in self.eliminated if p.cost > budget][-1:]) if p]
         for point in (best, *dearer):
             yield point.trees or self.whole.trees, frozenset(items_of(self.whole.usage, point.kept))
 
     def _bisect(self, part: Part, budget: float, top: float) -> None:
-        """Descents inside of a part, from all of it, for lambdas at which it comes to cost the budget."""
+        """Descend inside a part, from all its splits, and bisect lambda towards a cost that equals the budget."""
         kept = self._descend(part, part.forest.ensemble.is_split, 0.0)[0]
         low, high = 0.0, top
-        for _ in range(FILLING if part.usage.cost(kept) > budget else 0):
+        for _ in range(PART_BISECTIONS if part.usage.cost(kept) > budget else 0):
             lam = math.sqrt(low * high) if low > 0 else high / 16.0
             end = self._descend(part, kept, lam)[0]
             if part.usage.cost(end) > budget:
@@ -231,7 +231,7 @@ class Search:
                 high = lam
 
     def answer(self, point: Point, lam: float) -> BoostedPruning:
-        """A point of the pool for the user, loss and cost computed anew."""
+        """A point of the pool as an answer; its loss is recomputed."""
         part = self.whole
         forest = part.forest if point.trees is None else _first_rounds(part.forest, point.trees)
         stats = {
@@ -245,7 +245,7 @@ class Search:
 
 
 def _first_rounds(forest: ModelForest, trees: int) -> ModelForest:
-    """The forest with all trees, of which the last ones add nothing."""
+    """The forest with all its trees, of which those after the first `trees` add nothing."""
     value = forest.ensemble.value.copy()
     value[forest.ensemble.tree_start[trees] :] = 0.0
     return forest.with_values(value)

@@ -1,8 +1,8 @@
-"""Prunings of a boosted ensemble that no lambda is needed for: what a descent may start from, and what it must not lose to.
+"""Prunings of a boosted ensemble that need no lambda: starts for descents, and prunings that the answer must not be worse than.
 
-- *Prefixes*: the first rounds, whole; later trees are dropped, as in a model that was trained for fewer rounds.
-- *Single features*: all splits, and those above them, that need what one feature needs and nothing else.
-- *Eliminations*: single items taken away, and one after the other until none is left (`removals`), from the whole model and
+- *Prefixes*: the first rounds, unpruned; later trees are dropped, as in a model that was trained for fewer rounds.
+- *Single features*: all splits that, with the splits above them, need the items of one feature and no others.
+- *Eliminations*: items removed one at a time, and one after the other until none is left (`removals`), from the whole model and
   from some prefixes.
 """
 
@@ -20,13 +20,13 @@ from prunemodels.other_libraries.parts import Part, splits_with
 
 
 def round_ends(forest: ModelForest) -> NDArray[np.int64]:
-    """How many trees there are after each round, the last number being that of all trees."""
+    """Number of trees after each round; the last is that of all trees."""
     n = forest.ensemble.n_trees
     return np.unique(np.append(np.arange(forest.n_outputs, n, forest.n_outputs), n))
 
 
 def evenly(numbers: NDArray[np.int64], n: int) -> list[int]:
-    """At most n of some ascending numbers, evenly, the last among them."""
+    """At most n of some ascending numbers, evenly spaced, the last among them."""
     places = np.unique(np.round(np.arange(1, n + 1) * len(numbers) / n).astype(np.int64) - 1)
     return [int(numbers[k]) for k in places if k >= 0]
 
@@ -49,7 +49,7 @@ def prefixes(part: Part) -> Iterator[Point]:
 
 
 def _values(part: Part, t: int) -> NDArray[np.float64]:
-    """What a whole tree adds to each row."""
+    """What an unpruned tree adds to each row."""
     ensemble, routing = part.forest.ensemble, part.usage.routing
     nodes = ensemble.nodes_of(t)
     leaves = nodes.start + np.flatnonzero(~ensemble.is_split[nodes])
@@ -60,7 +60,7 @@ def _values(part: Part, t: int) -> NDArray[np.float64]:
 
 
 def single_features(part: Part) -> Iterator[NDArray[np.bool_]]:
-    """For each feature that is split on, the splits that need none of the items but its own."""
+    """For each feature that is split on, the splits that need no other items than this feature needs."""
     usage = part.usage
     used = np.unique(usage.ensemble.feature[usage.ensemble.is_split])
     needed = {frozenset(usage.costs.needs[f]) for f in used.tolist()}

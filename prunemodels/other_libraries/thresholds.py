@@ -1,16 +1,16 @@
-"""Comparisons of other libraries, brought exactly to the one of `Ensemble`: left where ``float64(float32(x)) <= threshold``.
+"""Turn comparisons of other libraries exactly into that of `Ensemble`: left where ``float64(float32(x)) <= threshold``.
 
     x <  t   is   x <= the number before t,                                                        (1)
     x >  t   is   not x <= t,   x >= t   is   not x < t:   the children change places.             (2)
 
-Numbers are those of the library's own type. XGBoost casts to float32 and compares there: (1) is all it takes. LightGBM compares
-doubles, of which float32 holds too few. All thresholds t_1 < ... < t_k of a feature cut its axis into k + 1 cells, and only the
-cell of x matters; so each t_j gets a float32 s_j, s_1 < ... < s_k, as close below t_j as can be, and
+Numbers are of the library's own type. XGBoost casts to float32 and compares there, so (1) and (2) suffice. LightGBM compares
+doubles, of which float32 holds too few. The thresholds t_1 < ... < t_k of a feature cut its axis into k + 1 cells, and only the
+cell of x matters. So each t_j gets a float32 s_j, with s_1 < ... < s_k, as close below t_j as possible, and
 
     x in (t_j, t_{j+1}]   becomes   float32(x) clipped to [the float32 after s_j, s_{j+1}].         (3)
 
-That is float32(x) itself but for doubles within rounding of a threshold, and it routes every double, infinities too, as the
-library does.
+This is float32(x) itself except for doubles within rounding of a threshold, and it routes every double, infinities included, as
+the library does.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _below(t: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _strictly_rising(s: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Ties moved up one float32 at a time, within the finite numbers and with room below and above for data."""
+    """Move ties up by one float32 at a time, within the finite numbers and with room for data below and above."""
     up, down = np.float32(np.inf), np.float32(-np.inf)
     rising = np.clip(s, -LARGEST, LARGEST)
     for j in range(1, rising.size):

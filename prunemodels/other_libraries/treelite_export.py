@@ -1,4 +1,4 @@
-"""A pruned forest as a ``treelite.Model``."""
+"""Write a pruned forest as a ``treelite.Model``."""
 
 from __future__ import annotations
 

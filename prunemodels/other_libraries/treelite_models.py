@@ -1,4 +1,4 @@
-"""``treelite.Model`` -> `ModelForest`: what the header says of outputs, base scores, averages and links."""
+"""Turn a ``treelite.Model`` into a `ModelForest`: outputs, base scores, averages and links, as its header has them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TASKS = {0: "kBinaryClf", 1: "kRegressor", 2: "kMultiClf", 3: "kLearningToRank",
 
 LINKS: dict[tuple[str, str], Link] = {
     ("kBinaryClf", "sigmoid"): "sigmoid",
-    ("kBinaryClf", "identity"): "sigmoid",  # binary:logitraw: trained on the log loss, margins handed out
+    ("kBinaryClf", "identity"): "sigmoid",  # binary:logitraw: trained on the log loss, but predicts margins
     ("kMultiClf", "softmax"): "softmax",
     ("kMultiClf", "multiclass_ova"): "one_vs_rest",
     ("kMultiClf", "identity_multiclass"): "fractions",
@@ -42,18 +42,18 @@ def forest_of(
     Parameters
     ----------
     averaged
-        whether trees that are summed are shares of a mean, as XGBoost's parallel trees; true anyway if treelite says so.
+        whether trees that are summed are shares of a mean, as XGBoost's parallel trees are; treelite's own flag also counts.
     classes
         the labels; default 0, 1, ...
     source
         the model that treelite read it from; default: the treelite model.
     cover
-        examples whose numbers in the leaves weigh them, where the model holds no cover.
+        examples whose numbers in the leaves are their weights, if the model holds no cover.
 
     Raises
     ------
     UnsupportedModelError
-        naming what cannot be pruned.
+        naming the part that cannot be pruned.
     """
     header = model.get_header_accessor()
     task = TASKS.get(int(header.get_field("task_type")[0]), "an unknown task")
@@ -84,7 +84,7 @@ def forest_of(
 
 
 def _cells(trees: Trees) -> dict[int, Cells] | None:
-    """The cells of thresholds that are doubles; None for float32, which `Ensemble` compares as it is."""
+    """The cells of thresholds that are doubles; None for float32 thresholds, which `Ensemble` compares unchanged."""
     if trees.threshold.dtype == np.float32:
         return None
     split = trees.left >= 0
@@ -119,7 +119,7 @@ def _ensemble(
 
 
 def _link(header: Any, task: str) -> Link:
-    """How margins become predictions; refuses by name what has no loss with bounded curvature, or several targets."""
+    """How margins become predictions; refuses models with several targets or without a loss of bounded curvature."""
     if int(header.get_field("num_target")[0]) != 1:
         raise UnsupportedModelError(
             f"the model predicts {int(header.get_field('num_target')[0])} targets at once; train one model for each"

@@ -1,4 +1,4 @@
-"""treelite's trees -> arrays in the order of `Ensemble`: trees one behind the other, children behind their parents."""
+"""Read treelite's trees into arrays in the order of `Ensemble`: tree after tree, parents before children."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _read_tree(accessor: Any, t: int, n_values: int) -> Trees:
 
 
 def _parents_first(left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The nodes that the root leads to, level by level."""
+    """The nodes below the root and the root itself, level by level."""
     levels, level = [], np.zeros(1, dtype=np.int64)
     while level.size:
         levels.append(level)

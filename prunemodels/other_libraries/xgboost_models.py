@@ -44,7 +44,7 @@ def read_xgboost(model: Any, cover: Any = None) -> ModelForest:
     Raises
     ------
     UnsupportedModelError
-        for linear boosters, and what `forest_of` refuses.
+        for linear boosters, and models that `forest_of` refuses.
     NotFittedForestError
         for an estimator that was not fitted.
     """
@@ -66,7 +66,7 @@ def read_xgboost(model: Any, cover: Any = None) -> ModelForest:
 
 
 def _through_treelite(booster: Any) -> Any:
-    """The booster as treelite reads it; refused with its words where it cannot, or with the columns that hold categories."""
+    """The booster as treelite reads it. If it cannot, the error has treelite's reason, or the columns that hold categories."""
     package = treelite()
     try:
         return package.frontend.from_xgboost(booster)
@@ -90,7 +90,7 @@ def _booster(model: Any) -> Any:
 
 
 def write_xgboost(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
-    """A copy of the model whose booster is pruned; predictions of the library itself, and its files, are those of any booster.
+    """A copy of the model whose booster is pruned; the library predicts with it and saves it like any other.
 
     Parameters
     ----------
