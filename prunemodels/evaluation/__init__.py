@@ -1,4 +1,4 @@
-"""What prunings cost and how often they err on data that played no part, and choices made by it."""
+"""Cost and error of prunings on data that played no part in choosing them, and rules that choose by such data."""
 
 from prunemodels.lazy_names import lazy_names
 

@@ -1,21 +1,22 @@
 """A budget that the population's mean cost meets, with a stated confidence.
 
-The dearest pruning that fits the cost sample was chosen because it looked cheap there, so its true mean cost is above the budget
-about as often as below. Here the prunings are fixed by some rows, and tested on others, one after another from the cheapest:
+The dearest pruning within the budget on the cost sample was chosen because it looked cheap there, so its true mean cost is above
+the budget about as often as below. Here some rows, the choosing rows, determine the prunings. Other rows, the certifying rows,
+test them one after another from the cheapest:
 
     P_0 = the forest of single leaves (costs nothing),   P_1 < P_2 < ...  the path's rows, costs rising
     U_k = upper bound of P_k's true mean cost, too low with probability at most alpha = 1 - confidence                 (1)
-    taken: the last P_k such that U_1, ..., U_k <= B, and that costs at most B on the choosing rows too              (2)
+    answer: the last P_k such that U_1, ..., U_k <= B, and that costs at most B on the choosing rows too             (2)
 
-No correction for many tests is due: a wrong answer needs U_k <= B for the *first* k whose true cost is above B, which is one
-test, fixed beforehand (fixed-sequence testing; Angelopoulos, Bates, Candes, Jordan, Lei, *Learn then test*, 2021). So
+No correction for multiple tests is needed. A wrong answer requires U_k <= B for the *first* k whose true cost is above B, and
+that is one test, fixed beforehand (fixed-sequence testing; Angelopoulos, Bates, Candes, Jordan, Lei, *Learn then test*, 2021). So
 
-    P(true mean cost of the pruning taken <= B)  >=  confidence                                                    (3)
+    P(true mean cost of the answer <= B)  >=  confidence                                                           (3)
 
-for any sample size, forest and distribution, with a bound of `prunemodels.evaluation.mean_bounds` that holds for all n, if the
-certifying rows are drawn independently from the population that predictions will be asked for, and had no part in the path:
-neither in its cost sample, nor in its error sample, nor in growing the forest. With the method "t" it holds in the
-limit of many rows.
+for any sample size, forest and distribution, under two conditions. The bound of `prunemodels.evaluation.mean_bounds` holds for
+all n; with the method "t", (3) holds in the limit of many rows. And the certifying rows are drawn independently from the
+population that predictions will be asked for, and had no part in the path: neither in its cost sample, nor in its error sample,
+nor in growing the forest.
 """
 
 from __future__ import annotations
@@ -46,19 +47,19 @@ class CertifiedBudget:
     Parameters
     ----------
     pruning
-        the one taken; its problem is that of the choosing rows.
+        the answer of (2); its problem is that of the choosing rows.
     smaller_budget
-        its exact cost on the choosing rows: the budget that B amounts to there. ``path.at_cost(smaller_budget)`` is the pruning.
+        its exact cost on the choosing rows. ``path.at_cost(smaller_budget)`` is the pruning.
     path
         of the choosing rows.
     certified_cost
         its mean cost on the certifying rows.
     upper_bound
-        U_k of (2) for the pruning taken, <= B.
+        U_k of (2) for this pruning, <= B.
     n_choosing, n_certifying
-        rows of either part.
+        numbers of choosing and of certifying rows.
     tested
-        how many prunings were tested; the last one may have failed.
+        number of prunings that were tested; the last one may have failed.
     """
 
     budget: Fraction
@@ -100,22 +101,22 @@ def budget_for_confidence(
     budget
         B >= 0: the largest mean cost of a prediction over the population, in the unit of the prices.
     X_certify
-        rows to certify on. Default: a random part of the cost sample; the path is then chosen by the rest.
+        rows to certify on. Default: a random part of the cost sample; the path is then computed from the rest.
     share
-        how large a part.
+        share of the cost sample that certifies if `X_certify` is not given.
     path
-        `pruning_path(problem)`, if it is at hand; only with `X_certify`.
+        `pruning_path(problem)`, if it is already computed; only with `X_certify`.
     method
-        ``"betting"`` (default), ``"bernstein"``, ``"hoeffding"``: (3) for every n. ``"t"``: in the limit; it takes dearer
-        prunings, and falls short of (3) where a few rows make most of the cost. Weighted cost samples need it.
+        ``"betting"`` (default), ``"bernstein"``, ``"hoeffding"``: (3) holds for every n. ``"t"``: (3) holds in the limit; it
+        allows dearer prunings, and violates (3) if a few rows make up most of the cost. Weighted cost samples need it.
     random_state
-        of the split, and of the order in which the rows are looked at.
+        seed of the split, and of the order in which the certifying rows are read.
 
     Raises
     ------
     InvalidInputError
-        for a budget that is negative or no number, a confidence or share outside (0, 1), too few rows to split, and a path
-        that the certifying rows had a part in.
+        for a budget that is negative or not a number, a confidence or share outside (0, 1), too few rows to split, and a path
+        that was computed from the certifying rows too.
     """
     limit = exact(budget, "budget")
     check_method(method)
@@ -123,11 +124,11 @@ def budget_for_confidence(
         if not 0 < part < 1:
             raise InvalidInputError(f"{name} is {part!r}; give a number between 0 and 1")
     rng = np.random.default_rng(random_state)
-    choosing, certifying = _parts(problem, X_certify, share, path, rng)
+    choosing, certifying = _choosing_and_certifying(problem, X_certify, share, path, rng)
     chosen_by = pruning_path(choosing, certificate=False) if path is None else path
-    taken, cost, bound, tested = Pruning.all_roots(choosing), 0.0, 0.0, 0
+    certified, cost, bound, tested = Pruning.all_roots(choosing), 0.0, 0.0, 0
     order = rng.permutation(certifying.n_rows)
-    weights = _unequal(certifying.weights, order)
+    weights = _weights_if_unequal(certifying.weights, order)
     for k, x, once in costs_along(chosen_by, certifying):
         if chosen_by.exact_cost[k] > limit:
             break
@@ -136,14 +137,14 @@ def budget_for_confidence(
         u = once + upper_bound(np.minimum(x, largest)[order], largest, 1 - confidence, method, weights)
         if u > limit:
             break
-        taken, bound = chosen_by[k], u
+        certified, bound = chosen_by[k], u
         cost = once + float(np.average(x, weights=certifying.weights))
     return CertifiedBudget(
         limit,
         confidence,
         method,
-        taken,
-        taken.exact_cost,
+        certified,
+        certified.exact_cost,
         chosen_by,
         cost,
         bound,
@@ -154,7 +155,7 @@ def budget_for_confidence(
 
 
 def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple[int, NDArray[np.float64], float]]:
-    """The path's rows from the cheapest, with what each of other examples pays, and what is paid once for all.
+    """For each row of the path from the cheapest: its number, the cost of each certifying example, and the prices paid once.
 
     All prunings of the path up to the highest level of the splits that need a purchase make this purchase. So its price is
     added to the costs of its example once, when the walk reaches that level.
@@ -164,34 +165,36 @@ def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple
     level = p.usage.highest_user(p.splits, path.level)
     by_row, for_all = level[: n * p.costs.n_items], level[n * p.costs.n_items :]
     first = 1 if path.ties == "smallest" else 0
-    falling = np.argsort(-by_row, kind="stable")[: int((by_row >= first).sum())]
-    ends = np.searchsorted(-by_row[falling], -first - np.arange(len(path)), side="right")
-    asked = np.flatnonzero((p.usage.split_price > 0) & (path.level >= first))
-    asked = asked[np.argsort(-path.level[asked], kind="stable")]
-    paid, done, walked = np.zeros(n), 0, 0
+    purchases = np.argsort(-by_row, kind="stable")[: int((by_row >= first).sum())]
+    n_purchases = np.searchsorted(-by_row[purchases], -first - np.arange(len(path)), side="right")
+    evaluated = np.flatnonzero((p.usage.split_price > 0) & (path.level >= first))
+    evaluated = evaluated[np.argsort(-path.level[evaluated], kind="stable")]
+    paid, n_added, n_evaluated = np.zeros(n), 0, 0
     for k in reversed(range(len(path))):
-        new = falling[done : ends[k]]
-        paid += np.bincount(new % n, weights=p.costs.price[new // n], minlength=n)
-        done = int(ends[k])
-        while walked < asked.size and path.level[asked[walked]] >= first + k:
-            h = asked[walked]
+        added = purchases[n_added : n_purchases[k]]
+        paid += np.bincount(added % n, weights=p.costs.price[added // n], minlength=n)
+        n_added = int(n_purchases[k])
+        while n_evaluated < evaluated.size and path.level[evaluated[n_evaluated]] >= first + k:
+            h = evaluated[n_evaluated]
             paid[p.routing.order[p.ensemble.tree_of[h], p.routing.start[h] : p.routing.stop[h]]] += p.usage.split_price[h]
-            walked += 1
+            n_evaluated += 1
         yield k, paid.copy(), float(p.costs.price[once & (for_all >= first + k)].sum())
 
 
-def _parts(
+def _choosing_and_certifying(
     problem: PruningProblem, X_certify: Any, share: float, path: PruningPath | None, rng: np.random.Generator
 ) -> tuple[PruningProblem, PruningProblem]:
     """The instance that chooses, and the one that certifies."""
     if X_certify is not None:
         return problem, on_other_rows(problem, X_certify)
     if path is not None:
-        raise InvalidInputError("path was chosen by all rows of the cost sample: leave it out, or give other rows as X_certify")
+        raise InvalidInputError(
+            "path was computed from all rows of the cost sample; leave it out, or give other rows as X_certify"
+        )
     n = problem.n_rows
     certify = round(share * n)
     if min(certify, n - certify) < 2:
-        raise InvalidInputError(f"{n} rows at share {share:g} leave a part with less than 2; give more rows, or X_certify")
+        raise InvalidInputError(f"{n} rows at share {share:g} leave fewer than 2 rows in one part; give more rows, or X_certify")
     shuffled = rng.permutation(n)
     parts = (np.sort(shuffled[certify:]), np.sort(shuffled[:certify]))
     X = problem.X if hasattr(problem.X, "shape") else np.asarray(problem.X)
@@ -201,6 +204,6 @@ def _parts(
     return choosing, certifying
 
 
-def _unequal(weights: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64] | None:
+def _weights_if_unequal(weights: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64] | None:
     """The weights in another order; None where they are all the same."""
     return None if (weights == weights[0]).all() else weights[order]

@@ -1,14 +1,15 @@
 """Choosing a pruning without a budget: rules on held-out errors.
 
-Given cost_k and error_k of the rows of a path on examples kept apart (`evaluate_path`), costs falling with k:
+Given cost_k and error_k of the rows k of a path on held-out examples (`evaluate_path`), where costs fall with k:
 
     one_se:  the cheapest k with   error_k - error_best  <=  se(error_k - error_best)                                  (1)
     knee:    the corner of the lower convex hull of the points (cost_k, error_k) that lies furthest below the chord     (2)
              from the cheapest point to the cheapest one of least error
 
-The standard error in (1) is that of the *paired difference* to the best row. Breiman's rule takes that of the best row's error,
-which says how well an error rate is known, not whether two of them differ: all rows err on much the same examples, so the
-difference is known far better, and Breiman's rule gives away accuracy that the data can tell apart (``paired=False`` for it).
+The standard error in (1) is that of the *paired difference* to the best row. Breiman's rule (``paired=False``) uses the standard
+error of the best row's error. That number says how well an error rate is known, not whether two error rates differ. All rows err
+on much the same examples, so the difference is known far better, and Breiman's rule accepts losses of accuracy that are
+significant.
 
 In (2) the distance may be measured upwards or at right angles to the chord, and the axes may be scaled in any way, to [0, 1]
 for instance: each of these multiplies all distances by one number, so the corner is the same.
@@ -33,14 +34,14 @@ def choose_row(evaluation: PathEvaluation, rule: Rule = "one_se") -> int:
     Raises
     ------
     InvalidInputError
-        for another rule, and for "one_se" with a single example.
+        for an unknown rule, and for "one_se" with a single example.
     """
     check_rule(rule)
     return one_se(evaluation) if rule == "one_se" else knee(evaluation)
 
 
 def check_rule(rule: str) -> None:
-    """Refuse what is no rule."""
+    """Refuse an unknown rule."""
     if rule not in get_args(Rule):
         raise InvalidInputError(f"choose is {rule!r}; give one of {', '.join(map(repr, get_args(Rule)))}")
 
@@ -51,7 +52,7 @@ def one_se(evaluation: PathEvaluation, *, paired: bool = True) -> int:
     Parameters
     ----------
     paired
-        take the standard error of the paired difference (default), or Breiman's, of the best row's error.
+        True (default): use the standard error of the paired difference. False: that of the best row's error (Breiman).
 
     Raises
     ------
@@ -65,23 +66,23 @@ def one_se(evaluation: PathEvaluation, *, paired: bool = True) -> int:
 
 
 def within(above_best: NDArray[np.float64], allowed: NDArray[np.float64], least: float) -> int:
-    """The last entry whose distance to the best is allowed, up to rounding."""
+    """The last entry whose distance to the best is at most the allowed one, up to rounding."""
     return int(np.flatnonzero(above_best <= allowed + ROUNDING * least)[-1])
 
 
 def at_most(evaluation: PathEvaluation, max_error_increase: float) -> int | None:
-    """The cheapest row whose error is at most that of the unpruned forest plus a number; None where no row's is."""
+    """The cheapest row whose error exceeds the unpruned forest's by at most `max_error_increase`; None if there is none."""
     good = np.flatnonzero(evaluation.increase <= max_error_increase + ROUNDING * evaluation.unpruned_error)
     return int(good[-1]) if good.size else None
 
 
 def knee(evaluation: PathEvaluation) -> int:
-    """The corner of the held-out hull where errors begin to rise steeply: (2)."""
+    """The row at the corner (2) of the hull of costs and errors, where errors begin to rise steeply."""
     return furthest_corner(evaluation.cost, evaluation.error)
 
 
 def furthest_corner(cost: NDArray[np.float64], error: NDArray[np.float64]) -> int:
-    """(2) for any points, the cheapest of equally distant corners; without a corner the end of least error."""
+    """(2) for any points: of equally distant corners the cheapest; if there is no corner, the point of least error."""
     hull = falling_hull(cost, error)
     first, last = hull[0], hull[-1]
     if len(hull) < 3:
@@ -95,7 +96,7 @@ def falling_hull(cost: NDArray[np.float64], error: NDArray[np.float64]) -> list[
     """The corners of the lower convex hull from the cheapest point to the cheapest one of least error, by rising cost."""
     hull: list[int] = []
     for k in np.lexsort((error, cost)).tolist():
-        if hull and error[k] >= error[hull].min():  # dearer, and no better
+        if hull and error[k] >= error[hull].min():  # costs more without a smaller error
             continue
         while len(hull) > 1 and _above_chord(cost, error, hull[-2], hull[-1], k):
             hull.pop()

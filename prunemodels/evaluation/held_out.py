@@ -1,13 +1,13 @@
-"""What a pruning costs on examples that it was not chosen by.
+"""The cost of a pruning on examples that played no part in choosing it.
 
-A budget holds exactly on the cost sample, and a pruning is chosen because it holds there. On new examples the mean cost is
-another number, mostly a little larger. The mean of rows that are drawn independently from the population, and were not used to
-choose the pruning, is an honest estimate of the population's:
+A budget holds exactly on the cost sample, and a pruning is chosen because it holds there. On new examples the mean cost is a
+different number, usually a little larger. The mean over rows that are drawn independently from the population, and were not used
+to choose the pruning, is an unbiased estimate of the population's mean:
 
     cost = (items paid once: a constant)  +  mean over the rows of x_i,                                         (1)
     x_i  = sum of the prices of the items that row i buys  +  the evaluation of the splits that it meets,     0 <= x_i <= M
 
-where M is what a row would pay that needs every item of the pruned forest and takes the dearest way in each tree.
+where M is the cost of a row that needs every item of the pruned forest and takes the dearest path in each tree.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class HeldOutCost(MeanInterval):
     Parameters
     ----------
     paid_once
-        the part of `mean`, `low` and `high` that items paid once for all examples make: known, without error.
+        the part of `mean`, `low` and `high` that comes from items paid once for all examples. It is known, without error.
     largest
-        the most that one example can cost, besides.
+        the largest cost that one example can have, besides `paid_once`.
     """
 
     paid_once: float
@@ -49,7 +49,7 @@ class HeldOutCost(MeanInterval):
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """A pruning on held-out examples: what it costs, and with labels how often the forest errs.
+    """A pruning on held-out examples: its cost, and its error if labels were given.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def held_out_cost(
     confidence: float = 0.95,
     method: Method = "t",
 ) -> HeldOutCost:
-    """Mean cost of a prediction on rows that the pruning was not chosen by, with a confidence interval; see (1).
+    """Mean cost of a prediction on rows that played no part in choosing the pruning, with a confidence interval; see (1).
 
     Parameters
     ----------
@@ -85,10 +85,10 @@ def held_out_cost(
     sample_weight
         shape (N,), >= 0: weights of the rows, with ``method="t"`` only.
     method
-        ``"t"`` (default): Student's interval, right in the limit. Held-out samples mostly have hundreds of rows, costs are
-        bounded, and there it is as short as an honest interval can be. ``"betting"``: holds for every number of rows and every
-        distribution, and is longer; take it for few rows, or where few rows are very dear. ``"bernstein"`` and ``"hoeffding"``
-        hold as well, and are longer still.
+        ``"t"`` (default): Student's interval, exact in the limit of many rows. Held-out samples usually have hundreds of rows and
+        costs are bounded; then it is as short as a valid interval can be. ``"betting"``: holds for every number of rows and every
+        distribution, and is longer; use it if there are few rows, or if a few rows are very dear. ``"bernstein"`` and
+        ``"hoeffding"`` hold for every number of rows too, and are longer still.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def held_out_cost(
         as `problem_from_forest`; and for a confidence outside (0, 1), fewer than two rows, weights with another method
         than ``"t"``.
     """
-    usage, kept = _on_rows(pruned, X_held_out, costs, sample_weight, evaluation_cost)
+    usage, kept = _usage_and_kept(pruned, X_held_out, costs, sample_weight, evaluation_cost)
     return mean_cost(usage, kept, usage.row_costs(kept), usage.weights, confidence, method)
 
 
@@ -147,9 +147,9 @@ def hold_out(
     Parameters
     ----------
     forest
-        the forest before pruning; looked at only where there are labels.
+        the forest before pruning; used only if `y` is given.
     sample_weight
-        of the cost, as in `held_out_cost`; errors count all rows alike, as in `evaluate`.
+        weights of the rows in the cost, as in `held_out_cost`; all rows weigh the same in the error, as in `evaluate`.
     """
     cost = held_out_cost(pruning, X, sample_weight=sample_weight, confidence=confidence, method=method)
     if y is None:
@@ -163,10 +163,10 @@ def on_other_rows(problem: PruningProblem, X: Any, sample_weight: ArrayLike | No
     return PruningProblem.of(problem.usage.on(X, sample_weight), problem.errors)
 
 
-def _on_rows(
+def _usage_and_kept(
     pruned: Any, X: Any, costs: Costs | None, sample_weight: ArrayLike | None, evaluation_cost: EvaluationCost | None
 ) -> tuple[Usage, NDArray[np.bool_]]:
-    """Usage on the held-out rows, and the splits that the pruning, or the unpruned forest, keeps."""
+    """The usage on the held-out rows, and the splits that the pruning or the forest keeps."""
     if isinstance(pruned, Pruning):
         own, kept = pruned.problem, pruned.kept
         ensemble = own.ensemble

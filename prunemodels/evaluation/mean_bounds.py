@@ -1,24 +1,24 @@
-"""Bounds of a mean from a sample: by Student's t, or without a word about the distribution.
+"""Bounds of a mean from a sample: by Student's t, or without any assumption about the distribution.
 
 For n independent draws x_1, ..., x_n of one distribution on [0, M] with mean mu, each method gives an upper bound U with
 
     P(mu <= U) >= 1 - alpha                                                                                     (1)
 
-    t            mean + t_{n-1, 1-alpha} s / sqrt(n)                     in the limit of large n, else only approximately
+    t            mean + t_{n-1, 1-alpha} s / sqrt(n)                     exact in the limit of large n, else approximate
     hoeffding    mean + M sqrt(log(1/alpha) / 2n)                                                                (2)
     bernstein    mean + s sqrt(2 log(2/alpha) / n) + 7 M log(2/alpha) / 3(n - 1)                                 (3)
-    betting      the least m at which a gambler against "mu >= m" gets 1/alpha times rich                        (4)
+    betting      the least m at which a gambler who bets against "mu >= m" multiplies his capital by 1/alpha      (4)
 
 (2) to (4) hold for every n. (3) is Theorem 4 of Maurer and Pontil, *Empirical Bernstein bounds and sample variance
 penalization*, 2009. (4) is of Waudby-Smith and Ramdas, *Estimating means of bounded random variables by betting*, 2024: with
-stakes s_i that know only x_1, ..., x_{i-1}, all in units of M,
+stakes s_i that depend on x_1, ..., x_{i-1} only, and with all numbers in units of M, the capital
 
     K_i(m) = product over j <= i of (1 + s_j(m) (m - x_j)),    s_j(m) = min(s_j, 0.9 / (1 - m)),
     s_j    = sqrt(2 log(1/alpha) / (n v_{j-1})),    v_j = (1/4 + sum over i <= j of (x_i - mean_i)^2) / (j + 1),         (5)
     mean_j = (1/2 + sum over i <= j of x_i) / (j + 1)
 
-is never negative and, where mu >= m, a supermartingale, so that it ever reaches 1/alpha with probability at most alpha (Ville).
-Each factor grows with m, so that bisection finds the bound.
+is never negative. If mu >= m, it is a supermartingale, so the probability that it ever reaches 1/alpha is at most alpha (Ville's
+inequality). Each factor grows with m, so bisection finds the bound.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from formulations.errors import InvalidInputError
 Method = Literal["t", "betting", "bernstein", "hoeffding"]
 
 BISECTIONS = 50
-"""Halvings of [0, M] in (4): the bound is then above the least by less than rounding."""
+"""Halvings of [0, M] in (4). After so many the bound exceeds the least m by less than rounding."""
 
 
 @dataclass(frozen=True)
 class MeanInterval:
-    """A mean of examples that nothing was chosen by, and how far it may be from the population's.
+    """The mean over examples that played no part in any choice, and an interval for the population's mean.
 
     Parameters
     ----------
     mean, standard_error
         of the sample.
     low, high
-        the two-sided interval: each end is crossed with probability (1 - confidence) / 2 at most.
+        the two-sided interval: the population's mean is beyond each end with probability (1 - confidence) / 2 at most.
     method
         of the interval, see `prunemodels.evaluation.mean_bounds`.
     n
-        examples.
+        number of examples.
     """
 
     mean: float
@@ -79,7 +79,7 @@ def mean_interval(
         raise InvalidInputError(f"an interval needs at least 2 examples of positive weight, there is {len(x)}")
     alpha = (1 - confidence) / 2
     high = upper_bound(x, largest, alpha, method, weights)
-    # the lower bound of x is the upper bound of its distance from the top; without a top, of -x
+    # the lower bound of x follows from the upper bound of top - x; without a largest value the largest draw serves as top
     top = largest if math.isfinite(largest) else float(x.max())
     low = top - upper_bound(np.clip(top - x, 0.0, None), largest, alpha, method, weights)
     mean, error = _mean(x, weights), standard_error(x, weights)
@@ -94,9 +94,9 @@ def upper_bound(
     Parameters
     ----------
     x
-        the draws, in an order that says nothing: (4) reads them one after another.
+        the draws, in random order, because (4) reads them one after another.
     largest
-        M: no draw can be above it. Known beforehand, not read off the sample. Infinite where there is none, with ``"t"`` only.
+        M: no draw can be above it. It must be known beforehand, not taken from the sample. It may be infinite with ``"t"`` only.
     alpha
         0 < alpha < 1.
     weights
@@ -128,7 +128,10 @@ def _mean(x: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
 
 
 def standard_error(x: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
-    """Of the mean: s / sqrt(n), s with n - 1; with weights, of sum(w x) / sum(w) as a ratio of two means (linearised)."""
+    """The standard error of the mean: s / sqrt(n), where s has n - 1 in its denominator.
+
+    With weights it is that of sum(w x) / sum(w) as a ratio of two means (linearised).
+    """
     n = len(x)
     w = np.ones(n) if weights is None else weights
     squares = float((w * w) @ (x - _mean(x, weights)) ** 2)
@@ -136,7 +139,7 @@ def standard_error(x: NDArray[np.float64], weights: NDArray[np.float64] | None =
 
 
 def check_method(method: str) -> None:
-    """Refuse what is no method."""
+    """Refuse an unknown method."""
     if method not in get_args(Method):
         raise InvalidInputError(f"method is {method!r}; give one of {', '.join(get_args(Method))}")
 
@@ -147,19 +150,19 @@ def _check(x: NDArray[np.float64], largest: float, alpha: float, method: Method,
         raise InvalidInputError(f"alpha is {alpha!r}; give a number between 0 and 1, such as 0.05")
     least = 2 if method in ("t", "bernstein") else 1
     if len(x) < least:
-        raise InvalidInputError(f"{len(x)} draws say too little for the method {method!r}; give at least {least}")
+        raise InvalidInputError(f"the method {method!r} needs at least {least} draws, x has {len(x)}; give more")
     if method != "t" and weights is not None and (weights != weights[0]).any():
         raise InvalidInputError(f"the method {method!r} holds for draws of equal weight; use 't', or draw rows by their weights")
     if method != "t" and not math.isfinite(largest):
         raise InvalidInputError(f"the method {method!r} needs draws that cannot exceed a known number; use 't'")
-    slack = 1e-9 * largest  # of sums of floats
+    slack = 1e-9 * largest  # rounding in sums of floats
     if not (x.min() >= -slack and x.max() <= largest + slack):
-        raise InvalidInputError(f"draws from {x.min():g} to {x.max():g}, they must lie in 0 to {largest:g}")
+        raise InvalidInputError(f"the draws range from {x.min():g} to {x.max():g}; they must lie between 0 and {largest:g}")
 
 
 @njit(cache=True)
 def _betting(x, alpha, bisections):  # type: ignore[no-untyped-def]
-    """(4) by bisection, for x in [0, 1]; the end returned is one at which the gambler is rich, or 1."""
+    """(4) by bisection, for x in [0, 1]; returns an m at which the capital reached 1/alpha, or 1."""
     n = x.shape[0]
     stake = np.empty(n)
     total, squares, variance = 0.5, 0.25, 0.25

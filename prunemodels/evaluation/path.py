@@ -1,4 +1,4 @@
-"""What every row of a path costs, and how often its forest errs, on examples that nothing was chosen by.
+"""Cost and error of every row of a path, on examples that played no part in choosing it.
 
 For each row k of the path, over n examples of weights w_i > 0,
 
@@ -6,11 +6,12 @@ For each row k of the path, over n examples of weights w_i > 0,
     error_k = sum w_i l_i / sum w_i                               l_i: 0-1 loss, or squared error, of the *forest*       (2)
     se      = sqrt( n / (n - 1)  sum w_i^2 (v_i - mean)^2 ) / sum w_i          of a mean of v_i                          (3)
 
-(3) of l_i says how well the error itself is known. Two rows of the path err on much the same examples, so how well their
-*difference* is known is (3) of the paired differences: with the unpruned forest, and with the best row.
+(3) applied to l_i is the standard error of the error itself. Two rows of the path err on much the same examples, so their
+*difference* is known better: its standard error is (3) applied to the paired differences of losses. Differences are taken to
+the unpruned forest and to the best row.
 
-The examples are routed once. A prediction changes only where one of the example's leaves does, so all rows of the path together
-cost about as much as each example's changes, not as many predictions (`prunemodels.evaluation.path_sweeps`).
+The examples are routed once. A prediction changes only where one of the example's leaves changes, so the work for all rows of the
+path is proportional to the number of these changes, not to rows times predictions (`prunemodels.evaluation.path_sweeps`).
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ if TYPE_CHECKING:
 Vote = Literal["mean", "majority"]
 
 BLOCK_BYTES = 2**27
-"""Examples are taken in blocks that need about so much memory."""
+"""Approximate memory of a block of examples; blocks are processed one at a time."""
 
 ROUNDING = 1e-12
-"""Weighted errors that differ by less, relatively, are the same."""
+"""Weighted errors whose relative difference is smaller count as equal."""
 
 Floats = NDArray[np.float64]
 
@@ -53,9 +54,9 @@ class PathEvaluation:
     path
         the path.
     vote
-        how the forest's prediction was made of its trees'.
+        how the trees' predictions are combined to the forest's.
     n
-        examples of positive weight.
+        number of examples of positive weight.
     cost, cost_se
         (1) and its standard error, in the unit of the prices.
     error, error_se
@@ -63,7 +64,7 @@ class PathEvaluation:
     increase, increase_se
         error less that of the unpruned forest, and its standard error, paired: (3).
     best
-        the cheapest of the rows of least error.
+        the row of least error, of several the cheapest.
     above_best, above_best_se
         error less that of the row `best`, >= 0, and its standard error, paired.
     unpruned_cost, unpruned_error
@@ -71,7 +72,8 @@ class PathEvaluation:
 
     Notes
     -----
-    Standard errors are NaN with a single example. Those below some 1e-7 of their mean are lost in rounding, and 0.
+    Standard errors are NaN if there is a single example. Standard errors below about 1e-7 of their mean are lost in rounding and
+    reported as 0.
     """
 
     path: NestedPrunings
@@ -113,26 +115,26 @@ def evaluate_path(
     path
         the path.
     X, y
-        examples and labels, best ones that nothing was trained or pruned on. A label that the forest does not know counts as
-        an error, as it does in `evaluate`.
+        examples and labels, preferably ones that played no part in training or pruning. A label that the forest does not know
+        counts as an error, as it does in `evaluate`.
     sample_weight
         w, shape (N,), >= 0: weights of the examples in cost and error.
     vote
         ``"mean"``: what scikit-learn's forests predict, the class of largest mean fraction over the trees. ``"majority"``: the
-        class that most trees predict; of a tie the first. For regression the mean is the only one. Of a path without
-        ``single_leaves_vote`` the trees that still split vote alone, and all do where none is left.
+        class that most trees predict; in a tie, the first. For regression only the mean is allowed. On a path without
+        ``single_leaves_vote``, only the trees that still have splits vote; if none has, all vote.
 
     Returns
     -------
     PathEvaluation
-        predictions are those of scikit-learn with one job, bit for bit, ties of the vote included (with several jobs
-        scikit-learn adds the trees up in any order, so a tie may fall either way); costs and weighted means agree up to
+        predictions are those of scikit-learn with one job, bit for bit, ties of the vote included. (With several jobs
+        scikit-learn sums the trees in no fixed order, so a tie may be decided either way.) Costs and weighted means agree up to
         rounding.
 
     Raises
     ------
     InvalidInputError
-        for labels, weights or columns that do not fit, labels of which the forest knows none, and another vote.
+        for labels, weights or columns that do not fit, if the forest knows none of the labels, and for any other vote.
     """
     ensemble = path.problem.ensemble
     if vote not in get_args(Vote) or (vote == "majority" and ensemble.task == "regression"):
@@ -150,7 +152,7 @@ def evaluate_path(
     of_cost, of_error = _means(costs, w), _means(losses[:, :3], w)
     best = int(np.flatnonzero(of_error.mean[1:] <= of_error.mean[1:].min() * (1 + ROUNDING))[-1])
     to_best = sweep.run(best + 1, with_costs=False)[2]
-    to_best[best + 1] = 0.0  # what stands there is rounding
+    to_best[best + 1] = 0.0  # the best row minus itself: anything but 0 is rounding
     cost, error = of_cost.mean + once, of_error.mean
     return PathEvaluation(
         path,
@@ -191,7 +193,7 @@ class _Sweep:
     value: Floats
 
     def run(self, reference: int, *, with_costs: bool) -> tuple[Floats, Floats, Floats]:
-        """Sums at each position of the costs (3), prices paid once, and sums of the losses (2) of `path_sweeps`."""
+        """Sums (3) of costs, prices paid once, and sums (2) of losses, at each position; for the numbers see `path_sweeps`."""
         p = self.path.problem
         ensemble, end = p.ensemble, ends_of(self.path)
         positions = len(self.path) + 1

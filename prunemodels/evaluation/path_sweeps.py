@@ -1,17 +1,17 @@
-"""One walk along a path on other rows: what each of them pays, and what each is predicted, at every breakpoint.
+"""One walk along a path on other rows: the cost and the prediction of each row at every breakpoint.
 
 A walk has the positions 0 to K: position 0 is the unpruned forest, position k + 1 the path's row k. Every split h is kept before
-one position and never again,
+one position, its end, and is a leaf or gone from there on,
 
     h is a split at position p   exactly where   p < end_h,    end_h >= end of its children,  end_h >= 1                 (1)
 
-so a row's leaf in a tree changes only where the topmost of some splits on its way ends, and a purchase of a row is made before
-the largest end of the splits that need it. Sums over the rows are kept as differences between neighbouring positions:
+so a row's leaf in a tree changes only where the topmost of some splits on its path ends. A row makes a purchase at all positions
+before the largest end of the splits that need it. Sums over the rows are kept as differences between neighbouring positions:
 
     losses:  sum w l,  sum w^2 l,  sum w^2 l^2,  sum w^2 d,  sum w^2 d^2,   d = l - (loss at a reference position)       (2)
     costs:   sum w x,  sum w^2 x,  sum w^2 x^2                                                                          (3)
 
-Losses are walked from position 0 on, costs from the last position back, so that small sums are made of small terms.
+Losses are summed from position 0 forwards and costs from the last position backwards, so that small sums consist of small terms.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing
 from formulations.instance.usage import Usage
 
-CLOSE = 1e-9
-"""Running sums of class fractions, as shares of the number of trees, that differ by less are summed anew, tree by tree."""
+NEARLY_TIED = 1e-9
+"""If the running sums of two classes differ by less than this times the number of trees, they are summed afresh, tree by tree."""
 
 
 def ends_of(path: NestedPrunings) -> NDArray[np.int32]:
@@ -53,15 +53,15 @@ def walk_losses(
     Parameters
     ----------
     value
-        shape (n, C): what each node adds to the vote; with a regressor C = 1.
+        shape (n, C): what each node adds to the vote; for a regressor C = 1.
     truth
-        class index of each row (negative: none of them), or its target.
+        class index of each row (negative: a label that the forest does not know), or its target.
     reference
         the position that d of (2) is relative to.
     single_leaves_vote
-        False: from position 1 on a tree that is a single leaf is left out of the vote, unless no other is left.
+        False: from position 1 on, trees that are single leaves do not vote, unless all trees are.
     """
-    fresh = _fresh(ensemble, end, len(sums), single_leaves_vote)
+    new_leaves = _new_leaves(ensemble, end, len(sums), single_leaves_vote)
     regression = ensemble.task == "regression"
     current = np.empty_like(routing.order)
     reached = (ensemble.tree_of, routing.order, routing.start, routing.stop)
@@ -75,14 +75,30 @@ def walk_losses(
     loss = np.empty(routing.n_rows)
     _all_losses(value, current, votes, truth, regression, total, loss)
     _add_all(loss, compared, weights, sums)
-    when, silent = np.maximum(end[fresh], 1), (ensemble.parent[fresh] < 0) & (not single_leaves_vote)
-    _walk_losses(fresh, when, silent, *reached, value, current, votes, truth, weights, compared, regression, total, loss, sums)
+    positions, stops_voting = np.maximum(end[new_leaves], 1), (ensemble.parent[new_leaves] < 0) & (not single_leaves_vote)
+    _walk_losses(
+        new_leaves,
+        positions,
+        stops_voting,
+        *reached,
+        value,
+        current,
+        votes,
+        truth,
+        weights,
+        compared,
+        regression,
+        total,
+        loss,
+        sums,
+    )
 
 
-def _fresh(ensemble: Ensemble, end: NDArray[np.int32], positions: int, single_leaves_vote: bool) -> NDArray[np.int64]:
-    """The splits that become leaves at their end, by end: not those that go with a parent of the same end.
+def _new_leaves(ensemble: Ensemble, end: NDArray[np.int32], positions: int, single_leaves_vote: bool) -> NDArray[np.int64]:
+    """The splits that become leaves at their end, sorted by end; a split whose parent has the same end disappears instead.
 
-    Where single leaves do not vote, trees that are nothing else stand first: their end is 0, they fall silent at position 1.
+    If single leaves do not vote, the trees that are single leaves from the start come first: their end is 0, and they stop voting
+    at position 1.
     """
     above = np.where(ensemble.parent < 0, positions, end[ensemble.parent])
     changes = ensemble.is_split if single_leaves_vote else ensemble.is_split | (ensemble.parent < 0)
@@ -104,37 +120,38 @@ def walk_costs(usage: Usage, end: NDArray[np.int32], sums: NDArray[np.float64]) 
     Returns
     -------
     ndarray
-        int32, shape (M,): before which position items paid once for all are paid; -1: never, or by each row.
+        int32, shape (M,): items that are paid once for all rows are paid at all positions before this one; -1: never, or the
+        item is paid by each row.
     """
     n, price, routing = usage.n_rows, usage.costs.price, usage.routing
-    paid_until = usage.highest_user(usage.splits, end)
-    by_row, for_all = paid_until[: n * price.size], paid_until[n * price.size :]
-    bought = _falling(np.flatnonzero(by_row > 0), by_row)
-    asked = _falling(np.flatnonzero(usage.split_price > 0), end)
+    bought_until = usage.highest_user(usage.splits, end)
+    by_row, for_all = bought_until[: n * price.size], bought_until[n * price.size :]
+    purchases = _by_falling_end(np.flatnonzero(by_row > 0), by_row)
+    evaluated = _by_falling_end(np.flatnonzero(usage.split_price > 0), end)
     reached = (usage.ensemble.tree_of, routing.order, routing.start, routing.stop)
-    _walk_costs(bought, by_row, price, asked, end, usage.split_price, *reached, usage.weights, np.zeros(n), sums)
+    _walk_costs(purchases, by_row, price, evaluated, end, usage.split_price, *reached, usage.weights, np.zeros(n), sums)
     return for_all
 
 
-def _falling(numbers: NDArray[np.integer[Any]], until: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The numbers, sorted by when they end, the last first."""
+def _by_falling_end(numbers: NDArray[np.integer[Any]], until: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The numbers, sorted by their ends in falling order."""
     return numbers[np.argsort(-until[numbers], kind="stable")].astype(np.int64)
 
 
 @njit(cache=True)
 def _walk_costs(  # type: ignore[no-untyped-def]
-    bought, by_row, item_price, asked, end, split_price, tree_of, order, start, stop, weights, paid, sums
+    purchases, by_row, item_price, evaluated, end, split_price, tree_of, order, start, stop, weights, paid, sums
 ):
-    """Before a position, everything that ends there is added to what the rows pay."""
+    """Going back, add to each row's cost at a position all purchases and evaluations that end right after it."""
     n = weights.shape[0]
     b, s = 0, 0
     for position in range(sums.shape[0] - 1, -1, -1):
-        while b < bought.shape[0] and by_row[bought[b]] > position:
-            i = bought[b] % n
-            _pay(i, item_price[bought[b] // n], weights[i], paid, sums[position])
+        while b < purchases.shape[0] and by_row[purchases[b]] > position:
+            i = purchases[b] % n
+            _pay(i, item_price[purchases[b] // n], weights[i], paid, sums[position])
             b += 1
-        while s < asked.shape[0] and end[asked[s]] > position:
-            h = asked[s]
+        while s < evaluated.shape[0] and end[evaluated[s]] > position:
+            h = evaluated[s]
             for j in range(start[h], stop[h]):
                 i = order[tree_of[h], j]
                 _pay(i, split_price[h], weights[i], paid, sums[position])
@@ -143,7 +160,7 @@ def _walk_costs(  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _pay(i, price, w, paid, sums):  # type: ignore[no-untyped-def]
-    """Row i pays a price more: (3)."""
+    """Add a price to the cost of row i, and to the sums (3)."""
     before = paid[i]
     paid[i] = before + price
     sums[0] += w * price
@@ -162,25 +179,25 @@ def _settle(position, end, parent, tree_of, order, start, stop, current):  # typ
 
 @njit(cache=True)
 def _all_losses(value, current, votes, truth, regression, total, loss):  # type: ignore[no-untyped-def]
-    """The loss of every row where the trees stand now, from fresh sums."""
+    """The loss of every row at its current leaves, with the votes summed afresh."""
     n_votes = votes.sum()
     for i in range(truth.shape[0]):
-        _sum_anew(i, value, current, votes, total)
+        _sum_votes(i, value, current, votes, total)
         loss[i] = _loss(i, value, current, votes, n_votes, truth, regression, total)
 
 
 @njit(cache=True)
 def _add_all(loss, compared, weights, sums):  # type: ignore[no-untyped-def]
-    """(2) at position 0."""
+    """The sums (2) at position 0."""
     for i in range(loss.shape[0]):
         _move(i, 0.0, loss[i], 0.0, loss[i] - compared[i], weights, sums[0])
 
 
 @njit(cache=True)
 def _walk_losses(  # type: ignore[no-untyped-def]
-    fresh,
-    when,
-    silent,
+    new_leaves,
+    positions,
+    stops_voting,
     tree_of,
     order,
     start,
@@ -196,29 +213,29 @@ def _walk_losses(  # type: ignore[no-untyped-def]
     loss,
     sums,
 ):
-    """At each position the rows below the splits that end there move up; then their losses are looked at again.
+    """At each position, move the rows below the splits that end there up to these, then recompute the losses of these rows.
 
-    All rows move with a tree that falls silent.
+    If a tree stops voting, all rows lose its vote.
     """
-    seen = np.zeros(truth.shape[0], dtype=np.int32)
+    last_moved = np.zeros(truth.shape[0], dtype=np.int32)
     moved = np.empty(truth.shape[0], dtype=np.int32)
-    f = 0
-    while f < fresh.shape[0]:
-        position, n_moved = when[f], 0
-        while f < fresh.shape[0] and when[f] == position:
-            h = fresh[f]
+    k = 0
+    while k < new_leaves.shape[0]:
+        position, n_moved = positions[k], 0
+        while k < new_leaves.shape[0] and positions[k] == position:
+            h = new_leaves[k]
             t = tree_of[h]
-            votes[t] = not silent[f]
+            votes[t] = not stops_voting[k]
             for j in range(start[h], stop[h]):
                 i = order[t, j]
                 for c in range(value.shape[1]):
-                    total[i, c] += (0.0 if silent[f] else value[h, c]) - value[current[t, i], c]
+                    total[i, c] += (0.0 if stops_voting[k] else value[h, c]) - value[current[t, i], c]
                 current[t, i] = h
-                if seen[i] != position:
-                    seen[i] = position
+                if last_moved[i] != position:
+                    last_moved[i] = position
                     moved[n_moved] = i
                     n_moved += 1
-            f += 1
+            k += 1
         _let_all_vote_if_none_does(votes, value, current, total)
         n_votes = votes.sum()
         for m in range(n_moved):
@@ -231,16 +248,16 @@ def _walk_losses(  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _let_all_vote_if_none_does(votes, value, current, total):  # type: ignore[no-untyped-def]
-    """Where the last tree has fallen silent, all vote again, each for what it was grown on as a whole."""
+    """If no tree votes any more, let all trees vote, each with the value of its root."""
     if not votes.any():
         votes[:] = True
         for i in range(total.shape[0]):
-            _sum_anew(i, value, current, votes, total)
+            _sum_votes(i, value, current, votes, total)
 
 
 @njit(cache=True)
 def _move(i, old, new, old_difference, new_difference, weights, sums):  # type: ignore[no-untyped-def]
-    """A loss changes: (2)."""
+    """Replace a loss in the sums (2)."""
     w = weights[i]
     sums[0] += w * (new - old)
     sums[1] += w * w * (new - old)
@@ -250,8 +267,8 @@ def _move(i, old, new, old_difference, new_difference, weights, sums):  # type: 
 
 
 @njit(cache=True)
-def _sum_anew(i, value, current, votes, total):  # type: ignore[no-untyped-def]
-    """The votes of one row, added in the order of the trees: the sums that scikit-learn gets with one job."""
+def _sum_votes(i, value, current, votes, total):  # type: ignore[no-untyped-def]
+    """Sum the votes on one row in the order of the trees, which gives the same floats as scikit-learn with one job."""
     for c in range(value.shape[1]):
         total[i, c] = 0.0
         for t in range(current.shape[0]):
@@ -261,14 +278,14 @@ def _sum_anew(i, value, current, votes, total):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _loss(i, value, current, votes, n_votes, truth, regression, total):  # type: ignore[no-untyped-def]
-    """Squared error of the mean, or whether the first class of largest mean is not the true one."""
+    """Squared error of the mean; or 0-1 loss of the class with the largest mean, of several the first."""
     if regression:
-        _sum_anew(i, value, current, votes, total)
+        _sum_votes(i, value, current, votes, total)
         return (total[i, 0] / n_votes - truth[i]) ** 2
     best = _largest(i, total, n_votes)
     for c in range(total.shape[1]):
-        if c != best and total[i, best] - total[i, c] < CLOSE * current.shape[0]:
-            _sum_anew(i, value, current, votes, total)
+        if c != best and total[i, best] - total[i, c] < NEARLY_TIED * current.shape[0]:
+            _sum_votes(i, value, current, votes, total)
             best = _largest(i, total, n_votes)
             break
     return 0.0 if best == truth[i] else 1.0
@@ -276,7 +293,7 @@ def _loss(i, value, current, votes, n_votes, truth, regression, total):  # type:
 
 @njit(cache=True)
 def _largest(i, total, n_votes):  # type: ignore[no-untyped-def]
-    """The first class of largest mean."""
+    """The class with the largest mean, of several the first."""
     best = 0
     for c in range(1, total.shape[1]):
         if total[i, c] / n_votes > total[i, best] / n_votes:

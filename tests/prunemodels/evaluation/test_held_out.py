@@ -426,10 +426,10 @@ def test_what_cannot_be_certified_is_refused() -> None:
         ({"confidence": 1}, "confidence is 1; give a number between 0 and 1"),
         ({"confidence": 0}, "confidence is 0;"),
         ({"share": 1.0}, "share is 1.0"),
-        ({"share": 0.2}, "4 rows at share 0.2 leave a part with less than 2"),
+        ({"share": 0.2}, "4 rows at share 0.2 leave fewer than 2 rows in one part"),
         ({"share": 0.8}, "4 rows at share 0.8"),
         ({"method": "z"}, "method is 'z'"),
-        ({"path": pm.pruning_path(problem)}, "path was chosen by all rows of the cost sample: leave it out"),
+        ({"path": pm.pruning_path(problem)}, "path was computed from all rows of the cost sample; leave it out"),
     ]
     for change, message in bad:
         with pytest.raises(pm.errors.InvalidInputError, match=message):
