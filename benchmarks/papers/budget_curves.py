@@ -22,7 +22,7 @@ from benchmarks.papers.experiment import Row
 from benchmarks.papers.tables import mean_of, spread_of
 from formulations.answers.nested_prunings import NestedPrunings
 from prunemodels.evaluation.path import Vote
-from prunemodels.judging.curve import Loss, TradeoffCurve, tradeoff_curve
+from prunemodels.judging.curve import LossFunction, TradeoffCurve, tradeoff_curve
 from prunemodels.plots.curves import plot_curves
 from prunemodels.rivals.learner import Learner
 
@@ -38,7 +38,7 @@ def curve_rows(
     parts: Parts,
     *,
     vote: Vote = "mean",
-    loss: Loss | None = None,
+    loss: LossFunction | None = None,
     everything: bool = False,
 ) -> list[Row]:
     """The points of a method on validation and test data; only those undominated on the former, unless `everything`."""

@@ -1,1 +1,1 @@
-"""Cost and error of any model, all alike: forests, cascades, paths and learners."""
+"""Cost and error of any model, measured in the same way: forests, cascades, paths and learners."""

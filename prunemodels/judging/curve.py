@@ -1,7 +1,7 @@
-"""Cost against error, one point for each setting of a method, all methods alike.
+"""Cost against error, one point for each setting of a method, in the same form for all methods.
 
-A curve is what one method offers: the rows of a path, the stages of a learner, or a model for each value of a parameter. Points
-are chosen on one sample and reported on another: `undominated` says which points to keep.
+A curve holds all that one method offers: the rows of a path, the stages of a learner, or a model for each value of a parameter.
+Points are chosen on one sample and reported on another: `undominated` says which points to keep.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from prunemodels.rivals.learner import Learner, StagedLearner
 if TYPE_CHECKING:
     import pandas as pd
 
-Loss = Callable[[NDArray[Any], NDArray[Any]], float]
+LossFunction = Callable[[NDArray[Any], NDArray[Any]], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +35,13 @@ class TradeoffCurve:
     Parameters
     ----------
     method
-        for legends and tables.
+        the method's name, for legends and tables.
     parameter_name, parameter
-        what varies along the curve: lambda, number of stages, a threshold ...
+        what varies along the curve: lambda, a number of stages, a threshold, ...
     cost
         mean cost of a prediction, in the unit of the prices.
     error
-        share of wrong predictions, or mean squared error, or what the loss says: less is better.
+        share of wrong predictions, mean squared error, or the value of another loss: less is better.
     n
         number of examples.
     """
@@ -57,7 +57,8 @@ class TradeoffCurve:
         lengths = {len(self.parameter), len(self.cost), len(self.error)}
         if len(lengths) != 1:
             raise InvalidInputError(
-                f"the curve has {len(self.parameter)} parameters, {len(self.cost)} costs, {len(self.error)} errors: one a point"
+                f"the curve has {len(self.parameter)} parameters, {len(self.cost)} costs, {len(self.error)} errors; "
+                "give one of each a point"
             )
 
     def __len__(self) -> int:
@@ -76,13 +77,13 @@ class TradeoffCurve:
         )
 
     def undominated(self) -> NDArray[np.int64]:
-        """The points that no other undercuts, cheapest first: each has less error than all that cost as much or less."""
+        """The undominated points, cheapest first: each has a smaller error than all points that cost as much or less."""
         order = np.lexsort((self.error, self.cost))
         least = np.minimum.accumulate(np.concatenate([[np.inf], self.error[order][:-1]]))
         return np.asarray(order[self.error[order] < least], dtype=np.int64)
 
     def best_within(self, cost: float) -> int:
-        """The point of least error among those that cost at most so much; of equals the cheapest.
+        """The point of least error among those that cost at most `cost`; of several the cheapest.
 
         Raises
         ------
@@ -96,7 +97,7 @@ class TradeoffCurve:
         return int(affordable[-1])
 
     def cheapest_at(self, error: float) -> int:
-        """The cheapest point whose error is at most so much.
+        """The cheapest point whose error is at most `error`.
 
         Raises
         ------
@@ -118,31 +119,31 @@ def tradeoff_curve(
     method: str | None = None,
     parameter_name: str = "parameter",
     vote: Vote = "mean",
-    loss: Loss | None = None,
+    loss: LossFunction | None = None,
 ) -> TradeoffCurve:
-    """Cost and error on given examples of all that a method offers.
+    """Cost and error, on given examples, of everything that a method offers.
 
     Parameters
     ----------
     source
-        nested prunings (a path, or a baseline's), an exit path or a fitted cascade (all policies of its path: one pass over the
-        stages serves them all), a fitted learner with stages, or fitted learners by a parameter.
+        nested prunings (a path, or a baseline's), an exit path or a fitted cascade (the curve then has all policies of its path,
+        at the price of one pass over the stages), a fitted learner with stages, or a mapping from a parameter to fitted learners.
     X, y
-        examples and labels, best ones that nothing was trained, pruned or chosen by.
+        examples and labels, preferably ones that played no part in training, pruning or choosing.
     method
-        name for legends; default: the prunings' own, or the learner's class.
+        name for legends; default: the prunings' own, or the name of the learner's class.
     parameter_name
-        what the keys are, for learners by a parameter.
+        name of the mapping's keys.
     vote
-        of nested prunings, as in `evaluate_path`.
+        for nested prunings, as in `evaluate_path`.
     loss
         ``loss(y, predictions)``, less is better, for learners; default: share of wrong labels, or mean squared error. Exit paths
-        have the default alone: it is what their policies are optimal for.
+        allow the default only, because their policies are optimal for it.
 
     Raises
     ------
     InvalidInputError
-        for no learner at all, or data that do not fit.
+        for an empty mapping, and for data that do not fit.
     """
     if isinstance(source, NestedPrunings):
         seen = evaluate_path(source, X, y, vote=vote)
@@ -150,7 +151,7 @@ def tradeoff_curve(
     if isinstance(source, (ExitPath, Cascade)):
         if loss is not None:
             raise InvalidInputError(
-                "loss is for learners; an exit path's error is the share of wrong labels or squared: leave it out"
+                "loss is for learners only; leave it out: an exit path has the share of wrong labels, or the mean squared error"
             )
         policies = evaluate_exit_path(source, X, y)
         return TradeoffCurve(method or "exits", "lam", policies.path.lam, policies.cost, policies.error, policies.n)
@@ -162,7 +163,7 @@ def tradeoff_curve(
         return TradeoffCurve(method or type(source).__name__, "stages", stages, source.staged_cost(X), errors, len(truth))
     models = source if isinstance(source, Mapping) else {0.0: source}
     if not models:
-        raise InvalidInputError("source holds no learner; give at least one, by its parameter")
+        raise InvalidInputError("source is an empty mapping; give at least one learner")
     values = np.array(list(models), dtype=np.float64)
     costs = np.array([float(np.mean(model.prediction_cost(X))) for model in models.values()])
     errors = np.array([(loss or default_loss(model))(truth, model.predict(X)) for model in models.values()])
@@ -170,8 +171,8 @@ def tradeoff_curve(
     return TradeoffCurve(name, parameter_name, values, costs, errors, len(truth))
 
 
-def default_loss(learner: Learner) -> Loss:
-    """Share of wrong labels for classifiers, mean squared error for all else."""
+def default_loss(learner: Learner) -> LossFunction:
+    """Share of wrong labels for classifiers, mean squared error for all other learners."""
     return _share_wrong if is_classifier(learner) else _mean_squared
 
 

@@ -1,4 +1,4 @@
-"""What a forest, pruned or not, or a cascade costs and how often it errs on examples that were not used to make it cheap."""
+"""Cost and error of a forest, pruned or not, or of a cascade, on labelled examples."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Evaluation:
     Parameters
     ----------
     cost
-        mean cost of a prediction, evaluation of splits included: per example, in the unit of the prices.
+        mean cost of a prediction per example, in the unit of the prices; the evaluation of splits is included.
     features
-        mean number of distinct features that a prediction asks for; nan for stages that do not say what they read.
+        mean number of distinct features that a prediction needs; NaN for stages that do not say which features they read.
     error
         share of wrong predictions (classification), or mean squared error, of the model's own ``predict``.
     splits
-        splits in all trees; of a cascade, those that some stage in use keeps, 0 if its stages are no trees.
+        number of splits in all trees. For a cascade: of splits that a stage in use keeps; 0 if its stages are not trees.
     n
         number of examples.
     """
@@ -51,16 +51,16 @@ def evaluate(
     costs: Costs | None = None,
     evaluation_cost: EvaluationCost = 0,
 ) -> Evaluation:
-    """Predict X with a scikit-learn forest, or a cascade, and count what it asks for on the way.
+    """Predict X with a scikit-learn forest or a cascade, and count the cost of the predictions.
 
     Parameters
     ----------
     model
         a fitted forest, e.g. one that `apply_pruning` returned, or a fitted cascade.
     X, y
-        examples and labels, best ones that nothing was trained or pruned on.
+        examples and labels, preferably ones that played no part in training or pruning.
     costs, evaluation_cost
-        as in `problem_from_forest`. A cascade knows its own: other ones are refused.
+        as in `problem_from_forest`. A cascade knows its own prices: different ones are refused.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def evaluate(
         return evaluate_cascade(model, X, y, costs, evaluation_cost)
     ensemble = read_forest(model)
     if costs is None:
-        raise InvalidInputError("costs is None, and a forest does not know its prices; give one number, one a feature ...")
+        raise InvalidInputError("costs is None, but a forest has no prices of its own; give one number, or one for each feature")
     check_columns(X, ensemble.feature_names)
     usage = Usage.build(ensemble, cost_items(costs, ensemble), X, evaluation_cost=evaluation_cost)
     cost, features = (u.cost(ensemble.is_split) for u in (usage, usage.counting_features()))

@@ -108,7 +108,9 @@ class OnDemandPredictor:
     ) -> Begin:
         trees = forest if isinstance(forest, Ensemble) else read_forest(forest)
         if costs is None:
-            raise InvalidInputError("costs is None, and a forest does not know its prices; give one number, one a feature ...")
+            raise InvalidInputError(
+                "costs is None, but a forest has no prices of its own; give one number, or one for each feature"
+            )
         if max_cost is not None:
             raise InvalidInputError(
                 "max_cost is for cascades, which can stop with an answer; a forest is made cheap by pruning, see prune_forest"

@@ -116,7 +116,9 @@ def test_points_may_be_taken_and_tabled() -> None:
 
 def test_arrays_of_unlike_lengths_are_refused() -> None:
     """A point has a parameter, a cost and an error."""
-    with pytest.raises(pm.errors.InvalidInputError, match="the curve has 2 parameters, 2 costs, 1 errors: one a point"):
+    with pytest.raises(
+        pm.errors.InvalidInputError, match="the curve has 2 parameters, 2 costs, 1 errors; give one of each a point"
+    ):
         curve([1, 2], [0.5])
 
 
@@ -168,7 +170,7 @@ def test_regressors_are_judged_by_squared_error_and_all_by_a_given_loss() -> Non
 
 def test_no_learners_are_refused() -> None:
     """An empty mapping has no curve."""
-    with pytest.raises(pm.errors.InvalidInputError, match="source holds no learner"):
+    with pytest.raises(pm.errors.InvalidInputError, match="source is an empty mapping"):
         tradeoff_curve({}, X, Y)
 
 

@@ -70,7 +70,7 @@ def test_a_curve_is_the_path(kind: Kind) -> None:
     np.testing.assert_array_equal(curve.cost, seen.cost)
     np.testing.assert_array_equal(curve.error, seen.error)
     np.testing.assert_allclose(tradeoff_curve(known.cascade, known.X, known.y).error, curve.error)
-    with pytest.raises(pm.errors.InvalidInputError, match="loss is for learners"):
+    with pytest.raises(pm.errors.InvalidInputError, match="loss is for learners only"):
         tradeoff_curve(known.path, known.X, known.y, loss=lambda a, b: 0.0)
 
 
@@ -104,7 +104,7 @@ def test_evaluate_knows_the_prices(kind: Kind) -> None:
 
 def test_a_forest_needs_prices() -> None:
     """`evaluate` without prices is for cascades alone."""
-    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, and a forest does not know its prices"):
+    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, but a forest has no prices of its own"):
         evaluate(_forest(), case("prunings").X, case("prunings").y)
 
 

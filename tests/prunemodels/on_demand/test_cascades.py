@@ -332,7 +332,7 @@ def test_its_own_prices_are_accepted() -> None:
 def test_forests_need_prices_and_have_no_cap() -> None:
     """Without prices a forest is refused, and so is a cap, which only a cascade can keep."""
     trees = random_case(1).trees
-    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, and a forest does not know its prices"):
+    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, but a forest has no prices of its own"):
         OnDemandPredictor(trees, acquire=print)
     with pytest.raises(pm.errors.InvalidInputError, match="max_cost is for cascades"):
         OnDemandPredictor(trees, 1, print, max_cost=3)
