@@ -1,7 +1,7 @@
-"""Tables larger than memory: read in chunks of rows, each forgotten before the next.
+"""Tables larger than memory: read in chunks of rows, of which only one is in memory at a time.
 
-What is read, and how: `table`, `sources`, `cells`; chunks as a forest takes them: `reading`, `rows_in_turn`; what is made of
-them: `problem`, `error_sample`, `evaluation`.
+`table`, `sources` and `cells` read chunks. `reading` and `rows_in_turn` turn them into rows for a forest. `problem`,
+`error_sample` and `evaluation` use these rows.
 """
 
 from prunemodels.lazy_names import lazy_names

@@ -1,7 +1,7 @@
-"""One column of one chunk, as the forest takes it.
+"""One column of one chunk, in the form that the forest needs.
 
 A chunk is an Arrow table or batch, a pandas table, or an array without names. NaN and empty cells are missing values in
-features, and refused in labels and weights. Messages count the rows of the whole table from 1.
+features; in labels and weights they are refused. Error messages count the rows of the whole table from 1.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Chunk:
     rows
         an Arrow table or batch, or a pandas table.
     source
-        the table's name for messages.
+        the table's name in error messages.
     first
-        rows of the table before these.
+        number of rows of the table before these.
     """
 
     rows: Any
@@ -38,11 +38,11 @@ class Chunk:
     first: int
 
     def place(self, i: int) -> str:
-        """Row i of the chunk, for messages."""
+        """Where row i of the chunk is, for error messages."""
         return f"{self.source}, row {self.first + i + 1:,}"
 
     def features(self, names: Sequence[str], used: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The named columns in that order, of which only the used ones are read: the others are 0.
+        """The named columns in the order of `names`. Only those at the places `used` are read; the others are 0.
 
         Raises
         ------
@@ -67,12 +67,12 @@ class Chunk:
         Raises
         ------
         InvalidInputError
-            if it is absent, or holds something else than numbers.
+            if the column is absent, or holds anything but numbers.
         """
         column = self._column(name)
         if isinstance(column, (pa.Array, pa.ChunkedArray)):
             return _arrow_numbers(column, name, self.source, kind)
-        if getattr(column.dtype, "kind", "O") in "mMc":  # pandas would make numbers of nanoseconds, and drop imaginary parts
+        if getattr(column.dtype, "kind", "O") in "mMc":  # pandas would turn times into nanoseconds, and drop imaginary parts
             raise InvalidInputError(_no_numbers(self.source, name, column.dtype))
         try:
             with np.errstate(over="ignore"):
@@ -84,12 +84,12 @@ class Chunk:
             ) from error
 
     def values(self, name: str) -> NDArray[Any]:
-        """One column as it is, complete.
+        """One column with its values unchanged; no cell may be empty.
 
         Raises
         ------
         InvalidInputError
-            if it is absent, or a cell is empty.
+            if the column is absent, or a cell is empty.
         """
         column = self._column(name)
         if isinstance(column, (pa.Array, pa.ChunkedArray)):
@@ -113,12 +113,12 @@ def column_names(rows: Any) -> list[str]:
 
 
 def check_present(wanted: Sequence[str], names: Sequence[str], source: str) -> None:
-    """Each column must be there, once.
+    """Check that each wanted column exists exactly once.
 
     Raises
     ------
     InvalidInputError
-        names the first that is not, and what there is.
+        names the first column that is missing and lists the columns that exist, or names one that exists twice.
     """
     have = set(names)
     absent = [n for n in wanted if n not in have]
@@ -133,7 +133,7 @@ def check_present(wanted: Sequence[str], names: Sequence[str], source: str) -> N
 
 
 def _arrow_numbers(column: Any, name: str, source: str, kind: type[np.float32] | type[np.float64]) -> NDArray[Any]:
-    """An Arrow column as floats; what pandas would make of it."""
+    """An Arrow column as floats, with the same result as in pandas."""
     held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     numeric = pa.types.is_integer(held) or pa.types.is_floating(held) or pa.types.is_decimal(held)
     if not (numeric or pa.types.is_boolean(held) or pa.types.is_null(held)):
@@ -150,7 +150,7 @@ def _no_numbers(source: str, name: str, held: object) -> str:
 
 
 def _first_text(column: pd.Series[Any]) -> tuple[int, object]:
-    """The first cell that is no number, and where."""
+    """The first cell that is not a number: its row in the chunk, and its value."""
     numbers = pd.to_numeric(column, errors="coerce")
     bad = np.flatnonzero(numbers.isna() & column.notna())
     i = int(bad[0]) if bad.size else 0

@@ -11,13 +11,13 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import route
 from prunemodels.forests.labels import class_numbers
-from prunemodels.tables.reading import Column, Part, Reader, labels_of
+from prunemodels.tables.reading import Column, Reader, RowBlock, labels_of
 from prunemodels.tables.table import Table, as_chunked
 
 
 @dataclass(frozen=True, eq=False)
 class GivenTable:
-    """`Given` for a table that need not fit into memory: errors are counted chunk by chunk.
+    """`Given` for a table that may be larger than memory: errors are counted chunk by chunk.
 
     Parameters
     ----------
@@ -28,11 +28,12 @@ class GivenTable:
     sample_weight
         the name of the column of weights, or an array, >= 0. Default: 1 each.
     progress
-        a bar on stderr.
+        show a progress bar on stderr.
 
     Notes
     -----
-    Counts and whole weights are those of `Given` bit for bit; squared errors and sums of real weights agree up to rounding.
+    Counts and sums of whole weights equal those of `Given` bit for bit; squared errors and sums of other weights agree up to
+    rounding.
     """
 
     table: Table
@@ -46,7 +47,7 @@ class GivenTable:
         Parameters
         ----------
         forest, ensemble
-            a fitted forest, which is not looked at, and its trees.
+            a fitted forest, which is not used, and its trees.
 
         Raises
         ------
@@ -60,17 +61,17 @@ class GivenTable:
         reader = Reader(table, ensemble, y=self.y, weight=self.sample_weight, progress=self.progress)
         e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
 
-        def count(part: Part) -> None:
-            labels, source = labels_of(part), table.source.name
+        def count(block: RowBlock) -> None:
+            labels, source = labels_of(block), table.source.name
             truth = class_numbers(
                 ensemble.classes,
                 labels,
                 len(labels),
                 f"errors: y of {source}",
-                entry=lambda i: f"errors: {source}, row {part.first + i + 1:,}: y",
+                entry=lambda i: f"errors: {source}, row {block.first + i + 1:,}: y",
             )
-            weight = np.ones(len(truth)) if part.weight is None else part.weight
-            counted = errors_on_sample(ensemble, route(ensemble, part.rows), truth, weight)
+            weight = np.ones(len(truth)) if block.weight is None else block.weight
+            counted = errors_on_sample(ensemble, route(ensemble, block.rows), truth, weight)
             e[:] += counted.e
             total[:] += counted.weight
 

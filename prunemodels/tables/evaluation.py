@@ -1,8 +1,8 @@
-"""What forests, prunings and paths cost and how often they err on a table larger than memory.
+"""Cost and error of forests, prunings and paths on a table larger than memory.
 
-Each does what the function of the same name without ``_on_table`` does. Counts are added up over chunks, so costs of rows of
-weight 1 and error rates are the same bit for bit; other sums agree up to rounding. For intervals and squared errors the loss and
-the cost of each row stay in memory, 8 bytes each.
+Each function does what the function of the same name without ``_on_table`` does. Counts are summed over chunks, so error rates,
+and costs of rows of weight 1, are the same bit for bit; other sums agree up to rounding. For intervals and squared errors the
+loss and the cost of each row stay in memory, 8 bytes each.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.surgery import apply_pruning
 from prunemodels.judging.evaluate import Evaluation
-from prunemodels.tables.reading import Column, Part, Reader, labels_of, weights_of
+from prunemodels.tables.reading import Column, Reader, RowBlock, labels_of, weights_of
 from prunemodels.tables.rows_in_turn import RowsInTurn
 from prunemodels.tables.table import Table, as_chunked
 
@@ -43,7 +43,7 @@ def evaluate_on_table(
     evaluation_cost: EvaluationCost = 0,
     progress: bool = False,
 ) -> Evaluation:
-    """`evaluate` on a table that need not fit into memory.
+    """`evaluate` on a table that may be larger than memory.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def evaluate_on_table(
     Returns
     -------
     Evaluation
-        mean cost and features of a prediction, error, splits, and how many rows there were.
+        mean cost and number of features of a prediction, error, splits, and number of rows.
 
     Raises
     ------
@@ -69,11 +69,11 @@ def evaluate_on_table(
     bills: list[Bill] = []
     losses: list[NDArray[Any]] = []
 
-    def add(part: Part) -> None:
-        usage = Usage.build(ensemble, items, part.rows, evaluation_cost=evaluation)
+    def add(block: RowBlock) -> None:
+        usage = Usage.build(ensemble, items, block.rows, evaluation_cost=evaluation)
         more = [u.bill(ensemble.is_split) for u in (usage, usage.counting_features())]
         bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more
-        losses.append(_losses(forest, ensemble, part))
+        losses.append(_losses(forest, ensemble, block))
 
     n = Reader(as_chunked(table), ensemble, y=y, progress=progress).each("evaluating", add)
     cost, features = (bill.cost for bill in bills)
@@ -89,9 +89,9 @@ def evaluate_path_on_table(
     vote: Vote = "mean",
     progress: bool = False,
 ) -> PathEvaluation:
-    """`evaluate_path` on a table that need not fit into memory: the same numbers, bit for bit.
+    """`evaluate_path` on a table that may be larger than memory: the same numbers, bit for bit.
 
-    The table is gone through three times, so iterators will not do; labels and weights stay in memory, some 40 bytes a row.
+    The table is read three times, so iterators are refused. Labels and weights stay in memory, about 40 bytes a row.
 
     Parameters
     ----------
@@ -110,22 +110,22 @@ def evaluate_path_on_table(
     Raises
     ------
     InvalidInputError, BrokenFileError, InterruptedSolveError
-        as `evaluate_path` and `problem_from_table`; and for a table that can be gone through once only.
+        as `evaluate_path` and `problem_from_table`; and for a table that can be read only once.
     """
     ensemble = path.problem.ensemble
     chunked = as_chunked(table)
     if not chunked.source.again:
         raise InvalidInputError(
-            f"{chunked.source.name} can be gone through once only, a path needs several passes; give a function that returns "
-            "them, or a file"
+            f"{chunked.source.name} can be read only once, but a path needs several passes; give a file, or a function "
+            "that returns the chunks"
         )
     labels: list[NDArray[Any]] = []
     weights: list[NDArray[np.float64]] = []
 
-    def keep(part: Part) -> None:
-        labels.append(labels_of(part))
-        if part.weight is not None:
-            weights.append(part.weight)
+    def keep(block: RowBlock) -> None:
+        labels.append(labels_of(block))
+        if block.weight is not None:
+            weights.append(block.weight)
 
     reader = Reader(chunked, ensemble, y=y, weight=sample_weight, progress=progress)
     n = reader.without_features().each("reading labels", keep)
@@ -148,7 +148,7 @@ def hold_out_on_table(
     method: Method = "t",
     progress: bool = False,
 ) -> HeldOut:
-    """`hold_out` on a table that need not fit into memory: cost, and with labels the error, of a pruning, with intervals.
+    """`hold_out` on a table that may be larger than memory: cost and, with labels, error of a pruning, with intervals.
 
     Parameters
     ----------
@@ -157,13 +157,13 @@ def hold_out_on_table(
     table, progress
         as in `problem_from_table`.
     y, sample_weight
-        the name of a column, or an array with one entry a row; weights count in the cost, as in `hold_out`. Without labels only
-        the cost is measured.
+        the name of a column, or an array with one entry a row. Weights apply to the cost only, as in `hold_out`. Without labels
+        only the cost is measured.
 
     Returns
     -------
     HeldOut
-        the cost with its interval, and the error with its own.
+        the cost and, with labels, the error, each with its interval.
 
     Raises
     ------
@@ -175,13 +175,13 @@ def hold_out_on_table(
     pruned = None if y is None else apply_pruning(pruning, forest)
     paid, weights, losses = [], [], []
 
-    def add(part: Part) -> None:
-        weight = np.ones(len(part.rows)) if part.weight is None else part.weight
+    def add(block: RowBlock) -> None:
+        weight = np.ones(len(block.rows)) if block.weight is None else block.weight
         counted = weight > 0
-        paid.append(usage.on(part.rows).row_costs(kept)[counted])
+        paid.append(usage.on(block.rows).row_costs(kept)[counted])
         weights.append(weight[counted])
         if pruned is not None:
-            losses.append(_losses(pruned, ensemble, part).astype(np.float64))
+            losses.append(_losses(pruned, ensemble, block).astype(np.float64))
 
     chunked = as_chunked(table)
     Reader(chunked, ensemble, y=y, weight=sample_weight, progress=progress).each("counting costs", add)
@@ -193,8 +193,8 @@ def hold_out_on_table(
     return HeldOut(pruning, cost, error)
 
 
-def _losses(forest: Any, ensemble: Ensemble, part: Part) -> NDArray[Any]:
-    """Whether each prediction is wrong, or its squared error."""
-    names, truth = ensemble.feature_names, labels_of(part)
-    predicted = forest.predict(part.rows if names is None else pd.DataFrame(part.rows, columns=list(names)))
+def _losses(forest: Any, ensemble: Ensemble, block: RowBlock) -> NDArray[Any]:
+    """The 0-1 loss (classification) or squared error (regression) of each prediction."""
+    names, truth = ensemble.feature_names, labels_of(block)
+    predicted = forest.predict(block.rows if names is None else pd.DataFrame(block.rows, columns=list(names)))
     return np.asarray(predicted != truth if ensemble.task == "classification" else (predicted - truth) ** 2)

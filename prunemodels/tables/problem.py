@@ -19,7 +19,7 @@ from formulations.instance.usage_arcs import charges_of
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.error_samples import ErrorSample, InBag
 from prunemodels.forests.reading import read_forest
-from prunemodels.tables.reading import Column, Part, Reader, weights_of
+from prunemodels.tables.reading import Column, Reader, RowBlock, weights_of
 from prunemodels.tables.rows_in_turn import RowsInTurn
 from prunemodels.tables.table import Table, as_chunked
 
@@ -35,10 +35,11 @@ def problem_from_table(
     scratch: str | Path | None = None,
     progress: bool = False,
 ) -> PruningProblem:
-    """`problem_from_forest` for a cost sample that need not fit into memory: the same instance, bit for bit.
+    """`problem_from_forest` for a cost sample that may be larger than memory: the same instance, bit for bit.
 
-    The table is read once, in chunks. What stays is what engines need: 4 bytes for each row and tree, and 24 a row. With a
-    scratch folder the former stand in files, and so does what `price_sharing` makes of them.
+    The table is read once, in chunks. The problem keeps what engines need: 4 bytes for each row and tree, and 24 bytes a row.
+    With a scratch folder, the 4 bytes for each row and tree are kept in files, and so are the arrays that `price_sharing` derives
+    from them.
 
     Parameters
     ----------
@@ -46,28 +47,28 @@ def problem_from_table(
         as in `problem_from_forest`; errors also `GivenTable`.
     table
         the cost sample: a file (Parquet, Arrow, CSV), a pyarrow Dataset, an array or memmap, an iterable of chunks; or a
-        `ChunkedTable`, which says besides which columns are the features and how many rows to read at a time. By default
-        columns are found by the forest's names, in whatever order they stand; others are not read.
+        `ChunkedTable`, which also says which columns are the features and how many rows to read at a time. By default
+        columns are found by the forest's feature names, in any order; other columns are not read.
     sample_weight
         the name of the column of weights, or an array with one entry a row, >= 0. Default: 1 each.
     scratch
-        a folder on a disk (not one that is itself memory, as ``/tmp`` is on some systems) for the 4 bytes for each row and tree,
-        and 2 more when `price_sharing` asks for its blocks; None (default): memory. Files have no names where the system
-        allows that, and disappear with the problem, or the process.
+        a folder on a disk (on some systems ``/tmp`` is itself in memory) for the 4 bytes for each row and tree, and for 2 more
+        bytes when `price_sharing` asks for its blocks; None (default): memory. The files disappear with the problem or the
+        process; where the system allows it they have no names.
     progress
-        a bar on stderr.
+        show a progress bar on stderr.
 
     Returns
     -------
     PruningProblem
-        its ``X`` refers to the table and reads it again where an engine asks for rows, which few do.
+        its ``X`` refers to the table, and reads it again if an engine asks for rows, which few engines do.
 
     Raises
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
-        as `problem_from_forest`; names the file, the column and the row, counted from 1.
+        as `problem_from_forest`; the message names the file, the column and the row, counted from 1.
     BrokenFileError
-        for a file that is absent, damaged, or changes while it is read, and a scratch folder without room.
+        for a file that is absent, damaged, or changes while it is read, and for a scratch folder without enough space.
     InterruptedSolveError
         on Ctrl-C.
     """
@@ -92,18 +93,18 @@ def problem_from_table(
 
 
 class _Routed:
-    """Rows of positive weight, routed; and the weights of all."""
+    """The routing of the rows of positive weight, and the weights of all rows."""
 
     def __init__(self, ensemble: Ensemble, reader: Reader, scratch: str | Path | None) -> None:
         self.routing = ChunkedRouting(ensemble, reader.n_rows, scratch=scratch)
-        self._parts: list[NDArray[np.float64]] = []
+        self._block_weights: list[NDArray[np.float64]] = []
         n_rows = reader.each("routing", self._take)
-        self.weights = np.ones(n_rows) if not self._parts else weights_of(self._parts, reader.table.source.name)
+        self.weights = np.ones(n_rows) if not self._block_weights else weights_of(self._block_weights, reader.table.source.name)
 
-    def _take(self, part: Part) -> None:
-        if part.weight is None:
-            self.routing.add(part.rows)
+    def _take(self, block: RowBlock) -> None:
+        if block.weight is None:
+            self.routing.add(block.rows)
             return
-        self._parts.append(part.weight)
-        positive = part.weight > 0
-        self.routing.add(part.rows if positive.all() else part.rows[positive])
+        self._block_weights.append(block.weight)
+        positive = block.weight > 0
+        self.routing.add(block.rows if positive.all() else block.rows[positive])

@@ -1,4 +1,4 @@
-"""Chunks as a forest takes them: features as float32 in its order, labels, weights."""
+"""Chunks in the form that a forest needs: features as float32 in its order, labels, weights."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ Column = str | ArrayLike | None
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Some rows, one after the other.
+class RowBlock:
+    """Consecutive rows of a table.
 
     Parameters
     ----------
     rows
-        float32, shape (n, n_features); features that no tree splits on are 0 where they have names.
+        float32, shape (n, n_features); if the features have names, those that no tree splits on are 0.
     y
-        shape (n,): labels as they are in the table; None: none were asked for.
+        shape (n,): labels as they are in the table; None if the reader was given no labels.
     weight
         float64, shape (n,), >= 0; None: 1 each.
     first
-        rows of the table before these.
+        number of rows of the table before these.
     """
 
     rows: NDArray[np.float32]
@@ -46,21 +46,21 @@ class Part:
 
 
 class Reader:
-    """Goes through a table for a forest, as often as the table allows.
+    """Reads a table for a forest, as often as the table allows.
 
     Parameters
     ----------
     table, ensemble
-        what to read, and for which trees.
+        the table, and the trees that it is read for.
     y, weight
         labels and weights: the name of a column, or an array with one entry a row.
     progress
-        a bar on stderr.
+        show a progress bar on stderr.
 
     Raises
     ------
     InvalidInputError
-        for columns that are not there, or too many or few of them, as far as that is known before reading.
+        for missing columns, or a wrong number of them, if that is known before reading.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Reader:
             for what, given in (("y", y), ("sample_weight", weight))
             if given is not None and not isinstance(given, str)
         }
-        self._apart = tuple(self._columns.values())
+        self._non_features = tuple(self._columns.values())
         self._with_features = True
         self._used = np.unique(ensemble.feature[ensemble.is_split]).astype(np.int64)
         self._progress = progress
@@ -84,64 +84,65 @@ class Reader:
                 self._check_length(what, values, table.n_rows)
 
     def without_features(self) -> Reader:
-        """Reads labels and weights only."""
+        """A reader of labels and weights only."""
         other = copy(self)
         other._with_features = False
         return other
 
     def without_labels(self, *, progress: bool = False) -> Reader:
-        """Reads features only."""
+        """A reader of features only."""
         other = copy(self)
         other._columns, other._arrays, other._progress = {}, {}, progress
         return other
 
     @property
     def n_rows(self) -> int | None:
-        """Rows of the table, if known."""
+        """Number of rows of the table; None if it is not known."""
         return self.table.n_rows
 
-    def each(self, what: str, do: Callable[[Part], None]) -> int:
-        """One pass: `do` something with each part; the number of rows.
+    def each(self, what: str, do: Callable[[RowBlock], None]) -> int:
+        """Read the table once, call `do` with each block, and return the number of rows.
 
         Raises
         ------
         InvalidInputError, BrokenFileError
-            as `parts`.
+            as `blocks`.
         InterruptedSolveError
             on Ctrl-C.
         """
         read = 0
         try:
-            for part in self.parts(what):
-                do(part)
-                read = part.first + len(part.rows)
+            for block in self.blocks(what):
+                do(block)
+                read = block.first + len(block.rows)
         except KeyboardInterrupt as stop:
             raise InterruptedSolveError(f"interrupted while {what}, after {read:,} rows; nothing was kept") from stop
         return read
 
-    def parts(self, what: str) -> Iterator[Part]:
-        """One pass; `what` is being done, for the progress bar.
+    def blocks(self, what: str) -> Iterator[RowBlock]:
+        """Read the table once, block by block; `what` names the activity in the progress bar.
 
         Raises
         ------
         InvalidInputError
-            for cells that are no numbers, infinite features, absent labels, negative weights, no rows: names file, column, row.
+            for cells that are not numbers, infinite features, missing labels, negative weights, and a table without rows; the
+            message names file, column and row.
         BrokenFileError
-            if a file changes or ends meanwhile.
+            if a file changes, or ends early, while it is read.
         """
         read = 0
         with tqdm(
             total=self.n_rows, desc=what, unit=" rows", file=sys.stderr, leave=False, disable=not self._progress, delay=1
         ) as bar:
-            for chunk in self._raw():
+            for chunk in self._raw_chunks():
                 if chunk.shape[0]:
-                    yield self._part(chunk, read)
+                    yield self._block(chunk, read)
                     read += chunk.shape[0]
                     bar.update(chunk.shape[0])
         self._check_end(read)
 
-    def _raw(self) -> Iterator[Any]:
-        """Chunks as the source gives them, while its files stay what they were."""
+    def _raw_chunks(self) -> Iterator[Any]:
+        """Chunks as the source gives them; checks before each that the source's files have not changed."""
         table = self.table
         needed = None
         if self._names is not None:
@@ -168,7 +169,7 @@ class Reader:
                 )
             yield chunk
 
-    def _part(self, raw: Any, first: int) -> Part:
+    def _block(self, raw: Any, first: int) -> RowBlock:
         """One chunk as float32, with its labels and weights."""
         last = first + raw.shape[0]
         source = self.table.source.name
@@ -178,19 +179,19 @@ class Reader:
             raise InvalidInputError(f"{what} is the column {column!r}, {source} has no names; give an array, one entry a row")
         chunk = None if table is None else Chunk(table, source, first)
         rows = self._features(raw, chunk, first) if self._with_features else np.empty((raw.shape[0], 0), dtype=np.float32)
-        y = self._one("y", chunk, first, last)
-        weight = self._one("sample_weight", chunk, first, last)
-        return Part(rows, y, None if weight is None else self._checked(weight, first), first)
+        y = self._labels_or_weights("y", chunk, first, last)
+        weight = self._labels_or_weights("sample_weight", chunk, first, last)
+        return RowBlock(rows, y, None if weight is None else self._checked_weights(weight, first), first)
 
     def _features(self, raw: Any, chunk: Chunk | None, first: int) -> NDArray[np.float32]:
-        """The rows as the trees take them."""
+        """The rows as float32, with the features in the trees' order."""
         if chunk is None:
             return as_rows(raw, self.ensemble.n_features, self.table.source.name, first)
         names = self._names or self._feature_columns(column_names(chunk.rows))
         return chunk.features(names, self._used)
 
-    def _one(self, what: str, chunk: Chunk | None, first: int, last: int) -> NDArray[Any] | None:
-        """Labels or weights of one chunk."""
+    def _labels_or_weights(self, what: str, chunk: Chunk | None, first: int, last: int) -> NDArray[Any] | None:
+        """Labels or weights (`what`) of one chunk, the rows `first` to `last` of the table; None if there are none."""
         if chunk is not None and what in self._columns:
             name = self._columns[what]
             return chunk.values(name) if what == "y" else chunk.numbers(name, np.float64)
@@ -201,8 +202,8 @@ class Reader:
             self._check_length(what, self._arrays[what], last)
         return values
 
-    def _checked(self, weight: NDArray[Any], first: int) -> NDArray[np.float64]:
-        """Weights must be finite and >= 0."""
+    def _checked_weights(self, weight: NDArray[Any], first: int) -> NDArray[np.float64]:
+        """The weights as float64; refuses weights that are not finite and >= 0."""
         try:
             w = weight.astype(np.float64)
         except (TypeError, ValueError) as error:
@@ -222,22 +223,22 @@ class Reader:
             )
 
     def _check_end(self, read: int) -> None:
-        """What must hold when the last chunk was read."""
+        """Check, after the last chunk, that the numbers of rows agree and that no file changed."""
         self.table.unchanged.check()
         source = self.table.source.name
         if not read:
             raise InvalidInputError(f"{source} holds no examples; give at least one row")
         if self.n_rows is not None and read != self.n_rows:
-            raise BrokenFileError(f"{source} gave {read:,} rows, it announced {self.n_rows:,}; write it again")
+            raise BrokenFileError(f"{source} gave {read:,} rows, but announced {self.n_rows:,}; write it again")
         for what, values in self._arrays.items():
             self._check_length(what, values, read)
 
     def _feature_columns(self, there: list[str]) -> tuple[str, ...]:
-        """Which columns are the forest's features."""
+        """The names of the columns that are the forest's features, in its order."""
         source, n_features = self.table.source.name, self.ensemble.n_features
-        apart = self._apart
+        non_features = self._non_features
         chosen = self.table.columns if self.table.columns is not None else self.ensemble.feature_names
-        names = tuple(str(c) for c in (chosen if chosen is not None else [c for c in there if c not in apart]))
+        names = tuple(str(c) for c in (chosen if chosen is not None else [c for c in there if c not in non_features]))
         if len(names) != n_features:
             raise InvalidInputError(
                 f"{source} has {len(names)} columns for features, the forest was trained on {n_features}, without names; "
@@ -245,38 +246,38 @@ class Reader:
                 if chosen is None
                 else f"columns has {len(names)} names, the forest was trained on {n_features} features"
             )
-        check_present([*names, *apart], there, source)
+        check_present([*names, *non_features], there, source)
         return names
 
 
 def _named_or_array(chunk: Any) -> Any:
-    """A chunk that is a list of rows, as an array."""
+    """A chunk without a shape as an Arrow table, or as an array if it is a list of rows."""
     return pa.table(chunk) if hasattr(chunk, "__arrow_c_stream__") else np.asarray(chunk)
 
 
 def _with_names(chunk: Any) -> Any:
-    """The chunk as a pandas or Arrow table; None: an array."""
+    """The chunk as a pandas or Arrow table; None if it is an array."""
     if hasattr(chunk, "iloc") or isinstance(chunk, (pa.Table, pa.RecordBatch)):
         return chunk
     return pa.table(chunk) if hasattr(chunk, "__arrow_c_stream__") else None
 
 
-def labels_of(part: Part) -> NDArray[Any]:
-    """The part's labels.
+def labels_of(block: RowBlock) -> NDArray[Any]:
+    """The block's labels.
 
     Raises
     ------
     InvalidInputError
-        if none were asked for.
+        if the reader was given no labels.
     """
-    if part.y is None:
+    if block.y is None:
         raise InvalidInputError("y is None; give the name of the column of labels, or an array with one label a row")
-    return part.y
+    return block.y
 
 
-def weights_of(parts: Sequence[NDArray[np.float64]], source: str) -> NDArray[np.float64]:
-    """All parts' weights, which may not all be 0."""
-    weights = np.concatenate(parts)
+def weights_of(blocks: Sequence[NDArray[np.float64]], source: str) -> NDArray[np.float64]:
+    """The weights of all blocks; refuses weights that are all 0."""
+    weights = np.concatenate(blocks)
     if not weights.any():
         raise InvalidInputError(f"{source}: sample_weight is 0 everywhere: no example would count")
     return weights

@@ -1,7 +1,7 @@
-"""Where chunks come from: Parquet and Arrow files, CSV, what is in memory or mapped, and whatever the user's own code yields.
+"""Sources of chunks: Parquet and Arrow files, CSV, tables in memory, memory maps, and chunks that the user's code yields.
 
-A source knows its columns and its number of rows as far as that costs nothing, and gives its chunks again for every pass,
-if it can.
+A source knows its columns and its number of rows if they can be had without reading the table. It gives its chunks again for
+every pass, if it can.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ ARROW_FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "feathe
 ENDINGS = (*ARROW_FORMATS, ".csv", ".csv.gz")
 
 STREAM_BYTES = 2**18
-"""Parquet columns are read in pieces of that size, not a row group at a time."""
+"""Parquet columns are read in pieces of this size, not by whole row groups."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Rows, some at a time.
+    """A table that gives its rows in chunks.
 
     Parameters
     ----------
     name
-        for messages.
+        the source's name in error messages.
     chunks
-        called with the columns that are wanted (None: all) and a number of rows, gives Arrow or pandas tables with at least those
-        columns, or arrays, of about so many rows where that can be chosen.
+        takes the wanted columns (None: all) and a number of rows. Yields arrays, or Arrow or pandas tables with at least these
+        columns, of about this number of rows if the source can choose it.
     columns
-        names of the columns; None: there are none, or they are not known before the first chunk.
+        names of the columns; None if there are none, or if they are not known before the first chunk.
     n_rows
-        None: not known before the end.
+        number of rows; None if it is not known before the end.
     files
-        what must not change meanwhile.
+        files that must not change while the table is read.
     again
         whether a second pass is possible.
     own_code
-        whether chunks are made by the user's own code, whose exceptions are not ours to explain.
+        whether the user's own code makes the chunks; its exceptions are passed on unchanged.
     """
 
     name: str
@@ -62,12 +62,12 @@ class Source:
 
 
 def open_source(given: Any) -> Source:
-    """The source of whatever the user gave, see `prunemodels.tables.table.ChunkedTable`.
+    """The source of any table that `prunemodels.tables.table.ChunkedTable` accepts.
 
     Raises
     ------
     InvalidInputError
-        for something that is no table, and a file of another kind.
+        for anything that is not a table, and for a file of another kind.
     BrokenFileError
         for a file that is absent or damaged.
     """
@@ -104,7 +104,7 @@ def _of_file(place: Path) -> Source:
             found = _of_dataset(ds.dataset(place, format=ARROW_FORMATS[ending]), str(place))
             return found if ending != ".parquet" else replace(found, chunks=partial(_parquet_chunks, found.files))
         header = [str(c) for c in pd.read_csv(place, nrows=0).columns]
-    except (OSError, ValueError, EOFError) as error:  # pandas, pyarrow and gzip each raise their own
+    except (OSError, ValueError, EOFError) as error:  # pandas, pyarrow and gzip raise different types
         raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error
     if header and pd.to_numeric(pd.Series(header), errors="coerce").notna().all():
         raise InvalidInputError(f"{place} has no header row (its first row is {header[:3]}, ...); name the columns there")
@@ -112,16 +112,16 @@ def _of_file(place: Path) -> Source:
 
 
 def _of_dataset(dataset: Any, name: str) -> Source:
-    """Files in a folder, or elsewhere, or a table in memory; rows are counted where the files say how many they hold."""
+    """An Arrow dataset: files on any file system, or a table in memory. Its rows are counted if its files store their number."""
     kind = getattr(getattr(dataset, "format", None), "default_extname", "")
     files = (Path(file) for file in getattr(dataset, "files", ()))
-    here = tuple(file for file in files if file.exists())  # others are on other file systems
+    local = tuple(file for file in files if file.exists())  # the others are on other file systems
     n_rows = None if kind in ("csv", "json") else int(dataset.count_rows())
-    return Source(name, partial(_arrow_chunks, dataset), tuple(dataset.schema.names), n_rows, here)
+    return Source(name, partial(_arrow_chunks, dataset), tuple(dataset.schema.names), n_rows, local)
 
 
 def _in_memory(rows: Any) -> Source:
-    """An array, mapped from a file or not, a pandas, polars or sparse table."""
+    """An array or memory map, or a pandas, polars or sparse table."""
     names = getattr(rows, "columns", None)
     files = (Path(rows.filename),) if isinstance(rows, np.memmap) and rows.filename is not None else ()
     rows = rows.tocsr() if hasattr(rows, "tocsr") else rows
@@ -130,7 +130,7 @@ def _in_memory(rows: Any) -> Source:
 
 
 def _parquet_chunks(files: Sequence[Path], columns: Sequence[str] | None, size: int) -> Iterator[Any]:
-    """Batches in the order of the files, decoded as they are asked for: a dataset decodes whole row groups, and more ahead."""
+    """Batches in the order of the files, each decoded when asked for. A dataset would decode whole row groups in advance."""
     wanted = None if columns is None else list(dict.fromkeys(columns))
     for place in files:
         with parquet.ParquetFile(place, buffer_size=STREAM_BYTES, pre_buffer=False) as file:
@@ -140,13 +140,13 @@ def _parquet_chunks(files: Sequence[Path], columns: Sequence[str] | None, size: 
 
 
 def _arrow_chunks(dataset: Any, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
-    """Batches in the order of the files; some row groups ahead may be in memory."""
+    """Batches in the order of the files; some row groups may be read in advance."""
     wanted = None if columns is None else list(dict.fromkeys(columns))
     yield from dataset.to_batches(columns=wanted, batch_size=size, batch_readahead=1, fragment_readahead=0)
 
 
 def _csv_chunks(file: Path, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
-    """All columns: of some only, pandas reads rows of too many fields without a word, and may take the first for an index."""
+    """All columns. If pandas reads only some, it accepts rows with too many fields, and may use the first field as an index."""
     del columns
     with pd.read_csv(file, chunksize=size, low_memory=False) as reader:
         for chunk in reader:
@@ -156,7 +156,7 @@ def _csv_chunks(file: Path, columns: Sequence[str] | None, size: int) -> Iterato
 
 
 def _slices(table: Any, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
-    """All columns: they are there anyway."""
+    """All columns, because they are in memory anyway."""
     del columns
     rows = getattr(table, "iloc", table)
     for first in range(0, table.shape[0], size):
@@ -164,6 +164,6 @@ def _slices(table: Any, columns: Sequence[str] | None, size: int) -> Iterator[An
 
 
 def _own_chunks(given: Any, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
-    """Chunks of the user's own making, as large as they come: of an iterable, or of a function that returns one."""
+    """The user's chunks, of whatever size: from an iterable, or from a function that returns one."""
     del columns, size
     yield from given if isinstance(given, Iterable) else given()

@@ -18,7 +18,7 @@ CHUNK_ROWS = 65_536
 
 @dataclass(frozen=True, eq=False)
 class ChunkedTable:
-    """A table of examples that may be larger than memory: where it is, and how it is read.
+    """A table of examples that may be larger than memory: its source, and how it is read.
 
     Parameters
     ----------
@@ -26,25 +26,24 @@ class ChunkedTable:
         - a file ``.parquet``, ``.feather``, ``.arrow``, ``.csv``, ``.csv.gz``, or a folder of Parquet files;
         - a pyarrow Dataset or Table;
         - an array (a NumPy memmap, say), a sparse matrix, a pandas or polars table;
-        - an iterable of chunks, each an array or a pandas, polars or Arrow table, or a function that returns one. Functions and
-          lists can be gone through again, which paths need; iterators once.
+        - an iterable of chunks, each an array or a pandas, polars or Arrow table, or a function that returns such an iterable.
+          Functions and lists can be read several times, which `evaluate_path_on_table` needs; iterators only once.
     columns
-        names of the columns that are the forest's features, in its order. Default: the names that it was trained with, wherever
-        they stand; where it has none, all columns but labels and weights.
+        names of the columns that are the forest's features, in its order. Default: the names that the forest was trained with,
+        in any order; if it has none, all columns but labels and weights.
     chunk_rows
-        rows to read at a time; chunks of an iterable are taken as they come.
+        number of rows to read at a time; chunks of an iterable keep their sizes.
 
     Raises
     ------
     InvalidInputError
-        for something that is no table, and less than one row a chunk.
+        for anything that is not a table, and for less than one row a chunk.
     BrokenFileError
         for a file that is absent or damaged.
 
     Notes
     -----
-    A file that changes while it is open here is an error, not another answer. Features that no tree splits on are not read,
-    other than from CSV.
+    A file that changes while it is read raises an error. Features that no tree splits on are not read, except from CSV files.
 
     Examples
     --------
@@ -76,7 +75,7 @@ class ChunkedTable:
 
     @property
     def n_rows(self) -> int | None:
-        """Rows of the table; None: known only after a pass (CSV, iterables)."""
+        """Number of rows of the table; None if it is known only after a pass (CSV, iterables)."""
         return self.source.n_rows
 
     def __repr__(self) -> str:
@@ -85,9 +84,9 @@ class ChunkedTable:
 
 
 Table = ChunkedTable | str | Path | Any
-"""What functions take: a `ChunkedTable`, or what one is made of."""
+"""A `ChunkedTable`, or anything that one can be made of."""
 
 
 def as_chunked(table: Table) -> ChunkedTable:
-    """The table, opened if it is not yet."""
+    """The table as a `ChunkedTable`."""
     return table if isinstance(table, ChunkedTable) else ChunkedTable(table)

@@ -1,4 +1,4 @@
-"""Files must stay as they are while they are read."""
+"""A check that files do not change while they are read."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from pathlib import Path
 from formulations.errors import BrokenFileError
 
 Stamp = tuple[int, int, int]
-"""Size, time of the last change in nanoseconds, number of the file."""
+"""Size in bytes, time of the last change in nanoseconds, and inode number of a file."""
 
 
 @dataclass(frozen=True)
 class Unchanged:
-    """Files with their sizes and times when they were first seen."""
+    """Files, and their sizes and times of change when they were opened."""
 
     stamps: tuple[tuple[Path, Stamp], ...]
 
     @classmethod
     def of(cls, files: Sequence[Path]) -> Unchanged:
-        """Look at the files.
+        """Record the state of the files.
 
         Raises
         ------
         BrokenFileError
-            if one is not there.
+            if a file is absent.
         """
         return cls(tuple((file, _stamp(file)) for file in files))
 
     def check(self) -> None:
-        """Look again.
+        """Compare the files with their recorded state.
 
         Raises
         ------
         BrokenFileError
-            for a file that is not what it was, or gone.
+            for a file that changed or is absent.
         """
         for file, was in self.stamps:
             now = _stamp(file)

@@ -440,7 +440,7 @@ def test_iterators_serve_one_pass_only(data):
     """A path needs several: refused before the first chunk is taken; the problem's rows cannot be read again either."""
     chunks = iter(list(pieces(data.table)))
     problem = problem_from_table(data.forest, data.table, costs=1)
-    with pytest.raises(InvalidInputError, match="can be gone through once only, a path needs several passes"):
+    with pytest.raises(InvalidInputError, match="can be read only once, but a path needs several passes"):
         evaluate_path_on_table(pm.pruning_path(problem), chunks, "y")
     again = problem_from_table(data.forest, chunks, costs=1)
     assert_same(again, problem)
@@ -523,7 +523,7 @@ def test_a_table_that_holds_less_than_it_announced_is_an_error(data):
     table = ChunkedTable(data.table, chunk_rows=SIZE)
     chunks = table.source.chunks
     object.__setattr__(table.source, "chunks", lambda *args: list(chunks(*args))[:-1].__iter__())
-    with pytest.raises(BrokenFileError, match="the table gave 490 rows, it announced 500"):
+    with pytest.raises(BrokenFileError, match="the table gave 490 rows, but announced 500"):
         problem_from_table(data.forest, table, costs=1)
 
 
