@@ -1,8 +1,9 @@
-"""Pruning for what the forest predicts: ``objective="ensemble"``.
+"""Pruning for the loss of the forest's own predictions: ``objective="ensemble"``.
 
-The path of `pruning_path` minimises the mean of the trees' errors, for which all prunings can be had exactly. What a user sees is
-the error of the forest, and trees that err on different examples help each other. Here the forest's own loss is minimised, which
-couples all trees through every example: harder, so there are a bound and a gap in the place of a proof of optimality.
+The path of `pruning_path` minimises the mean of the trees' errors, and is exact for all lambdas. Users, however, see the error of
+the forest, and trees that err on different examples correct each other. Here the forest's own loss is minimised. It couples all
+trees through every example, which makes the problem harder. The answers therefore have a bound and a gap, and no proof of
+optimality.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from solvers.ensemble_loss import LevelSets, evaluate_levels, frank_wolfe, level
 from solvers.path.pruning_path import pruning_path
 
 REFINEMENTS = 3
-"""Most lambdas tried for one budget, beyond those given."""
+"""Largest number of lambdas tried for one budget, beyond those given."""
 
-NEAR = 0.98
-"""A pruning that costs at least this part of a budget is near it."""
+NEAR_BUDGET = 0.98
+"""The search for a budget stops when a pruning within it costs at least this share of it."""
 
 
 def ensemble_path(
@@ -58,22 +59,22 @@ def ensemble_path(
     forest
         as for `problem_from_forest`.
     X, y
-        labelled examples that the forest was not grown on: cost and loss are measured on them.
+        labelled examples that the forest was not grown on; cost and loss are measured on them.
     costs, sample_weight, evaluation_cost
         as for `problem_from_forest`; `sample_weight` weighs costs and losses.
     lams
-        lambdas, loss per unit of cost, >= 0; or their number: then chosen so that costs spread evenly.
+        lambdas, loss per unit of cost, >= 0; or how many, which are then chosen so that the costs are evenly spread.
     budgets
-        costs for which `at_cost` will be asked: lambdas between are tried until a pruning costs nearly as much, and then all
-        prunings that the loss linearised there has for any lambda.
+        budgets for which `at_cost` will be called. For each, further lambdas are tried until a pruning costs nearly as much as
+        the budget; then the loss is linearised there, and the linear problem's optimal prunings for all lambdas are added.
     loss, smoothing
         see `ensemble_problem`.
     errors
-        where losses are measured, in the place of X and y: ``Given(X, y)`` or ``OutOfBag(X_train, y_train)``.
+        where losses are measured instead of on X and y: ``Given(X, y)`` or ``OutOfBag(X_train, y_train)``.
     tolerance, iterations
         of each search, see `solvers.ensemble_loss.frank_wolfe`.
     time_limit
-        seconds, over all; at least one step is made at the first lambda.
+        seconds, for the whole call; at least one step is made at the first lambda.
 
     Returns
     -------
@@ -111,25 +112,25 @@ def solve_ensemble_path(
     iterations: int = 50,
     time_limit: float = math.inf,
 ) -> EnsemblePath:
-    """`ensemble_path` of a problem that was set up by `ensemble_problem`."""
+    """`ensemble_path` for a problem that `ensemble_problem` set up."""
     deadline = time.perf_counter() + time_limit
     limits = [float(exact(b, "budgets")) for b in budgets]
     tree_path = pruning_path(problem.problem, certificate=False)
     rows = evaluate_levels(problem, tree_path.level)
-    sweep = _Sweep(problem, rows, tolerance, iterations, deadline)
+    search = _LambdaSearch(problem, rows, tolerance, iterations, deadline)
     for lam in sorted(_lambdas(rows, lams)):
-        sweep.at(lam)
+        search.at(lam)
     for budget in limits:
-        sweep.near(budget)
-    solutions = tuple(sorted(sweep.solutions, key=lambda s: s.lam))
+        search.near(budget)
+    solutions = tuple(sorted(search.solutions, key=lambda s: s.lam))
     points = [s.point for s in solutions]
     mean = np.mean(points, axis=0)
     level_sets = [level_sets_of(problem, y) for y in (*points, mean)]
-    return EnsemblePath(problem, solutions, (rows, *level_sets, *sweep.dense), tree_path)
+    return EnsemblePath(problem, solutions, (rows, *level_sets, *search.dense), tree_path)
 
 
-class _Sweep:
-    """One search a lambda, each started from its neighbours' mixtures and the best row of the per-tree path."""
+class _LambdaSearch:
+    """One search for each lambda, started from the mixtures of the neighbouring lambdas and the best row of the per-tree path."""
 
     def __init__(self, problem: EnsembleProblem, rows: LevelSets, tolerance: float, iterations: int, deadline: float) -> None:
         self.problem, self.rows = problem, rows
@@ -138,22 +139,22 @@ class _Sweep:
         self.dense: list[LevelSets] = []
 
     def at(self, lam: float) -> None:
-        """Solve for lambda; nothing once time is up and there is an answer."""
-        left = self.deadline - time.perf_counter()
-        if self.solutions and left <= 0:
+        """Solve for lambda, unless time is up and there is an answer for another lambda."""
+        seconds_left = self.deadline - time.perf_counter()
+        if self.solutions and seconds_left <= 0:
             return
         solution = frank_wolfe(
             self.problem,
             lam,
             tolerance=self.tolerance,
-            iterations=self.iterations if left > 0 else 1,
-            time_limit=left if left > 0 else math.inf,
+            iterations=self.iterations if seconds_left > 0 else 1,
+            time_limit=seconds_left if seconds_left > 0 else math.inf,
             start=self._start(lam),
         )
         self.solutions.append(solution)
 
     def _start(self, lam: float) -> list[Pruning]:
-        """The best row of the per-tree path, and what the nearest lambda on either side mixed."""
+        """The best row of the per-tree path, and the answers and mixed prunings of the nearest lambda on either side."""
         below = max((s for s in self.solutions if s.lam <= lam), key=lambda s: s.lam, default=None)
         above = min((s for s in self.solutions if s.lam > lam), key=lambda s: s.lam, default=None)
         return [self.rows.best(lam)[0], *(p for s in (below, above) if s is not None for p in (s.pruning, *s.active))]
@@ -168,11 +169,11 @@ class _Sweep:
         self.dense.append(linearised_path(self.problem, nearest.point))
 
     def _bisect(self, budget: float) -> None:
-        """Until some answer costs between `NEAR` of the budget and the budget."""
+        """Bisect lambda until an answer costs at most the budget and at least `NEAR_BUDGET` of it."""
         for _ in range(REFINEMENTS):
             dearer = [s.lam for s in self.solutions if s.pruning.cost > budget]
             within = [s for s in self.solutions if s.pruning.cost <= budget]
-            if any(s.pruning.cost >= NEAR * budget for s in within) or time.perf_counter() > self.deadline:
+            if any(s.pruning.cost >= NEAR_BUDGET * budget for s in within) or time.perf_counter() > self.deadline:
                 return
             low, high = max(dearer, default=0.0), min((s.lam for s in within), default=math.inf)
             lam = 4 * low if high == math.inf else high / 4 if low == 0.0 else math.sqrt(low * high)
@@ -182,7 +183,7 @@ class _Sweep:
 
 
 def _lambdas(rows: LevelSets, lams: Sequence[float] | int) -> list[float]:
-    """The given lambdas, or slopes of the hull of what the per-tree path costs and loses, at evenly spaced costs."""
+    """The given lambdas; or slopes, at evenly spaced costs, of the hull of the per-tree path's costs and losses."""
     if not isinstance(lams, int):
         given = [float(exact(lam, "lams")) for lam in lams]
         if not given:
@@ -199,8 +200,8 @@ def _lambdas(rows: LevelSets, lams: Sequence[float] | int) -> list[float]:
 
 
 def _hull(cost: NDArray[np.float64], loss: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lower convex hull of points while it falls: costs of its corners, ascending, and what a unit of cost gains after each."""
-    at = np.round(cost / (cost.max() or 1.0), 12)  # sums of the same prices may differ in the last places
+    """The falling part of the lower convex hull: costs of its corners, ascending, and the loss saved per cost between them."""
+    at = np.round(cost / (cost.max() or 1.0), 12)  # sums of the same prices may differ in the last digits
 
     def gained(a: int, b: int) -> float:
         return float((loss[a] - loss[b]) / (at[b] - at[a]))

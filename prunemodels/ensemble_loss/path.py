@@ -1,4 +1,4 @@
-"""Prunings for the forest's own loss at several lambdas, and everything that was seen on the way."""
+"""Prunings for the forest's own loss at several lambdas, and all prunings whose loss the searches computed."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class EnsemblePath:
     """Trade-off between the forest's loss and its cost.
 
     Row k is the answer for ``lam[k]``. Unlike a `PruningPath` it is not complete: between two rows there may be others, and a
-    row's gap may be open.
+    row's gap may be positive.
 
     Parameters
     ----------
     solutions
-        one a lambda, lambdas ascending.
+        one for each lambda, lambdas ascending.
     candidates
-        prunings whose loss and cost are known, as level sets: the rows of `tree_path`, of every solution's point, of their mean,
-        and of the paths that were added for budgets.
+        prunings whose loss and cost are known, as level sets: those of `tree_path`, of every solution's point, of the mean of
+        these points, and of the paths that were added for budgets.
     tree_path
         the per-tree path on the same cost sample.
     """
@@ -72,15 +72,16 @@ class EnsemblePath:
         return self.solutions[k].pruning
 
     def at_lam(self, lam: Price) -> Pruning:
-        """The best pruning seen for lambda: never worse than any row of the per-tree path."""
+        """The best known pruning for lambda, which is at least as good as every row of the per-tree path."""
         rate = float(exact(lam, "lam"))
         best = [s.best(rate) for s in self.candidates] + [(s.pruning, s.loss + rate * s.pruning.cost) for s in self.solutions]
         return min(best, key=lambda pair: pair[1])[0]
 
     def at_cost(self, budget: Price) -> Pruning:
-        """The pruning of least loss seen whose cost on the cost sample is at most the budget, compared exactly where prices are.
+        """The known pruning of least loss whose cost on the cost sample is at most the budget.
 
-        Never worse than the rows of the per-tree path within the budget. To come closer to a budget give it to `ensemble_path`.
+        Costs are compared exactly if the prices are exact. The answer is at least as good as every row of the per-tree path
+        within the budget. For a pruning closer to a budget, give the budget to `ensemble_path`.
 
         Raises
         ------
@@ -95,7 +96,7 @@ class EnsemblePath:
                 pruning = self._pooled(int(where[k]), int(row[k]))
                 if (pruning.cost <= float(limit)) if rounded else (pruning.exact_cost <= limit):
                     return pruning
-        raise InvalidInputError(f"budget is {budget}, the cheapest pruning seen costs {cost.min():g}; give at least that")
+        raise InvalidInputError(f"budget is {budget}, the cheapest known pruning costs {cost.min():g}; give at least that")
 
     def bound_at_cost(self, budget: Price) -> float:
         """Proven lower bound of the loss of all prunings within the budget: max over rows of bound - lam * budget."""
@@ -104,7 +105,7 @@ class EnsemblePath:
 
     @cached_property
     def _pool(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-        """Cost and loss of all that was seen, and where it is: the candidate and its row, or -1 and the solution."""
+        """Cost and loss of all known prunings, and where each is: a candidate and its row, or -1 and a row of `solutions`."""
         cost = np.concatenate([self.cost, *(s.cost for s in self.candidates)])
         loss = np.concatenate([self.loss, *(s.loss for s in self.candidates)])
         sizes = [s.loss.size for s in self.candidates]
@@ -116,7 +117,7 @@ class EnsemblePath:
         return self[row] if where < 0 else self.candidates[where].pruning(row)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a lambda: lambda, cost, loss, value, bound, splits."""
+        """One row for each lambda: lambda, cost, loss, value, bound, splits."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -131,7 +132,7 @@ class EnsemblePath:
         )
 
     def frontier(self) -> pd.DataFrame:
-        """Everything seen that nothing else seen beats in both cost and loss, dearest first: cost, loss."""
+        """Cost and loss of the known prunings that no other known pruning dominates, dearest first."""
         import pandas as pd
 
         cost, loss, _, _ = self._pool

@@ -1,4 +1,4 @@
-"""From a fitted forest and labelled examples to the problem of pruning for the forest's own loss."""
+"""Set up the problem of pruning for the forest's own loss, from a fitted forest and labelled examples."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def ensemble_problem(
     costs, sample_weight, evaluation_cost
         as there.
     errors
-        where the forest's loss is measured: ``Given(X, y)``, best examples that the forest was not grown on, or
-        ``OutOfBag(X, y)`` with its training data: each tree has a vote on the examples that it did not draw.
+        where the forest's loss is measured: ``Given(X, y)``, preferably with examples that the forest was not grown on; or
+        ``OutOfBag(X, y)`` with its training data: each tree votes on the examples that it did not draw.
     loss
-        ``"brier"`` (default of classifiers: the mean squared error of the class fractions; of two classes that of one of them),
-        ``"log_loss"``, or ``"squared_error"`` (of regressors, their only one).
+        ``"brier"`` (default of classifiers: the mean squared error of the class fractions; with two classes, of the fraction of
+        one of them), ``"log_loss"``, or ``"squared_error"`` (the only loss of regressors).
     smoothing
-        of the log loss, > 0: so many votes, of as many as there are trees, are added to each class before its logarithm is taken.
+        of the log loss, > 0: this number of votes is added to each class before the logarithm is taken; each tree has one vote.
     tree_errors
         where the errors of single trees are measured, for the per-tree path from which the search starts. Default: in-bag, as for
-        `problem_from_forest`; where the trees store no errors, `errors`.
+        `problem_from_forest`; if the trees store no errors, on `errors`.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def ensemble_problem(
     Raises
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
-        each says which argument, which value, and what to do.
+        each message says which argument has which value, and what to do.
     """
     ensemble = read_forest(forest)
     check_columns(X, ensemble.feature_names)
@@ -92,7 +92,7 @@ def ensemble_problem(
 
 
 def _loss_of(ensemble: Ensemble, name: str | None, smoothing: float) -> Loss:
-    """The loss by its name, or the default of the task."""
+    """The loss of that name; None: the default of the task."""
     known = ("squared_error",) if ensemble.task == "regression" else ("brier", "log_loss")
     if name is not None and name not in known:
         raise InvalidInputError(f"loss is {name!r}; for {ensemble.task} give {' or '.join(map(repr, known))}")
@@ -106,7 +106,7 @@ def _loss_of(ensemble: Ensemble, name: str | None, smoothing: float) -> Loss:
 def _votes(
     forest: Any, ensemble: Ensemble, errors: Given | OutOfBag
 ) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[np.float64]]:
-    """Leaves of the examples of positive weight on which some tree votes, their labels and weights."""
+    """Leaves, labels and weights of the examples that have positive weight and on which some tree votes."""
     if errors.X is None or errors.y is None:
         raise InvalidInputError("errors: give both X and y")
     check_columns(errors.X, ensemble.feature_names, "errors: X")
@@ -118,7 +118,7 @@ def _votes(
         leaf[_drawn(forest, len(rows))] = NO_VOTE
     counts = (weights > 0) & (leaf != NO_VOTE).any(axis=0)
     if not counts.any():
-        raise InvalidInputError("errors: every tree drew every row of positive weight: none is out of bag; use Given(X, y)")
+        raise InvalidInputError("errors: every tree drew every row of positive weight, so none is out of bag; use Given(X, y)")
     return np.ascontiguousarray(leaf[:, counts]), labels[counts], weights[counts]
 
 
@@ -150,7 +150,7 @@ def _compared(ensemble: Ensemble, loss: Loss, labels: NDArray[Any]) -> tuple[NDA
 
 
 def _tree_errors(forest: Any, ensemble: Ensemble, sample: ErrorSample | None, errors: Given | OutOfBag) -> NodeErrors:
-    """Errors of single trees, from where they can be had."""
+    """Errors of single trees: on `sample`, else in-bag if the trees store them, else on `errors`."""
     if sample is not None:
         return sample.measure(forest, ensemble)
     try:
