@@ -1,4 +1,4 @@
-"""Pruned forests as scikit-learn estimators, and the pruning of a forest that is fitted already."""
+"""Pruned forests as scikit-learn estimators, and the pruning of an already fitted forest."""
 
 from prunemodels.estimators.cross_validation import BudgetPrunedForestClassifierCV, BudgetPrunedForestRegressorCV
 from prunemodels.estimators.fitted_forest import prune_forest

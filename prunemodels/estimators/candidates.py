@@ -4,7 +4,8 @@ With the score s_{j,k} of candidate j in fold k of K, greater is better, mean s_
 
     one_se:  the cheapest j with  mean_k (s_{b,k} - s_{j,k})  <=  sd_k (s_{b,k} - s_{j,k}) / sqrt(K)                     (1)
 
-Folds differ in how hard they are, which moves all candidates alike; the differences in (1) leave that out.
+Some folds are harder than others, which shifts the scores of all candidates together. The differences in (1) are free of this
+shift.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ DEFAULT_COUNT = 20
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Budgets or lambdas, as they were given."""
+    """The budgets or lambdas that a cross-validation tries, in the order given."""
 
     kind: Kind
     values: tuple[Any, ...]
 
     @classmethod
     def spread(cls, kind: Kind, count: int, path: PruningPath) -> Self:
-        """So many budgets up to the cost of the path's dearest row, or the lambdas of the best rows within them."""
+        """`count` budgets up to the cost of the path's dearest row, or the lambdas of the best rows within these budgets."""
         dearest = float(path.cost[0])  # rounded; row 0 itself may cost a little more
         budgets = np.linspace(0, math.nextafter(dearest, math.inf) if dearest else 0.0, count + 1)[1:]
         if kind == "budget":
@@ -49,13 +50,13 @@ class Candidates:
         return cls(kind, tuple(np.unique(path.lam[rows])[::-1].tolist()))
 
     def rows_of(self, path: PruningPath) -> list[int]:
-        """The row of a path that each candidate stands for."""
+        """The row of a path that each candidate selects."""
         at = path.row_at_cost if self.kind == "budget" else path.row_at_lam
         return [at(value) for value in self.values]
 
     @property
     def from_dearest(self) -> NDArray[np.int64]:
-        """Their places, the one that allows the dearest prunings first."""
+        """The candidates' places, sorted so that the one that allows the dearest prunings comes first."""
         numbers = np.array([float(value) for value in self.values])
         return np.argsort(-numbers if self.kind == "budget" else numbers, kind="stable")
 
@@ -68,13 +69,13 @@ class Fold:
     cost: NDArray[np.float64]
 
 
-def wanted(budgets: Any, lams: Any) -> tuple[Kind, int | tuple[Any, ...]]:
-    """Budgets or lambdas, and how many or which, checked.
+def requested_candidates(budgets: Any, lams: Any) -> tuple[Kind, int | tuple[Any, ...]]:
+    """Whether budgets or lambdas are tried, and how many or which ones; checks the arguments.
 
     Raises
     ------
     InvalidInputError
-        for both, for numbers that are negative, and counts below 1.
+        if both are given, for negative numbers, and for counts below 1.
     """
     if budgets is not None and lams is not None:
         raise InvalidInputError(f"budgets and lams are both given; give one of them, or none for {DEFAULT_COUNT} budgets")
@@ -94,7 +95,7 @@ def wanted(budgets: Any, lams: Any) -> tuple[Kind, int | tuple[Any, ...]]:
 
 
 def check_fold_rule(rule: str) -> None:
-    """Refuse what is no rule."""
+    """Refuse an unknown rule."""
     if rule not in get_args(FoldRule):
         raise InvalidInputError(f"choose is {rule!r}; give one of {', '.join(map(repr, get_args(FoldRule)))}")
 
@@ -124,7 +125,7 @@ def choose_candidate(rule: FoldRule, candidates: Candidates, folds: Sequence[Fol
 
 
 def results(candidates: Candidates, folds: Sequence[Fold]) -> dict[str, NDArray[Any]]:
-    """``cv_results_``: one entry a candidate under each name."""
+    """``cv_results_``: under each name an array with one entry for each candidate."""
     table: dict[str, NDArray[Any]] = {candidates.kind: np.array([float(value) for value in candidates.values])}
     for what in ("score", "cost"):
         each = np.stack([getattr(fold, what) for fold in folds])

@@ -1,4 +1,4 @@
-"""Budgets or lambdas chosen by cross-validation: one forest and one path a fold, however many are tried."""
+"""Budgets or lambdas chosen by cross-validation: each fold has one forest and one path, however many candidates are tried."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from formulations.instance.cost_items import Price
-from prunemodels.estimators.candidates import Candidates, Fold, FoldRule, check_fold_rule, choose_candidate, results, wanted
+from prunemodels.estimators.candidates import (
+    Candidates,
+    Fold,
+    FoldRule,
+    check_fold_rule,
+    choose_candidate,
+    requested_candidates,
+    results,
+)
 from prunemodels.estimators.fitted_forest import prune_by
 from prunemodels.estimators.fold_scores import score_fold
 from prunemodels.estimators.goal import Goal
@@ -57,16 +65,16 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
-        """Score the candidates by cross-validation, then fit on all examples with the one chosen.
+        """Score the candidates by cross-validation, then fit on all examples with the chosen candidate.
 
         Parameters
         ----------
         X, y
-            training examples; in each fold, and at the end, a part of them is set aside as `validation_fraction` says.
+            training examples. In each fold, and in the last fit, `validation_fraction` says which part of them is set aside.
         sample_weight
-            shape (N,), >= 0: weights in training, cost and error, and of the scores.
+            shape (N,), >= 0: weights in training, cost, error and scores.
         groups
-            for splitters that need them.
+            groups of the examples, for splitters that need them.
 
         Returns
         -------
@@ -75,9 +83,9 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
         Raises
         ------
         InvalidInputError, UnsupportedModelError, CapacityOverflowError
-            each says which argument, which value, and what to do.
+            each message says which argument has which value, and what to do.
         """
-        kind, which = wanted(self.budgets, self.lams)
+        kind, which = requested_candidates(self.budgets, self.lams)
         check_fold_rule(self.choose)
         if self.scoring is not None:
             check_scoring(self, self.scoring)
@@ -108,44 +116,47 @@ _REFIT: dict[str, Any] = {"max_error_increase": None, "choose": "one_se", "metho
 
 
 class BudgetPrunedForestClassifierCV(ClassProbabilities, ClassifierMixin, _BudgetPrunedForestCV):  # type: ignore[misc]
-    """`BudgetPrunedForestClassifier` with its budget or lambda chosen by cross-validation, in the manner of LassoCV.
+    """`BudgetPrunedForestClassifier` with its budget or lambda chosen by cross-validation, as LassoCV chooses its penalty.
 
-    Each fold grows one forest and computes one path; all candidates are rows of that path, and one sweep scores them all. A
-    budget stands for the best breakpoint within it (``method="path"``), in the folds and in the end.
+    Each fold grows one forest and computes one path. All candidates are rows of that path, and one sweep scores them all. A
+    budget selects the best breakpoint within it (``method="path"``), in the folds and in the last fit.
 
     Parameters
     ----------
     estimator, costs, validation_fraction, errors, evaluation_cost
         as in `BudgetPrunedForestClassifier`.
     budgets
-        the budgets to try, or how many: spread evenly up to the cost of the dearest breakpoint. Default, without lams: 20.
+        the budgets to try, or how many, which are then evenly spread up to the cost of the dearest breakpoint. Default, without
+        lams: 20.
     lams
-        the lambdas to try, or how many: those of the breakpoints within so many budgets. At most one of the two.
+        the lambdas to try, or how many, which are then those of the best breakpoints within this number of evenly spread budgets.
+        Give at most one of `budgets` and `lams`.
     choose
-        ``"best"``: the largest mean score, of several the cheapest. ``"one_se"``: the cheapest whose mean score falls short of
-        the best one's by at most one standard error of that difference over the folds. ``"knee"``: the corner of the lower hull
-        of the mean (cost, -score), see `prunemodels.evaluation.choosing`.
+        ``"best"``: the candidate with the largest mean score, of several the cheapest. ``"one_se"``: the cheapest candidate whose
+        mean score is below the best one's by at most one standard error of this difference over the folds. ``"knee"``: the corner
+        of the lower hull of the points (mean cost, -mean score), see `prunemodels.evaluation.choosing`.
     cv
         splitter, number of folds, or splits, as everywhere in scikit-learn. Default: 5 folds.
     scoring
-        any scorer of scikit-learn, which sees the pruned forest of each candidate: slower. Default: accuracy, or the negative
-        mean squared error, of all candidates in one sweep.
+        any scorer of scikit-learn; it is called with the pruned forest of each candidate, which is slower. Default: accuracy, or
+        the negative mean squared error, of all candidates in one sweep.
     n_jobs
-        folds at the same time.
+        number of folds that are computed at the same time.
     random_state
-        of the splits into training and validation part, and of the forests where they have none of their own.
+        seed of the splits into training and validation part, and of the forests that have no seed of their own.
 
     Attributes
     ----------
     budgets_, lams_
-        the candidates; which of the two there is depends on the parameters.
+        the candidates; only one of the two exists: lams_ if `lams` was given, else budgets_.
     budget_, lam_
-        the one chosen.
+        the chosen candidate; again only one of the two exists.
     cv_results_
-        by name one entry a candidate: ``budget`` or ``lam``, ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
-        ``split0_test_score`` ..., and the same of ``test_cost``, the cost on the fold.
+        under each name an array with one entry for each candidate: ``budget`` or ``lam``, ``mean_test_score``,
+        ``std_test_score``, ``rank_test_score``, ``split0_test_score`` ..., and likewise ``mean_test_cost`` ... for the cost on
+        the fold's test part.
     best_index_, one_se_index_, knee_index_
-        what each rule chooses; None for one_se of a single fold.
+        the place of the candidate that each rule chooses; one_se_index_ is None if there is a single fold.
     estimator_, path_, pruning_, cost_, feature_usage_, solution_, classes_, n_features_in_, feature_names_in_
         as in `BudgetPrunedForestClassifier`, fitted on all examples.
     """

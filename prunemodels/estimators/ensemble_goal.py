@@ -1,4 +1,4 @@
-"""A goal met for the forest's own loss: ``objective="ensemble"``."""
+"""Prune for the forest's own loss, at a lambda or within a budget: ``objective="ensemble"``."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def prune_for_loss(
     sample_weight: ArrayLike | None,
     evaluation_cost: Price | Sequence[Price] | NDArray[np.float64],
 ) -> PrunedForest:
-    """Search prunings for the forest's loss at the goal's lambda, or near its budget, and take the best seen.
+    """Search prunings for the forest's loss at the goal's lambda, or near its budget, and return the best one found.
 
     Parameters
     ----------
     goal
-        with a budget or a lambda, here loss per unit of cost.
+        a goal with a budget or a lambda; the lambda is loss per unit of cost.
     X, sample_weight
         the cost sample.
     errors
@@ -43,7 +43,7 @@ def prune_for_loss(
     Raises
     ------
     InvalidInputError
-        for another error sample.
+        for any other error sample.
     """
     if not isinstance(errors, Given | OutOfBag):
         raise in_bag_refusal(errors)
@@ -62,14 +62,14 @@ def prune_for_loss(
     if goal.budget is not None:
         pruning = path.at_cost(goal.budget)
     else:
-        assert goal.lam is not None  # `Goal.of` has seen to it
+        assert goal.lam is not None  # `Goal.of` has checked it
         pruning = path.at_lam(goal.lam)
     return PrunedForest(apply_pruning(pruning, forest), pruning, path.tree_path, None, None, None, path)
 
 
 def in_bag_refusal(errors: object) -> InvalidInputError:
-    """What is said of an error sample that the forest was grown on."""
+    """The error for an error sample that the forest was grown on."""
     return InvalidInputError(
-        f"objective is 'ensemble', errors is {errors!r}; set errors to 'validation' or 'out-of-bag': on rows that its trees were "
-        "grown on a forest errs too little"
+        f"objective is 'ensemble', errors is {errors!r}; set errors to 'validation' or 'out-of-bag': the loss is too small on "
+        "rows that the trees were grown on"
     )

@@ -1,4 +1,4 @@
-"""Prune a forest that is fitted already: from the forest and held-out examples to a forest, in one call."""
+"""Prune an already fitted forest in one call: from the forest and held-out examples to a pruned forest."""
 
 from __future__ import annotations
 
@@ -41,43 +41,43 @@ def prune_forest(
     time_limit: float | None = 30.0,
     objective: Objective = "trees",
 ) -> PrunedForest:
-    """Prune a fitted forest to a budget, at a lambda, up to an increase of the error, or by a rule.
+    """Prune a fitted forest: within a budget, at a lambda, up to an increase of the error, or by a rule.
 
     Parameters
     ----------
     forest
         a fitted forest, see `problem_from_forest`. It is not changed.
     X_valid
-        the cost sample: examples like those to be predicted, best ones that the forest was not trained on.
+        the cost sample: examples like those to be predicted, preferably ones that the forest was not trained on.
     y_valid
-        their labels; needed without `budget` and `lam`, and for ``errors="validation"``.
+        their labels; needed if neither `budget` nor `lam` is given, and for ``errors="validation"``.
     costs, evaluation_cost
         prices, see `problem_from_forest`; default: 1 for each feature.
     budget
-        the largest cost of an average example of `X_valid`; kept exactly.
+        the largest mean cost of the examples of `X_valid`; the pruning's exact cost never exceeds it.
     lam
         error per unit of cost.
     max_error_increase
         >= 0: take the cheapest pruning of the path whose forest's error on the validation data is at most the unpruned forest's
-        plus this, in units of the error (0.01: one point of the error rate).
+        plus this, in units of the error (0.01: one percentage point of the error rate).
     choose
-        where none of the three is given: ``"one_se"`` or ``"knee"``, see `prunemodels.evaluation.choosing`.
+        the rule if none of the three is given: ``"one_se"`` or ``"knee"``, see `prunemodels.evaluation.choosing`.
     errors
         where errors are measured: ``"in-bag"``, ``"validation"`` (on `X_valid` and `y_valid`), or an error sample. Default:
-        in-bag for the trees' errors, validation for the forest's loss. A rule that chooses on the data that measured
-        the errors is too sure of itself.
+        in-bag for the trees' errors, validation for the forest's loss. A rule is too optimistic if it chooses on the same data
+        on which the errors were measured.
     sample_weight
         weights of the validation examples, in cost and error.
     method, time_limit
-        of `prunemodels.solve`; for budgets only.
+        as in `prunemodels.solve`; for budgets only.
     objective
         ``"trees"``: the mean error of the trees, exact. ``"ensemble"``: the Brier score (regression: squared error) of what the
-        forest predicts, see `ensemble_path`; lambdas then are in its units. For budgets and lambdas.
+        forest predicts, see `ensemble_path`; lambdas are then in its units. It needs a budget or a lambda.
 
     Raises
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
-        each says which argument, which value, and what to do.
+        each message says which argument has which value, and what to do.
     """
     goal = Goal.of(budget, lam, max_error_increase, choose, method, time_limit, objective)
     if errors is None:
@@ -97,7 +97,7 @@ def prune_forest(
 
 
 def prune_by(goal: Goal, forest: Any, path: PruningPath, X: Any, y: Any, sample_weight: ArrayLike | None) -> PrunedForest:
-    """Choose from a path and prune; X and y are looked at where the goal needs labels."""
+    """Choose a pruning from a path and apply it; X and y are used only if the goal needs labels."""
     evaluation = evaluate_path(path, X, y, sample_weight=sample_weight) if goal.needs_labels else None
     pruning, row, solution = goal.choose(path, evaluation)
     return PrunedForest(apply_pruning(pruning, forest), pruning, path, row, solution, evaluation)

@@ -17,13 +17,13 @@ from prunemodels.forests.surgery import apply_pruning
 
 
 def score_fold(estimator: PrunedForestEstimator, train: Sample, test: Sample, candidates: Candidates, scoring: Any) -> Fold:
-    """Grow on the training part, score every candidate on the other.
+    """Grow a forest on the training part, and score every candidate on the test part.
 
     Parameters
     ----------
     scoring
-        None: accuracy or negative mean squared error, of the whole path in one sweep. Else a scorer, asked once for each row of
-        the path that a candidate stands for.
+        None: accuracy or negative mean squared error, of the whole path in one sweep. Else a scorer, which is called once for
+        each row of the path that a candidate selects.
     """
     grown = estimator._grow(train)
     path = estimator._path(grown)
@@ -38,7 +38,7 @@ def score_fold(estimator: PrunedForestEstimator, train: Sample, test: Sample, ca
 
 
 def _score(pruning: Pruning, grown: Any, test: Sample, scoring: Any) -> float:
-    """What a scorer says of the pruned forest."""
+    """The scorer's score of the pruned forest."""
     forest = apply_pruning(pruning, grown)
     weights = {} if test.weight is None else {"sample_weight": test.weight}
     return float(check_scoring(forest, scoring)(forest, test.X, test.y, **weights))

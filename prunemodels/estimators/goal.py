@@ -1,4 +1,4 @@
-"""What a pruning is chosen by: a budget, a lambda, an increase of the error, or a rule."""
+"""How a pruning is chosen: by a budget, a lambda, an increase of the error, or a rule."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OBJECTIVES = ("trees", "ensemble")
 
 @dataclass(frozen=True)
 class Goal:
-    """At most one of three numbers; a rule where there is none.
+    """At most one of `budget`, `lam` and `max_error_increase`; without one, the rule chooses.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ class Goal:
     max_error_increase
         how much larger than the unpruned forest's the held-out error may be.
     rule
-        for choosing without a number.
+        the rule that chooses if none of the three numbers is given.
     method
         of `prunemodels.solve` for a budget.
     time_limit
-        seconds for a budget; for both objectives' searches.
+        seconds: of the search for a budget, and of the search for the forest's loss.
     objective
         whose error is minimised: the mean of the trees' errors, or the forest's own loss.
     """
@@ -61,12 +61,12 @@ class Goal:
         time_limit: float | None,
         objective: Objective = "trees",
     ) -> Self:
-        """Check all before any work.
+        """Check all arguments before any work, and make the goal.
 
         Raises
         ------
         InvalidInputError
-            for more than one number, negative ones, unknown rules, methods and objectives, and the forest's loss without a
+            for more than one number, a negative number, an unknown rule, method or objective, and the forest's loss without a
             budget or lambda.
         """
         numbers = {"budget": budget, "lam": lam, "max_error_increase": max_error_increase}
@@ -90,13 +90,13 @@ class Goal:
 
     @property
     def needs_labels(self) -> bool:
-        """Whether it looks at held-out errors."""
+        """Whether the choice uses held-out errors."""
         return self.budget is None and self.lam is None
 
     def choose(self, path: PruningPath, evaluation: PathEvaluation | None) -> tuple[Pruning, int | None, BudgetSolution | None]:
-        """The pruning; its row if it was taken from the path; the solution where there is a budget.
+        """The pruning; its row if it is a row of the path; the solution if there is a budget.
 
-        Where no row of the path has an error small enough for `max_error_increase`, the unpruned forest has.
+        If no row of the path has an error within `max_error_increase`, the answer is the unpruned forest.
         """
         if self.budget is not None:
             solution = solve_budget(path.problem, self.budget, method=self.method, time_limit=self.time_limit, path=path)
@@ -104,7 +104,7 @@ class Goal:
         if self.lam is not None:
             row: int | None = path.row_at_lam(self.lam)
         else:
-            assert evaluation is not None  # the caller looked at needs_labels
+            assert evaluation is not None  # the caller evaluates the path if `needs_labels`
             limit = self.max_error_increase
             row = choose_row(evaluation, self.rule) if limit is None else at_most(evaluation, float(limit))
         return (Pruning.unpruned(path.problem) if row is None else path[row]), row, None

@@ -1,4 +1,4 @@
-"""From examples to a path: split, grow, route, solve. The estimators' common ground."""
+"""The steps that all estimators share, from examples to a path: split, grow, route, solve."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ERRORS = ("in-bag", "out-of-bag", "validation")
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """A fitted forest, where its errors are measured, and the validation examples: the cost sample."""
+    """A fitted forest, the sample on which its errors are measured, and the validation examples, which are the cost sample."""
 
     forest: Any
     errors: ErrorSample
@@ -38,7 +38,7 @@ class Grown:
 
 
 class PrunedForestEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """What all four estimators share: growing the forest and its path, predicting with the pruned one.
+    """The common part of all four estimators: growing the forest, computing its path, and predicting with the pruned forest.
 
     Subclasses have the parameters `estimator`, `costs`, `validation_fraction`, `errors`, `evaluation_cost`, `random_state`.
     """
@@ -48,11 +48,14 @@ class PrunedForestEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     path_: PruningPath
 
     def _forest(self) -> Any:
-        """An unfitted forest of the kind wanted."""
+        """An unfitted forest: a clone of `estimator`, or the default."""
         return self._default() if self.estimator is None else clone(self.estimator)
 
     def _check_settings(self, labelled: bool) -> None:
-        """Refuse, before any work, what cannot be pruned or measured; `labelled`: the validation examples will have labels."""
+        """Refuse, before any work, an estimator that cannot be pruned and errors that cannot be measured.
+
+        `labelled` says whether the validation examples will have labels.
+        """
         forest = self._forest()
         with suppress(NotFittedForestError):
             tree_views(forest)
@@ -95,7 +98,7 @@ class PrunedForestEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         return pruning_path(problem, certificate=False)
 
     def _settings(self, grown: Grown) -> dict[str, Any]:
-        """What a problem is set up with, besides the forest and its cost sample."""
+        """The arguments of `problem_from_forest`, besides the forest and its cost sample."""
         return {
             "costs": self._prices,
             "errors": grown.errors,
@@ -113,12 +116,12 @@ class PrunedForestEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         return 1 if self.costs is None else self.costs
 
     def _check_prices(self) -> None:
-        """Refuse prices that do not fit the columns before a forest is grown: they must fit a single leaf."""
+        """Refuse prices that do not fit the columns, before a forest is grown."""
         n, names = self.n_features_in_, getattr(self, "feature_names_in_", None)
         column_prices(self._prices, n, names, evaluation_cost=self.evaluation_cost)
 
     def _error_sample(self, forest: Any, train: Sample, valid: Sample) -> ErrorSample:
-        """Where the nodes' errors are measured."""
+        """The sample on which the nodes' errors are measured."""
         if self._measured == "validation":
             return Given(valid.X, valid.y, valid.weight)
         if self._measured == "out-of-bag":
@@ -126,7 +129,7 @@ class PrunedForestEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         return InBag() if stores_errors(forest) else InBag(train.X, train.y, train.weight)
 
     def _keep(self, pruned: PrunedForest) -> None:
-        """The attributes that all fitted estimators have."""
+        """Set the attributes that all fitted estimators have."""
         self.estimator_ = pruned.estimator
         self.pruning_ = pruned.pruning
         self.path_ = pruned.path
@@ -136,15 +139,15 @@ class PrunedForestEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Of the pruned forest, where its kind has them."""
+        """The feature importances of the pruned forest, if forests of its kind have them."""
         importances: NDArray[np.float64] = self.estimator_.feature_importances_
         return importances
 
     def predict(self, X: Any) -> NDArray[Any]:
         """What the pruned forest predicts for each row of X."""
-        return self._ask("predict", X)
+        return self._call("predict", X)
 
-    def _ask(self, method: str, X: Any) -> NDArray[Any]:
+    def _call(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
         return np.asarray(getattr(self.estimator_, method)(rows_to_predict(self, X)))
 
@@ -157,17 +160,17 @@ class PrunedForestEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
 
 
 class ClassProbabilities:
-    """What classifiers have besides."""
+    """The methods and attributes that only classifiers have."""
 
     _default = RandomForestClassifier
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class fractions of each row of X: the mean over the pruned trees, shape (n, n_classes)."""
-        return self._ask("predict_proba", X)  # type: ignore[attr-defined, no-any-return]
+        return self._call("predict_proba", X)  # type: ignore[attr-defined, no-any-return]
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of `predict_proba`."""
-        return self._ask("predict_log_proba", X)  # type: ignore[attr-defined, no-any-return]
+        return self._call("predict_log_proba", X)  # type: ignore[attr-defined, no-any-return]
 
     def _keep(self, pruned: PrunedForest) -> None:
         super()._keep(pruned)  # type: ignore[misc]

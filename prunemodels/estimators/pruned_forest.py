@@ -30,13 +30,13 @@ class PrunedForest:
     path
         all optimal prunings.
     row
-        the path's row that `pruning` is; None where a budget was solved, and for the unpruned forest.
+        the row of `path` that `pruning` is; None if there was a budget, and for the unpruned forest.
     solution
-        of the budget, where there is one: bound, gap, the relaxation.
+        the solution for a budget, with bound, gap and relaxation; None without a budget.
     evaluation
-        the path on the held-out examples, where the choice looked at them.
+        the path on the held-out examples, if the choice used them; else None.
     ensemble
-        the prunings seen for the forest's own loss, with ``objective="ensemble"``; then `path` is where the search started.
+        the prunings found for the forest's own loss, with ``objective="ensemble"``; then the search started from `path`.
     """
 
     estimator: Any
@@ -54,7 +54,7 @@ class PrunedForest:
 
     @property
     def cost(self) -> float:
-        """Of an average example of the cost sample, in the unit of the prices."""
+        """Mean cost of an example of the cost sample, in the unit of the prices."""
         return self.pruning.cost
 
     @cached_property

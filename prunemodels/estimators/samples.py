@@ -1,4 +1,4 @@
-"""The examples that `fit` is given: checked as scikit-learn checks them, and split."""
+"""The examples that `fit` is given: checks as in scikit-learn, and the split into training and validation examples."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from formulations.errors import InvalidInputError
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Examples, with labels and weights where there are any.
+    """Examples, with labels and weights if there are any.
 
     Parameters
     ----------
     X
-        numbers that float32 holds: a table if the columns have names, else an array or a CSR matrix.
+        numbers that float32 can represent: a table if the columns have names, else an array or a CSR matrix.
     """
 
     X: Any
@@ -40,19 +40,19 @@ class Sample:
         return Sample(X, y, weight)
 
     def of_weight(self) -> Sample:
-        """Without the examples of weight 0: they take no part."""
+        """The sample without its examples of weight 0."""
         return self if self.weight is None or self.weight.all() else self.take(np.flatnonzero(self.weight))
 
 
 def training_sample(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Sample:
-    """What `fit` was given; sets the estimator's ``n_features_in_`` and ``feature_names_in_``.
+    """The training sample of `fit`; sets the estimator's ``n_features_in_`` and ``feature_names_in_``.
 
     Raises
     ------
     InvalidInputError
         for targets with several outputs.
     ValueError
-        for all else that scikit-learn refuses.
+        for everything else that scikit-learn refuses.
     """
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
@@ -64,7 +64,7 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Sampl
 
 
 def other_sample(estimator: Any, X: Any, y: Any, sample_weight: Any, name: str) -> Sample:
-    """More examples for an estimator that saw its training sample.
+    """Further examples, checked against the estimator's training sample.
 
     Raises
     ------
@@ -81,21 +81,21 @@ def other_sample(estimator: Any, X: Any, y: Any, sample_weight: Any, name: str) 
 
 
 def rows_to_predict(estimator: Any, X: Any) -> Any:
-    """Examples as the forest saw its own, names included."""
+    """Examples in the form in which the forest was trained, with column names if it has them."""
     return named(estimator, validate_data(estimator, X, reset=False, **_rows_as(estimator)))
 
 
 def named(estimator: Any, rows: Any) -> Any:
-    """A table with the columns' names, where the estimator was given names."""
+    """The rows as a table with column names, if the estimator was given names."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None or hasattr(rows, "tocsr"):
         return rows
-    # of float64: scikit-learn then makes a float32 copy; in a float32 table it asks to write into a view that is read-only
+    # float64, because scikit-learn then makes a float32 copy; given a float32 table it would write into a read-only view
     return pd.DataFrame(rows.astype(np.float64), columns=names)
 
 
 def _rows_as(estimator: Any) -> dict[str, Any]:
-    """How rows are checked: float32, as scikit-learn's trees will cast them; NaN where the forest takes it."""
+    """Arguments of scikit-learn's check: float32, as its trees cast rows, and NaN allowed if the forest allows it."""
     finite = "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
     return {"dtype": np.float32, "accept_sparse": "csr", "ensure_all_finite": finite}
 
@@ -109,17 +109,19 @@ def _weights(sample_weight: Any, rows: Any) -> NDArray[np.float64] | None:
 def split(
     sample: Sample, fraction: float, rng: np.random.RandomState, strata: NDArray[Any] | None = None
 ) -> tuple[Sample, Sample]:
-    """Training and validation examples, drawn at random; of each stratum the same fraction, and at least one to train on.
+    """Training and validation examples, drawn at random.
+
+    Each stratum gives the same fraction of its examples to validation, and keeps at least one to train on.
 
     Parameters
     ----------
     strata
-        one entry an example: its class. Default: all in one stratum.
+        the class of each example. Default: all examples are in one stratum.
 
     Raises
     ------
     InvalidInputError
-        for a fraction outside (0, 1), and where it leaves a part empty.
+        for a fraction outside (0, 1), and for one that leaves a part empty.
     """
     if not 0 < fraction < 1:
         raise InvalidInputError(

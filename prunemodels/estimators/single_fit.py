@@ -70,14 +70,14 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         Parameters
         ----------
         X, y
-            training examples; a part of them is set aside as `validation_fraction` says, unless validation examples are given.
+            training examples; unless validation examples are given, `validation_fraction` of them is set aside.
         sample_weight
-            shape (N,), >= 0: weights in training, and of the part set aside in cost and error.
+            shape (N,), >= 0: weights in training; the weights of the part set aside are used in cost and error.
         X_valid, y_valid
-            validation examples: the cost sample; their labels are needed without `budget` and `lam`, and for
-            ``errors="validation"``.
+            validation examples, which are the cost sample; their labels are needed if neither `budget` nor `lam` is given, and
+            for ``errors="validation"``.
         sample_weight_valid
-            their weights.
+            weights of the validation examples.
 
         Returns
         -------
@@ -86,7 +86,8 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         Raises
         ------
         InvalidInputError, UnsupportedModelError, CapacityOverflowError
-            each says which argument, which value, and what to do; they are ValueError, TypeError and OverflowError too.
+            each message says which argument has which value, and what to do; the types also derive from ValueError, TypeError and
+            OverflowError.
         """
         goal = self._goal(X_valid is not None, y_valid is not None)
         sample = training_sample(self, X, y, sample_weight)
@@ -102,7 +103,7 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         return self
 
     def _goal(self, given: bool, labelled: bool) -> Goal:
-        """What to choose by, checked before any work."""
+        """The goal, checked before any work."""
         goal = Goal.of(self.budget, self.lam, self.max_error_increase, self.choose, self.method, self.time_limit, self.objective)
         labelled = labelled if given else self.validation_fraction is not None
         self._check_settings(labelled)
@@ -124,7 +125,7 @@ class _BudgetPrunedForest(PrunedForestEstimator):
 
 
 class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetPrunedForest):  # type: ignore[misc]
-    """A forest classifier that is pruned, as it is fitted, so that its predictions ask for fewer or cheaper features.
+    """A forest classifier that `fit` grows and prunes, so that its predictions need fewer or cheaper features.
 
         minimise  error of the pruned trees   s.t.  cost <= budget,      or      error + lam * cost                  (OBJ)
 
@@ -134,52 +135,53 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
         an unfitted forest: RandomForest*, ExtraTrees*, Bagging* of decision trees, DecisionTree*, single output. Default: a
         random forest with scikit-learn's settings.
     costs
-        prices: one number, one a feature, by name, or `CostItems`, see `prunemodels.forests.costs.cost_items`. Default: 1 a
-        feature.
+        prices: one number, one number for each feature, a mapping from names to numbers, or `CostItems`, see
+        `prunemodels.forests.costs.cost_items`. Default: 1 for each feature.
     budget
-        the largest cost of an average example of the cost sample; kept exactly. At most one of `budget`, `lam` and
-        `max_error_increase`.
+        the largest mean cost of the examples of the cost sample; the pruning's exact cost never exceeds it. Give at most one of
+        `budget`, `lam` and `max_error_increase`.
     lam
         error per unit of cost, in the units of (OBJ).
     max_error_increase
         >= 0: the cheapest pruning of the path whose forest's validation error is at most the unpruned forest's plus this.
     choose
-        where none of the three is given: ``"one_se"``, the cheapest pruning that the validation data cannot tell from the
-        best, or ``"knee"``, see `prunemodels.evaluation.choosing`.
+        the rule if none of the three is given: ``"one_se"``, the cheapest pruning whose validation error is within one standard
+        error of the best, or ``"knee"``, see `prunemodels.evaluation.choosing`.
     validation_fraction
-        the part of the training examples, drawn at random and by class, that the forest does not see: the cost sample, and what
-        choices look at. None: the training examples are the cost sample; then a budget or a lam is needed.
+        the share of the training examples, drawn at random within each class, that the forest is not trained on. They are the
+        cost sample, and held-out errors are measured on them. None: the training examples are the cost sample; then a budget or a
+        lam is needed.
     errors
         where errors are measured: on the training rows that each tree drew (``"in-bag"``) or did not draw (``"out-of-bag"``), or
         on the validation examples (``"validation"``). Default: in-bag for the trees' errors, validation for the forest's loss.
     evaluation_cost
-        >= 0: price of evaluating one split on one example; one for all features or one for each.
+        >= 0: price of evaluating one split on one example; one number for all features or one for each.
     method, time_limit
-        how a budget is solved, and for how many seconds, see `prunemodels.solve`.
+        the method for a budget, and its limit in seconds, see `prunemodels.solve`.
     objective
         ``"trees"``: the mean error of the trees, exact. ``"ensemble"``: the Brier score (regression: squared error) of what the
         forest predicts, see `ensemble_path`; for a budget, or a `lam` in its units.
     random_state
-        of the split, and of the forest where it has none of its own.
+        seed of the split, and of the forest if it has no seed of its own.
 
     Attributes
     ----------
     estimator_
         the pruned forest, a scikit-learn forest.
     path_
-        all optimal prunings of the forest.
+        the optimal prunings of the forest for all lambdas.
     pruning_
-        the one taken.
+        the chosen pruning.
     cost_
-        of an average example of the cost sample.
+        mean cost of the examples of the cost sample.
     feature_usage_
         share of the cost sample that acquires each feature, shape (n_features,).
     solution_
-        of the budget: bound, gap, relaxation; None without a budget.
+        the solution for the budget, with bound, gap and relaxation; None without a budget.
     evaluation_
-        the path on the validation examples, where the choice looked at them; else None.
+        the path on the validation examples, if the choice used them; else None.
     ensemble_path_
-        the prunings seen for the forest's loss, with ``objective="ensemble"``; else None.
+        the prunings found for the forest's loss, with ``objective="ensemble"``; else None.
     classes_
         the labels.
     n_features_in_, feature_names_in_
@@ -193,10 +195,10 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
 
 
 class BudgetPrunedForestRegressor(RegressorMixin, _BudgetPrunedForest):  # type: ignore[misc]
-    """A forest regressor that is pruned, as it is fitted: `BudgetPrunedForestClassifier` with squared errors.
+    """A forest regressor that `fit` grows and prunes: `BudgetPrunedForestClassifier` with squared errors.
 
-    Parameters and attributes are the same, but for `classes_`; ``lam`` and ``max_error_increase`` are in units of the mean
-    squared error.
+    Parameters and attributes are the same, except that there is no `classes_`; ``lam`` and ``max_error_increase`` are in units of
+    the mean squared error.
     """
 
     _default = RandomForestRegressor
