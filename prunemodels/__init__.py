@@ -4,7 +4,7 @@
 >>> cheap = pm.apply_pruning(path.at_cost(24.0), forest)                           # doctest: +SKIP
 """
 
-# ruff: noqa: E402 (nothing of ours may be imported before the check)
+# ruff: noqa: E402 (the check must run before any other import of this project)
 from prunemodels.siblings import check_siblings
 
 check_siblings()

@@ -1,4 +1,4 @@
-"""Budgets beyond `prunemodels.solve`: for the dearest example, met with a stated confidence, and by mixtures."""
+"""Kinds of budgets besides those of `prunemodels.solve`: for the dearest example, with a stated confidence, and by mixtures."""
 
 from prunemodels.lazy_names import lazy_names
 

@@ -1,7 +1,8 @@
 """Tables of examples, and the data sets of the papers.
 
-Real data are too large to ship. They are looked for in the folder that the environment variable ``PRUNEMODELS_DATA``
-names, by default ``../shared/data``: each ``NAME.csv.gz`` with a header row and the column ``label`` last.
+Real data sets are too large to ship with the package. They are read from the folder that the environment variable
+``PRUNEMODELS_DATA`` names, by default ``../shared/data``. Each is a file ``NAME.csv.gz`` with a header row, whose last column is
+``label``.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ SPLITS: dict[str, tuple[int, int, int | None]] = {
     "miniboone": (35_000, 15_000, None),
     "covtype426k": (36_603, 15_688, 58_101),
 }
-"""Rows of the training, validation and test part (None: all that remain); BP16's numbers where the data allow."""
+"""Rows of the training, validation and test part (None: all that remain); the numbers of BP16 where the data have enough rows."""
 
 PROPORTIONS = (0.54, 0.23)
-"""Training and validation part of any other data set; the rest is the test part."""
+"""Shares of the training and validation part in any other data set; the rest is the test part."""
 
 SOURCES = {
     "miniboone": "sklearn.datasets.fetch_openml(data_id=44128), or UCI 'MiniBooNE particle identification'",
@@ -39,17 +40,17 @@ SOURCES = {
 
 
 def data_folder() -> Path:
-    """Where data sets are looked for."""
+    """The folder that data sets are read from."""
     return Path(os.environ.get(FOLDER_VARIABLE, "../shared/data"))
 
 
 def find_dataset(name_or_file: str | Path) -> Path:
-    """The file of a data set: a path as it is, a bare name in `data_folder`.
+    """The file of a data set: the given path, or for a bare name a file in `data_folder`.
 
     Raises
     ------
     BrokenFileError
-        if there is none; says how to get it.
+        if the file is absent; the message says how to get it.
     """
     given = Path(name_or_file)
     if given.is_file():
@@ -87,7 +88,7 @@ def read_table(path: str | Path) -> pd.DataFrame:
         raise BrokenFileError(f"there is no file {place}")
     try:
         table = pd.read_parquet(place) if place.suffix == ".parquet" else pd.read_csv(place)
-    except Exception as error:  # pandas, pyarrow and gzip each raise their own
+    except Exception as error:  # pandas, pyarrow and gzip raise different types
         raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error
     table.columns = table.columns.map(str)
     if not len(table):
@@ -108,12 +109,12 @@ def _is_number(text: str) -> bool:
 
 
 def take_column(table: pd.DataFrame, column: str, option: str, source: str) -> NDArray[Any]:
-    """One complete column of a table; `option` and `source` say in errors what asked for it, and where.
+    """One column of a table, without empty cells; error messages name the `option` that needs it and the table's `source`.
 
     Raises
     ------
     InvalidInputError
-        if there is no such column (lists those there are), or a cell is empty.
+        if there is no such column (the message lists the columns that exist), or if a cell is empty.
     """
     if column not in table.columns:
         raise InvalidInputError(f"{option}: {source} has no column {column!r}; it has {shown(table.columns)}")
@@ -129,7 +130,7 @@ def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.
     Raises
     ------
     InvalidInputError
-        for a missing column (lists those there are), one with text in it, or an infinite number.
+        for a missing column (the message lists the columns that exist), for text, or for an infinite number.
     """
     absent = [n for n in names if n not in table.columns]
     if absent:
@@ -143,24 +144,24 @@ def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.
             raise InvalidInputError(
                 f"{source}: the column {name!r} holds {kind}, not numbers; encode it as the training data was"
             )
-    features = features.astype(np.float64)  # nullable and Arrow columns too, with NaN where a cell is empty
+    features = features.astype(np.float64)  # also converts nullable and Arrow columns; empty cells become NaN
     as_rows(features, len(names), source)
     return features
 
 
 def shown(names: Sequence[str] | pd.Index[Any], most: int = 12) -> str:
-    """The first names of a list, for messages."""
+    """The first `most` names of a list, for error messages."""
     return ", ".join(repr(str(n)) for n in names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled examples and how many of them train, validate and test.
+    """Labelled examples, and the sizes of the training, validation and test part.
 
     Parameters
     ----------
     X, y
-        features and labels, one row an example.
+        features and labels, one row for each example.
     sizes
         rows of the training, validation and test part.
     """
@@ -178,7 +179,7 @@ class Dataset:
 
 
 def load_dataset(name_or_file: str | Path, label: str | None = None) -> Dataset:
-    """Load a data set with the parts that the papers use, see `SPLITS` and `PROPORTIONS`.
+    """Load a data set, with the sizes of its parts as in the papers, see `SPLITS` and `PROPORTIONS`.
 
     Parameters
     ----------
@@ -188,7 +189,7 @@ def load_dataset(name_or_file: str | Path, label: str | None = None) -> Dataset:
     Raises
     ------
     BrokenFileError, InvalidInputError
-        see `find_dataset`, `read_table`, `take_column`; or if it has too few rows.
+        see `find_dataset`, `read_table`, `take_column`; and if the data set has too few rows.
     """
     file = find_dataset(name_or_file)
     table = read_table(file)

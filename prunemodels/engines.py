@@ -1,4 +1,4 @@
-"""Engines by name, each with options of its own, and what they say of their answers. `prunemodels.solve` chooses among them."""
+"""The engines, each with its own options, and the types of their answers. `prunemodels.solve` chooses among the engines."""
 
 from prunemodels.lazy_names import lazy_names
 

@@ -1,4 +1,4 @@
-"""Everything that this package raises on purpose."""
+"""The exceptions that this package raises on purpose."""
 
 from prunemodels.lazy_names import lazy_names
 

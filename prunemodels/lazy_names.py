@@ -1,6 +1,6 @@
-"""Public names that are imported when they are first used, so that `import prunemodels` and the command line answer at once.
+"""Public names that are imported when they are first used, so that `import prunemodels` and the command line start quickly.
 
-The names of a namespace stand in one list, the stub file beside it (``__init__.pyi`` or ``NAME.pyi``). Type checkers read the
+The stub file beside a namespace (``__init__.pyi`` or ``NAME.pyi``) is the one list of its public names. Type checkers read the
 stub, and so does `lazy_names`.
 """
 

@@ -1,4 +1,4 @@
-"""The papers' formulations as Pyomo models and as sparse arrays: built, solved, read, measured and written."""
+"""The papers' formulations as Pyomo models and as sparse arrays: functions that build, solve, read, measure and write them."""
 
 from prunemodels.lazy_names import lazy_names
 

@@ -1,4 +1,4 @@
-"""On which examples the errors of nodes are measured."""
+"""Error samples: they say on which examples the errors of nodes are measured."""
 
 from prunemodels.lazy_names import lazy_names
 

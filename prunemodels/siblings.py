@@ -1,4 +1,4 @@
-"""Are `formulations`, `solvers` and `proofs_checks` ours? Those are common names for a user's own files."""
+"""A check that Python finds this project's `formulations`, `solvers` and `proofs_checks`, not a user's files of these names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ PACKAGES = ("formulations", "solvers", "proofs_checks")
 
 
 def check_siblings() -> None:
-    """Refuse to import beside a module of the same name as one of our packages.
+    """Refuse to import if another module hides one of this project's packages.
 
     Raises
     ------
     ImportError
-        naming the file that stands in the way.
+        names the file that hides the package.
     """
     home = Path(__file__).resolve().parent.parent
     for name in PACKAGES:

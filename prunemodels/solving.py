@@ -1,4 +1,4 @@
-"""The one call that solves an instance: for a price of cost, for a budget, or for a budget of each class of examples.
+"""The one call that solves an instance: at a lambda, within a budget, or within a budget for each class of examples.
 
     minimise  error + lam * cost                                                     over all prunings                      (1)
     minimise  error            s.t.  cost <= B                                                                              (2)
@@ -32,13 +32,13 @@ from solvers.budgets.solve import METHODS, SECONDS
 T = TypeVar("T")
 
 AUTO = "auto"
-"""The method that needs no choice."""
+"""The name that lets `solve` choose the method."""
 
 CLASS_METHODS = ("round", "exact")
-"""Methods for budgets by class: the first is the automatic one."""
+"""Methods for budgets by class; ``"auto"`` is the first."""
 
 ClassBudgets = Mapping[str, tuple[ArrayLike, Price]]
-"""By the class's name its rows of the cost sample and its budget."""
+"""A mapping from the name of a class to its rows of the cost sample and its budget."""
 
 
 @overload
@@ -62,7 +62,7 @@ def solve(
     time_limit: float | None = None,
     **options: Any,
 ) -> Solution | BudgetSolution | ClassBudgetsSolution:
-    """The best pruning for a price of cost, (1), within a budget, (2), or within a budget for each class of examples, (3).
+    """The best pruning at a lambda, (1), within a budget, (2), or within a budget for each class of examples, (3).
 
         minimise  error + lam * cost                                                                                        (1)
         minimise  error       s.t.  cost <= budget                                                                          (2)
@@ -75,23 +75,24 @@ def solve(
     lam
         error per unit of cost, >= 0: how much more error is accepted to save one unit of mean cost.
     budget
-        for (2) the largest mean cost of an example, >= 0, in the unit of the prices, evaluation included. For (3) a mapping from
-        the class's name to ``(rows, budget)``: the rows of the cost sample, as a bool mask or as numbers, and the largest mean
-        cost of these. Classes may overlap; rows in no class are not limited.
+        for (2) the largest mean cost of an example, >= 0, in the unit of the prices; the cost includes the evaluation of splits.
+        For (3) a mapping from the class's name to ``(rows, budget)``: the rows of the cost sample, as a bool mask or as numbers,
+        and their largest mean cost. Classes may overlap; rows in no class are not limited.
     method
         ``"auto"``, or a name.
 
         - for `lam` a name of `SOLVERS`. ``"auto"`` finds and proves the optimum by ``"min_cut"`` or ``"price_sharing"``, the one
           that is predicted to be faster for an instance of this size.
-        - for a budget a name of `BUDGET_SOLVERS`. ``"path"`` takes the best breakpoint of the path, at once; ``"best"`` goes on
-          from there to search inside the hull edge; ``"exact"`` goes on with branch and bound. ``"auto"`` is ``"best"``.
-        - for budgets by class ``"round"`` rounds the relaxation and leaves a gap; ``"exact"`` closes it by branch and bound, for
-          small instances. ``"auto"`` is ``"round"``.
+        - for a budget a name of `BUDGET_SOLVERS`. ``"path"`` returns the best breakpoint of the path within the budget.
+          ``"best"`` continues from there with a search between the two breakpoints around the budget. ``"exact"`` continues
+          with branch and bound. ``"auto"`` is ``"best"``.
+        - for budgets by class ``"round"`` rounds the relaxation and leaves a gap. ``"exact"`` closes the gap by branch and bound,
+          for small instances. ``"auto"`` is ``"round"``.
     time_limit
-        seconds, the path of a budget not counted. Past it the answer is the best pruning so far, with the bound so far. Default:
-        30 for a budget by "auto" or "best", 300 by "exact", no limit otherwise.
+        seconds; for a budget, without the time for the path. At the limit the answer is the best pruning and the best bound found
+        so far. Default: 30 for a budget by "auto" or "best", 300 by "exact", no limit otherwise.
     **options
-        of the engine, see there: ``ties="largest"`` for `lam`, ``path=pruning_path(problem)`` for a budget.
+        options of the engine, see there: for example ``ties="largest"`` for `lam`, ``path=pruning_path(problem)`` for a budget.
 
     Returns
     -------
@@ -101,17 +102,17 @@ def solve(
         for a budget. The pruning, whose cost is at most the budget in exact numbers, its error, a proven lower bound of the least
         error within the budget, and the relaxation's optimum.
     ClassBudgetsSolution
-        for budgets by class.
+        for budgets by class: a pruning within all budgets and a proven lower bound.
 
         ``method`` of a `Solution` and of a `BudgetSolution` names the engine that gave the answer.
 
     Raises
     ------
     InvalidInputError
-        if both or none of `lam` and `budget` are given; for a number that is negative, infinite or NaN; for a method or an option
-        that is not there; and for what the engine refuses.
+        if both or none of `lam` and `budget` are given; for a number that is negative, infinite or NaN; for an unknown method or
+        option; and for inputs that the engine refuses.
     SolverFailedError
-        if an engine of another library fails.
+        if a solver of another library fails.
     InterruptedSolveError
         on Ctrl-C.
 
@@ -139,7 +140,7 @@ def solve(
 def _for_lam(
     problem: PruningProblem, lam: float | Fraction, method: str, time_limit: float | None, options: dict[str, Any]
 ) -> Solution:
-    """(1), by the engine that the instance's size asks for, or by name."""
+    """Solve (1), by the engine that is predicted to be fastest, or by the named engine."""
     limit = math.inf if time_limit is None else time_limit
     engine: Callable[..., Solution] = optimal_pruning if method == AUTO else _chosen(SOLVERS, method, "lam")
     _check_options(engine, options, method)
@@ -150,7 +151,7 @@ def _for_lam(
 def _for_budget(
     problem: PruningProblem, budget: Price, method: str, time_limit: float | None, options: dict[str, Any]
 ) -> BudgetSolution:
-    """(2), by engines one after the other, see `solve_budget`, or by a single one."""
+    """Solve (2), by several engines one after the other, see `solve_budget`, or by the named engine."""
     name = "best" if method == AUTO else method
     engine: Callable[..., BudgetSolution] = _chosen(BUDGET_SOLVERS, name, "budget")
     limit = math.inf if time_limit is None else time_limit
@@ -164,7 +165,7 @@ def _for_budget(
 def _for_classes(
     problem: PruningProblem, budgets: ClassBudgets, method: str, time_limit: float | None, options: dict[str, Any]
 ) -> ClassBudgetsSolution:
-    """(3)."""
+    """Solve (3)."""
     _chosen(dict.fromkeys(CLASS_METHODS), CLASS_METHODS[0] if method == AUTO else method, "budgets by class")
     name: Any = CLASS_METHODS[0] if method == AUTO else method
     engine = partial(solve_class_budgets, method=name)
