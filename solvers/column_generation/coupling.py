@@ -1,14 +1,14 @@
-"""IP3's relaxation at one lambda, split into trees and what couples them (NWS15 LP2).
+"""IP3's relaxation at one lambda, as trees and the rows that couple them (NWS15 LP2).
 
     minimise  sum_t c_t theta^t + sum_j p_j w_j      theta^t in P^t,      y_u - w_j <= 0   for every row (u, j)              (1)
 
-y_u = w^t_j of NWS15: how far split u is kept, u being the split of its tree that charges purchase j. p_j is lambda times the
-price of the purchase; c_t has the errors of the leaves and the charges that no other split shares:
+y_u is w^t_j of NWS15: the fraction to which split u is kept, where u is the split of its tree that needs purchase j. p_j is
+lambda times the price of the purchase. c_t holds the errors of the leaves and the prices that a split shares with no other:
 
     stop_h = error_h,      own_h = lambda * evaluation price + sum of p_j over the purchases that only h needs               (2)
 
-Charges q >= 0 on the rows, at most p_j together for each j, leave the trees to themselves, split u bearing
-own_u + sum_j q_{u,j}, and bound (1) from below by the sum of the trees' optima.
+Charges q >= 0 on the rows whose sum is at most p_j for each j make the trees independent: split u then costs
+own_u + sum_j q_{u,j}, and the sum of the trees' optima is a lower bound of (1).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from solvers.closures.integer_objective import IntegerObjective
 
 @dataclass(frozen=True, eq=False)
 class Coupling:
-    """(1), its k coupling rows and J purchases.
+    """(1), with its k coupling rows and J purchases.
 
     Parameters
     ----------
     columns
-        purchases and usage arcs, merged or not.
+        the purchases and usage arcs, merged or not.
     arc
         int64, shape (k,): the usage arc that each row stands for.
     node, purchase
@@ -55,7 +55,7 @@ class Coupling:
 
     @classmethod
     def build(cls, problem: PruningProblem, lam: float, *, merge: bool = True) -> Coupling:
-        """(1); with `merge`, purchases with the same users are one, and those with a single user go into (2)."""
+        """Set up (1). With `merge`, purchases with the same users become one, and those with a single user go into (2)."""
         columns = usage_columns(problem, merge=merge)
         price = lam * columns.price
         users = np.bincount(columns.column, minlength=columns.n_columns)
@@ -85,7 +85,7 @@ class Coupling:
         return np.bincount(self.node, amount, minlength=self.stop.size).astype(np.float64, copy=False)
 
     def within_prices(self, charge: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Charges cut down, purchase by purchase and in proportion, to what it costs; none below 0."""
+        """Charges >= 0 whose sum over each purchase is at most its price: larger sums are scaled down."""
         q = np.maximum(charge, 0.0)
         total = self.by_purchase(q)
         over = total > self.price
@@ -96,24 +96,24 @@ class Coupling:
         return q * factor[self.purchase]
 
     def tree_costs(self, kept: NDArray[np.bool_], charge: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """c_t theta^t, with the charges of the kept splits if given, of each tree of a pruning; shape (T,)."""
+        """c_t theta^t of each tree of a pruning, plus the charges of the kept splits if given; shape (T,)."""
         parent = self.problem.ensemble.parent
         leaf = ~kept & (kept[parent] | (parent < 0))
-        bears = self.own if charge is None else self.own + self.by_node(charge)
-        return np.add.reduceat(np.where(leaf, self.stop, 0.0) + np.where(kept, bears, 0.0), self.problem.ensemble.roots)
+        split_cost = self.own if charge is None else self.own + self.by_node(charge)
+        return np.add.reduceat(np.where(leaf, self.stop, 0.0) + np.where(kept, split_cost, 0.0), self.problem.ensemble.roots)
 
     def duals(self, charge: NDArray[np.float64], objective: IntegerObjective) -> ItemDuals:
-        """Charges as a certificate; who needs a purchase alone bears all of it.
+        """The charges as a certificate. A split that alone needs a purchase bears its full price.
 
-        The integers of `objective` may hold lower prices (beyond every gain, or at a lambda a little below): charges are cut in
-        proportion.
+        The integers of `objective` may hold lower prices: those above the sum of all gains are reduced, and its lambda may be
+        slightly smaller. Charges are then scaled down in proportion.
         """
-        of = self.columns.of_purchase
-        whole = np.bincount(of[of >= 0], objective.prices()[of >= 0] * float(objective.unit), minlength=self.price.size).astype(
-            np.float64
-        )
+        column, price = self.columns.of_purchase, objective.prices()
+        full_price = np.bincount(
+            column[column >= 0], price[column >= 0] * float(objective.unit), minlength=self.price.size
+        ).astype(np.float64)
         total = self.by_purchase(charge)
-        factor = np.divide(whole, total, out=np.ones_like(whole), where=total > whole)
+        factor = np.divide(full_price, total, out=np.ones_like(full_price), where=total > full_price)
         amount = self.price[self.columns.column].copy()
         amount[self.arc] = charge * factor[self.purchase]
         return integer_duals(self.problem, objective, self.columns, amount)

@@ -1,12 +1,12 @@
-"""The restricted master of NWS15's LP3 as it is written, with a row for each usage.
+"""The restricted master of NWS15's LP3 as it stands in the paper, with a row for each usage arc.
 
     minimise  sum_t sum_j alpha_{t,j} c_t theta_j + sum_c p_c w_c                                                          (1)
     coupling     sum_j alpha_{t,j} kept_j(u) - w_c <= 0       for every row (u, c), t the tree of u        dual -q_{u,c}    (2)
     convexity    sum_j alpha_{t,j} = 1                        for every tree t                            dual  r_t        (3)
     alpha, w >= 0
 
-q >= 0 and r give a column theta the reduced cost  c_t theta + sum over its kept u and their rows of q_{u,c} - r_t. Rows are
-built once; columns are added to the program, whose basis stays.
+q >= 0 and r give a column theta the reduced cost  c_t theta + sum over its kept u and their rows of q_{u,c} - r_t. The rows
+are built once. Columns are added to the program, which keeps its basis.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from solvers.programs.engines.scaling import exponent_of
 
 
 class FullMaster:
-    """(1) to (3), solved again from the last basis."""
+    """(1) to (3); every solve starts from the last basis."""
 
     def __init__(self, coupling: Coupling, incumbent: Incumbent | None = None) -> None:
         self.coupling, self.incumbent = coupling, incumbent
@@ -48,21 +48,21 @@ class FullMaster:
 
     @property
     def n_columns(self) -> int:
-        """Prunings of trees."""
+        """The number of columns, which are prunings of trees."""
         return len(self.columns)
 
     @property
     def n_rows(self) -> int:
-        """Coupling rows."""
+        """The number of coupling rows."""
         return self.coupling.n_rows
 
     @property
     def iterations(self) -> float:
-        """Of the simplex, all solves together."""
+        """Simplex iterations of all solves."""
         return self._program.iterations
 
     def add(self, columns: Sequence[TreePruning]) -> None:
-        """Columns (D theta, e_t)."""
+        """Add the columns (D theta, e_t)."""
         rows = [self._rows(c) for c in columns]
         ends = np.cumsum([0, *(r.size for r in rows)])
         flat = np.concatenate([*rows, np.zeros(0, dtype=np.int64)])
@@ -71,14 +71,14 @@ class FullMaster:
         self.columns += columns
 
     def _rows(self, column: TreePruning) -> NDArray[np.int64]:
-        """The rows of a column's entries, all 1."""
+        """The rows in which a column has an entry; all entries are 1."""
         first, last = self._start[column.kept], self._start[column.kept + 1]
         count = last - first
         within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
         return np.append(np.repeat(first, count) + within, self.n_rows + column.tree)
 
     def solve(self, time_limit: float) -> MasterAnswer | None:
-        """(1) with the columns so far."""
+        """Solve (1) to (3) with the columns so far."""
         program = self._program
         if not program.solve(time_limit):
             return None
@@ -90,12 +90,12 @@ class FullMaster:
         return MasterAnswer(program.value, upper, np.maximum(-dual[:k], 0.0), dual[k:])
 
     def refine(self) -> bool:
-        """Nothing is approximate."""
+        """False: there is nothing to refine, the master is exact."""
         return False
 
 
 def kept_levels(coupling: Coupling, columns: Sequence[TreePruning], alpha: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far each split is kept: y_h = sum_j alpha_j kept_j(h), shape (n,)."""
+    """The fraction to which each split is kept: y_h = sum_j alpha_j kept_j(h), shape (n,)."""
     y = np.zeros(coupling.stop.size)
     for j in np.flatnonzero(alpha > 0).tolist():
         y[columns[j].kept] += alpha[j]

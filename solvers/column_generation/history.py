@@ -1,4 +1,4 @@
-"""What happened in a column generation: a line a round, and how it ended."""
+"""The history of a column generation: one line for each round, and how it ended."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from formulations.answers.solution import History, StopReason
 
 @dataclass(frozen=True)
 class Round:
-    """What one round did.
+    """One round.
 
     Parameters
     ----------
     master_value
-        of the restricted master's program.
+        the optimum of the restricted master's program.
     value, bound
-        of the best solution so far, and the best bound so far.
+        the value of the best solution so far, and the best bound so far.
     round_bound
-        of this round's pricing.
+        the bound that this round's pricing gave.
     gap
-        between `value` and `bound`, relative.
+        the relative gap between `value` and `bound`.
     columns, added
-        the master's columns before this round, and those that the round added.
+        the number of columns before this round, and how many the round added.
     alpha
-        how much of the best bound's charges was priced instead of the master's.
+        the smoothing used: the weight of the best bound's charges in the charges that were priced.
     master_seconds, pricing_seconds
-        of this round.
+        seconds of this round in the master and in pricing.
     seconds
-        since the start.
+        since the generation began.
     """
 
     master_value: float
@@ -49,7 +49,7 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Generated:
-    """How the generation ended: best charges (None if none were priced), their bound, the best upper value, and all rounds."""
+    """The result: the best charges (None if none were priced), their bound, the best upper value, and all rounds."""
 
     stopped: StopReason
     charge: NDArray[np.float64] | None
@@ -58,7 +58,7 @@ class Generated:
     rounds: tuple[Round, ...]
 
     def history(self) -> History:
-        """The fields of `Round` by name, a number for each round."""
+        """By the name of each field of `Round`, one number for each round."""
         return {f.name: np.array([getattr(r, f.name) for r in self.rounds], dtype=np.float64) for f in fields(Round)}
 
     def stats(self) -> dict[str, float]:

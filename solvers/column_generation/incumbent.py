@@ -1,4 +1,4 @@
-"""The best pruning of the whole forest met so far."""
+"""The best pruning of the forest found so far."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class Incumbent:
 
     @property
     def problem(self) -> PruningProblem:
-        """What is pruned."""
+        """The instance."""
         return self.pruning.problem
 
     def offer(self, kept: NDArray[np.bool_]) -> float:
-        """A pruning; returns the best value so far."""
+        """Offer a pruning; returns the best value so far."""
         self._take(Pruning(self.problem, kept))
         return self.value
 
     def offer_levels(self, y: NDArray[np.float64]) -> float:
-        """The best level set of how far each split is kept, shape (n,); returns the best value so far."""
+        """Offer the best level set of y, the fraction to which each split is kept, shape (n,); returns the best value so far."""
         self._take(best_level_set(self.problem, y, self.lam))
         return self.value
 

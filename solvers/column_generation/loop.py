@@ -1,20 +1,20 @@
-"""Column generation, with no word of what the columns are.
+"""Column generation for any kind of columns.
 
 A restricted master has some of the columns of a linear program
 
     minimise  sum_j c_j x_j      sum_j A_j x_j <= b   (coupling rows),      sum_{j in block t} x_j = 1   (convexity rows)     (1)
 
-and gives charges q >= 0, the coupling rows' dual values with the sign turned, and convexity duals r. Pricing finds in each block
-t the column of least  c_j + q A_j,  of reduced cost
+and gives charges q >= 0, which are the negatives of the coupling rows' dual values, and convexity duals r. Pricing finds in each
+block t the column of least  c_j + q A_j,  whose reduced cost is
 
     d_j = c_j + q A_j - r_t                                                                                                  (2)
 
-and a Lagrangian bound. Charges are smoothed (Wentges): priced is
+and a Lagrangian bound. The charges are smoothed (Wentges): pricing uses
 
     q^ = alpha q* + (1 - alpha) q                                                                                            (3)
 
-q* being the charges of the best bound so far. Where no column found at q^ has d_j < 0 at the master's own duals, alpha is
-lowered, at last to 0. The gap is (upper - bound) / (reference - bound).
+where q* are the charges of the best bound so far. If no column found at q^ has d_j < 0 at the master's own duals, alpha is
+lowered, in the end to 0. The gap is (upper - bound) / (reference - bound).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from solvers.column_generation.history import Generated, Round
 Column = TypeVar("Column")
 AnyColumn = TypeVar("AnyColumn", contravariant=True)
 
-NOISE = 1000.0
-"""A column that the master has already may price out by this many tolerances before that is called a wrong sign."""
+REPEAT_TOLERANCES = 1000.0
+"""If a column that the master already has prices out by more than this many tolerances, a sign is wrong."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +46,13 @@ class MasterAnswer:
     Parameters
     ----------
     value
-        of its linear program.
+        the optimum of its linear program.
     upper
-        of the best feasible solution of (1) that is known; `value`, or what a heuristic made of the point.
+        the value of the best known feasible solution of (1): `value`, or that of a heuristic.
     charge
-        float64, one a coupling row: q >= 0, minus d value / d b.
+        float64, one for each coupling row: q = - d value / d b >= 0.
     convexity
-        float64, one a block: r_t, of any sign.
+        float64, one for each block: r_t, of any sign.
     """
 
     value: float
@@ -68,13 +68,13 @@ class PricingAnswer(Generic[Column]):
     Parameters
     ----------
     columns
-        with the block that each is of.
+        the columns found, each with its block.
     charge
-        the charges that were priced: those asked for, made dual feasible.
+        the charges that were priced: the requested ones, made dual feasible.
     bound
         Lagrangian bound of (1) at `charge`.
     upper
-        value of a feasible solution put together from the columns; inf where none was.
+        value of a feasible solution made of the columns; inf if none was made.
     """
 
     columns: Sequence[Column]
@@ -88,19 +88,19 @@ class Master(Protocol[AnyColumn]):
 
     @property
     def n_columns(self) -> int:
-        """Columns that it has."""
+        """The number of columns in the master."""
         ...
 
     def solve(self, time_limit: float) -> MasterAnswer | None:
-        """Optimum and duals; None if `time_limit` seconds were not enough."""
+        """The optimum and its duals; None if `time_limit` seconds were not enough."""
         ...
 
     def add(self, columns: Sequence[AnyColumn]) -> None:
-        """Take new columns in."""
+        """Add new columns."""
         ...
 
     def refine(self) -> bool:
-        """Called when no column prices out: make the master truer where it is approximate; False if it is exact."""
+        """Called when no column prices out. Make an approximate master more exact; return False if it is exact already."""
         ...
 
 
@@ -116,12 +116,12 @@ class Pricing(Protocol[Column]):
         ...
 
     def key(self, column: Column) -> Hashable:
-        """Equal for equal columns only."""
+        """A key that two columns share if and only if they are equal."""
         ...
 
 
 def relative_gap(upper: float, bound: float, reference: float) -> float:
-    """(upper - bound) / (reference - bound); 0 where the difference is that of the floats, inf without a bound."""
+    """(upper - bound) / (reference - bound); 0 if the difference is only rounding, inf without a bound."""
     if upper - bound <= 1e-12 * abs(reference):
         return 0.0
     return (upper - bound) / (reference - bound) if reference > bound > -math.inf else math.inf
@@ -141,38 +141,39 @@ def generate_columns(
     known: Sequence[Column] = (),
     progress: Callable[[Round], None] | None = None,
 ) -> Generated:
-    """Solve the master, price, add columns; until the gap, a limit, or the end of columns.
+    """Solve the master, price and add columns, until the gap or a limit is reached or no column prices out.
 
     Parameters
     ----------
     reference
-        a value of (1) that the gap is relative to.
+        the value of (1) in the denominator of the gap.
     gap
         stop at this relative gap.
     tolerance
         columns with d_j < -tolerance enter.
     time_limit, rounds
-        seconds, and solves of the master.
+        largest number of seconds, and of solves of the master.
     smoothing
-        alpha of (3), in [0, 1); 0 prices at the master's duals.
+        alpha of (3), in [0, 1); with 0, pricing uses the master's own duals.
     best
-        charges with their bound, to start from.
+        charges to start from, with their bound.
     known
-        the columns that the master has.
+        the columns that the master already has.
     progress
         called after every round.
 
     Raises
     ------
     SolverFailedError
-        if a column that the master has comes back with a negative reduced cost: a sign is wrong, in the master or in the pricing.
+        if pricing returns a column that the master already has, with a negative reduced cost: a sign is then wrong in the master
+        or in the pricing.
     """
     run = _ColumnLoop(master, pricing, reference, tolerance, smoothing, best, {pricing.key(c) for c in known})
     return run.until(gap, time_limit, rounds, progress)
 
 
 class _ColumnLoop(Generic[Column]):
-    """What one call of `generate_columns` knows."""
+    """The state of one call of `generate_columns`."""
 
     def __init__(
         self,
@@ -191,52 +192,52 @@ class _ColumnLoop(Generic[Column]):
         self.upper = math.inf
         self.keys = keys
         self.rounds: list[Round] = []
-        self.start = time.perf_counter()
+        self.started = time.perf_counter()
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self.start
+        return time.perf_counter() - self.started
 
     def until(self, gap: float, time_limit: float, rounds: float, progress: Callable[[Round], None] | None) -> Generated:
-        """Solve, price and add, until one of the ends."""
+        """Solve, price and add columns until a stopping condition holds."""
         while True:
-            left = time_limit - self.seconds
-            if left <= 0:
+            seconds_left = time_limit - self.seconds
+            if seconds_left <= 0:
                 return self.ended(StopReason.TIME_LIMIT)
             if len(self.rounds) >= rounds:
                 return self.ended(StopReason.ITERATION_LIMIT)
             began = time.perf_counter()
-            answer = self.master.solve(left)
+            answer = self.master.solve(seconds_left)
             if answer is None:
                 return self.ended(StopReason.TIME_LIMIT)
             solved = time.perf_counter()
-            entering, alpha, at = self.entering(answer)
-            this = self.record(answer, len(entering), alpha, at, solved - began, time.perf_counter() - solved)
+            entering, alpha, round_bound = self.entering(answer)
+            line = self.record(answer, len(entering), alpha, round_bound, solved - began, time.perf_counter() - solved)
             if progress is not None:
-                progress(this)
-            if this.gap <= gap or (not entering and not self.master.refine()):
+                progress(line)
+            if line.gap <= gap or (not entering and not self.master.refine()):
                 return self.ended(StopReason.CONVERGED)
             self.master.add(entering)
 
     def entering(self, answer: MasterAnswer) -> tuple[list[Column], float, float]:
-        """Price at (3), alpha lowered while nothing enters; the columns, the last alpha, the best bound of these tries."""
-        centre, at, tries = self.charge, -math.inf, 0
+        """Price at (3), lowering alpha until a column enters; returns the columns, the last alpha and the best bound."""
+        centre, round_bound, tries = self.charge, -math.inf, 0
         while True:
-            # alpha, 2 alpha - 1, 3 alpha - 2 ... (Pessoa and others' sequence for wrong smoothing)
+            # alpha, 2 alpha - 1, 3 alpha - 2 ...: the sequence of Pessoa and others for prices at which nothing enters
             alpha = 0.0 if centre is None else max(0.0, 1.0 - (tries + 1) * (1.0 - self.smoothing))
             point = answer.charge if centre is None or alpha == 0.0 else alpha * centre + (1.0 - alpha) * answer.charge
             found = self.pricing.price(point)
-            at = max(at, found.bound)
+            round_bound = max(round_bound, found.bound)
             self.upper = min(self.upper, found.upper)
             if found.bound > self.bound:
                 self.bound, self.charge = found.bound, found.charge
             columns = self._new(found.columns, answer)
             if columns or alpha == 0.0:
-                return columns, alpha, at
+                return columns, alpha, round_bound
             tries += 1
 
     def _new(self, columns: Sequence[Column], answer: MasterAnswer) -> list[Column]:
-        """Those that price out at the master's own duals, and that it does not have."""
+        """The columns that price out at the master's own duals and are new to the master."""
         if not columns:
             return []
         fresh = []
@@ -247,21 +248,21 @@ class _ColumnLoop(Generic[Column]):
             if key not in self.keys:
                 self.keys.add(key)
                 fresh.append(column)
-            elif reduced < -NOISE * self.tolerance:
+            elif reduced < -REPEAT_TOLERANCES * self.tolerance:
                 raise SolverFailedError(
-                    f"a column that the master has comes back with the reduced cost {reduced:g}: "
+                    f"pricing returned a column that the master already has, with the reduced cost {reduced:g}: "
                     "a sign of the master's duals or of the pricing is wrong"
                 )
         return fresh
 
-    def record(self, answer: MasterAnswer, added: int, alpha: float, at: float, solving: float, pricing: float) -> Round:
-        """A line of the history."""
+    def record(self, answer: MasterAnswer, added: int, alpha: float, round_bound: float, solving: float, pricing: float) -> Round:
+        """Append a line to the history, and return it."""
         self.upper = min(self.upper, answer.upper)
         gap = relative_gap(self.upper, self.bound, self.reference)
         n = self.master.n_columns
-        this = Round(answer.value, self.upper, self.bound, at, gap, n, added, alpha, solving, pricing, self.seconds)
-        self.rounds.append(this)
-        return this
+        line = Round(answer.value, self.upper, self.bound, round_bound, gap, n, added, alpha, solving, pricing, self.seconds)
+        self.rounds.append(line)
+        return line
 
     def ended(self, stopped: StopReason) -> Generated:
         return Generated(stopped, self.charge, self.bound, self.upper, tuple(self.rounds))

@@ -1,20 +1,21 @@
-"""The restricted master of NWS15's LP3 with all rows that are the same row at present written once.
+"""The restricted master of NWS15's LP3, in which rows that are equal for the present columns are written once.
 
     minimise  sum_t sum_j alpha_{t,j} c_t theta_j + sum_c p_c w_c                                                           (1)
     coupling     y_u = sum_j alpha_{t,j} kept_j(u) <= w_c       for every row (u, c)                dual -q_{u,c} <= 0      (2)
     convexity    sum_j alpha_{t,j} = 1                          for every tree t                    dual  r_t               (3)
 
-With the columns at hand, exactly:
+With the present columns the following is exact:
 
-- splits of a tree that the same columns keep have the same y; a purchase's rows for them are one row, and purchases whose rows
-  are the same then are one purchase at the sum of their prices. Its duals are shared among its members in proportion to price (4)
-- where every column of a tree keeps u, y_u = 1 and so w_c = 1 for its purchases: a constant; those u bear the price      (5)
-- where no column keeps u, (2) is void, and any q_{u,c} that the price leaves room for is optimal                           (6)
+- Splits of a tree that the same columns keep have the same y, so that a purchase's rows for them are one row. Purchases that then
+  have the same rows are one purchase at the sum of their prices. Its duals are divided among them in proportion to price     (4)
+- If every column of a tree keeps u, then y_u = 1, and w_c = 1 for its purchases, which are a constant: such u bear the price (5)
+- If no column keeps u, (2) holds for any w_c >= 0, and any q_{u,c} up to what is left of the price is optimal               (6)
 
-Of the freedom in (6) the *frozen* charges make use: rows that no column touches keep those of a good starting point, the others
-share what is left of the price. The answer is that of (1) to (3) where every frozen charge stands at a purchase that is not made
-(w_c = 0): the duals are feasible and complementary. Elsewhere the price of a purchase that is made is partly borne by splits that
-are not kept, and the value is too low by that. So when no column prices out any more, `refine` sets these charges to 0.
+The *frozen* charges use the freedom in (6): rows that no column touches keep the charges of a good starting point, and the other
+rows share what is left of the price. If every frozen charge belongs to a purchase that is not made (w_c = 0), the duals are
+feasible and complementary, and the answer is that of (1) to (3). Otherwise splits that are not kept bear a part of the price of a
+purchase that is made, and the value is too low by that part. So when no column prices out any more, `refine` sets these charges
+to 0.
 """
 
 from __future__ import annotations
@@ -36,16 +37,26 @@ from solvers.column_generation.pricing import TreePruning
 from solvers.column_generation.simplex import GrowingProgram
 from solvers.programs.engines.scaling import exponent_of
 
-MADE = 1e-9
-"""A purchase with a larger w counts as made."""
+LEAST_PURCHASE = 1e-9
+"""A purchase counts as made if its w is larger than this."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """(4): which program row and group of purchases each open coupling row belongs to.
+    """(4): the program row and the group of purchases of each open coupling row.
 
-    `open_rows` are coupling rows; `place` their program rows, `share` their parts of those duals. `pattern` and `group` are of
-    the program rows, `price` of the groups, `group_of_purchase` of `purchases`, those of the open rows.
+    Parameters
+    ----------
+    open_rows
+        int64: the coupling rows concerned.
+    place, share
+        of each open row: its row in the program, and its share of that row's dual value.
+    pattern, group
+        of each row of the program: its pattern of splits and its group of purchases.
+    price
+        of each group of purchases.
+    purchases, group_of_purchase
+        the purchases of the open rows, and the group of each.
     """
 
     open_rows: NDArray[np.int64]
@@ -59,12 +70,12 @@ class _Rows:
 
 
 class AggregatedMaster:
-    """(1) to (6). The program is small and changes its rows with every column, so it is solved from scratch.
+    """(1) to (6). The program is small and its rows change with every column, so each solve starts from scratch.
 
     Parameters
     ----------
     frozen
-        float64, one a coupling row, within the prices: the charges of (6), and the proportions of (5); None for zeros.
+        float64, one for each coupling row, within the prices: the charges of (6), and the proportions of (5); None for zeros.
     """
 
     def __init__(self, coupling: Coupling, incumbent: Incumbent, frozen: NDArray[np.float64] | None = None) -> None:
@@ -82,30 +93,30 @@ class AggregatedMaster:
 
     @property
     def n_columns(self) -> int:
-        """Prunings of trees."""
+        """The number of columns, which are prunings of trees."""
         return len(self.columns)
 
     def add(self, columns: Sequence[TreePruning]) -> None:
-        """Columns, of which the master has none yet."""
+        """Add columns that the master does not have yet."""
         self._refinement.add(columns)
         self.columns += columns
 
     def refine(self) -> bool:
-        """Drop the frozen charges of purchases that the last answer makes; False if there are none, and the master is exact."""
+        """Set the frozen charges of purchases that the last answer makes to 0; False if there are none: the master is exact."""
         if not self._lost.any():
             return False
         self._frozen[self._lost] = 0.0
         return True
 
     def solve(self, time_limit: float) -> MasterAnswer | None:
-        """The master with the columns so far; its value counts purchases at what frozen charges leave of their prices."""
+        """Solve with the columns so far. In the value, purchases cost their prices less the frozen charges."""
         coupling, patterns = self.coupling, self._refinement.patterns()
         at = patterns.of_node[coupling.node]
         never, always = patterns.never[at], patterns.always[at]
         charge = np.where(never, self._frozen, 0.0)
-        left = np.maximum(coupling.price - coupling.by_purchase(charge), 0.0)
+        price_left = np.maximum(coupling.price - coupling.by_purchase(charge), 0.0)
         bought = coupling.by_purchase(always.astype(np.float64)) > 0
-        rows = self._aggregated(at, np.flatnonzero(~never & ~always & ~bought[coupling.purchase]), left)
+        rows = self._aggregated(at, np.flatnonzero(~never & ~always & ~bought[coupling.purchase]), price_left)
         program = self._program(patterns, rows)
         solved = program.solve(time_limit)
         self.iterations += program.iterations
@@ -114,46 +125,46 @@ class AggregatedMaster:
             return None
         charge[rows.open_rows] = np.maximum(-program.row_dual[rows.place], 0.0) * rows.share
         self._charge_always(charge, always, bought)
-        # what all columns of a tree bear is a constant of (3)
+        # charges that all columns of a tree bear are a constant of (3)
         constant = np.bincount(coupling.problem.ensemble.tree_of[coupling.node], np.where(always, charge, 0.0), self._trees)
         convexity = program.row_dual[self.n_rows :] + constant
         w, alpha = program.x[: rows.price.size], program.x[rows.price.size :]
         made = bought.copy()
-        made[rows.purchases] = w[rows.group_of_purchase] > MADE
+        made[rows.purchases] = w[rows.group_of_purchase] > LEAST_PURCHASE
         self._lost = never & made[coupling.purchase] & (self._frozen > 0)
         self.y = kept_levels(coupling, self.columns, alpha)
         upper = self.incumbent.offer_levels(self.y)
-        return MasterAnswer(program.value + float(left[bought].sum()), upper, charge, convexity)
+        return MasterAnswer(program.value + float(price_left[bought].sum()), upper, charge, convexity)
 
     @property
     def _trees(self) -> int:
         return self.coupling.problem.ensemble.n_trees
 
-    def _aggregated(self, at: NDArray[np.int64], open_rows: NDArray[np.int64], left: NDArray[np.float64]) -> _Rows:
-        """(4) for the open rows, `at` being the pattern of every row and `left` what is left of each price."""
+    def _aggregated(self, at: NDArray[np.int64], open_rows: NDArray[np.int64], price_left: NDArray[np.float64]) -> _Rows:
+        """(4) for the open rows; `at` is the pattern of every row, `price_left` what is left of each purchase's price."""
         purchases, head = np.unique(self.coupling.purchase[open_rows], return_inverse=True)
         patterns = int(at.max(initial=0)) + 1
         pairs, pair, times = np.unique(head * patterns + at[open_rows], return_inverse=True, return_counts=True)
         pair_head, pair_pattern = np.divmod(pairs, patterns)
-        remaining = left[purchases]
+        purchase_price = price_left[purchases]
         none = np.zeros(purchases.size, dtype=np.int64)
         merged = merge_purchases(pair_pattern.astype(np.int32), pair_head.astype(np.int32), none)
-        stands_for = merged.representative.astype(np.int64)
-        groups, group = np.unique(stands_for, return_inverse=True)
-        price = np.bincount(group, remaining, minlength=groups.size).astype(np.float64)
-        # a purchase's pairs stand in the same order as those of the one that stands for it
+        representative = merged.representative.astype(np.int64)
+        groups, group = np.unique(representative, return_inverse=True)
+        price = np.bincount(group, purchase_price, minlength=groups.size).astype(np.float64)
+        # the pairs of a purchase are in the same order as those of its representative
         first = np.searchsorted(pair_head, np.arange(purchases.size))
-        twin = first[stands_for[pair_head]] + np.arange(pairs.size) - first[pair_head]
+        twin = first[representative[pair_head]] + np.arange(pairs.size) - first[pair_head]
         number = np.full(pairs.size, -1, dtype=np.int64)
         number[merged.arc] = np.arange(merged.arc.size)
         total = price[group]
-        part = np.divide(remaining, total, out=np.zeros_like(remaining), where=total > 0)
+        part = np.divide(purchase_price, total, out=np.zeros_like(purchase_price), where=total > 0)
         share = part[head] / times[pair]
-        of = group[pair_head[merged.arc]]
-        return _Rows(open_rows, number[twin[pair]], share, pair_pattern[merged.arc], of, price, purchases, group)
+        row_group = group[pair_head[merged.arc]]
+        return _Rows(open_rows, number[twin[pair]], share, pair_pattern[merged.arc], row_group, price, purchases, group)
 
     def _program(self, patterns: Patterns, rows: _Rows) -> GrowingProgram:
-        """(1) to (3): the columns w, then alpha."""
+        """The program (1) to (3): first the columns w, then alpha."""
         m, trees, n = rows.pattern.size, self._trees, len(self.columns)
         one = np.ones(trees)
         lower, upper = np.concatenate([np.full(m, -np.inf), one]), np.concatenate([np.zeros(m), one])
@@ -169,8 +180,8 @@ class AggregatedMaster:
     def _charge_always(self, charge: NDArray[np.float64], always: NDArray[np.bool_], bought: NDArray[np.bool_]) -> None:
         """(5): splits that all columns keep bear what is left of the prices, in proportion to the frozen charges of the start."""
         coupling = self.coupling
-        left = np.where(bought, np.maximum(coupling.price - coupling.by_purchase(charge), 0.0), 0.0)
+        price_left = np.where(bought, np.maximum(coupling.price - coupling.by_purchase(charge), 0.0), 0.0)
         weight = np.where(always, self._weight, 0.0)
         total = coupling.by_purchase(weight)
-        rate = np.divide(left, total, out=np.zeros_like(left), where=total > 0)
+        rate = np.divide(price_left, total, out=np.zeros_like(price_left), where=total > 0)
         charge[always] = (rate[coupling.purchase] * weight)[always]

@@ -1,7 +1,7 @@
-"""Splits that the columns at hand cannot tell apart.
+"""Splits that are kept by the same columns.
 
-Two splits of a tree have the same pattern where the same columns keep them; their coupling rows are then the same row, as long as
-no other column comes. Patterns are refined column by column, exactly.
+Two splits of a tree have the same pattern if the same columns keep them. Their coupling rows are then equal until a new column
+keeps only one of them. Each new column refines the patterns.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Patterns:
     of_node
         int64, shape (n,): the pattern of each node.
     members
-        shape (patterns, columns): 1 where a column keeps the pattern's splits; columns in the order in which they came.
+        shape (patterns, columns): 1 where a column keeps the pattern's splits; columns in the order in which they were added.
     never, always
-        bool, one a pattern: kept by no column, by all columns of its tree.
+        bool, one for each pattern: kept by no column; kept by all columns of its tree.
     """
 
     of_node: NDArray[np.int64]
@@ -38,7 +38,7 @@ class Patterns:
 
 
 class Refinement:
-    """Patterns of a growing list of columns."""
+    """The patterns of a growing list of columns."""
 
     def __init__(self, ensemble: Ensemble) -> None:
         self._ensemble = ensemble
@@ -48,7 +48,7 @@ class Refinement:
         self._count = 0
 
     def add(self, columns: Iterable[TreePruning]) -> None:
-        """Split every pattern into what a column keeps and what it does not."""
+        """Divide every pattern into the splits that a new column keeps and those that it does not keep."""
         for column in columns:
             t = column.tree
             kept = np.zeros(self._local[t].size, dtype=bool)
@@ -59,7 +59,7 @@ class Refinement:
             self._count += 1
 
     def patterns(self) -> Patterns:
-        """As they are now."""
+        """The patterns for all columns added so far."""
         of_node, rows, cols, sizes, full, first = [], [], [], [], [], 0
         for local, kept, column in zip(self._local, self._kept, self._column, strict=True):
             found, at = np.unique(local, return_index=True)

@@ -1,4 +1,4 @@
-"""How the decomposition is run."""
+"""Options of the Dantzig-Wolfe decomposition."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ class Scheme:
     Parameters
     ----------
     smoothing
-        alpha in [0, 1): how much of the best bound's charges is priced instead of the master's; 0 for none.
+        alpha in [0, 1). Pricing uses alpha times the charges of the best bound plus 1 - alpha times the master's; 0 is no
+        smoothing.
     start
-        rounds of price sharing before the first master, for charges and columns to start from. With 0 the first columns are two a
-        tree, unpruned and single leaf.
+        rounds of price sharing before the first master. They give the first charges and columns. With 0 each tree starts with two
+        columns: the unpruned tree and its root as a single leaf.
     start_duals
-        charges to start from instead, >= 0, one a usage arc of ``usage_columns(problem, merge=merge)``, in (OBJ); they are cut to
-        the prices, and the trees' best prunings at them are first columns too.
+        charges >= 0 to start from instead, one for each usage arc of ``usage_columns(problem, merge=merge)``, in the unit of
+        (OBJ). They are reduced where their sum exceeds a price. The trees' best prunings at these charges are first columns too.
     aggregate
-        rows that are the same row for the columns at hand are written once, see `solvers.column_generation.master`; else a row
-        each, in a program that grows and keeps its basis. It pays with a good start, and loses without one.
+        True: write rows that are equal for the present columns only once, see `solvers.column_generation.master`. False: write
+        every row, in a program that grows and keeps its basis. Aggregation is faster with a good start, slower without one.
     merge
-        one purchase for those with the same users, and no row for those with a single one; else a row for each usage.
+        True: one purchase for all purchases with the same users, and no row for a purchase with a single user. False: a row for
+        each usage arc.
     look
-        every round, value prunings of the forest: level sets of the master's mixture, and what pricing found. They end the
-        generation as soon as the bound meets them. Else only the master's value counts, and a pruning is made at the end.
+        True: in every round, value prunings of the forest (level sets of the master's mixture, and what pricing found), and stop
+        as soon as the bound meets the best of them. False: only the master's value counts, and a pruning is made at the end.
 
     Raises
     ------
@@ -59,4 +61,4 @@ STABILISED = Scheme()
 """Aggregated rows, smoothing, and a start by price sharing."""
 
 PLAIN = Scheme(smoothing=0.0, start=0, aggregate=False, merge=False, look=False)
-"""The textbook's: a row for each usage, two columns a tree to start from, the master's own duals."""
+"""The textbook version: a row for each usage arc, two first columns for each tree, and pricing at the master's own duals."""

@@ -1,18 +1,19 @@
-"""Pricing: the cheapest pruning of every tree on its own, as a shortest path and by a pass over the tree.
+"""Pricing: the cheapest pruning of every single tree, as a shortest path or by a pass over the tree.
 
     minimise  sum over the leaves h of the pruned trees of stop_h  +  sum over the kept splits h of charge_h               (1)
 
-Tree by tree, in two ways that know nothing of each other:
+Each tree is solved alone, in one of two independent ways:
 
     paths: one unit of flow at least cost through the graph of `formulations.programs.shortest_path`                   (2)
     pass:  v_h = min(stop_h, charge_h + v_left + v_right)           children before parents                            (3)
 
-(2) is OR-Tools' cost-scaling minimum cost flow, in int64. Real costs are rounded to multiples of a power of two; what that can
-change is returned. With stop_h = error_h + lam * evaluation and charge_h = the duals of h's usage arcs, (1) is the pricing
-problem of Dantzig-Wolfe (NWS15 SUB1) and the inner minimum of BP16's Algorithm 1.
+(2) is OR-Tools' cost-scaling minimum cost flow, in int64. Real costs are rounded to multiples of a power of two; the largest
+possible effect is returned with the answer. With stop_h = error_h + lam * evaluation and charge_h = the duals of h's usage arcs,
+(1) is the pricing problem of Dantzig-Wolfe (NWS15 SUB1) and the inner minimum of BP16's Algorithm 1.
 
-Both run in one thread. OR-Tools holds Python's global lock while it solves, so threads gain nothing for (2), and processes could
-not make up for the factor of some hundreds between them. (3) takes ten nanoseconds a node; two threads were no faster.
+Both run in one thread. OR-Tools holds Python's global lock while it solves, so threads gain nothing for (2). (3) is several
+hundred times faster than (2), which processes could not make up for: it takes ten nanoseconds a node, and two threads were no
+faster.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.programs.shortest_path import TreeNetwork, tree_networks
 
 MOST_BITS = 62
-"""No sum of costs may reach 2^62; OR-Tools counts in int64."""
+"""Sums of costs must stay below 2^62, because OR-Tools uses int64."""
 
 Costs = NDArray[np.float64] | NDArray[np.int64]
 
@@ -46,9 +47,9 @@ class PathAnswer:
     arcs
         int64: its arcs, from the first boundary to the last.
     value
-        its cost, and the least of all paths, each up to `rounding`.
+        its cost. The path's true cost and the least cost of all paths are both within `rounding` of it.
     rounding
-        0 for integer costs and for real ones that fit the grid.
+        0 for integer costs, and for real costs that are multiples of the power of two.
     """
 
     arcs: NDArray[np.int64]
@@ -65,11 +66,11 @@ class CheapestPrunings:
     kept
         bool, shape (n,): the splits kept, over the nodes of all trees.
     value
-        shape (T,): (1) of each tree; int64 if the costs were, else float64.
+        shape (T,): (1) of each tree; int64 if the costs are int64, else float64.
     rounding
         float64, shape (T,), >= 0: the least (1) of tree t lies within rounding[t] of value[t], and so does (1) of `kept`.
     seconds
-        how long it took.
+        duration of the call.
     """
 
     kept: NDArray[np.bool_]
@@ -84,12 +85,12 @@ def cheapest_path(network: TreeNetwork, cost: ArrayLike) -> PathAnswer:
     Parameters
     ----------
     cost
-        one number an arc, of any sign; integers are taken as they are.
+        one number for each arc, of any sign; integers are used without rounding.
 
     Raises
     ------
     InvalidInputError
-        if there is not one finite number an arc.
+        if there is not one finite number for each arc.
     CapacityOverflowError
         if integer costs are too large for 64 bits.
     """
@@ -99,8 +100,8 @@ def cheapest_path(network: TreeNetwork, cost: ArrayLike) -> PathAnswer:
         value = float(total)
         return PathAnswer(arcs, value, float(abs(total - int(value))))
     exponent = _finest(network, np.abs(costs.astype(np.float64)))
-    whole, lost = _to_grid(costs.astype(np.float64), np.array(exponent))
-    arcs, total = _one_unit(network, whole)
+    on_grid, lost = _to_grid(costs.astype(np.float64), np.array(exponent))
+    arcs, total = _one_unit(network, on_grid)
     return PathAnswer(arcs, *_from_grid(total, exponent, float(lost.sum())))
 
 
@@ -112,14 +113,14 @@ def price_by_shortest_paths(
     Parameters
     ----------
     node_cost, split_charge
-        shape (n,): stop_h of every node, charge_h of every split, of any sign; integers (both) are taken as they are.
+        shape (n,): stop_h of every node, charge_h of every split, of any sign. If both are integers, nothing is rounded.
     networks
-        the graphs of all trees, expanded or not, to use them again; default: they are built.
+        the graphs of all trees, expanded or not, if they exist already; default: build them.
 
     Raises
     ------
     InvalidInputError
-        if the arrays do not have one finite number a node, or the graphs are not those of the problem's trees in order.
+        if the arrays do not have one finite number for each node, or if the graphs are not those of the problem's trees in order.
     CapacityOverflowError
         if integer costs are too large for 64 bits.
     """
@@ -153,7 +154,7 @@ def price_by_tree_pass(problem: PruningProblem, node_cost: ArrayLike, split_char
     Raises
     ------
     InvalidInputError
-        if the arrays do not have one finite number a node.
+        if the arrays do not have one finite number for each node.
     CapacityOverflowError
         if integer costs are too large for 64 bits.
     """
@@ -166,13 +167,13 @@ def price_by_tree_pass(problem: PruningProblem, node_cost: ArrayLike, split_char
     unit = 0.0 if stop.dtype == np.int64 else 2.0**-53
 
     _pass(ensemble.left, ensemble.right, ensemble.parent, stop, charge, unit, kept, best, error)
-    # the factor covers the roundings of the sums of roundings
+    # the factor covers the rounding of these sums themselves
     rounding = error[ensemble.roots] * (1 + 2.0**-30)
     return CheapestPrunings(kept, best[ensemble.roots], rounding, time.perf_counter() - began)
 
 
 def _pair(problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike) -> tuple[Costs, Costs]:
-    """Both costs checked, of one type."""
+    """Both costs, checked and converted to one type."""
     stop = _checked(node_cost, problem.ensemble.n_nodes, "node_cost", "node")
     charge = _checked(split_charge, problem.ensemble.n_nodes, "split_charge", "node")
     if stop.dtype != charge.dtype:
@@ -181,13 +182,13 @@ def _pair(problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike
         total = float(np.abs(stop.astype(np.float64)).sum() + np.abs(charge.astype(np.float64)).sum())
         if total >= 2.0**MOST_BITS:
             raise CapacityOverflowError(
-                f"node_cost and split_charge add up to {total:.3g}, 2^{MOST_BITS} is too much; scale them down"
+                f"node_cost and split_charge add up to {total:.3g}, which must stay below 2^{MOST_BITS}; scale them down"
             )
     return stop, charge
 
 
 def _checked(amounts: ArrayLike, length: int, name: str, of: str) -> Costs:
-    """As int64 where they are integers, else as float64."""
+    """The amounts as int64 if they are integers, else as float64."""
     a = np.asarray(amounts)
     if a.shape != (length,) or a.dtype.kind not in "iuf":
         raise InvalidInputError(f"{name} is {a.dtype} of shape {a.shape}; give one number for each {of}, {length} in all")
@@ -203,7 +204,7 @@ def _checked(amounts: ArrayLike, length: int, name: str, of: str) -> Costs:
 def _gridded(
     problem: PruningProblem, graphs: Sequence[TreeNetwork], stop: NDArray[np.float64], charge: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Each tree's exponent, both costs on the grids, and how far that can move any pruning of each tree."""
+    """Each tree's exponent, both costs on its grid, and by how much that can change the cost of any pruning of the tree."""
     ensemble = problem.ensemble
     charge = np.where(ensemble.is_split, charge, 0.0)
     size, weight = np.abs(stop), np.abs(charge)
@@ -217,8 +218,8 @@ def _finest(network: TreeNetwork, size: NDArray[np.float64]) -> int:
     """The exponent of the finest grid 2^-exponent for costs of the given sizes.
 
     OR-Tools multiplies the costs by V + 3, for V boundaries, and cost scaling lowers node potentials by about 1.5 (V + 3) times
-    the largest such product (at most 6 (V + 3) epsilon by each refinement to epsilon, which falls by 5 a time). There is room
-    for that on this grid; an overflow would be an error status, never a wrong answer.
+    the largest such product (at most 6 (V + 3) epsilon by each refinement to epsilon, which falls by 5 a time). The
+    grid leaves room for that. An overflow would lead to an error status, never to a wrong answer.
     """
     peak = _largest(network, size)
     if not math.isfinite(peak * network.n_boundaries):
@@ -230,26 +231,26 @@ def _finest(network: TreeNetwork, size: NDArray[np.float64]) -> int:
 
 
 def _to_grid(cost: NDArray[np.float64], exponent: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The nearest multiples of 2^-exponent, and by how much each was moved; both exact in floating point."""
+    """The nearest multiples of 2^-exponent, and by how much rounding changed each cost; both are exact in floating point."""
     nearest = np.rint(np.ldexp(cost, exponent))
     return nearest.astype(np.int64), np.abs(cost - np.ldexp(nearest, -exponent))
 
 
 def _from_grid(total: int, exponent: int, lost: float) -> tuple[float, float]:
-    """A sum on the grid as a float, and its rounding: what the grid lost, and what the float loses."""
+    """A sum on the grid as a float, and a bound of its error: that of the grid plus that of the float."""
     value = float(total)
     lost += math.ldexp(float(abs(total - int(value))), -exponent)
-    return math.ldexp(value, -exponent), lost * (1 + 2.0**-30)  # the factor covers the sums of what was lost
+    return math.ldexp(value, -exponent), lost * (1 + 2.0**-30)  # the factor covers the rounding of the sums
 
 
 def _largest(network: TreeNetwork, size: NDArray[np.float64]) -> float:
-    """The largest cost of an arc of the graph that OR-Tools gets."""
+    """The largest cost of an arc in OR-Tools' graph."""
     return float(np.add.reduceat(size, network.runs.first).max())
 
 
 def _one_unit(network: TreeNetwork, cost: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """(2) in integers: the arcs in their order, and the sum of their costs."""
-    # the arcs of a split as one: on a path of 10^5 boundaries OR-Tools takes minutes, deaf to Ctrl-C
+    """(2) in integers: the arcs of the path in order, and the sum of their costs."""
+    # all arcs of a split are one arc: on a path of 10^5 boundaries OR-Tools takes minutes and does not react to Ctrl-C
     runs, peak = network.runs, _largest(network, np.abs(cost.astype(np.float64)))
     flow = min_cost_flow.SimpleMinCostFlow()
     status = flow.BAD_COST_RANGE
@@ -269,7 +270,7 @@ def _one_unit(network: TreeNetwork, cost: NDArray[np.int64]) -> tuple[NDArray[np
 
 @njit(cache=True, nogil=True)
 def _pass(left, right, parent, stop, charge, unit, kept, best, error):  # type: ignore[no-untyped-def]
-    """(3) with a bound of its rounding errors: each sum is wrong by at most `unit` times what came out."""
+    """(3) with a bound of its rounding errors: the error of each sum is at most `unit` times its absolute value."""
     for h in range(left.shape[0] - 1, -1, -1):
         best[h] = stop[h]
         if left[h] >= 0:
@@ -280,7 +281,7 @@ def _pass(left, right, parent, stop, charge, unit, kept, best, error):  # type: 
                 best[h] = total
             if unit > 0:
                 e = error[left[h]] + error[right[h]] + unit * (abs(below) + abs(total))
-                # where stopping is cheaper for certain, the sums below do not matter
+                # if stopping is certainly cheaper, the sums below do not matter
                 error[h] = 0.0 if stop[h] < total - 2 * e else e
     for h in range(left.shape[0]):
         if kept[h] and parent[h] >= 0 and not kept[parent[h]]:

@@ -1,4 +1,4 @@
-"""HiGHS held open: a linear program that grows, solved again and again."""
+"""A linear program in HiGHS that gets more and more columns and is solved again after each addition."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ TOLERANCE = 1e-9
 
 
 class GrowingProgram:
-    """Rows with sides, and columns >= lower that are added block by block; costs are handed over times 2^k.
+    """Rows with lower and upper sides. Columns x >= lower are added block by block. HiGHS gets the costs multiplied by 2^k.
 
-    After every solve: `value`, `x`, `row_dual` (d value / d side), all in the unscaled objective; `iterations` of the simplex.
+    After every solve, `value`, `x` and `row_dual` (d value / d side) are those of the unscaled objective; `iterations` counts the
+    simplex iterations of all solves.
     """
 
     def __init__(self, lower: NDArray[np.float64], upper: NDArray[np.float64], k: int, *, presolve: bool) -> None:
@@ -42,7 +43,7 @@ class GrowingProgram:
         self.row_dual = np.zeros(n)
 
     def add(self, cost: NDArray[np.float64], matrix: sparse.csc_array, lower: NDArray[np.float64] | None = None) -> None:
-        """Columns x >= lower (default 0) with their costs; a basis stays what it was, new columns at their lower bounds."""
+        """Add columns x >= lower (default 0) with their costs. The basis is kept; new columns start at their lower bounds."""
         n = cost.size
         if n == 0:
             return
@@ -53,23 +54,23 @@ class GrowingProgram:
         self._checked(self._highs.addCols(n, scaled(cost, self._k), floor, top, entries.size, starts, rows, entries), "columns")
 
     def solve(self, time_limit: float) -> bool:
-        """Whether an optimum was found within the time.
+        """Solve; returns whether an optimum was found within the time limit.
 
         Raises
         ------
         SolverFailedError
-            if HiGHS ends otherwise.
+            if HiGHS ends with any other status.
         InterruptedSolveError
             if Ctrl-C arrived meanwhile.
         """
         import highspy
 
-        # HiGHS' clock runs on from solve to solve
+        # HiGHS' clock is not reset between two solves
         self._highs.setOptionValue("time_limit", self._highs.getRunTime() + time_limit)
 
         def run() -> None:
             self._highs.run()
-            # the workers of this thread must not outlive it, as in highspy's own threaded solve
+            # end this thread's workers before the thread ends, as highspy's own threaded solve does
             highspy.Highs.resetGlobalScheduler(False)
 
         interruptible(run, self._highs.cancelSolve, "HiGHS")
@@ -93,5 +94,5 @@ class GrowingProgram:
 
         if status == highspy.HighsStatus.kError:
             raise SolverFailedError(
-                f"HiGHS refuses the {what} of a restricted master: numbers must be finite, starts within 32 bits"
+                f"HiGHS refuses the {what} of a restricted master: numbers must be finite, and column starts must fit 32 bits"
             )

@@ -1,8 +1,8 @@
 """Dantzig-Wolfe decomposition of IP3's relaxation (NWS15 section 5), from an instance to a proven pruning.
 
 Columns are prunings of single trees, the coupling rows y_u <= w_j stay in the master (LP3, LP4). The relaxation is integral, so
-the best level set of the master's mixture of columns is an optimal pruning at the end, and the charges of the best bound, rounded
-to whole numbers, are the certificate.
+at the end the best level set of the master's mixture of columns is an optimal pruning. The charges of the best bound, rounded to
+integers, are the certificate.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from solvers.column_generation.history import Round
 from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import generate_columns
 from solvers.column_generation.master import AggregatedMaster
-from solvers.column_generation.pricing import How, TreePricing, columns_of
+from solvers.column_generation.pricing import PricingMethod, TreePricing, columns_of
 from solvers.column_generation.scheme import STABILISED, Scheme
 from solvers.column_generation.start import Start, share_prices
 from solvers.programs.rounding import is_integral
 
 PROVEN = 1e-6
-"""Relative gap up to which a solution counts as optimal, or the gap that was asked for where that is larger."""
+"""A solution counts as optimal up to this relative gap, or up to the requested gap if that is larger."""
 
 
 def dantzig_wolfe(
@@ -43,7 +43,7 @@ def dantzig_wolfe(
     time_limit: float = math.inf,
     gap: float = 1e-9,
     rounds: float = math.inf,
-    pricing: How = "tree pass",
+    pricing: PricingMethod = "tree pass",
     scheme: Scheme = STABILISED,
     progress: Callable[[Round], None] | None = None,
 ) -> Solution:
@@ -54,15 +54,15 @@ def dantzig_wolfe(
     lam
         error per unit of cost, >= 0.
     time_limit
-        seconds, start included; past it the best pruning and the best bound so far.
+        seconds, including the start. When they are over, the call returns the best pruning and the best bound so far.
     gap
-        relative gap to stop at. The status is OPTIMAL up to the larger of it and 1e-6.
+        stop at this relative gap. The status is OPTIMAL if the final gap is at most the larger of it and 1e-6.
     rounds
-        most solves of the master.
+        largest number of solves of the master.
     pricing
-        "tree pass", "shortest paths" through OR-Tools, or another `TreePricer`.
+        "tree pass", or "shortest paths" through OR-Tools.
     scheme
-        `STABILISED`, `PLAIN`, or one's own.
+        `STABILISED`, `PLAIN`, or any other `Scheme`.
     progress
         called after every round.
 
@@ -77,7 +77,7 @@ def dantzig_wolfe(
     InvalidInputError
         for numbers out of range and arrays of the wrong size.
     SolverFailedError
-        if HiGHS fails, or a column comes back.
+        if HiGHS fails, or if pricing returns a column that the master already has.
     InterruptedSolveError
         if Ctrl-C arrived meanwhile.
     """
@@ -95,10 +95,10 @@ def dantzig_wolfe(
 
 
 class _DantzigWolfe:
-    """One decomposition: its parts, put together."""
+    """One run of the decomposition."""
 
-    def __init__(self, problem: PruningProblem, rate: float, scheme: Scheme, pricing: How) -> None:
-        self.began = time.perf_counter()
+    def __init__(self, problem: PruningProblem, rate: float, scheme: Scheme, pricing: PricingMethod) -> None:
+        self.started = time.perf_counter()
         self.problem, self.scheme = problem, scheme
         self.coupling = Coupling.build(problem, rate, merge=scheme.merge)
         self.incumbent = Incumbent(Pruning(problem, free_of_charge(problem, "smallest")), rate)
@@ -106,12 +106,12 @@ class _DantzigWolfe:
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self.began
+        return time.perf_counter() - self.started
 
     def solve(
         self, lam: float, time_limit: float, gap: float, rounds: float, progress: Callable[[Round], None] | None
     ) -> Solution:
-        """Start, generate columns, prove."""
+        """Find first columns, generate the others, and prove the bound."""
         start = self.start(gap, time_limit)
         start_seconds = self.seconds
         master = self.master(start)
@@ -154,26 +154,26 @@ class _DantzigWolfe:
         )
 
     def master(self, start: Start) -> AggregatedMaster | FullMaster:
-        """The restricted master, without columns."""
+        """The restricted master, still without columns."""
         if self.scheme.aggregate:
             return AggregatedMaster(self.coupling, self.incumbent, start.charge)
         return FullMaster(self.coupling, self.incumbent if self.scheme.look else None)
 
     def start(self, gap: float, time_limit: float) -> Start:
-        """Charges, their bound and the first columns."""
+        """The first charges, their bound and the first columns."""
         given = self.scheme.start_duals
         if given is not None:
             charge = np.asarray(given, dtype=np.float64)
             arcs = self.coupling.columns.node.size
             if charge.shape != (arcs,) or not np.isfinite(charge).all():
                 raise InvalidInputError(
-                    f"start_duals has shape {charge.shape}; give one finite number a usage arc, {arcs} in all"
+                    f"start_duals has shape {charge.shape}; give one finite number for each usage arc, {arcs} in all"
                 )
             found = self.pricing.price(charge[self.coupling.arc])
             columns = {c.key: c for c in [*columns_of(self.coupling, self.incumbent.pruning.kept), *found.columns]}
             return Start(found.charge, found.bound, list(columns.values()), 0)
         if self.scheme.start:
             return share_prices(self.coupling, self.incumbent, rounds=self.scheme.start, gap=gap, time_limit=time_limit)
-        whole = self.problem.ensemble.is_split
-        both = [*columns_of(self.coupling, np.zeros_like(whole)), *columns_of(self.coupling, whole)]
+        unpruned = self.problem.ensemble.is_split
+        both = [*columns_of(self.coupling, np.zeros_like(unpruned)), *columns_of(self.coupling, unpruned)]
         return Start(None, -math.inf, list({c.key: c for c in both}.values()), 0)

@@ -1,10 +1,11 @@
-"""Where column generation starts from: prices shared out by multiplicative weights.
+"""The start of column generation: prices are shared among splits by multiplicative weights.
 
     q_{u,c} = p_c exp(s_u) / sum over the users u' of c of exp(s_u')                                                        (1)
     s_u <- s_u + 15 / (k + 5)   where the trees, priced at q, keep u       (round k)                                        (2)
 
-(1) charges no purchase more than its price, so every round gives a Lagrangian bound. The mean of the trees' prunings, weighted
-by k, is nearly optimal for the coupled problem, and the last prunings are what its optimum is made of: good first columns.
+The shares (1) of a purchase sum to its price, so every round gives a Lagrangian bound. The mean of the trees' prunings, weighted
+by k, is nearly optimal for the coupled problem. The prunings of the last rounds are good first columns, since the optimum is
+mostly a mixture of them.
 """
 
 from __future__ import annotations
@@ -22,13 +23,25 @@ from solvers.column_generation.loop import relative_gap
 from solvers.column_generation.pricing import TreePruning, columns_of
 from solvers.price_sharing.step import step_size
 
-LOOK = 25
-"""After so many rounds each the mean is rounded to a pruning, and the gap looked at."""
+ROUNDS_PER_CHECK = 25
+"""After this many rounds the mean is rounded to a pruning, and the gap is checked."""
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Charges q within the prices (one a coupling row; or None), what they bound, columns without repetition, and rounds made."""
+    """Where column generation starts.
+
+    Parameters
+    ----------
+    charge
+        q, one for each coupling row, within the prices; None if there are none.
+    bound
+        the Lagrangian bound at these charges.
+    columns
+        the first columns, each once.
+    rounds
+        rounds of price sharing that were made.
+    """
 
     charge: NDArray[np.float64] | None
     bound: float
@@ -39,24 +52,27 @@ class Start:
 def share_prices(
     coupling: Coupling, incumbent: Incumbent, *, rounds: int = 200, gap: float = 0.0, last: int = 30, time_limit: float = np.inf
 ) -> Start:
-    """(1) and (2), until the relative gap, a number of rounds, or the time limit; columns of the `last` rounds and the best."""
+    """Repeat (1) and (2) until the relative gap, the number of rounds or the time limit is reached.
+
+    The columns are those of the `last` rounds and of the best pruning.
+    """
     from solvers.column_generation.shortest_paths import price_by_tree_pass
 
-    began = time.perf_counter()
+    started = time.perf_counter()
     problem = coupling.problem
     score, mean = np.zeros(coupling.stop.size), np.zeros(coupling.stop.size)
     best, bound = score, -np.inf
     recent: list[NDArray[np.bool_]] = []
     k = 0
-    while k < rounds and time.perf_counter() - began < time_limit:
-        bears = coupling.own + _charges(coupling, score)[1]
-        found = price_by_tree_pass(problem, coupling.stop, bears)
+    while k < rounds and time.perf_counter() - started < time_limit:
+        split_cost = coupling.own + _charges(coupling, score)[1]
+        found = price_by_tree_pass(problem, coupling.stop, split_cost)
         if (value := float(found.value.sum() - found.rounding.sum())) > bound:
             best, bound = score.copy(), value
         recent = [*recent[1 - last :], found.kept]
         k += 1
         mean += (found.kept - mean) * (2.0 / (k + 1))
-        if k % LOOK == 0 and relative_gap(incumbent.offer_levels(mean), bound, coupling.reference) <= gap:
+        if k % ROUNDS_PER_CHECK == 0 and relative_gap(incumbent.offer_levels(mean), bound, coupling.reference) <= gap:
             break
         score = score + np.where(found.kept, step_size(k - 1), 0.0)
     columns = {c.key: c for kept in [incumbent.pruning.kept, *recent[::-1]] for c in columns_of(coupling, kept)}
@@ -64,7 +80,7 @@ def share_prices(
 
 
 def _charges(coupling: Coupling, score: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(1) for every row, and summed by split."""
+    """(1) for every coupling row, and its sums over each split's rows."""
     charge, by_node = np.empty(coupling.n_rows), np.zeros(score.size)
     weight = np.exp(np.maximum(score - score.max(initial=0.0), -600.0))
     _share(coupling.node, coupling.purchase, coupling.price, weight, charge, by_node)

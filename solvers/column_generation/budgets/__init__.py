@@ -1,1 +1,1 @@
-"""Column generation with a budget in the master (LP1)."""
+"""Column generation for LP1, with the budget row in the master."""

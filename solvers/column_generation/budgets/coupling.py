@@ -1,11 +1,11 @@
-"""LP1's relaxation, split into trees, what couples them, and the budget row.
+"""LP1's relaxation, as trees, the rows that couple them, and the budget row.
 
     minimise  sum_t e_t theta^t                                        theta^t in P^t                                       (1)
     coupling     y_u - w_j <= 0                for every row (u, j)                                 dual  -q_{u,j} <= 0     (2)
     budget       sum_j p_j w_j + sum_h own_h y_h <= B                                               dual  -lambda <= 0      (3)
 
-e_t has the errors of the leaves; p_j and own_h are those of `solvers.column_generation.coupling` at lambda = 1. *Charges* are q
-with lambda behind it. They are dual feasible where the q of each purchase add up to at most lambda p_j, and bound (1) by
+e_t holds the errors of the leaves; p_j and own_h are those of `solvers.column_generation.coupling` at lambda = 1. The *charges*
+are q followed by lambda. They are dual feasible if the q of each purchase sum to at most lambda p_j, and then give the bound
 
     sum_t min { stop and lambda own_u + sum_j q_{u,j} over the prunings of t }  -  lambda B                                (4)
 """
@@ -35,7 +35,7 @@ class BudgetCoupling:
     Parameters
     ----------
     unit
-        rows, purchases and own prices at lambda = 1.
+        the rows, purchases and prices of single users at lambda = 1.
     budget
         B.
     """
@@ -45,12 +45,12 @@ class BudgetCoupling:
 
     @classmethod
     def build(cls, problem: PruningProblem, budget: Fraction) -> BudgetCoupling:
-        """With merged purchases: those with the same users are one, and those with a single user are in own."""
+        """Set up (1) to (3). Purchases with the same users become one, and those with a single user go into own."""
         return cls(Coupling.build(problem, 1.0), budget)
 
     @property
     def problem(self) -> PruningProblem:
-        """What is pruned."""
+        """The instance."""
         return self.unit.problem
 
     @property
@@ -59,27 +59,27 @@ class BudgetCoupling:
         return float(self.budget)
 
     def at(self, lam: float) -> Coupling:
-        """The same rows with everything priced at lambda."""
+        """The same rows with all prices times lambda."""
         return replace(self.unit, lam=lam, price=lam * self.unit.price, own=lam * self.unit.own)
 
     def columns(self, columns: Iterable[TreePruning]) -> list[TreePruning]:
-        """The same prunings with the error alone as their cost."""
+        """The same prunings, with the error alone as their cost."""
         roots, gain = self.problem.ensemble.roots, self.problem.gain
         return [TreePruning(c.tree, c.kept, float(self.unit.stop[roots[c.tree]] - gain[c.kept].sum())) for c in columns]
 
     def columns_of(self, kept: NDArray[np.bool_]) -> list[TreePruning]:
-        """One column a tree, from the splits that a pruning of the forest keeps."""
+        """One column for each tree, from the splits that a pruning of the forest keeps."""
         return self.columns(columns_of(self.unit, kept))
 
     def proven_bound(self, charge: NDArray[np.float64], lam: Fraction) -> float:
-        """(4) in exact integers, from any charges q and any lambda >= 0, less what rounding of the instance may hide."""
+        """(4) in exact integers for any charges q and any lambda >= 0, less the largest rounding error of the instance."""
         objective = integer_objective(self.problem, lam).refined()
         duals = self.at(float(lam)).duals(charge, objective)
         charged = objective.profits()
         np.subtract.at(charged, self.problem.usage_arcs().tail, duals.dual)
         _, best = best_tree_closures(self.problem.ensemble, charged, self.problem.ensemble.is_split, "smallest")
         roots = self.problem.errors.of_all_roots(self.problem.ensemble)
-        # objective.lam may be a little below lambda: a dual value as good as any
+        # objective.lam may be slightly below lambda, but any lambda >= 0 gives a valid bound
         return float(roots - int(best) * objective.unit - objective.lam * self.budget) - objective.slack
 
 
@@ -90,7 +90,7 @@ class BudgetPricing:
         self.coupling, self.incumbent = coupling, incumbent
 
     def price(self, charge: NDArray[np.float64]) -> PricingAnswer[TreePruning]:
-        """(4) at charges, less what rounding may hide."""
+        """(4) at the given charges, less the largest possible rounding error."""
         from solvers.column_generation.shortest_paths import price_by_tree_pass
 
         lam = max(0.0, float(charge[-1]))
@@ -104,9 +104,9 @@ class BudgetPricing:
     def reduced_costs(self, columns: Sequence[TreePruning], answer: MasterAnswer) -> NDArray[np.float64]:
         """e_t theta + (q D + lambda own) theta - r_t of each column."""
         unit = self.coupling.unit
-        bears = answer.charge[-1] * unit.own + unit.by_node(answer.charge[:-1])
-        return np.array([c.cost + float(bears[c.kept].sum()) - answer.convexity[c.tree] for c in columns])
+        split_cost = answer.charge[-1] * unit.own + unit.by_node(answer.charge[:-1])
+        return np.array([c.cost + float(split_cost[c.kept].sum()) - answer.convexity[c.tree] for c in columns])
 
     def key(self, column: TreePruning) -> object:
-        """Equal for equal columns only."""
+        """A key that two columns share if and only if they are equal."""
         return column.key

@@ -1,11 +1,11 @@
-"""What a decomposition under a budget has found: the best pruning within it, and the best mixture of two nested ones.
+"""The best pruning within a budget and the best mixture of two nested prunings that a decomposition has found.
 
 The master's point y is a mixture of prunings of trees. At an optimum of LP1 it is optimal for the Lagrangian at lambda* too, so
-every level set {y >= theta} is, and those that cost less than B and more than B mix to an optimum again:
+every level set {y >= theta} is, and a mixture of one that costs less than B and one that costs more is an optimum again:
 
     value = weight error_dearer + (1 - weight) error_cheaper,       weight cost_dearer + (1 - weight) cost_cheaper = B      (1)
 
-Costs and errors are counted in integers, so (1) is an upper bound of LP1's relaxation whatever y was.
+Costs and errors are counted in integers, so (1) is an upper bound of LP1's relaxation for any y.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class BudgetIncumbent:
 
     @property
     def problem(self) -> PruningProblem:
-        """What is pruned."""
+        """The instance."""
         return self.pruning.problem
 
     def offer(self, kept: NDArray[np.bool_]) -> None:
-        """A pruning: taken where it errs less and surely fits the budget."""
+        """Keep a pruning if its error is smaller and it certainly fits the budget."""
         pruning = Pruning(self.problem, kept)
         if pruning.integer_gain <= self.pruning.integer_gain:
             return
@@ -41,16 +41,21 @@ class BudgetIncumbent:
             self.pruning = pruning
 
     def offer_levels(self, y: NDArray[np.float64], lam: float) -> float:
-        """How far each split is kept, shape (n,), falling along every path; returns the best mixture's value so far.
+        """Offer the mixtures of level sets of y; returns the value of the best mixture so far.
 
-        lam is the mixture's where it is one pruning whose row is tight, and says nothing of lambda* itself.
+        Parameters
+        ----------
+        y
+            the fraction to which each split is kept, shape (n,); it never rises on the way down a tree.
+        lam
+            recorded as the mixture's lambda if the mixture is a single pruning that costs exactly the budget.
         """
         chain = _Chain(self.problem, y)
         inner, outer = chain.edge(self.budget)
         if inner is None:
             return float(self.mixture.value)
         found = chain.mixture(self.budget, inner, outer, lam)
-        if found.value <= self.mixture.value:  # of equals the last: its lambda is nearest to lambda*
+        if found.value <= self.mixture.value:  # among equals keep the last one, whose lambda is nearest to lambda*
             self.mixture = found
         self.offer(chain.kept(chain.best_within(self.budget)))
         return float(self.mixture.value)
@@ -82,12 +87,12 @@ class _Chain:
         return self.level >= self.top + 1 - k
 
     def best_within(self, budget: Fraction) -> int:
-        """The most gain that costs at most B, the cheapest of those."""
+        """The level set of most gain that costs at most B; among several the cheapest."""
         room = budget / self.problem.integers.price_unit
         return max((k for k, c in enumerate(self.cost) if c <= room), key=lambda k: (self.gain[k], -self.cost[k]))
 
     def edge(self, budget: Fraction) -> tuple[int | None, int | None]:
-        """The two sets whose mixture at cost B gains most; no second one where the row is slack."""
+        """The two level sets whose mixture of cost B gains most; the second is None if the budget is not binding."""
         room = budget / self.problem.integers.price_unit
         inside = [k for k, c in enumerate(self.cost) if c <= room]
         if not inside:
@@ -96,7 +101,7 @@ class _Chain:
         outside = [k for k, c in enumerate(self.cost) if c > room and self.gain[k] > self.gain[i]]
         if not outside:
             return i, None
-        while True:  # a line through i and j that has no other set above it, reached by ever better lines
+        while True:  # improve the line through i and j until no other set lies above it
             j = max(outside, key=lambda k: self._slope(i, k))
             better = min(inside, key=lambda k: self._slope(k, j))
             if self._slope(better, j) == self._slope(i, j):

@@ -7,7 +7,7 @@
     alpha, w >= 0
 
 A w has the reduced cost lambda p_c - sum of its q >= 0, a column theta  e theta + (lambda own + q D) theta - r_t. (4) is divided
-by its largest coefficient, so that the simplex' tolerance means the same whatever the unit of the prices.
+by its largest coefficient, so that the tolerance of the simplex does not depend on the unit of the prices.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from solvers.programs.engines.scaling import exponent_of
 
 
 class BudgetMaster:
-    """(1) to (4), solved again from the last basis."""
+    """(1) to (4); every solve starts from the last basis."""
 
     def __init__(self, coupling: BudgetCoupling, incumbent: BudgetIncumbent) -> None:
         self.coupling, self.incumbent = coupling, incumbent
@@ -55,21 +55,21 @@ class BudgetMaster:
 
     @property
     def n_columns(self) -> int:
-        """Prunings of trees."""
+        """The number of columns, which are prunings of trees."""
         return len(self.columns)
 
     @property
     def n_rows(self) -> int:
-        """Coupling rows, convexity rows and the budget's."""
+        """The number of coupling and convexity rows, plus the budget row."""
         return self.coupling.unit.n_rows + self.coupling.problem.ensemble.n_trees + 1
 
     @property
     def iterations(self) -> float:
-        """Of the simplex, all solves together."""
+        """Simplex iterations of all solves."""
         return self._program.iterations
 
     def add(self, columns: Sequence[TreePruning]) -> None:
-        """Columns (D theta, e_t, own theta), whose cost is the error."""
+        """Add the columns (D theta, e_t, own theta), whose cost is the error."""
         k, last = self.coupling.unit.n_rows, self.n_rows - 1
         rows = [np.concatenate([self._arcs(c), [k + c.tree, last]]) for c in columns]
         entries = [np.append(np.ones(r.size - 1), self._own(c)) for c, r in zip(columns, rows, strict=True)]
@@ -92,7 +92,7 @@ class BudgetMaster:
         return arcs
 
     def solve(self, time_limit: float) -> MasterAnswer | None:
-        """(1) with the columns so far; `upper` is the best mixture of two nested prunings in exact numbers."""
+        """Solve (1) to (4). `upper` is the exact value of the best mixture of two nested prunings if that is lower."""
         program = self._program
         if not program.solve(time_limit):
             return None
@@ -104,5 +104,5 @@ class BudgetMaster:
         return MasterAnswer(program.value, upper, np.append(np.maximum(-dual[:k], 0.0), self.lam), dual[k:-1])
 
     def refine(self) -> bool:
-        """Nothing is approximate."""
+        """False: there is nothing to refine, the master is exact."""
         return False

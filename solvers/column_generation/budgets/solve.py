@@ -1,7 +1,7 @@
-"""Dantzig-Wolfe decomposition of LP1's relaxation: the budget row in the master, its dual value is -lambda*.
+"""Dantzig-Wolfe decomposition of LP1's relaxation: the master has the budget row, whose dual value is -lambda*.
 
-Columns are prunings of single trees, priced at the master's q and lambda as for one lambda. The relaxation is not integral; its
-optimum is a mixture of two nested prunings, which are level sets of the master's mixture of columns.
+Columns are prunings of single trees. Pricing at the master's q and lambda is the same as for a fixed lambda. The relaxation is
+not integral: its optimum is a mixture of two nested prunings, which are level sets of the master's mixture of columns.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from solvers.column_generation.pricing import TreePruning
 
 @dataclass(frozen=True, eq=False)
 class BudgetDecomposition:
-    """LP1's relaxation, solved by columns.
+    """LP1's relaxation, solved by column generation.
 
     Parameters
     ----------
     value
-        of the best point known: the restricted master's, or `mixture`'s where that is better.
+        of the best known point: the restricted master's, or `mixture`'s if that is lower.
     bound
-        proven in integers: no point of the relaxation is worth less. Above `value` at most by what the floats of the master hide.
+        a lower bound of the relaxation, proven in integers. It exceeds `value` at most by the master's floating-point errors.
     lam
-        what another unit of the budget is worth: the budget row's dual value less its sign; 0 where the row is slack.
+        by how much the error falls for another unit of the budget: the negative dual value of the budget row; 0 if it is slack.
     columns
-        for every tree the prunings that the master mixes, with their weights, which sum to 1; those of `mixture` if no master was
-        solved, because the start had closed the gap or the time was over.
+        for every tree, the prunings that the master mixes and their weights, which sum to 1. If no master was solved, because the
+        start closed the gap or the time was over: the prunings of `mixture`.
     mixture
-        the best mixture of two nested prunings of the forest; the relaxation's optimum once the bound has met the value.
+        the best mixture of two nested prunings of the forest; the relaxation's optimum once bound and value meet.
     pruning
-        the best pruning within the budget that was met on the way.
+        the best pruning within the budget that was found on the way.
     history
-        by name a number for each round: the fields of `solvers.column_generation.history.Round`.
+        by name, one number for each round: the fields of `solvers.column_generation.history.Round`.
     stats
         seconds and counts: for reports only.
     """
@@ -97,16 +97,16 @@ def dantzig_wolfe_budget(
     budget
         B >= 0: the largest cost of an average example, in the unit of the prices.
     time_limit
-        seconds, start included; past it the best point and the best bound so far.
+        seconds, including the start. When they are over, the call returns the best point and the best bound so far.
     tolerance
-        stop where (value - bound) / (error of the all-roots forest - bound) is at most that.
+        stop when (value - bound) / (error of the all-roots forest - bound) is at most that.
     rounds
-        most solves of the master.
+        largest number of solves of the master.
     start
-        rounds of price sharing at each lambda that is tried before the first master, often not needed then; 0 starts from two or
-        three columns a tree.
+        rounds of price sharing at each lambda that is tried before the first master. They often make a master unnecessary. With 0
+        each tree starts with two or three columns.
     smoothing
-        alpha in [0, 1): how much of the best bound's charges and lambda is priced instead of the master's.
+        alpha in [0, 1). Pricing uses alpha times the charges and lambda of the best bound plus 1 - alpha times the master's.
     progress
         called after every round.
 
@@ -115,7 +115,7 @@ def dantzig_wolfe_budget(
     InvalidInputError
         for numbers out of range.
     SolverFailedError
-        if HiGHS fails, or a column comes back.
+        if HiGHS fails, or if pricing returns a column that the master already has.
     InterruptedSolveError
         if Ctrl-C arrived meanwhile.
     """
@@ -135,10 +135,10 @@ def dantzig_wolfe_budget(
 
 
 class _BudgetDantzigWolfe:
-    """One decomposition: its parts, put together."""
+    """One run of the decomposition."""
 
     def __init__(self, problem: PruningProblem, budget: Fraction) -> None:
-        self.began = time.perf_counter()
+        self.started = time.perf_counter()
         self.problem = problem
         self.coupling = BudgetCoupling.build(problem, budget)
         self.incumbent = BudgetIncumbent(Pruning(problem, free_of_charge(problem, "smallest")), budget)
@@ -146,7 +146,7 @@ class _BudgetDantzigWolfe:
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self.began
+        return time.perf_counter() - self.started
 
     def solve(
         self,
@@ -157,11 +157,11 @@ class _BudgetDantzigWolfe:
         smoothing: float,
         progress: Callable[[Round], None] | None,
     ) -> BudgetDecomposition:
-        """Start, generate columns, prove."""
+        """Find first columns, generate the others, and prove the bound."""
         first = secants(self.coupling, self.incumbent, rounds=start, gap=tolerance, time_limit=time_limit - self.seconds)
         start_seconds, columns = self.seconds, list(first.columns.values())
         upper, reference = float(self.incumbent.mixture.value), self.coupling.unit.reference
-        if relative_gap(upper, first.bound, reference) <= tolerance:  # no master could say more
+        if relative_gap(upper, first.bound, reference) <= tolerance:  # a master could not improve this
             return self._answer(Generated(StopReason.CONVERGED, first.charge, first.bound, upper, ()), first, start_seconds)
         self.master.add(columns)
         found = generate_columns(
@@ -208,14 +208,14 @@ class _BudgetDantzigWolfe:
         )
 
     def _bound(self, found: Generated) -> float:
-        """The best charges, proven at their own lambda and at the mixture's, which is lambda* exactly at the end."""
+        """The better of two proven bounds of the best charges: at their own lambda, and at the mixture's, in the end lambda*."""
         if found.charge is None:
             return self.coupling.proven_bound(np.zeros(self.coupling.unit.n_rows), Fraction(0))
         charge, lam = found.charge[:-1], exact(float(found.charge[-1]), "lam")
         return max(self.coupling.proven_bound(charge, rate) for rate in {lam, self.incumbent.mixture.lam})
 
     def _mixed(self) -> tuple[tuple[tuple[TreePruning, float], ...], ...]:
-        """The columns with a positive weight, tree by tree; weights sum to 1 up to the floats."""
+        """The columns with a positive weight, tree by tree; the weights sum to 1 up to rounding."""
         trees: list[list[tuple[TreePruning, float]]] = [[] for _ in range(self.problem.ensemble.n_trees)]
         pairs = list(zip(self.master.columns, self.master.alpha.tolist(), strict=False))
         if not pairs:

@@ -1,10 +1,10 @@
-"""Where column generation under a budget starts from: secants to the hull, each solved roughly by price sharing.
+"""The start of column generation under a budget: secants to the hull, each solved roughly by price sharing.
 
     lambda <- (error_cheap - error_dear) / (cost_dear - cost_cheap)                                                        (1)
 
-cheap and dear are the best prunings known on either side of B. The optimum at (1) lies below their chord, or the chord is an edge
-of the hull and lambda is lambda*. Every step gives dual feasible charges with their bound, and the prunings of its last rounds
-are good first columns, since lambda hardly changes any more.
+cheap and dear are the best known prunings that cost less and more than B. Either the optimum at (1) lies below their chord, or
+the chord is an edge of the hull and lambda is lambda*. Every step gives dual feasible charges with their bound. The prunings of
+its last rounds are good first columns, because lambda then hardly changes any more.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from solvers.column_generation.pricing import TreePruning
 from solvers.column_generation.start import share_prices
 
 MOST_SECANTS = 20
-"""Each halves the interval at the least in practice; paths of a thousand breakpoints took ten."""
+"""In practice each secant at least halves the interval; paths of a thousand breakpoints took ten."""
 
-LONGER = 10
-"""So many times the rounds where the chord is an edge, for a bound that is worth starting from."""
+LAST_SECANT_FACTOR = 10
+"""Once the chord seems to be an edge, price sharing gets this many times the rounds, for a bound good enough to start from."""
 
 
 @dataclass(eq=False)
 class BudgetStart:
-    """Columns without repetition, the best charges (q, lambda) with their bound, and how many secants it took."""
+    """The first columns, each once; the best charges (q, lambda) with their bound; and the number of secants."""
 
     columns: dict[object, TreePruning] = field(default_factory=dict)
     charge: NDArray[np.float64] | None = None
@@ -40,12 +40,12 @@ class BudgetStart:
     secants: int = 0
 
     def take(self, coupling: BudgetCoupling, columns: list[TreePruning]) -> None:
-        """Columns that are not there yet."""
+        """Add the columns that are not there yet."""
         for column in coupling.columns(columns):
             self.columns.setdefault(column.key, column)
 
     def offer(self, charge: NDArray[np.float64], bound: float) -> None:
-        """Charges, kept where they bound better."""
+        """Keep the charges if their bound is better."""
         if bound > self.bound:
             self.charge, self.bound = charge, bound
 
@@ -53,8 +53,8 @@ class BudgetStart:
 def secants(
     coupling: BudgetCoupling, incumbent: BudgetIncumbent, *, rounds: int, gap: float, time_limit: float = np.inf
 ) -> BudgetStart:
-    """(1) until the chord is an edge, roughly; `rounds` of price sharing each, none for the two ends alone."""
-    began = time.perf_counter()
+    """Repeat (1) until the chord is about an edge, with `rounds` of price sharing each; 0 rounds: only the two ends."""
+    started = time.perf_counter()
     problem, start = coupling.problem, BudgetStart()
     cheap, dear = incumbent.pruning, Pruning(problem, without_prices(problem, "smallest"))
     for pruning in (Pruning.all_roots(problem), cheap, dear):
@@ -64,13 +64,13 @@ def secants(
     if incumbent.pruning.integer_gain == dear.integer_gain:
         return start
     final = False
-    while rounds and start.secants < MOST_SECANTS and time.perf_counter() - began < time_limit:
+    while rounds and start.secants < MOST_SECANTS and time.perf_counter() - started < time_limit:
         lam = (cheap.error - dear.error) / (dear.cost - cheap.cost)
         if not lam > 0:
             break
         at, best = coupling.at(lam), Incumbent(cheap, lam)
-        left = time_limit - (time.perf_counter() - began)
-        found = share_prices(at, best, rounds=rounds * (LONGER if final else 1), gap=gap, time_limit=left)
+        seconds_left = time_limit - (time.perf_counter() - started)
+        found = share_prices(at, best, rounds=rounds * (LAST_SECANT_FACTOR if final else 1), gap=gap, time_limit=seconds_left)
         start.secants += 1
         start.take(coupling, found.columns)
         if found.charge is not None:
@@ -89,6 +89,6 @@ def secants(
 
 
 def _join(incumbent: BudgetIncumbent, one: Pruning, other: Pruning, lam: float) -> None:
-    """Offer two prunings with what both keep and what either keeps: nested, and optimal at lambda where the two are."""
+    """Offer the intersection and the union of two prunings. They are nested, and optimal at lambda if the two prunings are."""
     for share in (0.75, 0.25):
         incumbent.offer_levels(np.where(one.kept, share, 0.0) + np.where(other.kept, 1.0 - share, 0.0), lam)

@@ -141,7 +141,7 @@ def test_a_wrong_sign_is_found_by_the_column_that_comes_back() -> None:
     stock = Stock(sign=-1.0)
     right = stock.price
     stock.price = lambda q: replace(right(q), bound=-math.inf)  # type: ignore[method-assign]
-    with pytest.raises(SolverFailedError, match=r"comes back with the reduced cost -.*: a sign"):
+    with pytest.raises(SolverFailedError, match=r"already has, with the reduced cost -.*: a sign"):
         generate_columns(stock, stock, reference=REFERENCE, smoothing=0.0, known=stock.columns)
 
 

@@ -117,7 +117,7 @@ def test_charges_to_start_from() -> None:
     assert found.relative_gap <= 1e-9
     wild = dantzig_wolfe(problem, lam, scheme=Scheme(start_duals=np.full(duals.size, 1e6)))
     assert wild.status is Status.OPTIMAL
-    with pytest.raises(InvalidInputError, match=r"start_duals has shape \(3,\); give one finite number a usage arc"):
+    with pytest.raises(InvalidInputError, match=r"start_duals has shape \(3,\); give one finite number for each usage arc"):
         dantzig_wolfe(problem, lam, scheme=Scheme(start_duals=np.zeros(3)))
 
 
