@@ -1,4 +1,4 @@
-"""The least error within a budget (LP1), to the end: engines, all a `formulations.answers.budget_solution.BudgetSolver`."""
+"""The least error within a budget (LP1, 0-1). Every engine is a `formulations.answers.budget_solution.BudgetSolver`."""
 
 from formulations.answers.budget_solution import BudgetSolver
 from solvers.budgets.by_class.solve import ClassBudgetsSolution, solve_class_budgets
@@ -18,7 +18,7 @@ BUDGET_SOLVERS: dict[str, BudgetSolver] = {
     "dantzig_wolfe": dantzig_wolfe_within,
     "brute_force": brute_force_budget,
 }
-"""By name; a new engine is one file and one line here."""
+"""The engines by name. A new engine is one file and one line here."""
 
 __all__ = [
     "BUDGET_SOLVERS",

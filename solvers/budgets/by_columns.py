@@ -1,4 +1,4 @@
-"""LP1's relaxation by Dantzig-Wolfe decomposition, with the best pruning that it met within the budget."""
+"""LP1's relaxation by Dantzig-Wolfe decomposition, and the best pruning within the budget found on the way."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from solvers.column_generation.budgets.solve import dantzig_wolfe_budget
 def dantzig_wolfe_within(
     problem: PruningProblem, budget: Price, *, time_limit: float = math.inf, tolerance: float = 1e-6
 ) -> BudgetSolution:
-    """The best pruning within the budget that the decomposition meets, and the bound of LP1's relaxation that it proves.
+    """The best pruning within the budget that the decomposition finds, and the bound of LP1's relaxation that it proves.
 
     Parameters
     ----------
     budget
         B >= 0: the largest cost of an average example, in the unit of the prices.
     time_limit
-        seconds; past it `relaxation` is the best mixture so far, not LP1's optimum, and `bound` is below it.
+        seconds. When they are over, `relaxation` is the best mixture so far, not LP1's optimum, and `bound` is below it.
     tolerance
-        relative gap of the relaxation to stop at.
+        stop at this relative gap of the relaxation.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The best breakpoint of the path within the budget, at once."""
+"""The best breakpoint of the path within the budget."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from solvers.path.pruning_path import pruning_path
 def best_breakpoint(
     problem: PruningProblem, budget: Price, *, time_limit: float = math.inf, path: PruningPath | None = None
 ) -> BudgetSolution:
-    """The path's pruning of least error that costs at most the budget, beside the relaxation's optimum.
+    """The path's pruning of least error that costs at most the budget, and the relaxation's optimum.
 
     Parameters
     ----------
     budget
         B >= 0: the largest cost of an average example, in the unit of the prices.
     time_limit
-        not looked at: it takes one path, or nothing where that is given.
+        ignored: the call takes as long as one path, or no time if the path is given.
     path
-        `pruning_path(problem)`, if it is at hand.
+        `pruning_path(problem)`, if it is known already.
 
     Raises
     ------
     InvalidInputError
-        for a budget that is negative or no number.
+        for a budget that is negative or not a number.
     """
-    start = time.perf_counter()
+    started = time.perf_counter()
     limit = exact(budget, "budget")
     path = path_of(problem, path)
     relaxation = relaxed_optimum(path, limit)
-    return solution(problem, limit, within(path, limit), relaxation, {"seconds": time.perf_counter() - start})
+    return solution(problem, limit, within(path, limit), relaxation, {"seconds": time.perf_counter() - started})
 
 
 def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
-    """The path of smallest optima, computed where it is not given."""
+    """The path of smallest optima; computed if it is not given."""
     return pruning_path(problem, certificate=False) if path is None else path
 
 
@@ -73,12 +73,12 @@ def solution(
     bound: Fraction | None = None,
     stopped: StopReason = StopReason.CONVERGED,
 ) -> BudgetSolution:
-    """A pruning within the budget as an answer; `bound` in exact numbers of the integer instance, default the relaxation's."""
+    """The answer for a pruning within the budget; `bound` is exact for the integer instance, by default the relaxation's."""
     slack = problem.integers.error_rounding + float(relaxation.lam) * problem.integers.cost_rounding
     proven = relaxation.value if bound is None else max(bound, relaxation.value)
     return BudgetSolution(problem, budget, pruning, error_of(pruning), float(proven) - slack, relaxation, stopped, dict(stats))
 
 
 def error_of(pruning: Pruning) -> float:
-    """The error, rounded once where the instance is exact."""
+    """The error as a float; if the instance is exact, the exact error rounded once."""
     return pruning.error if pruning.problem.integers.error_rounding else float(pruning.exact_error)

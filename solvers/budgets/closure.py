@@ -2,16 +2,18 @@
 
     maximise  sum_v gain_v y_v      s.t.  sum_v price_v y_v <= B,    y_u <= y_v for every arc (u requires v),   y in {0, 1}   (1)
 
-Nodes of level 0 may be left out of any closure, and those that are kept for all lambda may be added, without loss; the others are
-open. Let row r of the path be its best within B, lambda* its breakpoint, and lambda_v that of node v. Then, for every closure,
+Nodes of level 0 can be left out of any closure without loss, and nodes that are kept for all lambda can be added without loss.
+The others are open. Let row r of the path be its best within B, lambda* its breakpoint, and lambda_v that of node v. Then, for
+every closure,
 
     total gain  <=  gain of row r  +  lambda* (B - cost of row r)  -  sum of loss_v over the nodes on the wrong side       (2)
     loss_v  =  |lambda* - lambda_v| price_v
 
 where a node is on the wrong side if it is taken and lambda_v < lambda*, or omitted and lambda_v > lambda*. (The path's flow
-proves it as in `proofs_checks.optimality.closure_path`, with the losses not dropped.) A taken node takes along what it requires,
-and an omitted one what requires it. So a node is decided if the losses along some chain of these leave less than the best closure
-known within B. HiGHS solves what stays open by branch and bound; its answer is counted again in integers.
+proves it as in `proofs_checks.optimality.closure_path`, where the losses are dropped.) Taking a node means taking what it
+requires, and omitting a node means omitting what requires it. So a node is decided if the losses along such a chain lower (2) to
+the gain of the best known closure within B. HiGHS solves the open nodes by branch and bound; its answer is recomputed in
+integers.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from formulations.programs.linear_program import Block, LinearProgram, Names
 from solvers.path.closure_path import closure_path
 from solvers.programs.engines.highs import highs
 
-TOLERANCE = Fraction(1, 10**9)
+HIDDEN_SHARE = Fraction(1, 10**9)
 """What HiGHS' tolerances can hide, as a share of the sum of all |gains|."""
 
 
@@ -50,9 +52,9 @@ class ClosureSolution:
     error, cost
         of `kept`, computed from the instance; the cost is at most the budget.
     bound
-        no closure within the budget has a smaller error, as far as HiGHS' own bound is right.
+        no closure within the budget has a smaller error, provided that HiGHS' own bound is right.
     status
-        OPTIMAL where error and bound differ by no more than rounding and HiGHS' tolerances allow.
+        OPTIMAL if error and bound differ by no more than rounding and HiGHS' tolerances explain.
     stats
         seconds and counts: for reports only.
     """
@@ -73,44 +75,44 @@ def best_closure_within(
     Parameters
     ----------
     path
-        of the same problem, where it is known already.
+        of the same problem, if it is known already.
     time_limit
         seconds for branch and bound.
 
     Raises
     ------
     InvalidInputError
-        if the budget is negative or NaN, or below every closure's cost; or if the path is one of another problem.
+        if the budget is negative, NaN or below every closure's cost, or if the path belongs to another problem.
     InterruptedSolveError
         on Ctrl-C; nothing was changed.
     """
-    start = time.perf_counter()
+    started = time.perf_counter()
     if path is None:
         path = closure_path(problem, certificate=False)
     elif path.problem is not problem:
         raise InvalidInputError("the path belongs to another problem; give the path of this one, or None")
     row = path.row_at_cost(budget)
     search = _ClosureSearch(path, exact(budget, "budget"), row)
-    if row > 0:  # else the least error of all is affordable
+    if row > 0:  # otherwise the least error of all closures is affordable
         search.consider(search.shed(path.kept(row - 1)))
         search.branch_and_bound(time_limit)
-    return search.solution(time.perf_counter() - start)
+    return search.solution(time.perf_counter() - started)
 
 
 class _ClosureSearch:
-    """The best closure so far that costs no more than the budget for certain, and a bound: both in integer gains."""
+    """The best closure so far that certainly costs no more than the budget, and a bound; both in integer gains."""
 
     def __init__(self, path: ClosurePath, budget: Fraction, row: int) -> None:
         self.path, self.problem, self.budget, self.row = path, path.problem, budget, row
         ints = self.problem.integers
         allowed, rounding = budget - ints.base_cost, Fraction(ints.cost_rounding)
-        self.limit = math.floor((allowed + rounding) / ints.price_unit)  # in integer prices: beyond it nothing is allowed
-        self.safe = math.floor((allowed - rounding) / ints.price_unit)  # up to it everything is
+        self.limit = math.floor((allowed + rounding) / ints.price_unit)  # integer cost above which no closure fits
+        self.safe = math.floor((allowed - rounding) / ints.price_unit)  # integer cost up to which every closure fits
         self.kept = path.kept(row)
         self.gain = self._total(ints.gain, self.kept)
         self.lam = path.breakpoints[row] / ints.lam_unit
-        left = self.limit - self._total(ints.price, self.kept)
-        self.relaxed = self.gain + self.lam * left if row > 0 else Fraction(self.gain)  # (2) without losses
+        room = self.limit - self._total(ints.price, self.kept)
+        self.relaxed = self.gain + self.lam * room if row > 0 else Fraction(self.gain)  # (2) without losses
         self.most = math.floor(self.relaxed)
         self.stats = {"open": 0.0, "nodes": 0.0}
 
@@ -118,21 +120,21 @@ class _ClosureSearch:
         return int(amounts[kept].sum())
 
     def cost(self, kept: NDArray[np.bool_]) -> float | Fraction:
-        """Exact where prices are; of the real prices where they were rounded."""
+        """The cost: exact if prices are exact, else computed from the real prices in floating point."""
         ints = self.problem.integers
         if ints.cost_rounding == 0:
             return ints.base_cost + self._total(ints.price, kept) * ints.price_unit
         return float(self.problem.base_cost) + float(self.problem.price[kept].sum())
 
     def consider(self, kept: NDArray[np.bool_]) -> None:
-        """Hold a closure if it is better and really one, within the budget."""
+        """Keep a set of nodes if it is a closure within the budget and better than the present one."""
         gain = self._total(self.problem.integers.gain, kept)
         closed = not (kept[self.problem.tail] & ~kept[self.problem.head]).any()
         if gain > self.gain and closed and self.cost(kept) <= self.budget:
             self.kept, self.gain = kept, gain
 
     def shed(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """A closure less nodes that no kept one requires, the least gain for their price first, until it fits."""
+        """Remove nodes that no kept node requires, those with the least gain per price first, until the closure fits."""
         ints, problem = self.problem.integers, self.problem
         kept = kept.copy()
         needs: list[list[int]] = [[] for _ in range(problem.n)]
@@ -157,7 +159,7 @@ class _ClosureSearch:
         return kept
 
     def decided(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Nodes that are in, and nodes that are out of any better closure, by (2) or because it is no loss."""
+        """Nodes that every better closure may be assumed to contain, and nodes that it may be assumed not to contain."""
         level, last = self.path.level, len(self.path)
         lam = [abs(self.lam - b / self.problem.integers.lam_unit) for b in (*self.path.breakpoints, Fraction(0))]
         loss = [lam[k] * p for k, p in zip(level.tolist(), self.problem.integers.price.tolist(), strict=True)]
@@ -170,21 +172,21 @@ class _ClosureSearch:
         return inside, outside
 
     def branch_and_bound(self, time_limit: float) -> None:
-        """(1) on the open nodes."""
+        """Solve (1) on the open nodes."""
         inside, outside = self.decided()
         ints = self.problem.integers
         nodes = np.flatnonzero(~inside & ~outside).astype(np.int32)
         self.stats["open"] = float(nodes.size)
-        room = self.limit - self._total(ints.price, inside)  # >= 0: what is in is so in the row as well
+        room = self.limit - self._total(ints.price, inside)  # >= 0: the path's row contains all of these nodes
         answer = highs(self._program(nodes, room), time_limit=time_limit)
         self.stats["nodes"] = answer.nodes
         if answer.x is not None:
             kept = inside.copy()
             kept[nodes] = answer.x > 0.5
             self.consider(kept)
-            self.consider(self.shed(kept))  # the same, unless rounding or tolerances have hidden something
+            self.consider(self.shed(kept))  # the same closure, unless it exceeds the budget within HiGHS' tolerances
         if answer.bound > -math.inf:
-            # gains are whole numbers
+            # gains are integers
             bound = self._total(ints.gain, inside) + math.floor(-answer.bound)
             self.most = max(self.gain, min(self.most, bound))
 
@@ -213,14 +215,14 @@ class _ClosureSearch:
         )
 
     def solution(self, seconds: float) -> ClosureSolution:
-        """What was found, in the units of the instance."""
+        """The solution in the units of the instance."""
         ints, problem = self.problem.integers, self.problem
         rounding = Fraction(ints.error_rounding)
         error: Fraction | float = ints.base_error - self.gain * ints.gain_unit
         if rounding:
             error = float(problem.base_error) - float(problem.gain[self.kept].sum())
         bound = min(float(error), float(ints.base_error - self.most * ints.gain_unit - rounding))
-        hidden = TOLERANCE * int(np.abs(ints.gain).sum())
+        hidden = HIDDEN_SHARE * int(np.abs(ints.gain).sum())
         status = Status.OPTIMAL if self.most - self.gain <= hidden else Status.FEASIBLE
         stats = {"seconds": seconds, **self.stats}
         return ClosureSolution(self.kept, float(error), float(self.cost(self.kept)), bound, status, stats)

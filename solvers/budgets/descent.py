@@ -1,10 +1,10 @@
-"""Down to a budget by cuts: divide what is open by a best closure at given prices, and keep the side where the budget lies.
+"""Descent to a budget by cuts: divide the open splits by a best closure at given prices, and keep the side with the budget.
 
     lambda  =  gain of the part / its cost at these prices                                                           (1)
 
-At this lambda the whole part is worth nothing, and a best closure that is worth more divides it. If the *true* cost of the
-closure fits, the closure is taken and the rest stays open; otherwise only the closure stays open. So the budget always lies
-between the cost of what is taken and the cost of that with all that is open: a bracket.
+At this lambda the part as a whole has value 0, and a best closure with a positive value divides it. If the *true* cost of the
+closure fits the budget, the closure is taken and the rest stays open; otherwise only the closure stays open. So the budget always
+lies between the cost of the splits taken and their cost together with all open splits. This is a bracket.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from solvers.budgets.open_part import OpenPart
 from solvers.closures.cut import best_closure
 
 SCALE = 2.0**44
-"""Gains of a part are scaled so that their absolute values add up to this; prices that are drawn need no exact integers."""
+"""Gains of a part are scaled so that their absolute values sum to this. Drawn prices need no exact integers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bracket:
-    """A closure that fits, and what is open on top of it.
+    """A closure that fits the budget, and the splits that may still be added to it.
 
     Parameters
     ----------
     kept
         bool, shape (n,): over the forest's nodes.
     gain, room
-        of what is kept, in integers; what it leaves of the budget.
+        in integers: the gain of the kept splits, and what they leave of the budget.
     part
-        open: with all of it the budget is exceeded, or it is empty.
+        the open splits. With all of them the cost exceeds the budget, unless there are none.
     """
 
     kept: NDArray[np.bool_]
@@ -42,14 +42,14 @@ class Bracket:
 
     @property
     def promise(self) -> float:
-        """The gain of the mixture of both ends that costs the budget."""
+        """The gain of the mixture of the bracket's two ends that costs exactly the budget."""
         cost = self.part.total_cost
         share = 1.0 if cost <= self.room else self.room / cost
         return self.gain + share * self.part.total_gain
 
 
 def descend(bracket: Bracket, price: NDArray[np.float64]) -> Bracket:
-    """Narrow a bracket at the given prices (of its part's purchases) until they divide it no more."""
+    """Narrow a bracket, at the given prices of its part's purchases, until no cut divides it."""
     kept, gain, room, part = bracket.kept.copy(), bracket.gain, bracket.room, bracket.part
     while part.nodes.size:
         if part.total_cost <= room:
@@ -71,7 +71,7 @@ def descend(bracket: Bracket, price: NDArray[np.float64]) -> Bracket:
 
 
 def _divide(part: OpenPart, price: NDArray[np.float64]) -> NDArray[np.bool_] | None:
-    """A best closure at (1), or None where that is nothing or everything."""
+    """A best closure at (1); None if it is empty or the whole part."""
     total = part.total_gain
     cost = float(price.sum()) + float(part.evaluation.sum())
     if total <= 0 or cost <= 0:
@@ -80,7 +80,7 @@ def _divide(part: OpenPart, price: NDArray[np.float64]) -> NDArray[np.bool_] | N
     profit = np.round(scale * (part.gain - lam * part.evaluation)).astype(np.int64)
     paid = np.maximum(1, np.round(scale * lam * price)).astype(np.int64)
     closure = best_closure(part.closure_problem(profit, paid))
-    # a value that rounding alone can explain divides nothing
+    # a value this small may be the effect of rounding alone
     if closure.value <= part.nodes.size + paid.size or closure.keep.all():
         return None
     return closure.keep

@@ -1,7 +1,8 @@
-"""What lies between two nested prunings, as a problem of its own: splits, and the purchases that the inner one has not paid.
+"""The splits between two nested prunings as a problem of its own, with the purchases that the inner pruning has not paid.
 
-Closures of a part, put on top of the inner pruning, are the prunings between the two. Purchases with the same users in the part
-are one (`formulations.instance.merging`); which purchases they were is kept, for prices other than the true ones.
+The inner pruning together with a closure of the part is a pruning between the two. Purchases with the same users in the part are
+merged (`formulations.instance.merging`). The part remembers which purchases of the forest they were, so that it can be solved at
+other prices too.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from solvers.closures.subproblem import ParametricSubproblem, parametric_subprob
 
 @dataclass(frozen=True, eq=False)
 class OpenPart(ParametricSubproblem):
-    """A subproblem with merged purchases that knows which purchases of the forest they were.
+    """A subproblem with merged purchases, which knows the purchases of the forest behind each.
 
     Parameters
     ----------
     members, group
-        int32: the purchases of the forest, and the merged purchase that each became.
+        int32: the purchases of the forest, and the merged purchase that each belongs to.
     """
 
     members: NDArray[np.int32]
     group: NDArray[np.int32]
 
     def divided(self, keep: NDArray[np.bool_], used: NDArray[np.bool_], *, inner: bool) -> tuple[OpenPart, NDArray[np.int32]]:
-        """A closure (inner) or what is left when it has been taken and paid; and which purchases of this part it still has.
+        """The closure itself (inner), or what is left after the closure was taken and paid; and the purchases it still has.
 
         Parameters
         ----------
@@ -38,15 +39,15 @@ class OpenPart(ParametricSubproblem):
         """
         stays, arcs = (keep, keep[self.tail]) if inner else (~keep, ~used[self.head])
         part, purchases = self.restricted(stays, arcs)
-        new = np.full(self.price.size, -1, dtype=np.int32)
-        new[purchases] = np.arange(purchases.size, dtype=np.int32)
-        group = new[self.group]
-        left = group >= 0
-        return OpenPart(**part.arrays(), members=self.members[left], group=group[left]), purchases
+        place = np.full(self.price.size, -1, dtype=np.int32)
+        place[purchases] = np.arange(purchases.size, dtype=np.int32)
+        group = place[self.group]
+        present = group >= 0
+        return OpenPart(**part.arrays(), members=self.members[present], group=group[present]), purchases
 
 
 def open_part(problem: PruningProblem, outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> OpenPart:
-    """What lies between two nested prunings; both bool, shape (n,), closed under parents, inner within outer."""
+    """The part between two nested prunings; both bool, shape (n,), closed under parents, inner within outer."""
     nodes = np.flatnonzero(outer & ~inner).astype(np.int32)
     part = parametric_subproblem(problem, nodes, problem.usage.paid_by(inner))
     merged, group, _ = part.merged()

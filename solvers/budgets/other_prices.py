@@ -1,12 +1,12 @@
 """Prices drawn at random around the true ones: by item, by region of the data, or both.
 
-At the true prices a hull edge is all or nothing. Under other prices
+At the true prices a cut takes all of a hull edge or nothing of it. At other prices
 
     p'_{m,i}  =  p_{m,i} exp(s_m + t r_i)                                                                            (1)
 
-with s_m normal and r_i in [-1/2, 1/2] the rank of row i along a random direction of a few features that the part asks for, it
-falls into many pieces: what some items or some region of the data make worth while goes together. What they cost is counted at
-the true prices.
+the edge falls into many pieces, each of which some items or some region of the data make worth keeping. Here s_m is normal, and
+r_i in [-1/2, 1/2] is the rank of row i along a random direction in a few features that the part's splits use. Costs are always
+counted at the true prices.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from formulations.instance.routing import as_rows
 from solvers.budgets.open_part import OpenPart
 
 STRENGTHS = (1.0, 2.0, 3.0, 4.0)
-"""t of (1); s_m has half of it as its standard deviation, a third where both are drawn."""
+"""The values of t in (1). The standard deviation of s_m is 0.5 t if items alone are drawn, 0.3 t if regions are drawn too."""
 
 
 class OtherPrices:
-    """Draws (1) for one instance."""
+    """Draws prices (1) for one instance."""
 
     def __init__(self, problem: PruningProblem, seed: int) -> None:
         self.problem = problem
@@ -52,7 +52,7 @@ class OtherPrices:
         return total
 
     def _region(self, part: OpenPart) -> NDArray[np.float64]:
-        """r_i: ranks along a random direction; features are drawn as often as the part's splits ask for them."""
+        """r_i: ranks along a random direction; a feature's chance is in proportion to its usage arcs in the part."""
         feature = self.problem.ensemble.feature[part.nodes[part.tail]]
         asked = np.bincount(feature, minlength=self.problem.ensemble.n_features).astype(np.float64)
         if not asked.any():
@@ -68,7 +68,7 @@ class OtherPrices:
 
 
 def _ranked(x: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Ranks from -1/2 to 1/2; equal values have one rank, missing ones the highest."""
+    """Ranks from -1/2 to 1/2; equal values have the same rank, missing values the highest."""
     _, place, counts = np.unique(x, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - (counts + 1) / 2
     ranks: NDArray[np.float64] = middle[place] / max(1, x.size - 1) - 0.5

@@ -1,4 +1,4 @@
-"""The least error within a budget by listing all prunings: the reference."""
+"""The least error within a budget by listing all prunings: the reference for all other engines."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from solvers.budgets.hull import relaxed_optimum
 
 
 def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: float = math.inf) -> BudgetSolution:
-    """The best of all prunings of a small forest within the budget; among several the cheapest, then the smallest.
+    """The best pruning of a small forest within the budget; among equally good ones the cheapest, then the smallest.
 
     Raises
     ------
     InvalidInputError
-        for forests with more than a million prunings, and for a budget that is negative or no number.
+        for forests with more than a million prunings, and for a budget that is negative or not a number.
     """
-    start = time.perf_counter()
+    started = time.perf_counter()
     limit = exact(budget, "budget")
     every = all_prunings(problem)
     fits = np.flatnonzero(every.cost <= max(0, room(problem, limit)))
@@ -33,7 +33,7 @@ def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: fl
     best = fits[np.lexsort((size, every.cost[fits], -every.gain[fits]))[0]]
     pruning = Pruning(problem, every.kept[best])
     relaxation = relaxed_optimum(path_of(problem, None), limit)
-    stats = {"seconds": time.perf_counter() - start, "prunings": float(len(every.gain))}
-    # where costs had to be rounded, some pruning that really fits may have been left out
+    stats = {"seconds": time.perf_counter() - started, "prunings": float(len(every.gain))}
+    # if costs were rounded, a pruning that really fits may be missing from the list
     proven = pruning.exact_error if problem.integers.cost_rounding == 0 else None
     return solution(problem, limit, pruning, relaxation, stats, bound=proven)

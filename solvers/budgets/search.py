@@ -35,37 +35,36 @@ from solvers.budgets.open_part import open_part
 from solvers.budgets.other_prices import OtherPrices
 
 WIDTH = 0.1
-"""What a bracket as wide as the edge must promise more than an empty one, as a share of the relaxation's gain."""
+"""The deduction from the promise of a bracket as wide as the edge, as a share of the relaxation's gain."""
 
-DRAWS = 2
-"""Draws of other prices before the best is gone on with."""
+DRAWS_PER_BRACKET = 2
+"""Draws of other prices in each bracket; the search continues with the best of their ends."""
 
 MOST_FAILED_ROUNDS = 8
-"""Rounds of draws that leave a bracket undivided before it is given up."""
+"""A bracket is given up after this many rounds of draws that do not divide it."""
 
-STARTS = 2
-"""Starts from the whole edge before the first ruin, and one in STARTS + 1 ever after."""
-
+FIRST_STARTS = 2
+"""The search starts this many times from the whole edge before the first ruin; afterwards one start in FIRST_STARTS + 1 does."""
 
 LEAST_OPEN = 64
-"""The least number of open splits; where the edge has fewer, neighbours on the path are opened too."""
+"""The least number of open splits; if the edge has fewer, neighbouring rows of the path are opened too."""
 
 
 @dataclass(eq=False)
 class _BracketSearch:
-    """One edge, one budget; gains and costs are counted from the edge's cheaper end.
+    """The search for one edge and one budget; gains and costs are counted from the edge's cheaper end.
 
     Parameters
     ----------
     cheaper
         the best breakpoint within the budget.
     floor, ceiling
-        nested around it: what may be taken away, and what may be added, lies between them.
+        prunings within and around it: only splits between them are removed or added.
     room
-        what the cheaper end leaves of the budget.
+        the budget less the cost of the cheaper end.
     goal
-        the relaxation's gain.
-    until
+        the relaxation's gain, at which the search stops.
+    deadline
         `time.perf_counter()` at which to stop.
     """
 
@@ -76,14 +75,14 @@ class _BracketSearch:
     room: int
     goal: float
     seed: int
-    until: float
+    deadline: float
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
         self.prices = OtherPrices(self.problem, self.seed)
-        whole = open_part(self.problem, self.ceiling, self.cheaper)
-        self.start = Bracket(self.cheaper, 0, self.room, whole)
-        self.width = whole.total_cost
+        above = open_part(self.problem, self.ceiling, self.cheaper)
+        self.first_bracket = Bracket(self.cheaper, 0, self.room, above)
+        self.width = above.total_cost
         below = open_part(self.problem, self.cheaper, self.floor)
         self.floor_gain, self.floor_room = -below.total_gain, self.room + below.total_cost
         self.best_gain, self.best = 0, self.cheaper
@@ -91,19 +90,19 @@ class _BracketSearch:
 
     @property
     def over(self) -> bool:
-        """Out of time, or as good as the relaxation."""
-        return time.perf_counter() >= self.until or self.best_gain >= self.goal
+        """Whether the time is over or the best pruning is as good as the relaxation."""
+        return time.perf_counter() >= self.deadline or self.best_gain >= self.goal
 
     def run(self, rounds: int) -> int:
-        """Some starts and ruins; how many there were."""
+        """Make at most so many starts and ruins; returns their number."""
         for k in range(rounds):
             if self.over:
                 return k
-            self.narrow(self.start if k < STARTS or k % (STARTS + 1) == STARTS else self.ruined())
+            self.narrow(self.first_bracket if k < FIRST_STARTS or k % (FIRST_STARTS + 1) == FIRST_STARTS else self.ruined())
         return rounds
 
     def narrow(self, bracket: Bracket) -> None:
-        """(1)."""
+        """Narrow a bracket by (1)."""
         failed = 0
         while bracket.part.nodes.size and failed < MOST_FAILED_ROUNDS and not self.over:
             ends = [end for end in self._draws(bracket) if end.part.nodes.size < bracket.part.nodes.size]
@@ -116,7 +115,7 @@ class _BracketSearch:
 
     def _draws(self, bracket: Bracket) -> list[Bracket]:
         ends = []
-        for _ in range(DRAWS):
+        for _ in range(DRAWS_PER_BRACKET):
             if self.over:
                 break
             end = descend(bracket, self.prices.draw(bracket.part))
@@ -130,12 +129,12 @@ class _BracketSearch:
         return bracket.promise - WIDTH * self.goal * bracket.part.total_cost / max(1, self.width)
 
     def ruined(self) -> Bracket:
-        """(2): what is left of the best pruning, with everything open again up to the ceiling."""
-        mine = open_part(self.problem, self.best, self.floor)
-        spared = int(self.random.uniform(0.5, 0.9) * mine.total_cost)
-        left = descend(Bracket(self.floor, self.floor_gain, spared, mine), self.prices.draw(mine))
-        still_open = open_part(self.problem, self.ceiling, left.kept)
-        return Bracket(left.kept, left.gain, self.floor_room - (spared - left.room), still_open)
+        """(2): the bracket of what is left of the best pruning, with all other splits up to the ceiling open."""
+        removable = open_part(self.problem, self.best, self.floor)
+        allowed_cost = int(self.random.uniform(0.5, 0.9) * removable.total_cost)
+        ruin = descend(Bracket(self.floor, self.floor_gain, allowed_cost, removable), self.prices.draw(removable))
+        reopened = open_part(self.problem, self.ceiling, ruin.kept)
+        return Bracket(ruin.kept, ruin.gain, self.floor_room - (allowed_cost - ruin.room), reopened)
 
 
 def best_within(
@@ -154,13 +153,13 @@ def best_within(
     budget
         B >= 0: the largest cost of an average example, in the unit of the prices.
     time_limit
-        seconds for the search, the path not counted; 0 gives the best breakpoint.
+        seconds for the search, not counting the path; 0 gives the best breakpoint.
     rounds
-        starts and ruins at most.
+        largest number of starts and ruins.
     seed
-        of the prices that are drawn; the same seed gives the same answer if the time limit does not cut it short.
+        of the drawn prices. The same seed gives the same answer, unless the time limit ends the search.
     path
-        `pruning_path(problem)`, if it is at hand.
+        `pruning_path(problem)`, if it is known already.
 
     Returns
     -------
@@ -170,11 +169,11 @@ def best_within(
     Raises
     ------
     InvalidInputError
-        for a budget that is negative or no number.
+        for a budget that is negative or not a number.
     InterruptedSolveError
         on Ctrl-C.
     """
-    start = time.perf_counter()
+    started = time.perf_counter()
     limit = exact(budget, "budget")
     path = path_of(problem, path)
     relaxation = relaxed_optimum(path, limit)
@@ -190,20 +189,20 @@ def best_within(
         stats["descents"] = float(search.descents)
         pruning = Pruning(problem, search.best)
         if search.best_gain < search.goal:
-            stopped = StopReason.TIME_LIMIT if time.perf_counter() >= search.until else StopReason.ITERATION_LIMIT
-    stats["seconds"] = time.perf_counter() - start
+            stopped = StopReason.TIME_LIMIT if time.perf_counter() >= search.deadline else StopReason.ITERATION_LIMIT
+    stats["seconds"] = time.perf_counter() - started
     return solution(problem, limit, pruning, relaxation, stats, stopped=stopped)
 
 
-def _search(path: PruningPath, row: int, budget: Fraction, seed: int, until: float) -> _BracketSearch:
-    """The edge above a row, and a little more on both sides where it is short."""
+def _search(path: PruningPath, row: int, budget: Fraction, seed: int, deadline: float) -> _BracketSearch:
+    """The search in the edge above a row; an edge with few splits is widened on both sides."""
     problem = path.problem
-    here = path[row]
+    cheaper = path[row]
     size = path.n_splits
     up = next((k for k in range(row - 1, -1, -1) if size[k] - size[row] >= LEAST_OPEN), 0)
     down = next((k for k in range(row, len(path)) if size[row] - size[k] >= LEAST_OPEN), len(path) - 1)
-    left = room(problem, budget) - here.integer_cost
+    room_left = room(problem, budget) - cheaper.integer_cost
     cost, gain = path.integer_cost, path.integer_gain
-    share = min(Fraction(1), Fraction(left, cost[row - 1] - cost[row]))
+    share = min(Fraction(1), Fraction(room_left, cost[row - 1] - cost[row]))
     goal = math.floor(share * (gain[row - 1] - gain[row]))
-    return _BracketSearch(problem, here.kept, path[down].kept, path[up].kept, left, goal, seed, until)
+    return _BracketSearch(problem, cheaper.kept, path[down].kept, path[up].kept, room_left, goal, seed, deadline)

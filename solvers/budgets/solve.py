@@ -1,4 +1,4 @@
-"""The least error within a budget: the one call for all methods."""
+"""The least error within a budget, by any of the methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import best_breakpoint, path_of
 from solvers.budgets.exact.solve import exact_budget
-from solvers.budgets.exact.window import SMALLEST
+from solvers.budgets.exact.window import FIRST_WINDOW_ARCS
 from solvers.budgets.search import best_within
 
 METHODS: dict[str, Callable[..., BudgetSolution]] = {
@@ -24,16 +24,16 @@ METHODS: dict[str, Callable[..., BudgetSolution]] = {
     "best": best_within,
     "exact": exact_budget,
 }
-"""What `solve_budget` takes: the best breakpoint at once; better, within seconds; the optimum, or as near as time allows."""
+"""The methods of `solve_budget`: the best breakpoint; a better pruning within seconds; the optimum, if time allows."""
 
 SECONDS = {"path": math.inf, "best": 30.0, "exact": 300.0}
-"""Time limits where none is given."""
+"""Default time limits."""
 
-FIRST = 0.25
-"""Share of the time for a try that may make the rest needless, or the rest easier."""
+FIRST_STAGE_SHARE = 0.25
+"""Share of the time for a first stage, which may make the later stages easier or unnecessary."""
 
-MOST_BEFORE: dict[Callable[..., BudgetSolution], float] = {exact_budget: math.inf, best_within: 60.0}
-"""Seconds for such a try at most."""
+MOST_FIRST_SECONDS: dict[Callable[..., BudgetSolution], float] = {exact_budget: math.inf, best_within: 60.0}
+"""Most seconds for a first stage by each engine."""
 
 
 def solve_budget(
@@ -54,27 +54,27 @@ def solve_budget(
     budget
         B >= 0: the largest cost of an average example, in the unit of the prices, evaluation included.
     method
-        ``"path"``: the best breakpoint of the path, at once. ``"best"``: improved inside its hull edge, for seconds.
-        ``"exact"``: from there by branch and bound until the gap is 0 or the time is over. None is worse than the first. Small
-        instances (at most `SMALLEST` usage arcs) are mostly solved to the end by branch and bound in seconds, so "best" tries
-        that first.
+        ``"path"``: the best breakpoint of the path, without a search. ``"best"``: that breakpoint, improved inside its hull edge
+        within seconds. ``"exact"``: the same, then branch and bound until the gap is 0 or the time is over. Each is at least as
+        good as the one before. Branch and bound solves most small instances (at most `FIRST_WINDOW_ARCS` usage arcs) in seconds,
+        so "best" tries it first on these.
     time_limit
-        seconds, the path not counted; default 30 for "best", 300 for "exact".
+        seconds, not counting the path; default 30 for "best", 300 for "exact".
     path
-        `pruning_path(problem)`, if it is at hand.
+        `pruning_path(problem)`, if it is known already.
     progress
         show the progress of "exact" on stderr.
 
     Returns
     -------
     BudgetSolution
-        the pruning, whose cost is at most B in exact numbers; LP1's relaxation (value, lambda*, the two neighbouring prunings and
-        their weights); the proven bound.
+        the pruning, whose exact cost is at most B; LP1's relaxation (value, lambda*, the two neighbouring prunings and their
+        weights); and the proven bound.
 
     Raises
     ------
     InvalidInputError
-        for a budget that is negative or no number, and another method.
+        for a budget that is negative or not a number, and for an unknown method.
     InterruptedSolveError
         on Ctrl-C.
     """
@@ -87,32 +87,32 @@ def solve_budget(
     if method == "path":
         return first
     found, started = first, time.perf_counter()
-    for engine, share in _stages(method, small=problem.n_usage_arcs <= SMALLEST):
-        left = max(0.0, limit - (time.perf_counter() - started))
+    for engine, share in _stages(method, small=problem.n_usage_arcs <= FIRST_WINDOW_ARCS):
+        seconds_left = max(0.0, limit - (time.perf_counter() - started))
         more: dict[str, Any] = {"incumbent": found.pruning, "progress": progress} if engine is exact_budget else {}
-        seconds = left if share == 1 else min(share * limit, left, MOST_BEFORE[engine])
+        seconds = seconds_left if share == 1 else min(share * limit, seconds_left, MOST_FIRST_SECONDS[engine])
         found = _better(found, engine(problem, budget, time_limit=seconds, path=path, **more))
         if found.status is Status.OPTIMAL:
             break
-    way = first.error - first.bound
+    first_gap = first.error - first.bound
     moved = {"bound_raised": found.bound - first.bound, "error_lowered": first.error - found.error}
-    stats = {**found.stats, **{name: by / way if way > 0 else 0.0 for name, by in moved.items()}}
+    stats = {**found.stats, **{name: by / first_gap if first_gap > 0 else 0.0 for name, by in moved.items()}}
     return replace(found, stats={**stats, "seconds": time.perf_counter() - started})
 
 
 def _stages(method: str, *, small: bool) -> Iterator[tuple[Callable[..., BudgetSolution], float]]:
-    """Engines one after the other, each with its share of the time; 1: all that is left."""
+    """The engines in order, each with its share of the time limit; 1 stands for all of the remaining time."""
     if small:
-        yield exact_budget, FIRST
+        yield exact_budget, FIRST_STAGE_SHARE
     if method == "best":
         yield best_within, 1.0
     else:
-        yield best_within, FIRST
+        yield best_within, FIRST_STAGE_SHARE
         yield exact_budget, 1.0
 
 
 def _better(one: BudgetSolution, other: BudgetSolution) -> BudgetSolution:
-    """The better pruning of two answers, with the better bound; what else is said is said of the later one."""
+    """The better pruning and the better bound of two answers; everything else is taken from the later one."""
     pruning, error = min(((s.pruning, s.error) for s in (one, other)), key=lambda pair: pair[1])
     stats = {**one.stats, **other.stats}
     return replace(other, pruning=pruning, error=error, bound=max(one.bound, other.bound), stats=stats)

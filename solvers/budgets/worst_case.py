@@ -1,10 +1,10 @@
-"""A budget for the dearest prediction: no single example costs more than B.
+"""A worst-case budget: no single example costs more than B.
 
     minimise error      s.t.  cost of example i <= B   for every example i of the cost sample                              (1)
 
-One budget row an example, which is the case of `solvers.budgets.by_class.solve` where every example is a class of its own. The
-relaxation is weak (each row alone can be met by a mixture), so (1) is solved by branch and bound, on small instances. For large
-ones limit the mean, or the mean of a class.
+This is the problem of `solvers.budgets.by_class.solve` with every example as a class of its own, so with one budget row for each
+example. The relaxation is weak, because a mixture can satisfy each row alone. So (1) is solved by branch and bound, which is
+possible for small instances only. In large instances, limit the mean cost or the mean cost of a class.
 """
 
 from __future__ import annotations
@@ -33,27 +33,28 @@ from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.pruning_path import pruning_path
 
 MOST_ARCS = 100_000
-"""Usage arcs. With 40,000 of them 1 % of the attainable gain was still open after a minute; more is no small instance."""
+"""Instances with more usage arcs are refused. With 40,000 arcs, 1 % of the attainable gain was still open after a minute."""
 
 
 @dataclass(frozen=True, eq=False)
 class WorstCaseSolution(Bounded):
-    """The best pruning found that no example of the cost sample pays more than the budget for.
+    """The best pruning found for which no example of the cost sample pays more than the budget.
 
     Parameters
     ----------
     budget
         B, exactly.
     pruning
-        the best found.
+        the best pruning found.
     dearest
-        what the dearest example pays under `pruning`, exactly; at most B.
+        the largest cost of an example under `pruning`, exactly; at most B.
     error
-        of `pruning`.
+        the error of `pruning`.
     bound
-        no pruning within B has a smaller error: HiGHS' bound less what its tolerances can hide, or that without any budget.
+        no pruning within B has a smaller error. It is HiGHS' bound less what its tolerances can hide, or the least error without
+        a budget.
     stopped
-        why the search ended.
+        the reason why the search ended.
     stats
         seconds and counts: for reports only.
     """
@@ -82,51 +83,51 @@ def solve_worst_case(problem: PruningProblem, budget: Price, *, time_limit: floa
     Parameters
     ----------
     budget
-        B >= 0, in the unit of the prices: what the dearest prediction may cost, evaluation included. Items that are paid once for
-        all count in full for each example. Other examples than those of the cost sample may cost more.
+        B >= 0, in the unit of the prices: the largest cost of any prediction, evaluation included. Items that are paid once for
+        all count in full for each example. Examples outside the cost sample may cost more.
     time_limit
-        seconds. Past it the best pruning and the best bound so far.
+        seconds. When they are over, the call returns the best pruning and the best bound so far.
 
     Raises
     ------
     InvalidInputError
-        for a budget that is negative or no number, and for instances of more than a hundred thousand usage arcs.
+        for a budget that is negative or not a number, and for instances of more than a hundred thousand usage arcs.
     SolverFailedError
         if HiGHS fails.
     InterruptedSolveError
         if Ctrl-C arrived meanwhile.
     """
-    began = time.perf_counter()
+    started = time.perf_counter()
     if not time_limit >= 0:
         raise InvalidInputError(f"time_limit is {time_limit!r}; it must be 0 or more")
     if problem.n_usage_arcs > MOST_ARCS:
         raise InvalidInputError(
-            f"a worst-case budget takes branch and bound with a row for each example: the instance has {problem.n_usage_arcs:,} "
-            f"usage arcs, at most {MOST_ARCS:,} are taken; give fewer cost rows or trees, or a budget for each class of examples"
+            f"a worst-case budget needs branch and bound with a row for each example: the instance has {problem.n_usage_arcs:,} "
+            f"usage arcs, the limit is {MOST_ARCS:,}; give fewer cost rows or trees, or a budget for each class of examples"
         )
     rows = example_rows(problem, budget)
     try:
-        return _solve(rows, began, time_limit)
+        return _solve(rows, started, time_limit)
     except InterruptedSolveError:
         raise
     except KeyboardInterrupt as stop:
         raise InterruptedSolveError("interrupted during a search under a worst-case budget; nothing was changed") from stop
 
 
-def _solve(rows: BudgetRows, began: float, time_limit: float) -> WorstCaseSolution:
+def _solve(rows: BudgetRows, started: float, time_limit: float) -> WorstCaseSolution:
     problem, cut = rows.problem, ClassCut(rows)
     free = Pruning(problem, free_of_charge(problem, "smallest"))
-    rounding = ClassRounding(cut, free, began + time_limit)
+    rounding = ClassRounding(cut, free, started + time_limit)
     unlimited = Pruning(problem, without_prices(problem, "smallest"))
     bound = cut.error(unlimited) - problem.integers.error_rounding
     if not rounding.offer(unlimited):
-        _first(rounding)
-        left = began + time_limit - time.perf_counter()
-        if left > 0:
-            bound = max(bound, branch(rows, rounding, left))
+        _offer_breakpoint(rounding)
+        seconds_left = started + time_limit - time.perf_counter()
+        if seconds_left > 0:
+            bound = max(bound, branch(rows, rounding, seconds_left))
     pruning = rounding.pruning
     error = error_of(pruning)
-    stats = {"seconds": time.perf_counter() - began, "rows": float(len(rows.names))}
+    stats = {"seconds": time.perf_counter() - started, "rows": float(len(rows.names))}
     late = rounding.late and error > bound
     return WorstCaseSolution(
         problem,
@@ -140,10 +141,10 @@ def _solve(rows: BudgetRows, began: float, time_limit: float) -> WorstCaseSoluti
     )
 
 
-def _first(rounding: ClassRounding) -> None:
-    """The best breakpoint of the path that fits, filled up: an answer where the time is short.
+def _offer_breakpoint(rounding: ClassRounding) -> None:
+    """Offer the best breakpoint of the path that fits, and fill it up. It is the answer if the time is short.
 
-    Every example's cost falls along the path, as the prunings are nested.
+    Every example's cost falls along the path, because the prunings are nested. So the breakpoint is found by bisection.
     """
     path = pruning_path(rounding.cut.rows.problem, certificate=False)
     low, high = 0, len(path) - 1

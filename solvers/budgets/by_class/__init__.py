@@ -1,1 +1,1 @@
-"""Budgets for groups of examples."""
+"""Budgets for classes of examples."""

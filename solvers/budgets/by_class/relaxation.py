@@ -1,11 +1,11 @@
-"""The relaxation of LP1 with several budgets, by columns that are prunings of the whole forest.
+"""The relaxation of LP1 with several budgets, by column generation; a column is a pruning of the whole forest.
 
     minimise  sum_k alpha_k error_k                                                                                         (1)
     budget       sum_k alpha_k cost_{c,k} <= B_c         for every group c               dual -lambda_c <= 0                (2)
     convexity    sum_k alpha_k = 1                                                       dual  r                            (3)
 
-IP3's polytope has integral vertices, so mixtures of prunings are all of its points. Pricing is one minimum cut under lambda; its
-value is a bound. An optimum mixes at most one pruning more than there are tight budgets.
+IP3's polytope has integral vertices, so each of its points is a mixture of prunings. Pricing is one minimum cut at the master's
+lambda, and its value is a bound. An optimum mixes at most one pruning more than there are tight budgets.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from solvers.programs.engines.highs import highs
 from solvers.programs.engines.scaling import exponent_of
 
 MOST_ROUNDS = 500
-"""Cuts; a few groups take ten to fifty."""
+"""Most rounds, with one cut each. With a few groups ten to fifty are enough."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +42,17 @@ class ClassRelaxation:
     Parameters
     ----------
     value
-        of the mixture, up to floating point.
+        the value of the mixture, up to rounding errors.
     bound
-        proven.
+        a proven lower bound.
     lam
-        float64, shape (C,): what another unit of each budget is worth.
+        float64, shape (C,): by how much the error falls for another unit of each budget.
     mixture
         prunings with their weights, which sum to 1.
     met
-        every pruning that was looked at.
+        every pruning that was found on the way.
     rounds
-        cuts, or iterations of the simplex.
+        the number of cuts, or of iterations of the simplex.
     """
 
     value: float
@@ -128,7 +128,7 @@ class _Pricing:
 
 
 def relaxation_by_cuts(cut: ClassCut, *, gap: float = 1e-9, time_limit: float = math.inf) -> ClassRelaxation:
-    """(1) to (3), from the best pruning that is free of charge and the best at no price at all; until the relative gap."""
+    """Solve (1) to (3) up to a relative gap. The first columns are the best pruning free of charge and the one at price 0."""
     problem, pricing, master = cut.rows.problem, _Pricing(cut), _Master(cut)
     ends = [Pruning(problem, free_of_charge(problem, "smallest")), Pruning(problem, without_prices(problem, "smallest"))]
     first = list({pricing.key(c): c for c in map(pricing.column, ends)}.values())
@@ -151,7 +151,7 @@ def relaxation_by_cuts(cut: ClassCut, *, gap: float = 1e-9, time_limit: float = 
 
 
 def relaxation_by_program(cut: ClassCut, *, time_limit: float = math.inf) -> ClassRelaxation:
-    """The closure's linear program with the budget rows, by HiGHS; the bound by one cut at its dual values."""
+    """Solve the closure's linear program with the budget rows by HiGHS. One cut at its dual values gives the bound."""
     problem, program = cut.rows.problem, budget_rows_matrix(cut.rows, relax=True)
     answer = highs(program, time_limit=time_limit)
     if answer.x is None or answer.row_dual is None or answer.stopped is not StopReason.CONVERGED:
@@ -167,7 +167,7 @@ def relaxation_by_program(cut: ClassCut, *, time_limit: float = math.inf) -> Cla
 def level_sets(problem: PruningProblem, y: NDArray[np.float64]) -> tuple[tuple[Pruning, float], ...]:
     """A point of the relaxation as a mixture of its nested level sets {y >= theta}, the smallest first.
 
-    Values closer than the simplex can tell apart count as one.
+    Values of y that differ by no more than the tolerance of the simplex count as equal.
     """
     parent, depth = problem.ensemble.parent, problem.ensemble.depth
     falling = np.clip(np.where(problem.ensemble.is_split, y, 0.0), 0.0, 1.0)

@@ -1,12 +1,12 @@
 """From the dual values of several budgets to a pruning within all of them.
 
-Under prices lambda the smallest optimum shrinks as any lambda_c grows, and with it every group's cost. So along a ray
+If any lambda_c grows, the smallest optimum shrinks, and every group's cost falls. So along a ray
 
     lambda(s) = s * direction,     s >= 0                                                                                  (1)
 
-the prunings within the budgets are those from some s on, found by bisection. Directions are the dual values themselves, and
-these with one group dearer or cheaper. What room is then left is filled: split by split, each with the best that its subtree
-has to offer, the most gain for the room that it takes first. Every pruning that is kept was checked in exact numbers.
+all prunings from some s on are within the budgets, and bisection finds this s. The directions are the dual values themselves, and
+the dual values with one of them changed. The room that is left is then filled with bundles, each a split with the best part of
+its subtree, those with the most gain per cost first. Every pruning that is returned was checked in exact numbers.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from solvers.budgets.by_class.cut import ClassCut
 from solvers.closures.tree_pass import best_tree_closures
 
 FACTORS = (2.0, 0.5, 1.25, 0.8)
-"""By which one group's dual value is changed."""
+"""Factors by which one group's dual value is changed."""
 
 HALVINGS = 8
-"""Of an interval of s."""
+"""Most bisections of an interval of s."""
 
 LEAST_STEP = 1e-5
-"""Of s: next to nothing lies between two prunings so near to each other."""
+"""An interval of s shorter than this is not bisected, because its two ends give nearly the same pruning."""
 
 
 class ClassRounding:
-    """Keeps the best pruning within all budgets, and the best bound that a cut on the way has proven."""
+    """Keeps the best pruning within all budgets, and the best bound that a cut has proven."""
 
     def __init__(self, cut: ClassCut, first: Pruning, deadline: float) -> None:
         self.cut, self.pruning, self.deadline = cut, first, deadline
@@ -47,12 +47,12 @@ class ClassRounding:
         return time.perf_counter() >= self.deadline
 
     def fits(self, kept: NDArray[np.bool_]) -> bool:
-        """Whether all groups are within their budgets, up to floating point: a first look."""
+        """Whether all groups are within their budgets up to rounding errors: a quick check before the exact one."""
         limits = self.cut.limits
         return bool((self.cut.costs(kept) <= limits * (1.0 + 1e-9) + 1e-12).all())
 
     def offer(self, pruning: Pruning) -> bool:
-        """Whether a pruning is within all budgets; it is kept where it errs least."""
+        """Whether a pruning is within all budgets. If it is the best so far, it is kept."""
         if not self.fits(pruning.kept) or not self.cut.rows.within(pruning):
             return False
         if pruning.integer_gain > self.pruning.integer_gain:
@@ -60,7 +60,7 @@ class ClassRounding:
         return True
 
     def search(self, lam: NDArray[np.float64]) -> None:
-        """Fill the best pruning so far; then (1) along all directions, filling what each of them ends at."""
+        """Fill the best pruning so far; then search (1) along all directions, and fill the pruning that each ends with."""
         self.fill(self.pruning, lam)
         for direction in _directions(lam):
             if self.late:
@@ -68,7 +68,7 @@ class ClassRounding:
             self.fill(self.along(direction), lam)
 
     def along(self, direction: NDArray[np.float64]) -> Pruning:
-        """(1): bisection between the largest s known to exceed a budget and the smallest known not to; it begins at 1."""
+        """(1): from s = 1 on, bisection between the largest s known to exceed a budget and the smallest known to fit."""
         low, high, step = 0.0, 1.0, 1e-6
         best = self.pruning
         while not self.late:
@@ -77,7 +77,7 @@ class ClassRounding:
                 best = found
                 break
             low, high, step = high, 1.0 + step, 10.0 * step
-            if high > 2.0**60:  # a group of price 0 in this direction cannot be made to fit
+            if high > 2.0**60:  # a group with lambda_c = 0 in this direction exceeds its budget for every s
                 return best
         for _ in range(HALVINGS):
             if self.late or high - low <= LEAST_STEP:
@@ -98,7 +98,7 @@ class ClassRounding:
         return found.pruning if self.offer(found.pruning) else None
 
     def fill(self, pruning: Pruning, lam: NDArray[np.float64]) -> None:
-        """Grow a pruning by bundles until none fits; what is left is looked at anew after every few."""
+        """Grow a pruning by bundles until none fits; bundles are computed again whenever a tenth of them was added."""
         while not self.late:
             grown = self._grown(pruning, lam)
             if grown is pruning:
@@ -106,7 +106,7 @@ class ClassRounding:
             pruning = grown
 
     def _grown(self, pruning: Pruning, lam: NDArray[np.float64]) -> Pruning:
-        """With the best bundles that fit, a tenth of all that there are."""
+        """The pruning with the best bundles that fit, up to a tenth of all bundles."""
         added, bundles = 0, _Bundles(self.cut, pruning, lam)
         for bundle in bundles.best_first():
             if self.late or 10 * added > len(bundles):
@@ -122,7 +122,7 @@ class ClassRounding:
 
 
 def _directions(lam: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-    """The dual values, a little of every slack budget with them; then with one changed, where there are several."""
+    """The dual values; the same with a small value for each slack budget; then, with several budgets, one of them changed."""
     largest = float(lam.max(initial=0.0)) or 1.0
     if lam.any():
         yield lam
@@ -137,9 +137,9 @@ def _directions(lam: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
 
 
 class _Bundles:
-    """One more split each, and the best of its subtree: what a pruning can be grown by.
+    """The bundles by which a pruning can grow: each is one more split with the best part of its subtree.
 
-    What is bought already costs nothing more. The subtree's part is chosen under lambda, and under no prices.
+    Purchases that were made already cost nothing more. The part of the subtree is chosen once at lambda and once at price 0.
     """
 
     def __init__(self, cut: ClassCut, pruning: Pruning, lam: NDArray[np.float64]) -> None:
@@ -152,8 +152,8 @@ class _Bundles:
         ones = np.ones(int(open_arcs.sum()))
         charges = sparse.csr_array((ones, (cut.column[open_arcs], cut.node[open_arcs])), shape=shape)
         self._costs = sparse.csc_array(cut.purchases @ charges + cut.splits)
-        self._left = cut.limits * (1.0 + 1e-9) + 1e-12 - cut.costs(kept)
-        # an item paid once for all may be charged at several splits of a bundle: its sum says too much
+        self._room = cut.limits * (1.0 + 1e-9) + 1e-12 - cut.costs(kept)
+        # the sum over a bundle counts an item paid once for all at each of its splits, which is too much
         self._exact = not problem.costs.paid_once.any()
         weight = np.where(lam > 0, lam, 1e-3 * (float(lam.max(initial=0.0)) or 1.0))
         charge = self._costs.T @ weight
@@ -173,11 +173,11 @@ class _Bundles:
         return len(self._found)
 
     def _fits(self, bundle: NDArray[np.int64]) -> bool:
-        """A first look."""
-        return not self._exact or bool((self._costs[:, bundle].sum(axis=1) <= self._left).all())
+        """Whether a bundle may fit: a quick check in floating point."""
+        return not self._exact or bool((self._costs[:, bundle].sum(axis=1) <= self._room).all())
 
     def best_first(self) -> list[NDArray[np.int64]]:
-        """Most gain for the room first; the top stands first in each."""
+        """The bundles, those with the most gain per cost first; each begins with its top split."""
         return [bundle for _, bundle in sorted(self._found, key=lambda pair: -pair[0])]
 
 
@@ -185,7 +185,7 @@ def _subtrees(
     problem: PruningProblem, profit: NDArray[np.float64], kept: NDArray[np.bool_], tops: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """The best closure below each top, with the top itself forced in."""
-    # all that is kept above the tops is forced too, so that the pass gets there
+    # the kept splits above the tops are forced in too, so that the pass reaches the tops
     forced = np.where(kept, np.inf, profit)
     forced[tops] = np.inf
     forced = np.minimum(forced, float(np.abs(profit).sum()) + 1.0)

@@ -3,7 +3,8 @@
     minimise error      s.t.  cost_c <= B_c  for every class c                                                              (1)
 
 cost_c is the mean cost over the class's own examples, see `formulations.programs.budget_rows`. The relaxation gives a lambda_c
-for each class and a proven bound; minimum cuts under these, scaled, and a greedy filling of what room is left give the pruning.
+for each class and a proven bound. Minimum cuts at multiples of these, and a greedy filling of the room that is left, give the
+pruning.
 """
 
 from __future__ import annotations
@@ -40,28 +41,28 @@ Method = Literal["round", "exact"]
 
 @dataclass(frozen=True, eq=False)
 class ClassBudgetsSolution(Bounded):
-    """The best pruning found within all budgets, and what was proven.
+    """The best pruning found within all budgets, with a proven bound.
 
     Parameters
     ----------
     budgets
         B_c by class, exactly.
     pruning
-        its mean cost in every class is at most B_c, in exact numbers.
+        the best pruning; its exact mean cost in every class is at most B_c.
     costs
-        of `pruning`: the mean cost by class, exactly.
+        the mean cost of `pruning` by class, exactly.
     error
-        of `pruning`.
+        the error of `pruning`.
     bound
         proven: no pruning within the budgets has a smaller error.
     relaxation
-        the linear relaxation's value, up to floating point; inf if the time was over before there was one.
+        the linear relaxation's value, up to rounding errors; inf if the time was over before it was known.
     lam
-        what another unit of each class's budget is worth, at the relaxation's optimum; 0 where the budget does not bind.
+        by how much the error falls for another unit of each class's budget at the relaxation's optimum; 0 if the budget is slack.
     mixture
-        the relaxation's optimum: prunings with their weights, at most one more than there are budgets that bind.
+        the relaxation's optimum: prunings with their weights, at most one more than there are tight budgets.
     stopped
-        why the search ended.
+        the reason why the search ended.
     stats
         seconds and counts: for reports only.
     """
@@ -98,22 +99,22 @@ def solve_class_budgets(
     Parameters
     ----------
     budgets
-        by the class's name its rows of the cost sample, a bool mask over all rows or their numbers, and B_c >= 0: the largest
-        mean cost of its examples in the unit of the prices. Classes may overlap; rows in none are not limited. An item that is
-        paid once for all counts in full in every class, as it does in the cost.
+        by the name of each class: its rows of the cost sample, as a bool mask over all rows or as their numbers, and B_c >= 0,
+        the largest mean cost of its examples in the unit of the prices. Classes may overlap; rows in no class are not limited. An
+        item that is paid once for all counts in full in every class, as it does in the cost.
     time_limit
-        seconds. Past it the best pruning and the best bound so far.
+        seconds. When they are over, the call returns the best pruning and the best bound so far.
     engine
-        of the relaxation: "cuts", column generation whose pricing is a minimum cut, for a few classes at any size; or "highs",
-        the linear program with all budget rows, for small instances and many classes.
+        of the relaxation. "cuts": column generation whose pricing is a minimum cut, for a few classes at any size. "highs": the
+        linear program with all budget rows, for small instances and many classes.
     method
-        "round" the relaxation, which leaves a gap; or "exact": branch and bound by HiGHS after that, for small instances, until
-        the gap is closed or the time over.
+        "round": round the relaxation, which leaves a gap. "exact": afterwards branch and bound by HiGHS, for small instances,
+        until the gap is closed or the time is over.
 
     Raises
     ------
     InvalidInputError
-        for unknown rows, classes without rows of positive weight, budgets that are negative or no numbers.
+        for unknown rows, classes without rows of positive weight, budgets that are negative or not numbers.
     SolverFailedError
         if HiGHS fails.
     InterruptedSolveError
@@ -134,25 +135,25 @@ def solve_class_budgets(
 
 
 class _ClassBudgets:
-    """One search."""
+    """The search under budgets by class."""
 
     def __init__(self, rows: BudgetRows, time_limit: float) -> None:
-        self.began = time.perf_counter()
-        self.deadline = self.began + time_limit
+        self.started = time.perf_counter()
+        self.deadline = self.started + time_limit
         self.rows, self.cut = rows, ClassCut(rows)
         free = Pruning(rows.problem, free_of_charge(rows.problem, "smallest"))
         self.rounding = ClassRounding(self.cut, free, self.deadline)
 
     @property
-    def left(self) -> float:
-        """Seconds."""
+    def seconds_left(self) -> float:
+        """Seconds until the time limit, at least 0."""
         return max(0.0, self.deadline - time.perf_counter())
 
     def solve(self, engine: Engine, method: Method) -> ClassBudgetsSolution:
-        """Relax, round, and branch where that is asked for."""
+        """Solve the relaxation, round it, and branch if that was requested."""
         solve = relaxation_by_cuts if engine == "cuts" else relaxation_by_program
-        relaxed = solve(self.cut, time_limit=self.left)
-        seconds = time.perf_counter() - self.began
+        relaxed = solve(self.cut, time_limit=self.seconds_left)
+        seconds = time.perf_counter() - self.started
         for pruning in relaxed.met:
             self.rounding.offer(pruning)
         bound = relaxed.bound
@@ -160,19 +161,19 @@ class _ClassBudgets:
             self.rounding.search(relaxed.lam)
             bound = max(bound, self.rounding.bound)
         if method == "exact" and not self._closed(bound) and not self.rounding.late:
-            bound = max(bound, branch(self.rows, self.rounding, self.left))
+            bound = max(bound, branch(self.rows, self.rounding, self.seconds_left))
         over = self.rounding.late and not self._closed(bound)
         return self._answer(relaxed, bound, seconds, StopReason.TIME_LIMIT if over else relaxed.stopped)
 
     def _closed(self, bound: float) -> bool:
-        """Whether nothing is left to gain."""
+        """Whether the gap is closed, up to rounding errors."""
         allowed = 1e-12 * float(self.cut.roots) + 2 * self.rows.problem.integers.error_rounding
         return self.cut.error(self.rounding.pruning) - bound <= allowed
 
     def _answer(self, relaxed: ClassRelaxation, bound: float, seconds: float, stopped: StopReason) -> ClassBudgetsSolution:
         rows, pruning = self.rows, self.rounding.pruning
         stats = {
-            "seconds": time.perf_counter() - self.began,
+            "seconds": time.perf_counter() - self.started,
             "relaxation_seconds": seconds,
             "rounds": float(relaxed.rounds),
             "cuts": float(self.rounding.cuts),
@@ -193,7 +194,7 @@ class _ClassBudgets:
 
 
 def branch(rows: BudgetRows, rounding: ClassRounding, time_limit: float) -> float:
-    """Branch and bound by HiGHS: offers what it finds, and returns its bound."""
+    """Branch and bound by HiGHS: offers the prunings that it finds to `rounding`, and returns its bound."""
     program = budget_rows_matrix(rows)
     answer = highs(program, time_limit=time_limit)
     if answer.x is not None:

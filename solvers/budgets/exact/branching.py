@@ -1,13 +1,14 @@
-"""Which split to branch on: what its two branches take off the bound, by an estimate without cuts.
+"""The choice of a split to branch on, by an estimate of how much each branch lowers the bound; no cuts are needed.
 
-Of what lies between the edge's ends, gain G and cost C > room r, lambda = G / C, and a split h in it,
+The splits between the edge's two ends have the gain G and the cost C > r, where r is the room, and lambda = G / C. For a split h
+among them,
 
-    kept:    its chain costs c and gains g.   The edge then starts at (c, g), below the old one by  lambda c - g,  so the bound
-             falls at r by about  (lambda c - g) (C - r) / (C - c)                                                        (1)
-    pruned:  what hangs below gains g' and alone needs c'.  The edge then ends at (C - c', G - g'), and the bound falls by about
-             (g' - lambda c') r / (C - c')                                                                               (2)
+    kept:    h and its ancestors cost c and gain g. The edge then starts at (c, g), lower than the old one by  lambda c - g,  so
+             the bound at r falls by about  (lambda c - g) (C - r) / (C - c)                                              (1)
+    pruned:  h and the splits below it gain g', and c' is the cost that they alone pay. The edge then ends at (C - c', G - g'),
+             and the bound falls by about  (g' - lambda c') r / (C - c')                                                  (2)
 
-Where one of them exceeds the gap, that branch is likely to hold nothing better, and a cut or two may prove it: a probe.
+If one of them exceeds the gap, that branch probably holds no better pruning, and one or two cuts may prove it. This is a probe.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from numpy.typing import NDArray
 
 from solvers.budgets.exact.core import KnapsackCore, chain_sums
 
-SECOND = 0.1
-"""What the larger of (1) and (2) counts beside the smaller."""
+LARGER_WEIGHT = 0.1
+"""The weight of the larger of (1) and (2) in the order of splits; the smaller one has the weight 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """What each branch of each split takes off the bound; float64, shape (k,) each.
+    """By how much each branch of each split lowers the bound; float64, shape (k,) each.
 
-    `kept` is (1), with the edge's slope from there, `lam`; `pruned` is (2).
+    `kept` is (1), `lam` is the edge's slope in that branch, `pruned` is (2).
     """
 
     kept: NDArray[np.float64]
@@ -36,8 +37,8 @@ class Estimates:
     pruned: NDArray[np.float64]
 
     def order(self) -> NDArray[np.int64]:
-        """Most promising first: the smaller of the two counts, the larger a little."""
-        score = np.minimum(self.kept, self.pruned) + SECOND * np.maximum(self.kept, self.pruned)
+        """The splits, most promising first: by the smaller of both estimates, plus `LARGER_WEIGHT` times the larger."""
+        score = np.minimum(self.kept, self.pruned) + LARGER_WEIGHT * np.maximum(self.kept, self.pruned)
         return np.argsort(-score, kind="stable")
 
 
@@ -47,17 +48,17 @@ def estimates(part: KnapsackCore) -> Estimates:
     lam = total_gain / total_cost
     cost = chain_sums(part.parent, part.own_cost()).astype(float)
     gain = chain_sums(part.parent, part.gain).astype(float)
-    left = np.maximum(total_cost - cost, 1e-9)
-    kept = np.where(cost <= room, (lam * cost - gain) * (total_cost - room) / left, total_gain * room / total_cost)
+    cost_left = np.maximum(total_cost - cost, 1e-9)
+    kept = np.where(cost <= room, (lam * cost - gain) * (total_cost - room) / cost_left, total_gain * room / total_cost)
     below = _below(part.parent, part.gain).astype(float)
     alone = _below(part.parent, _alone(part)).astype(float)
-    left_out = np.maximum(total_cost - alone, 1e-9)
-    pruned = np.where(left_out > room, (below - lam * alone) * room / left_out, total_gain * room / total_cost)
-    return Estimates(kept, np.where(cost <= room, (total_gain - gain) / left, lam), pruned)
+    cost_without = np.maximum(total_cost - alone, 1e-9)
+    pruned = np.where(cost_without > room, (below - lam * alone) * room / cost_without, total_gain * room / total_cost)
+    return Estimates(kept, np.where(cost <= room, (total_gain - gain) / cost_left, lam), pruned)
 
 
 def _alone(part: KnapsackCore) -> NDArray[np.int64]:
-    """Evaluation and the purchases that no other split needs."""
+    """The price of evaluation plus the purchases that no other split needs."""
     own = part.evaluation.copy()
     single = np.bincount(part.head, minlength=part.price.size)[part.head] == 1
     np.add.at(own, part.tail[single], part.price[part.head[single]])
@@ -86,7 +87,7 @@ def with_ancestors(parent, node):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def without_below(parent, node):  # type: ignore[no-untyped-def]
-    """All but a split and what is below it; bool, shape (k,)."""
+    """All splits except one and those below it; bool, shape (k,)."""
     mark = np.ones(parent.shape[0], dtype=np.bool_)
     mark[node] = False
     for h in range(node + 1, parent.shape[0]):

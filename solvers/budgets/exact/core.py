@@ -1,4 +1,4 @@
-"""What is left to decide of an instance under a budget: open splits, purchases that nobody has paid, and the room.
+"""The part of an instance under a budget that is still undecided: open splits, unpaid purchases, and the room.
 
     maximise  gained + sum_h gain_h y_h     s.t.   sum_h evaluation_h y_h + sum_j price_j w_j <= room,                      (1)
               y_h <= y_parent(h),   y_u <= w_j for every usage arc (u, j),    y, w in {0, 1}
@@ -7,19 +7,19 @@ Three reductions lose no optimum:
 
     prune h if h and its ancestors in the core alone cost more than the room                                              (2)
     take the best closure that is free of charge                                                                          (3)
-    prune what lies outside the smallest closure of most gain                                                             (4)
+    prune all splits outside the smallest closure of most gain                                                            (4)
 
-For (3) and (4): costs are submodular and gains modular, so a closure united with (3), or met with (4), gains no less
-and costs no more.
+For (3) and (4): costs are submodular and gains modular. So the union of a closure with (3), and its intersection with the closure
+of (4), gain no less and cost no more.
 
-A core may be a window of the path: what lies between two optima, `inner` of lambdas up to `high`, `outer` of lambdas from
-`low`. Let f(Y) = gain - lambda cost, supermodular. For every pruning Y and low <= lambda <= high
+A core may be a window of the path: the splits between two optima, `inner` for lambdas up to `high` and `outer` for lambdas from
+`low` on. Let f(Y) = gain - lambda cost, supermodular. For every pruning Y and low <= lambda <= high
 
     f(Y)  <=  f(Y u inner) + f(Y n inner) - f(inner)  <=  f(Y u inner),     and so     f(Y)  <=  f((Y u inner) n outer)   (5)
 
 and the right-hand side agrees with Y on every split of the window. So Lagrangian bounds of a window at these lambdas hold for
-the whole instance, under whatever was decided in the window; (3) and (4) do not change them. But not (2), nor that a room is
-exceeded: Y need not pay for `inner`.
+the whole instance, whatever was decided in the window, and (3) and (4) do not change them. But in a window (2) must not be used,
+nor the fact that a room is exceeded, because Y need not pay for `inner`.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from solvers.closures.tree_pass import best_closure_of_forest
 
 @dataclass(frozen=True, eq=False)
 class KnapsackCore(ParametricSubproblem):
-    """(1): a part, what was taken before, and the room.
+    """(1): a subproblem, the splits taken before, and the room.
 
     Parameters
     ----------
     gained, room
-        integers: gain of what is taken, and what it leaves of the budget; below 0 where it costs more.
+        integers: the gain of the splits taken, and what they leave of the budget, below 0 if they exceed it.
     taken
         splits that are kept, by their numbers in the forest.
     low, high
-        the lambdas, gain per cost in integers, at which bounds hold for the whole instance (5); 0 and None (no end): the core
-        is the whole instance.
+        the range of lambdas, gain per cost in integers, at which bounds hold for the whole instance (5). 0 and None (infinity)
+        if the core is the whole instance.
     """
 
     gained: int
@@ -58,27 +58,27 @@ class KnapsackCore(ParametricSubproblem):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of the instance lies outside, so that the room is a bound by itself."""
+        """Whether the core is the whole instance. Only then may splits be pruned because they exceed the room."""
         return self.low == 0 and self.high is None
 
     def own_cost(self) -> NDArray[np.int64]:
-        """int64, shape (k,): a split's evaluation and purchases, as if nobody else paid them."""
+        """int64, shape (k,): the full price of each split's evaluation and purchases, as if no other split paid for them."""
         own = self.evaluation.copy()
         np.add.at(own, self.tail, self.price[self.head])
         return own
 
     def take(self, closure: NDArray[np.bool_]) -> KnapsackCore:
-        """What is left when a closure that fits the room is kept."""
+        """The core that is left when a closure is kept."""
         used = self.used(closure)
         gained, room = self.gained + int(self.gain[closure].sum()), self.room - self.cost_with(closure, used)
         return self._part(~closure, ~used[self.head], gained, room, self.nodes[closure])
 
     def within(self, closure: NDArray[np.bool_]) -> KnapsackCore:
-        """The closure alone: all else goes."""
+        """The core that is left when all splits outside a closure are pruned."""
         return self._part(closure, closure[self.tail], self.gained, self.room, self.nodes[:0])
 
     def trimmed(self) -> KnapsackCore:
-        """(2), (3) and (4), until they find nothing; then purchases with the same users are merged."""
+        """Apply (2), (3) and (4) until they change nothing; then merge purchases with the same users."""
         core = self
         while True:
             size = core.nodes.size

@@ -1,4 +1,4 @@
-"""What fits a budget, in exact numbers."""
+"""Exact costs, and the room that a budget leaves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from formulations.instance.problem import PruningProblem
 
 
 def exact_cost(pruning: Pruning) -> Fraction:
-    """The real cost as a fraction, rounded instance or not: prices and weights as they were given, nothing rounded."""
+    """The real cost as a fraction, from prices and weights as they were given, even if the instance was rounded."""
     problem = pruning.problem
     if problem.integers.cost_rounding == 0:
         return pruning.exact_cost
@@ -38,6 +38,6 @@ def _evaluation(pruning: Pruning, weight: list[Fraction]) -> Fraction:
 
 
 def room(problem: PruningProblem, budget: Fraction) -> int:
-    """The largest integer cost that surely fits: what rounding may have hidden is left free."""
+    """The largest integer cost that certainly fits the budget, whatever the rounding errors of the instance are."""
     spare = budget - Fraction(problem.integers.cost_rounding)
     return int(spare // problem.integers.price_unit) if spare >= 0 else -1

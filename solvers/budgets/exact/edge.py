@@ -8,10 +8,10 @@ V is a minimum cut, in integers, so with ``gained`` the least of
 
     gained + floor((V + p room) / q)                                                                                    (2)
 
-over the lambdas tried is a bound. It is least where an optimum at lambda fits the room and another exceeds it; the ratio
-of the gain and the cost of what lies between two such closures is the next lambda, until the cut finds nothing better.
-Where all gains of a whole core are multiples of a number, the floor is taken to its multiples. In a window only the lambdas
-between its `low` and `high` count.
+over the lambdas tried is a bound. It is least if one optimum at lambda fits the room and another exceeds it. The next lambda is
+the ratio of gain to cost of the splits between two such closures, until the cut finds nothing better. If all gains of a whole
+core are multiples of a number, (2) is rounded down to such a multiple. In a window, only the lambdas between its `low` and `high`
+are allowed.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from solvers.closures.cut import Closure, best_closure
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """Where the budget lies on a core's hull.
+    """The edge of a core's hull on which the budget lies.
 
     Parameters
     ----------
     between
-        the core that is left when the cheaper end is taken and what is outside the dearer one goes; without splits where nothing
-        is left to decide: the cheaper end is an optimum of a whole core.
+        the core after the cheaper end is taken and all splits outside the dearer end are pruned. It has no splits if nothing is
+        left to decide: the cheaper end is then an optimum of a whole core.
     lam
-        gain per cost, in integers: the edge's slope; 0 where all of the core fits.
+        the edge's slope, gain per cost in integers; 0 if all of the core fits.
     bound
-        (2): of the whole gain.
+        (2), a bound of the whole gain.
     cuts
-        how many it took.
+        the number of cuts made.
     """
 
     between: KnapsackCore
@@ -51,18 +51,18 @@ class Edge:
 
 
 def edge_of(
-    core: KnapsackCore, *, start: Fraction | None = None, goal: int, most_cuts: int | None = None, deadline: float = math.inf
+    core: KnapsackCore, *, first_lam: Fraction | None = None, goal: int, most_cuts: int | None = None, deadline: float = math.inf
 ) -> Edge:
-    """The edge of a trimmed core, or less where a bound of at most `goal` says enough.
+    """The edge of a trimmed core. The search for it ends early as soon as the bound is at most `goal`.
 
     Parameters
     ----------
-    start
-        the first lambda to try: a neighbour's.
+    first_lam
+        the first lambda to try, mostly that of a similar core.
     most_cuts
-        after so many the bound so far will do; None: until it is least.
+        stop after this many cuts, with the bound so far; None: no limit.
     deadline
-        of `time.perf_counter`: past it likewise, after one cut.
+        `time.perf_counter()` at which to stop, after at least one cut.
     """
     if core.room < 0 and core.high is None:
         return Edge(core, core.low, goal, 0)
@@ -70,14 +70,14 @@ def edge_of(
     part, bound, cuts = core, None, 0
     while True:
         ends = _between_ends(part)
-        wanted = start if start is not None and start > 0 and cuts == 0 else ends
+        wanted = first_lam if first_lam is not None and first_lam > 0 and cuts == 0 else ends
         lam = _allowed(core, wanted)
         if lam == 0:
             part = part.take(np.ones(part.nodes.size, dtype=bool))
             return Edge(part, lam, part.gained if bound is None else min(bound, part.gained), cuts)
         closure = cut(part, lam)
         cuts += 1
-        # what was taken gains multiples of the step too
+        # the gain of what was taken is a multiple of the step too
         most = part.gained - core.gained + (closure.value + lam.numerator * part.room) // lam.denominator
         bound = core.gained + most // step * step if bound is None else min(bound, core.gained + most // step * step)
         late = cuts == most_cuts or time.perf_counter() >= deadline
@@ -86,12 +86,12 @@ def edge_of(
         fits = part.cost_of(closure.keep) <= part.room
         part = part.take(closure.keep) if fits else part.within(closure.keep)
         if lam != wanted and fits == (lam == core.low):
-            # the bound falls further only beyond the window's end
+            # only a lambda outside the window would lower the bound further
             return Edge(part.within(np.zeros(part.nodes.size, dtype=bool)), lam, bound, cuts)
 
 
 def _between_ends(part: KnapsackCore) -> Fraction | None:
-    """The next lambda: low where all fits, without end (None) where even nothing more does not, else the ratio between."""
+    """The next lambda: 0 if all splits fit; None, for infinity, if those taken exceed the room; else total gain / total cost."""
     if part.room < 0:
         return None
     return Fraction(0) if part.total_cost <= part.room else Fraction(part.total_gain, part.total_cost)
@@ -101,12 +101,12 @@ def _allowed(core: KnapsackCore, lam: Fraction | None) -> Fraction:
     """The nearest lambda that the core's window allows."""
     if core.high is not None and (lam is None or lam > core.high):
         return core.high
-    assert lam is not None, "a room below 0 without a highest lambda is no part"
+    assert lam is not None, "a core with a room below 0 needs a highest lambda"
     return max(core.low, lam)
 
 
 def cut(core: KnapsackCore, lam: Fraction) -> Closure:
-    """V of (1) without what is taken, and the smallest closure that attains it.
+    """V of (1), without the splits taken before, and the smallest closure that attains it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Filling up: splits added one by one while they fit, best gain for what is still to pay first."""
+"""Greedy filling: add splits one by one while they fit, those with the most gain for their unpaid cost first."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 
 from solvers.budgets.exact.core import KnapsackCore
 
-ROUNDS = 20
-"""Rounds of pricing; in one each split on the frontier is tried once, dearest last."""
+PRICING_ROUNDS = 20
+"""Most rounds. A round prices each split whose parent is kept and tries each once, the one with the least gain per cost last."""
 
 
 def filled(core: KnapsackCore) -> NDArray[np.bool_]:
-    """A closure that fits the room; bool, shape (k,)."""
+    """A closure whose cost is at most the core's room; bool, shape (k,)."""
     order = np.argsort(core.tail, kind="stable")
     start = np.concatenate([[0], np.cumsum(np.bincount(core.tail, minlength=core.nodes.size))]).astype(np.int64)
     keep: NDArray[np.bool_] = _fill(
-        core.parent, core.gain, core.evaluation, start, core.head[order], core.price, core.room, ROUNDS
+        core.parent, core.gain, core.evaluation, start, core.head[order], core.price, core.room, PRICING_ROUNDS
     )
     return keep
 

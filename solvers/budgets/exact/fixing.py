@@ -1,12 +1,12 @@
-"""Fixing by reduced costs: splits that every better pruning keeps, and splits that none keeps.
+"""Fixing by reduced costs: find splits that every better pruning keeps, and splits that no better pruning keeps.
 
-A cut's duals share the purchases' prices out among the splits, so that the trees fall apart: with profits less duals,
+A cut's duals share the prices of the purchases among the splits, so that the trees are independent. With profits less duals,
 
     V  =  sum over trees of their best closures                                                                          (1)
-    V_h(kept), V_h(pruned):  the same with h forced in, or out, by one pass up and one down                               (2)
+    V_h(kept), V_h(pruned):  the same with h forced in or out, by one pass up the trees and one pass down                 (2)
 
-and a pruning that keeps (prunes) h gains at most  gained + floor((V_h + p room) / q), as in `solvers.budgets.exact.edge`. Where
-that is no more than the incumbent's gain, h is decided the other way.
+and a pruning that keeps (prunes) h gains at most  gained + floor((V_h + p room) / q), as in `solvers.budgets.exact.edge`. If
+that is at most the incumbent's gain, h is pruned (kept).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REPEAT_SHARE = 0.1
 
 
 def fixed(core: KnapsackCore, lam: Fraction, goal: int, deadline: float = math.inf) -> KnapsackCore | None:
-    """What is left of a core when only gains above `goal` are of interest; None: there are none."""
+    """The core after fixing all splits that are decided in every pruning with a gain above `goal`; None if there is none."""
     while core.nodes.size and lam > 0 and time.perf_counter() < deadline:
         kept, pruned = forced(core, lam)
         limit = (goal + 1 - core.gained) * lam.denominator - lam.numerator * core.room

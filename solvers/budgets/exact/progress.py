@@ -1,4 +1,4 @@
-"""The gap of a branch and bound, on stderr."""
+"""A line on stderr with the gap of branch and bound."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tqdm import tqdm
 
 from solvers.budgets.exact.search import Search
 
-DELAY = 1.0
+DISPLAY_DELAY = 1.0
 """Seconds before anything is shown."""
 
 
 class GapProgress:
-    """One line: nodes, open nodes, and how much of the gap to the relaxation is closed; silent unless `shown`."""
+    """Shows nodes, open nodes and the gap as a share of the gain; silent unless `shown`."""
 
     def __init__(self, *, shown: bool) -> None:
         self._bar = tqdm(
@@ -23,7 +23,7 @@ class GapProgress:
             file=sys.stderr,
             leave=False,
             disable=not shown,
-            delay=DELAY,
+            delay=DISPLAY_DELAY,
         )
 
     def __enter__(self) -> Self:
@@ -33,7 +33,7 @@ class GapProgress:
         self._bar.close()
 
     def show(self, search: Search, relaxed: int) -> None:
-        """After a node; `relaxed` is the gain that the relaxation allows."""
+        """Update the line after a node; `relaxed` is the largest gain that the relaxation allows."""
         bound = relaxed if search.bound is None else min(relaxed, search.bound)
         gap = (bound - search.goal) / max(1, bound)
         self._bar.set_description_str(f"gap {100 * gap:.4f} % of the gain, {len(search.open):,} open", refresh=False)

@@ -1,4 +1,4 @@
-"""Branch and bound on a core: best bound first, with a hull edge, fixing and a filled pruning in every node."""
+"""Branch and bound on a core: best bound first. Every node computes a hull edge, fixes splits and fills a pruning greedily."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from solvers.budgets.exact.filling import filled
 from solvers.budgets.exact.fixing import fixed
 
 MOST_OPEN = 3000
-"""Open nodes beyond which the search goes into depth, so that memory stays bounded."""
+"""With more open nodes the search goes depth first, so that memory stays bounded."""
 
 ONE_TRIAL_ARCS = 20_000
-"""Usage arcs from which on only one split is tried, because cuts are expensive."""
+"""With more usage arcs only one split is tried, because cuts are then expensive."""
 
 PROBE_CUTS = 2
-"""Cuts of a probe."""
+"""Most cuts of a probe."""
 
 MOST_FAILED_PROBES = 2
-"""Probes without success before a node is branched on."""
+"""A node is branched on after this many probes without success."""
 
 MOST_TRIALS = 4
-"""Splits whose two branches are solved before one is chosen."""
+"""Most splits whose two branches are solved before one of the splits is chosen."""
 
 
 @dataclass(order=True, frozen=True)
-class Open:
-    """A node of the search: a core with its edge; the smallest is the next."""
+class OpenNode:
+    """A node of the search: a core with its edge. The heap returns the smallest `minus_bound` first, among equals the oldest."""
 
     minus_bound: int
     number: int
@@ -43,7 +43,7 @@ class Open:
 
 
 Offer = Callable[[KnapsackCore], int]
-"""Called with a core without open splits: looks at what is taken as a pruning, and returns the gain to beat."""
+"""Called with a core: takes note of its taken splits as a pruning, and returns the gain to beat."""
 
 
 class Search:
@@ -52,34 +52,34 @@ class Search:
     Parameters
     ----------
     core
-        what is to be decided.
+        the splits to decide.
     goal
         gain of the incumbent.
     offer
-        what to do with a pruning found.
+        called with every pruning found.
     deadline
-        of `time.perf_counter`.
-    start
+        `time.perf_counter()` at which to stop.
+    first_lam
         the first lambda to try, gain per cost in integers.
     """
 
-    def __init__(self, core: KnapsackCore, goal: int, offer: Offer, deadline: float, start: Fraction) -> None:
+    def __init__(self, core: KnapsackCore, goal: int, offer: Offer, deadline: float, first_lam: Fraction) -> None:
         self.goal = goal
         self.offer = offer
         self.deadline = deadline
         self.nodes = 0
         self.cuts = 0
-        self.left = core.nodes.size
-        self.open: list[Open] = []
+        self.left_splits = core.nodes.size
+        self.open: list[OpenNode] = []
         self._root: KnapsackCore | None = core
-        self._start = start
-        self._current: Open | None = None
+        self._first_lam = first_lam
+        self._current: OpenNode | None = None
         self._missed = goal
         self._number = 0
 
     @property
     def bound(self) -> int | None:
-        """No pruning of the core gains more; None before the core itself was looked at."""
+        """No pruning of the core gains more; None before the first node was solved."""
         if self._root is not None:
             return None
         branched = [] if self._current is None else [-self._current.minus_bound]
@@ -91,16 +91,16 @@ class Search:
         return bool(self.open) and -self.open[0].minus_bound > max(self.goal, self._missed)
 
     def run(self) -> Iterator[None]:
-        """Branch until nothing is open or the time is up; yields after every node."""
+        """Branch until no node is open or the time is over; yields after every node."""
         if self._root is not None:
-            root = self._solved(self._root, self._start)
+            root = self._solved(self._root, self._first_lam)
             self._root = None
-            self.left = 0 if root is None else root.core.nodes.size
+            self.left_splits = 0 if root is None else root.core.nodes.size
             if root is not None:
                 heapq.heappush(self.open, root)
             yield
         while self.is_open and time.perf_counter() < self.deadline:
-            # what Ctrl-C leaves half branched still counts in the bound
+            # a node that Ctrl-C leaves half branched still counts in the bound
             self._current = self._next()
             if -self._current.minus_bound > self.goal:
                 for child in self._branches(self._current):
@@ -109,23 +109,23 @@ class Search:
             self._current = None
             yield
 
-    def _next(self) -> Open:
-        """The best, or, where too many are open, the last of the heap: mostly the newest."""
+    def _next(self) -> OpenNode:
+        """The node with the best bound; if too many are open, the last one of the heap, which is mostly the newest."""
         return heapq.heappop(self.open) if len(self.open) <= MOST_OPEN else self.open.pop()
 
-    def _branches(self, node: Open) -> list[Open]:
-        """What the node leaves when one of some promising splits is kept, and when it is pruned."""
+    def _branches(self, node: OpenNode) -> list[OpenNode]:
+        """The two children of the node for the best of some promising splits, or what probing leaves of the node."""
         between = node.edge.between
-        guess = estimates(between)
-        smaller = self._probed(node, guess)
+        estimate = estimates(between)
+        smaller = self._probed(node, estimate)
         if smaller is None:
             return []
         if smaller.nodes.size < node.core.nodes.size:
             child = self._solved(smaller, node.edge.lam, -node.minus_bound)
             return [] if child is None else [child]
-        chosen: list[Open] = []
+        chosen: list[OpenNode] = []
         least = None
-        for h in guess.order()[: MOST_TRIALS if between.tail.size <= ONE_TRIAL_ARCS else 1]:
+        for h in estimate.order()[: MOST_TRIALS if between.tail.size <= ONE_TRIAL_ARCS else 1]:
             children = self._children(node, int(np.searchsorted(node.core.nodes, between.nodes[h])))
             if len(children) < 2:
                 return children
@@ -136,10 +136,10 @@ class Search:
                 break
         return chosen
 
-    def _probed(self, node: Open, guess: Estimates) -> KnapsackCore | None:
-        """The node's core without branches that a cut or two shows to hold nothing better; None: neither branch of a split."""
+    def _probed(self, node: OpenNode, estimate: Estimates) -> KnapsackCore | None:
+        """The node's core without branches that probes prove to hold nothing better; None if no branch is left."""
         core, gap = node.core, -node.minus_bound - self.goal
-        likely = np.maximum(guess.kept, guess.pruned)
+        likely = np.maximum(estimate.kept, estimate.pruned)
         failures = 0
         for h in np.argsort(-likely, kind="stable"):
             if likely[h] < gap or failures == MOST_FAILED_PROBES or time.perf_counter() >= self.deadline:
@@ -147,36 +147,37 @@ class Search:
             place = int(np.searchsorted(core.nodes, node.edge.between.nodes[h]))
             if place == core.nodes.size or core.nodes[place] != node.edge.between.nodes[h]:
                 continue
-            keeping = bool(guess.kept[h] >= guess.pruned[h])
-            if self._is_empty(branch(core, place, keep=keeping), guess.lam[h] if keeping else None, node.edge.lam):
-                left = branch(core, place, keep=not keeping)
-                if left is None or not left.nodes.size:
-                    return left
-                core = left
+            keeping = bool(estimate.kept[h] >= estimate.pruned[h])
+            if self._is_empty(branch(core, place, keep=keeping), estimate.lam[h] if keeping else None, node.edge.lam):
+                other = branch(core, place, keep=not keeping)
+                if other is None or not other.nodes.size:
+                    return other
+                core = other
             else:
                 failures += 1
         return core
 
-    def _is_empty(self, core: KnapsackCore | None, guess: float | None, lam: Fraction) -> bool:
-        """Whether a cut or two show that a branch holds nothing better."""
+    def _is_empty(self, core: KnapsackCore | None, estimated_lam: float | None, lam: Fraction) -> bool:
+        """Whether a probe proves that a branch holds nothing better."""
         if core is None:
             return True
-        start = lam if guess is None else Fraction(guess).limit_denominator(max(1, int(lam.denominator)))
-        edge = edge_of(core.trimmed(), start=start, goal=self.goal, most_cuts=PROBE_CUTS, deadline=self.deadline)
+        if estimated_lam is not None:
+            lam = Fraction(estimated_lam).limit_denominator(max(1, int(lam.denominator)))
+        edge = edge_of(core.trimmed(), first_lam=lam, goal=self.goal, most_cuts=PROBE_CUTS, deadline=self.deadline)
         self.cuts += edge.cuts
         return edge.bound <= self.goal
 
-    def _children(self, node: Open, place: int) -> list[Open]:
+    def _children(self, node: OpenNode, place: int) -> list[OpenNode]:
         """The branches of one split that may hold something better."""
         cores = [branch(node.core, place, keep=keep) for keep in (False, True)]
         children = [self._solved(c, node.edge.lam, -node.minus_bound) for c in cores if c is not None]
         return [c for c in children if c is not None]
 
-    def _solved(self, core: KnapsackCore, start: Fraction, inherited: int | None = None) -> Open | None:
-        """A core with its edge and after fixing; None where it holds nothing better than the goal."""
+    def _solved(self, core: KnapsackCore, first_lam: Fraction, inherited: int | None = None) -> OpenNode | None:
+        """A node with the core's edge, after fixing; None if the core holds nothing better than the goal."""
         for fixing in (True, True, False):
             core = core.trimmed()
-            edge = edge_of(core, start=start, goal=self.goal, deadline=self.deadline)
+            edge = edge_of(core, first_lam=first_lam, goal=self.goal, deadline=self.deadline)
             self.cuts += edge.cuts
             bound = edge.bound if inherited is None else min(inherited, edge.bound)
             if bound <= self.goal:
@@ -194,15 +195,15 @@ class Search:
                 if smaller is None:
                     return None
                 if smaller.nodes.size < core.nodes.size:
-                    core, start = smaller, edge.lam
+                    core, first_lam = smaller, edge.lam
                     continue
             break
         self._number += 1
-        return Open(-bound, self._number, core, edge)
+        return OpenNode(-bound, self._number, core, edge)
 
 
 def branch(core: KnapsackCore, place: int, *, keep: bool) -> KnapsackCore | None:
-    """The core with a split kept, or pruned; None where a whole core has no room for that."""
+    """The core with a split kept or pruned; None if the split does not fit the room of a whole core."""
     if not keep:
         return core.within(without_below(core.parent, place))
     chain = with_ancestors(core.parent, place)

@@ -1,12 +1,12 @@
-"""The least error within a budget, proven: branch and bound over what reduced costs leave undecided.
+"""The least error within a budget, with a proof: branch and bound over the splits that reduced costs leave undecided.
 
     maximise the gain  s.t.  cost <= B                                                                      (LP1, 0-1)
 
-a knapsack with precedence. From the path: the hull edge at B and its lambda*, the best breakpoint, the relaxation's bound.
-Then fixing (`fixing`) and branching (`search`), each bound a minimum cut in integers.
+This is a knapsack problem with precedences. The path gives the hull edge at B with its lambda*, the best breakpoint and the
+relaxation's bound. Fixing (`fixing`) and branching (`search`) follow; each bound is a minimum cut in integers.
 
-Where prices were rounded, the search looks at everything that rounding may have hidden, cost <= B + cost_rounding, and
-accepts a pruning only if its real cost, in exact numbers, fits.
+If prices were rounded, the search covers all prunings with cost <= B + cost_rounding, and accepts a pruning only if its exact
+real cost fits.
 """
 
 from __future__ import annotations
@@ -42,33 +42,34 @@ def exact_budget(
     incumbent: Pruning | None = None,
     progress: bool = False,
 ) -> BudgetSolution:
-    """The pruning of least error that costs at most the budget, and what is proven of it.
+    """The pruning of least error that costs at most the budget, with a proven bound.
 
     Parameters
     ----------
     budget
         B >= 0: the largest cost of an average example, in the unit of the prices.
     time_limit
-        seconds. Past it the best pruning so far, with the bound so far. Looked at after every cut, which takes seconds
-        on a large forest.
+        seconds. When they are over, the call returns the best pruning and the bound so far. The limit is checked after every cut,
+        which takes seconds on a large forest.
     path
-        `pruning_path(problem)`, if it is at hand.
+        `pruning_path(problem)`, if it is known already.
     incumbent
         a pruning within the budget to start from. The answer is never worse than it, nor than the best breakpoint.
     progress
-        the gap so far, on stderr.
+        show the gap on stderr.
 
     Returns
     -------
     BudgetSolution
-        gap 0 unless a limit or Ctrl-C (StopReason.INTERRUPTED) came first, or rounding hides what fits. Stats: nodes and cuts;
-        splits, fixed_splits and left_splits of the last window, before branching; bound_raised and error_lowered: what the bound
-        and the pruning moved, as parts of the distance from the best breakpoint's error to the relaxation's value; seconds.
+        the gap is 0 unless a limit or Ctrl-C (StopReason.INTERRUPTED) came first, or rounding hides whether a pruning fits.
+        Stats: nodes and cuts; splits, fixed_splits and left_splits of the last window, before branching; bound_raised and
+        error_lowered, the changes of bound and error as parts of the distance from the relaxation's value to the best
+        breakpoint's error; seconds.
 
     Raises
     ------
     InvalidInputError
-        for a budget that is negative or no number, and an incumbent that exceeds it.
+        for a budget that is negative or not a number, and an incumbent that exceeds it.
     CapacityOverflowError
         if products of gains and prices do not fit 62 bits.
     InterruptedSolveError
@@ -79,15 +80,15 @@ def exact_budget(
     path = path_of(problem, path)
     relaxation = relaxed_optimum(path, limit)
     first = within(path, limit)
-    best = _Best(problem, limit, first)
+    best = _BestPruning(problem, limit, first)
     if incumbent is not None:
         best.start_from(incumbent)
-    work = _Work(path, relaxation, best, started + time_limit)
-    stopped = work.run(progress=progress)
-    return work.answer(first, stopped, started)
+    windows_search = _WindowSearch(path, relaxation, best, started + time_limit)
+    stopped = windows_search.run(progress=progress)
+    return windows_search.answer(first, stopped, started)
 
 
-class _Best:
+class _BestPruning:
     """The best pruning so far."""
 
     def __init__(self, problem: PruningProblem, budget: Fraction, pruning: Pruning) -> None:
@@ -95,11 +96,11 @@ class _Best:
         self.budget = budget
         self.pruning = pruning
         self.gain = pruning.integer_gain
-        self.surely = room(problem, budget)
-        self.most = int((budget + Fraction(problem.integers.cost_rounding)) // problem.integers.price_unit)
+        self.safe_cost = room(problem, budget)
+        self.most_cost = int((budget + Fraction(problem.integers.cost_rounding)) // problem.integers.price_unit)
 
     def start_from(self, incumbent: Pruning) -> None:
-        """Take it if it is better."""
+        """Replace the best pruning by the incumbent if that is better."""
         cost = exact_cost(incumbent)
         if cost > self.budget:
             raise InvalidInputError(
@@ -108,30 +109,30 @@ class _Best:
         if (incumbent.integer_gain, -error_of(incumbent)) > (self.gain, -error_of(self.pruning)):
             self.pruning, self.gain = incumbent, incumbent.integer_gain
 
-    def look(self, core: KnapsackCore) -> int:
-        """Take what a core has taken, if it is better and fits; the gain to beat."""
+    def offer(self, core: KnapsackCore) -> int:
+        """Keep the pruning that a core has taken if it is better and fits; returns the gain to beat."""
         if core.gained > self.gain and core.room >= 0:
             kept = np.zeros(self.problem.ensemble.n_nodes, dtype=bool)
             kept[np.concatenate(core.taken)] = True
             pruning = Pruning(self.problem, kept)
-            if self.most - core.room <= self.surely or exact_cost(pruning) <= self.budget:
+            if self.most_cost - core.room <= self.safe_cost or exact_cost(pruning) <= self.budget:
                 self.pruning, self.gain = pruning, core.gained
         return self.gain
 
 
-class _Work:
-    """From the relaxation to the answer."""
+class _WindowSearch:
+    """Branch and bound in wider and wider windows of the path."""
 
-    def __init__(self, path: PruningPath, relaxation: Mixture, best: _Best, deadline: float) -> None:
+    def __init__(self, path: PruningPath, relaxation: Mixture, best: _BestPruning, deadline: float) -> None:
         self.path = path
         self.relaxation = relaxation
         self.best = best
         self.deadline = deadline
         self.most = self.most_gain()
-        self.splits = self.left = self.nodes = self.cuts = 0
+        self.splits = self.left_splits = self.nodes = self.cuts = 0
 
     def run(self, *, progress: bool) -> StopReason:
-        """Search wider and wider windows; why it ended."""
+        """Search wider and wider windows; returns the reason why the search ended."""
         best, exactly = self.best, self.best.problem.integers.cost_rounding == 0
         if exactly and self.most <= best.gain:
             return StopReason.CONVERGED
@@ -151,13 +152,13 @@ class _Work:
         return StopReason.CONVERGED
 
     def _start(self, outer: int, inner: int) -> Search:
-        core = core_between(self.path, outer, inner, self.best.most)
+        core = core_between(self.path, outer, inner, self.best.most_cost)
         self.splits = core.nodes.size
         lam = self.relaxation.lam / self.best.problem.integers.lam_unit
-        return Search(core, self.best.gain, self.best.look, self.deadline, lam)
+        return Search(core, self.best.gain, self.best.offer, self.deadline, lam)
 
     def _follow(self, search: Search, bar: GapProgress) -> StopReason:
-        """One window's search, as far as it goes; the bound and the counts are kept whatever ends it."""
+        """Search one window. Bound and counts are kept, whatever ends the search."""
         before = self.most
         nodes, cuts = self.nodes, self.cuts
         stopped = StopReason.CONVERGED
@@ -168,11 +169,11 @@ class _Work:
             stopped = StopReason.INTERRUPTED
         if search.bound is not None:
             self.most = min(before, search.bound)
-        self.left, self.nodes, self.cuts = search.left, nodes + search.nodes, cuts + search.cuts
+        self.left_splits, self.nodes, self.cuts = search.left_splits, nodes + search.nodes, cuts + search.cuts
         return StopReason.TIME_LIMIT if stopped is StopReason.CONVERGED and search.is_open else stopped
 
     def most_gain(self) -> int:
-        """The most that the relaxation allows, in integers."""
+        """The largest integer gain that the relaxation allows."""
         problem = self.best.problem
         roots = problem.errors.of_all_roots(problem.ensemble)
         return int((roots - self.relaxation.value) // problem.integers.gain_unit)
@@ -188,14 +189,14 @@ class _Work:
             "nodes": float(self.nodes),
             "cuts": float(self.cuts),
             "splits": float(self.splits),
-            "fixed_splits": float(self.splits - self.left),
-            "left_splits": float(self.left),
+            "fixed_splits": float(self.splits - self.left_splits),
+            "left_splits": float(self.left_splits),
             "bound_raised": _share(proven - relaxed, at_first - relaxed),
             "error_lowered": _share(at_first - Fraction(error_of(best.pruning)), at_first - relaxed),
         }
         return solution(problem, best.budget, best.pruning, self.relaxation, stats, bound=proven, stopped=stopped)
 
 
-def _share(part: Fraction, whole: Fraction) -> float:
-    """Part of whole, 0 of nothing."""
-    return float(part / whole) if whole > 0 else 0.0
+def _share(part: Fraction, total: Fraction) -> float:
+    """Part / total; 0 if the total is 0."""
+    return float(part / total) if total > 0 else 0.0

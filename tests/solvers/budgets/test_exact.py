@@ -286,7 +286,7 @@ def test_progress_is_shown_and_silent_by_default(
     exact_budget(problem, budget, path=path)
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(exact_progress, "tqdm", partial(exact_progress.tqdm, mininterval=0))
-    monkeypatch.setattr(exact_progress, "DELAY", 0)
+    monkeypatch.setattr(exact_progress, "DISPLAY_DELAY", 0)
     exact_budget(problem, budget, path=path, progress=True)
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -453,7 +453,7 @@ def test_windows_end_with_the_whole() -> None:
             assert rows[-1] == (0, len(path) - 1)
             assert len(rows) == 1  # so small an instance is searched as a whole
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_window, "SMALLEST", 0)
+        patch.setattr(exact_window, "FIRST_WINDOW_ARCS", 0)
         for seed in COSTLY:
             _, path, _ = costly(seed)
             for budget in grid(path):
@@ -473,8 +473,8 @@ def test_windows_end_with_the_whole() -> None:
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 def test_narrow_windows_lead_to_the_same_optimum(seed: int, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
     """Started from the edge alone, and widened little by little, the answer is still the optimum."""
-    monkeypatch.setattr(exact_window, "SMALLEST", 0)
-    monkeypatch.setattr(exact_window, "WIDTHS", (1.0, 1.5, 2.0, 3.0, 5.0))
+    monkeypatch.setattr(exact_window, "FIRST_WINDOW_ARCS", 0)
+    monkeypatch.setattr(exact_window, "WINDOW_WIDTHS", (1.0, 1.5, 2.0, 3.0, 5.0))
     monkeypatch.setattr(exact_search, "ONE_TRIAL_ARCS", 0)
     problem = costly(seed)[0]
     path = pruning_path(problem, ties=ties, certificate=False)

@@ -57,8 +57,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, problem: PruningProblem, method: str,
     both = {"exact": scripted("exact"), "best": scripted("best")}
     monkeypatch.setattr(solve, "exact_budget", both["exact"])
     monkeypatch.setattr(solve, "best_within", both["best"])
-    monkeypatch.setattr(solve, "MOST_BEFORE", {both["exact"]: math.inf, both["best"]: 60.0})
-    monkeypatch.setattr(solve, "SMALLEST", 10**9 if small else 0)
+    monkeypatch.setattr(solve, "MOST_FIRST_SECONDS", {both["exact"]: math.inf, both["best"]: 60.0})
+    monkeypatch.setattr(solve, "FIRST_WINDOW_ARCS", 10**9 if small else 0)
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
     path = pm.pruning_path(problem)
     solve.solve_budget(problem, halfway(path), method=method, time_limit=limit, path=path)

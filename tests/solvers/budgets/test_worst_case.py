@@ -118,7 +118,7 @@ def test_large_instances_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit the refusal names the size, the limit and the remedy."""
     monkeypatch.setattr(worst_case, "MOST_ARCS", 100)
     size = instance("digits").n_usage_arcs
-    with pytest.raises(InvalidInputError, match=f"the instance has {size:,} usage arcs, at most 100 are taken; give fewer"):
+    with pytest.raises(InvalidInputError, match=f"the instance has {size:,} usage arcs, the limit is 100; give fewer"):
         solve_worst_case(instance("digits"), 4)
 
 
