@@ -1,17 +1,17 @@
-"""BudgetPrune, Algorithm 1 of BP16: subgradient ascent in the dual values of the coupling rows.
+"""BudgetPrune, Algorithm 1 of BP16: subgradient ascent in the dual values beta of the coupling rows.
 
     1  beta <- start
-    2  y <- best closure of every tree, alone, charged beta;  w_j = 0 or 1 by the sign of mu_j      (1), (2) of `duals`
+    2  y <- best closure of every single tree at the charges of beta;  w_j = 0 or 1 by the sign of mu_j   (1), (2) of `duals`
     3  beta <- [beta + gamma d]_+,  d = y - w, the subgradient of L                                 (3), (4) of `duals`
     4  go to 2 until the duality gap is small enough
 
-Every iterate gives a pruning, y, whose value is at least the optimum, and a bound, L(beta), which is at most the optimum; so do
-the level sets of averaged iterates. Best value and best bound are kept.
+Every iterate gives a pruning y, whose value is at least the optimum, and a bound L(beta), which is at most the optimum. Level
+sets of averaged iterates are prunings too. The best value and the best bound are kept.
 
-The paper's: 1 to 4 from beta = 0. ``primal_dual(..., start="zeros", averaging=1, step="constant", merge=False)`` is Algorithm 1,
-which leaves gamma, and w where mu = 0, open. Ours: Polyak's step (`steps`), averaged directions (`duals`), level sets,
-a start from equal shares of the prices (zeros are far from optimal: trees are charged nothing), purchases with the same users
-merged, and prices cut to the sum of all gains, beyond which nothing is ever bought.
+The paper has steps 1 to 4 from beta = 0: ``primal_dual(..., start="zeros", averaging=1, step="constant", merge=False)``. It does
+not say how to choose gamma, nor w where mu = 0. Ours are Polyak's step (`steps`), averaged directions (`duals`), level sets, and
+a start from equal shares of the prices, because at zeros, far from optimal, no tree is charged. Also ours: purchases with the
+same users are merged, and prices are cut to the sum of all gains, above which nothing is ever bought.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from solvers.closures.duals import integer_duals, proven_bound
 from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.level_sets import best_level_set
 from solvers.closures.tree_pass import best_tree_closures, free_of_charge
-from solvers.primal_dual.duals import Duals, Start
+from solvers.primal_dual.duals import Duals, StartRule
 from solvers.primal_dual.steps import Rule, Step
 
 LEVEL_SETS_EVERY = 10
-"""Iterations between two looks at the level sets of the averaged iterates."""
+"""Iterations after which the level sets of the averaged iterates are valued again."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Options:
     iterations: int
     step: Rule
     step_size: float | None
-    start: Start
+    start: StartRule
     averaging: float
 
     def __post_init__(self) -> None:
@@ -59,8 +59,8 @@ class Options:
             raise InvalidInputError(f"gap is {self.gap}; give a relative gap >= 0")
         if self.iterations < 0:
             raise InvalidInputError(f"iterations is {self.iterations}; give a number >= 0")
-        if self.start not in get_args(Start):
-            raise InvalidInputError(f"start is {self.start!r}; there are {', '.join(get_args(Start))}")
+        if self.start not in get_args(StartRule):
+            raise InvalidInputError(f"start is {self.start!r}; choose one of {', '.join(get_args(StartRule))}")
         if not 0 < self.averaging <= 1:
             raise InvalidInputError(f"averaging is {self.averaging}; give the newest subgradient's weight, above 0, at most 1")
 
@@ -74,23 +74,23 @@ def primal_dual(
     iterations: int = 1000,
     step: Rule = "polyak",
     step_size: float | None = None,
-    start: Start = "shares",
+    start: StartRule = "shares",
     averaging: float = 0.3,
     merge: bool = True,
     progress: bool = False,
 ) -> Solution:
-    """A pruning and a bound, ever closer, by subgradient steps: BudgetPrune of BP16.
+    """A pruning and a bound that approach each other by subgradient steps: BudgetPrune of BP16.
 
     Parameters
     ----------
     lam
         error per unit of cost, >= 0.
     time_limit
-        seconds, looked at before every iteration.
+        seconds, checked before every iteration.
     gap
         relative gap, see `Solution.relative_gap`, at which to stop, and up to which the solution counts as optimal.
     iterations
-        at most so many.
+        largest number of iterations.
     step
         ``polyak``, ``constant`` or ``sqrt``: the rules of `solvers.primal_dual.steps`.
     step_size
@@ -100,18 +100,19 @@ def primal_dual(
     averaging
         weight of the newest subgradient in the direction; 1 is the subgradient itself, as in the paper.
     merge
-        one dual value for purchases with the same users: the same optimum, on half of the arcs.
+        one dual value for purchases with the same users: the same optimum with half of the arcs.
     progress
         show a progress bar on stderr.
 
     Returns
     -------
     Solution
-        the bound is proven anew, in integers, from the best dual values. Certificate: `ItemDuals`. Columns of ``history``, one
-        number for each iteration: ``value`` and ``bound``, best so far; their relative ``gap``; ``iterate_value`` and
-        ``iterate_bound``, of this iteration's y and beta alone; ``step``, gamma, 0 where no step was made; ``step_size``, theta
-        or c; ``seconds`` since the call. Its bounds are as computed in floating point. Where lambda is so large that a smaller
-        one has the same optima, all are for that one (`solvers.closures.integer_objective.useful_rate`).
+        the bound is computed again and proven in integers, from the best dual values. Certificate: `ItemDuals`. Columns of
+        ``history``, one number for each iteration: ``value`` and ``bound``, best so far; their relative ``gap``;
+        ``iterate_value`` and ``iterate_bound``, of this iteration's y and beta alone; ``step``, gamma, 0 if no step was made;
+        ``step_size``, theta or c; ``seconds`` since the call. The history's bounds are those of floating point. If lambda is so
+        large that a smaller one has the same optima, all numbers are for the smaller one
+        (`solvers.closures.integer_objective.useful_rate`).
 
     Raises
     ------
@@ -125,7 +126,7 @@ def primal_dual(
 
 
 class _Ascent:
-    """One run: the dual values, the averages, and the best of all."""
+    """The state of one run: the dual values, the averages, the best value and the best bound."""
 
     def __init__(self, problem: PruningProblem, rate: float, duals: Duals, options: Options, started: float) -> None:
         self.problem, self.rate, self.duals, self.options = problem, rate, duals, options
@@ -135,8 +136,8 @@ class _Ascent:
         self.roots = Pruning.all_roots(problem).error
         n = problem.ensemble.n_nodes
         self.keep = np.zeros(n, dtype=np.bool_)
-        self.y_mean = np.zeros(n)  # forgets; the direction's
-        self.y_sum = np.zeros(n)  # all iterates, weighted by k
+        self.y_mean = np.zeros(n)  # a mean that favours recent iterates, for the direction
+        self.y_sum = np.zeros(n)  # the sum of all iterates, weighted by k
         self.best = free_of_charge(problem, "smallest")
         self.value = Pruning(problem, self.best).value(rate)
         self.bound = -math.inf
@@ -151,20 +152,20 @@ class _Ascent:
 
     @property
     def converged(self) -> bool:
-        """Whether the gap is as asked for, a little to spare for what proving the bound in integers loses."""
+        """Whether the requested gap is reached, with a small margin because the bound proven in integers is slightly lower."""
         return self.relative_gap <= self.options.gap * (1 - 1e-6)
 
     def iterate(self, k: int) -> None:
-        """Steps 2 and 3."""
+        """Make the steps 2 and 3."""
         ensemble, duals = self.problem.ensemble, self.duals
         # the paper's shortest paths, all trees in one pass
         self.keep, best = best_tree_closures(ensemble, self.profit - duals.charge, ensemble.is_split, "smallest")
         weight = 1.0 if k == 1 else self.options.averaging
         self.y_mean += weight * (self.keep - self.y_mean)
         self.y_sum += k * self.keep
-        seen = duals.look(self.keep, self.y_mean, weight)
-        bound = self.roots - best + seen.negative
-        value = self.roots - float(self.profit[self.keep].sum()) + seen.paid
+        sums = duals.choose_purchases(self.keep, self.y_mean, weight)
+        bound = self.roots - best + sums.negative
+        value = self.roots - float(self.profit[self.keep].sum()) + sums.paid
         self._take_value(self.keep, value)
         if k % LEVEL_SETS_EVERY == 0:
             self.round(k)
@@ -172,15 +173,15 @@ class _Ascent:
         if rise > 0:
             self.bound = bound
             duals.remember()
-        self.step.saw(rise, self.value - self.bound)
-        gamma = 0.0 if self.converged else self.step.length(k, self.value - bound, seen.norm)
+        self.step.record(rise, self.value - self.bound)
+        gamma = 0.0 if self.converged else self.step.length(k, self.value - bound, sums.norm)
         seconds = time.perf_counter() - self.started
         self.rows.append((self.value, self.bound, self.relative_gap, value, bound, gamma, self.step.size, seconds))
         if gamma > 0:
             duals.move(gamma, self.y_mean)
 
     def round(self, k: int) -> None:
-        """The best level sets of both averages."""
+        """Value the best level sets of both averages."""
         for y in (self.y_mean, self.y_sum * (2.0 / (k * (k + 1)))):
             pruning = best_level_set(self.problem, y, self.rate)
             self._take_value(pruning.kept, pruning.value(self.rate))
@@ -190,7 +191,7 @@ class _Ascent:
             self.best, self.value = kept.copy(), value
 
     def history(self) -> History:
-        """By name a number for each iteration."""
+        """By name, one number for each iteration."""
         names = ["value", "bound", "gap", "iterate_value", "iterate_bound", "step", "step_size", "seconds"]
         table = np.array(self.rows, dtype=np.float64).reshape(-1, len(names))
         return dict(zip(names, table.T, strict=True))
@@ -201,7 +202,7 @@ def _run(problem: PruningProblem, lam: float, options: Options, time_limit: floa
     exact_rate = exact(lam, "lam")
     rate = float(useful_rate(problem, exact_rate))
     columns = usage_columns(problem, merge=merge)
-    # a purchase dearer than all gains together is never made
+    # a purchase that costs more than all gains together is never made
     price = np.minimum(rate * columns.price, float(np.maximum(problem.gain, 0.0).sum()))
     duals = Duals(columns, price, problem.ensemble.n_nodes, options.start)
     ascent = _Ascent(problem, rate, duals, options, started)
@@ -211,7 +212,7 @@ def _run(problem: PruningProblem, lam: float, options: Options, time_limit: floa
         raise InterruptedSolveError(f"interrupted in iteration {len(ascent.rows) + 1}; nothing was changed") from stop
     finally:
         duals.close()
-    # at the lambda that was asked for: with a very large one only what is free can be kept
+    # compare at the requested lambda: at a very large one, only splits that are free of charge can be kept
     free = Pruning(problem, free_of_charge(problem, "smallest"))
     pruning = min(Pruning(problem, ascent.best), free, key=lambda p: p.value(float(lam)))
     objective = integer_objective(problem, exact_rate).refined()
@@ -230,7 +231,7 @@ def _run(problem: PruningProblem, lam: float, options: Options, time_limit: floa
 
 
 def _iterate(ascent: _Ascent, deadline: float, *, progress: bool) -> StopReason:
-    """Until the gap, the time or the iterations are reached, or there is nowhere to go."""
+    """Iterate until the gap, the time limit or the number of iterations is reached."""
     total = ascent.options.iterations
     form = "{desc}: iteration {n:,} of {total:,}, {elapsed}{postfix}"
     hidden = not progress

@@ -1,19 +1,21 @@
-"""The dual values of the coupling rows, and the two passes over them that an iteration takes.
+"""The dual values of the coupling rows, and the two passes over them in each iteration.
 
-One dual value beta_uj >= 0 for each usage arc (u, j), the row  y_u <= w_j  (the paper's w^t_{m,i} <= w_{m,i}, u = u_{t,m,i}):
+Each usage arc (u, j) has a row  y_u <= w_j  (the paper's w^t_{m,i} <= w_{m,i}, u = u_{t,m,i}) and a dual value >= 0, which the
+paper calls beta_uj:
 
     L(beta) = error of the all-roots forest - sum over trees of (best closure, profits less charges) + sum_j min(0, mu_j)     (1)
     charge_u = sum over j of beta_uj,       mu_j = lam p_j - sum over u of beta_uj
-    w_j = 0 if mu_j > 0,  1 if mu_j < 0;    where mu_j = 0 any number in [0, 1] will do: the mean of y_u over the users u     (2)
+    w_j = 0 if mu_j > 0,  1 if mu_j < 0;    if mu_j = 0, any number in [0, 1] is optimal: the mean of y_u over the users u    (2)
     subgradient of L at beta:  g_uj = y_u - w_j                                                                              (3)
     beta_uj <- [beta_uj + gamma d_uj]_+                                                                                      (4)
 
-Ours: the direction d_uj = ybar_u - wbar_j belongs to averages of y and w that forget, so it is the same average of the
-subgradients (Camerini, Fratta and Maffioli 1975; Barahona and Anbil's volume algorithm, 2000) and takes one number a node
-and purchase instead of one an arc; without averaging d = g. Components that (4) would cut off, beta_uj = 0 and d_uj < 0, do not
-count in |d|^2: the step would only get shorter by them (Larsson, Patriksson and Strömberg 1996).
+Ours: the direction is d_uj = ybar_u - wbar_j, where ybar and wbar are exponentially weighted means of y and w. So d is the same
+mean of the subgradients (Camerini, Fratta and Maffioli 1975; Barahona and Anbil's volume algorithm, 2000), but takes one number
+for each node and purchase instead of one for each arc. Without averaging d = g. Components that (4) would cut off, with beta_uj =
+0 and d_uj < 0, do not count in |d|^2, because they would only shorten the step (Larsson, Patriksson and Strömberg 1996).
 
-Arcs are sorted by purchase, so one pass sees all users of a purchase together; charges are sums over threads' own arrays.
+Arcs are sorted by purchase, so that one pass meets all users of a purchase together. Each thread adds charges in an array of its
+own.
 """
 
 from __future__ import annotations
@@ -29,21 +31,21 @@ from numpy.typing import NDArray
 
 from formulations.programs.columns import PurchaseColumns
 
-Start = Literal["shares", "zeros"]
+StartRule = Literal["shares", "zeros"]
 
 PARTS = 4
-"""Ranges of purchases that threads may take; fixed, so that sums do not depend on the machine."""
+"""Ranges of purchases, each for one thread. The number is fixed, so that sums do not depend on the machine."""
 
 ONE_THREAD_ARCS = 100_000
-"""Usage arcs below which one thread is faster than two."""
+"""With at most this many usage arcs, one thread is faster than two."""
 
 PRICE_TOLERANCE = 1e-9
-"""mu_j counts as 0 up to this part of the price."""
+"""mu_j counts as 0 if its absolute value is at most this share of the price."""
 
 
 @dataclass
-class Look:
-    """What one pass sees: sum_j min(0, mu_j), the price of what the trees' union buys, and |d|^2."""
+class PassSums:
+    """The sums of one pass: sum_j min(0, mu_j), the price of all purchases that some tree needs, and |d|^2."""
 
     negative: float
     paid: float
@@ -51,7 +53,7 @@ class Look:
 
 
 class Duals:
-    """beta of (1), the best one so far, and the averages of w.
+    """The dual values (beta) of (1), the best ones so far, and the averages of w.
 
     Parameters
     ----------
@@ -62,10 +64,10 @@ class Duals:
     n_nodes
         nodes of the forest.
     start
-        zeros, as in the paper; or each purchase's price in equal shares, which is dual feasible and satisfies mu = 0.
+        "zeros", as in the paper; or "shares", equal shares of each price, which are dual feasible and satisfy mu = 0.
     """
 
-    def __init__(self, columns: PurchaseColumns, price: NDArray[np.float64], n_nodes: int, start: Start) -> None:
+    def __init__(self, columns: PurchaseColumns, price: NDArray[np.float64], n_nodes: int, start: StartRule) -> None:
         self._order = np.argsort(columns.column, kind="stable")
         self.node = columns.node[self._order]
         users = np.bincount(columns.column, minlength=price.size)
@@ -73,54 +75,54 @@ class Duals:
         self.price = price
         self.w_mean = np.zeros(price.size)
         shares = np.repeat(price / np.maximum(users, 1), users)
-        self.beta = shares if start == "shares" else np.zeros(shares.size)
-        self._best = self.beta
-        self._other = np.empty_like(self.beta)
+        self.dual = shares if start == "shares" else np.zeros(shares.size)
+        self._best = self.dual
+        self._other = np.empty_like(self.dual)
         self.total = price.copy() if start == "shares" else np.zeros(price.size)
-        self.charge = np.bincount(self.node, weights=self.beta, minlength=n_nodes).astype(np.float64)
+        self.charge = np.bincount(self.node, weights=self.dual, minlength=n_nodes).astype(np.float64)
         parts = PARTS if self.node.size > ONE_THREAD_ARCS else 1
         self._cuts = np.searchsorted(self.first, np.linspace(0, self.node.size, parts + 1)[1:-1]).tolist()
         self._cuts = [0, *self._cuts, price.size]
         self._charges = np.zeros((parts, n_nodes))
         self._pool = ThreadPoolExecutor(min(parts, os.cpu_count() or 1))
 
-    def look(self, keep: NDArray[np.bool_], y_mean: NDArray[np.float64], weight: float) -> Look:
-        """Choose w by (2), average it with the given weight of the new one, and sum up.
+    def choose_purchases(self, keep: NDArray[np.bool_], y_mean: NDArray[np.float64], weight: float) -> PassSums:
+        """Choose w by (2), add it to the average with the given weight, and compute the sums.
 
-        `keep` is y, bool, shape (n,); `y_mean` its average with the new one already in it.
+        `keep` is y, bool, shape (n,); `y_mean` is its average, which contains the new y already.
         """
 
         def part(k: int) -> tuple[float, float, float]:
             a, b = self._cuts[k : k + 2]
-            found: tuple[float, float, float] = _look(
-                a, b, self.first, self.node, self.beta, self.price, self.total, keep, y_mean, self.w_mean, weight
+            found: tuple[float, float, float] = _choose_purchases(
+                a, b, self.first, self.node, self.dual, self.price, self.total, keep, y_mean, self.w_mean, weight
             )
             return found
 
         negative, paid, norm = (float(sum(x)) for x in zip(*self._pool.map(part, range(len(self._charges))), strict=True))
-        return Look(negative, paid, norm)
+        return PassSums(negative, paid, norm)
 
     def remember(self) -> None:
-        """The present beta is the best so far. Nothing is copied: the next step is written elsewhere."""
-        self._best = self.beta
+        """Keep the present dual values as the best so far. Nothing is copied: the next step writes to another array."""
+        self._best = self.dual
 
     def move(self, gamma: float, y_mean: NDArray[np.float64]) -> None:
-        """(4), and the charges that follow."""
-        target = self._other if self.beta is self._best else self.beta
+        """Make the step (4), and compute the new charges."""
+        target = self._other if self.dual is self._best else self.dual
 
         def part(k: int) -> None:
             a, b = self._cuts[k : k + 2]
-            _move(a, b, self.first, self.node, self.beta, target, gamma, y_mean, self.w_mean, self.total, self._charges[k])
+            _move(a, b, self.first, self.node, self.dual, target, gamma, y_mean, self.w_mean, self.total, self._charges[k])
 
         list(self._pool.map(part, range(len(self._charges))))
-        if target is not self.beta:
-            self.beta, self._other = target, self.beta
+        if target is not self.dual:
+            self.dual, self._other = target, self.dual
         self._charges.sum(axis=0, out=self.charge)
 
     def best_within_prices(self) -> NDArray[np.float64]:
-        """The best beta, scaled down where a purchase bears more than its price, in the order of the columns' arcs.
+        """The best dual values, in the order of the columns' arcs, scaled down where their sum exceeds a purchase's price.
 
-        L is no smaller there: a purchase's surplus is deducted in (1) in full, and the trees win back at most that by its loss.
+        This does not lower L: (1) deducts all of the excess, and the trees gain at most the excess when it is removed.
         """
         users = np.diff(self.first)
         total = np.bincount(np.repeat(np.arange(users.size), users), weights=self._best, minlength=users.size)
@@ -135,7 +137,7 @@ class Duals:
 
 
 @njit(cache=True, nogil=True)
-def _look(a, b, first, node, beta, price, total, keep, y_mean, w_mean, weight):  # type: ignore[no-untyped-def]
+def _choose_purchases(a, b, first, node, dual, price, total, keep, y_mean, w_mean, weight):  # type: ignore[no-untyped-def]
     negative = 0.0
     paid = 0.0
     norm = 0.0
@@ -157,20 +159,20 @@ def _look(a, b, first, node, beta, price, total, keep, y_mean, w_mean, weight): 
         w_mean[j] += weight * (w - w_mean[j])
         for k in range(first[j], first[j + 1]):
             d = y_mean[node[k]] - w_mean[j]
-            if beta[k] > 0.0 or d > 0.0:
+            if dual[k] > 0.0 or d > 0.0:
                 norm += d * d
     return negative, paid, norm
 
 
 @njit(cache=True, nogil=True)
-def _move(a, b, first, node, beta, target, gamma, y_mean, w_mean, total, charge):  # type: ignore[no-untyped-def]
+def _move(a, b, first, node, dual, target, gamma, y_mean, w_mean, total, charge):  # type: ignore[no-untyped-def]
     charge[:] = 0.0
     for j in range(a, b):
-        borne = 0.0
+        dual_sum = 0.0
         for k in range(first[j], first[j + 1]):
-            x = beta[k] + gamma * (y_mean[node[k]] - w_mean[j])
+            x = dual[k] + gamma * (y_mean[node[k]] - w_mean[j])
             x = max(x, 0.0)
             target[k] = x
-            borne += x
+            dual_sum += x
             charge[node[k]] += x
-        total[j] = borne
+        total[j] = dual_sum

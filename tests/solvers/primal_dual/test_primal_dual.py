@@ -16,7 +16,7 @@ from formulations.programs.columns import usage_columns
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
 from solvers.primal_dual import primal_dual
-from solvers.primal_dual.duals import Duals, Start
+from solvers.primal_dual.duals import Duals, StartRule
 from solvers.primal_dual.steps import DEFAULT_SIZE, MOST_STALLED, Rule, Step
 from tests.instances import random_problem
 from tests.loops import looped
@@ -67,11 +67,11 @@ def test_dual_values_that_cannot_fall_do_not_count() -> None:
     """|d|^2 leaves out components of d < 0 where beta = 0; w averages with the weight of the newest."""
     duals = Duals(usage_columns(twin_stumps(), merge=True), np.array([-1.0]), 6, "zeros")  # mu = -1: w = 1
     keep = np.zeros(6, dtype=np.bool_)
-    assert duals.look(keep, keep.astype(float), 1.0).norm == 0.0
-    duals.beta[:] = 0.1
-    assert duals.look(keep, keep.astype(float), 1.0).norm == 2.0
+    assert duals.choose_purchases(keep, keep.astype(float), 1.0).norm == 0.0
+    duals.dual[:] = 0.1
+    assert duals.choose_purchases(keep, keep.astype(float), 1.0).norm == 2.0
     duals.price[:] = 1.0  # w = 0
-    duals.look(keep, keep.astype(float), 0.25)
+    duals.choose_purchases(keep, keep.astype(float), 0.25)
     assert duals.w_mean.tolist() == [0.75]
     duals.close()
 
@@ -84,14 +84,14 @@ def test_step_rules() -> None:
     assert polyak.length(4, 3.0, 2.0) == DEFAULT_SIZE["polyak"] * 1.5
     assert polyak.length(4, 3.0, 0.0) == 0.0
     for _ in range(MOST_STALLED - 1):
-        polyak.saw(0.0, 1.0)
-    polyak.saw(1e-3, 1.0)
+        polyak.record(0.0, 1.0)
+    polyak.record(1e-3, 1.0)
     for _ in range(MOST_STALLED):
         assert polyak.size == DEFAULT_SIZE["polyak"]
-        polyak.saw(1e-5, 1.0)
+        polyak.record(1e-5, 1.0)
     assert polyak.size == DEFAULT_SIZE["polyak"] / 2
     for _ in range(100 * MOST_STALLED):
-        polyak.saw(0.0, 1.0)
+        polyak.record(0.0, 1.0)
     assert polyak.size == DEFAULT_SIZE["polyak"] / 64
 
 
@@ -100,7 +100,7 @@ def test_every_iteration_brackets_the_optimum(seed: int) -> None:
     """Values are at least and bounds at most the optimum in every iteration, whatever the rule, start and averaging."""
     problem, lam = random_problem(seed, rounded=seed % 4 == 3), (0.02, 0.1)[seed % 2]
     best = brute_force(problem, lam).value
-    starts: list[tuple[Start, float]] = [("zeros", 1.0), ("shares", 0.3), ("shares", 1.0)]
+    starts: list[tuple[StartRule, float]] = [("zeros", 1.0), ("shares", 0.3), ("shares", 1.0)]
     for step in get_args(Rule):
         for start, averaging in starts:
             found = primal_dual(problem, lam, gap=0, iterations=30, step=step, start=start, averaging=averaging)
@@ -209,10 +209,10 @@ def test_progress_disturbs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"step": "newton"}, "step is 'newton'; there are polyak, constant, sqrt"),
+        ({"step": "newton"}, "step is 'newton'; choose one of polyak, constant, sqrt"),
         ({"step_size": 2.5}, "step_size is 2.5; give a number > 0, for polyak at most 2"),
         ({"step_size": 0.0, "step": "sqrt"}, "step_size is 0.0; give a number > 0"),
-        ({"start": "ones"}, "start is 'ones'; there are shares, zeros"),
+        ({"start": "ones"}, "start is 'ones'; choose one of shares, zeros"),
         ({"averaging": 0.0}, "averaging is 0.0; give the newest"),
         ({"gap": -1.0}, "gap is -1.0; give a relative gap >= 0"),
         ({"iterations": -1}, "iterations is -1; give a number >= 0"),
