@@ -1,1 +1,1 @@
-"""Optima from linear and integer programs, by any engine."""
+"""Optimal prunings from linear and integer programs, by any engine."""

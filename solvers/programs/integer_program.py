@@ -1,4 +1,4 @@
-"""Integer programs by branch and bound: what IP1 needs, and what the integral formulations can do without."""
+"""Integer programs by branch and bound. IP1 needs it; the formulations with integral relaxations do not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def integer_program(
     lam
         error per unit of cost, >= 0.
     time_limit
-        seconds for building and solving; past it the best pruning found, with the bound reached.
+        seconds for building and solving; when they are over, the call returns the best pruning and the bound so far.
     formulation
         IP1, IP2 (one tree), IP3 or closure.
     merge
@@ -42,7 +42,7 @@ def integer_program(
     Returns
     -------
     Solution
-        without a certificate: a search tree leaves none that could be checked.
+        without a certificate, because branch and bound gives none that could be checked.
     """
     started = time.perf_counter()
     rate = useful_rate(problem, exact(lam, "lam"))

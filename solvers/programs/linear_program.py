@@ -1,7 +1,7 @@
 """The optimum from a linear relaxation, by any engine for linear programs.
 
-IP3, IP2 and the closure form have integral relaxations, so level-set rounding and the bound of the dual values meet.
-IP1's relaxation may be fractional and its bound below the optimum. See `solvers.programs.rounding` for what is trusted: nothing.
+IP3, IP2 and the closure form have integral relaxations, so level-set rounding and the bound of the dual values meet. IP1's
+relaxation may be fractional and its bound below the optimum. No number of an engine is trusted, see `solvers.programs.rounding`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def linear_program(
     lam
         error per unit of cost, >= 0.
     time_limit
-        seconds for building and solving; past it the best level set of the last point, or the best pruning free of charge.
+        seconds for building and solving; when they are over, the best level set of the last point, or the best pruning free of
+        charge.
     formulation
         IP3 or closure: the optimum. IP2: the same for one tree. IP1: its bound may be below the optimum.
     engine
@@ -50,7 +51,7 @@ def linear_program(
     Returns
     -------
     Solution
-        certificate: `ItemDuals`; IP1's bound is that of its relaxation, which its duals prove, and often more.
+        certificate: `ItemDuals`. IP1's bound is that of its relaxation; the certificate proves it, and often a higher one.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Linear relaxations with all that an engine says of them: the point, dual values and reduced costs by name."""
+"""Linear relaxations with the complete answer of an engine: point, dual values and reduced costs by name."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Relaxation:
     Parameters
     ----------
     program
-        what was solved.
+        the linear program that was solved.
     point
-        the values by name: ``point["z[3]"]``.
+        the values of the variables by name: ``point["z[3]"]``.
     dual
         d objective / d right-hand side of each row: <= 0 at rows <=, of any sign at equations.
     reduced_cost
-        cost less the rows' dual values times the column: >= 0 where the variable is 0, <= 0 where it is 1.
+        the cost less the rows' dual values times the column: >= 0 where the variable is 0, <= 0 where it is 1.
     objective
-        of the point.
+        the objective value of the point.
     answer
-        what the engine said: iterations, seconds, how it stopped.
+        the engine's answer: iterations, seconds, how it stopped.
     """
 
     program: LinearProgram
@@ -67,7 +67,7 @@ def solve_relaxation(
     Parameters
     ----------
     lam, budget
-        error per unit of cost; for LP1 the budget instead, for IP0 neither.
+        error per unit of cost; LP1 takes the budget instead, IP0 neither.
     formulation
         a name in `formulations.programs.matrix.MATRICES`.
     engine
@@ -78,7 +78,7 @@ def solve_relaxation(
     Raises
     ------
     InvalidInputError
-        for unknown names, numbers below 0, and a formulation that needs the other number.
+        for unknown names, negative numbers, and the wrong one of lam and budget for the formulation.
     SolverFailedError
         if the engine ends without a point and its dual values.
     """
@@ -117,7 +117,7 @@ def program_of(
     Raises
     ------
     InvalidInputError
-        for an unknown name, and for a number that is missing or has no place in the formulation.
+        for an unknown name, and for a number that is missing or that the formulation does not take.
     """
     if formulation not in MATRICES:
         raise InvalidInputError(f"there is no formulation {formulation!r}; there are {', '.join(MATRICES)}")

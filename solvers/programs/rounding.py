@@ -1,4 +1,4 @@
-"""From an engine's answer to a solution: nothing of what was computed in floating point is trusted.
+"""From an engine's answer to a solution. Nothing that was computed in floating point is trusted.
 
 pruning   the best level set of the point                                                  `solvers.closures.level_sets`
 bound     of a relaxation: from the dual values of the rows that bind nodes to purchases   `solvers.closures.duals`
@@ -32,7 +32,7 @@ BINDING_ROWS = {"IP1": "naive_usage", "IP3": "coupling", "closure": "usage"}
 """The rows whose dual values say how much of a purchase each node bears. In IP2 a purchase has one user, who bears it all."""
 
 INTEGRAL = 1e-6
-"""A value this close to an integer counts as one: what engines are run with."""
+"""A value counts as an integer if it is this close to one; engines run with the same tolerance."""
 
 
 def relaxation_solution(
@@ -46,16 +46,16 @@ def relaxation_solution(
     tolerance: float,
     started: float,
 ) -> Solution:
-    """What a relaxation's answer says of the problem, with its duals as certificate.
+    """The solution that follows from a relaxation's answer, with its duals as certificate.
 
     Parameters
     ----------
     formulation, merge
-        what `program` is.
+        the formulation of `program`, and whether its purchases are merged.
     tolerance
         relative gap up to which the solution counts as optimal.
     started
-        of `time.perf_counter`, when building began.
+        `time.perf_counter()` when building the program began.
     """
     rate = exact(lam, "lam")
     pruning = _rounded(problem, program, answer, lam)
@@ -78,7 +78,7 @@ def integer_solution(
     tolerance: float,
     started: float,
 ) -> Solution:
-    """What branch and bound says of the problem; it leaves no certificate. Parameters as in `relaxation_solution`."""
+    """The solution that follows from branch and bound, without a certificate. Parameters as in `relaxation_solution`."""
     rate = exact(lam, "lam")
     pruning = _rounded(problem, program, answer, lam)
     value, objective = pruning.value(float(lam)), integer_objective(problem, rate)
@@ -89,9 +89,9 @@ def integer_solution(
 
 
 def relaxation_bound(program: LinearProgram, row_dual: NDArray[np.float64]) -> float:
-    """(1): a lower bound of the program from any dual values, however far from optimal.
+    """(1): a lower bound of the program from any dual values, even if they are far from optimal.
 
-    Less what floating point may have added to the sums.
+    The largest possible rounding error of the sums is subtracted.
     """
     # a dual value against an absent side of its row would cost infinity
     q = np.where(np.isinf(program.row_lower), np.minimum(row_dual, 0.0), row_dual)
@@ -99,7 +99,7 @@ def relaxation_bound(program: LinearProgram, row_dual: NDArray[np.float64]) -> f
     sides = np.where(q > 0, program.row_lower, np.where(q < 0, program.row_upper, 0.0)) * q
     reduced = program.cost - program.matrix.T @ q
     ends = np.minimum(reduced * program.lower, reduced * program.upper)
-    # every sum adds at most one relative rounding error a term; the longest are those of the columns
+    # a sum has at most one relative rounding error for each term; the sums over columns are the longest
     charged = abs(program.matrix).T @ np.abs(q)
     size = abs(program.offset) + sum(float(np.abs(a).sum()) for a in (program.cost, sides, charged))
     terms = 64 + int(np.bincount(program.matrix.indices, minlength=1).max(initial=0))
@@ -112,7 +112,7 @@ def is_integral(x: NDArray[np.float64]) -> bool:
 
 
 def program_stats(program: LinearProgram, answer: LinearAnswer, started: float) -> dict[str, float]:
-    """What a report says of a program and how it was solved."""
+    """Sizes of the program and figures of its solution, for reports."""
     rows, columns = program.shape
     stats = {
         "seconds": time.perf_counter() - started,
@@ -130,7 +130,7 @@ def program_stats(program: LinearProgram, answer: LinearAnswer, started: float) 
 
 
 def _rounded(problem: PruningProblem, program: LinearProgram, answer: LinearAnswer, lam: float) -> Pruning:
-    """The best level set; without a point, or if that is better, the best pruning that is free of charge."""
+    """The best level set, or the best pruning free of charge if that is better or if there is no point."""
     free = Pruning(problem, free_of_charge(problem, "smallest"))
     if answer.x is None:
         return free
@@ -147,7 +147,7 @@ def _duals(
     *,
     merge: bool,
 ) -> ItemDuals:
-    """The certificate in the dual values of the relaxation."""
+    """The certificate that the dual values of the relaxation give."""
     if answer.row_dual is None:
         return zero_duals(problem, objective)
     columns = (naive_columns if formulation == "IP1" else usage_columns)(problem, merge=merge)

@@ -1,7 +1,7 @@
 """The Pyomo models, solved by HiGHS through Pyomo.
 
-For instances that a person writes down and looks at; beyond some hundred thousand rows `solvers.programs.linear_program` and
-`solvers.programs.integer_program` hand the same program to HiGHS as arrays.
+This is for small instances, whose models a person can read. For more than some hundred thousand rows use
+`solvers.programs.linear_program` and `solvers.programs.integer_program`, which hand the same program to HiGHS as arrays.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def pyomo_highs(
     Returns
     -------
     Solution
-        certificate: `ItemDuals` of a relaxation; an integer program leaves none.
+        certificate: `ItemDuals` for a relaxation, none for an integer program.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def solve_model(model: Any, *, time_limit: float = math.inf) -> tuple[LinearProg
     Returns
     -------
     LinearProgram, LinearAnswer
-        the model as arrays, and what HiGHS says in their order: iterations, nodes, bound, how it stopped.
+        the model as arrays, and HiGHS' answer in the same order: iterations, nodes, bound, how it stopped.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def solve_model(model: Any, *, time_limit: float = math.inf) -> tuple[LinearProg
     x = dual = None
     if result.solution_status.name != "noSolution":
         result.solution_loader.load_vars()
-        x = np.array([v.value or 0.0 for v in variables], dtype=np.float64)  # what is in no row has no value
+        x = np.array([v.value or 0.0 for v in variables], dtype=np.float64)  # a variable that is in no row has no value
     if stopped is StopReason.CONVERGED and not program.integer.any():
         found = result.solution_loader.get_duals()
         dual = unscaled(np.array([found.get(c, 0.0) for c in rows], dtype=np.float64), k)
@@ -134,7 +134,7 @@ def solve_model(model: Any, *, time_limit: float = math.inf) -> tuple[LinearProg
 
 
 def _solve(model: Any, k: int, time_limit: float) -> Any:
-    """Have HiGHS solve the model with its objective times 2^k, and put the objective back."""
+    """Solve the model by HiGHS with its objective times 2^k, then restore the objective."""
     import pyomo.environ as pyo
     from pyomo.contrib.solver.common.factory import SolverFactory
 

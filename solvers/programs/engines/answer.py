@@ -1,6 +1,6 @@
-"""What an engine says about a linear or integer program, (1) of `formulations.programs.linear_program`.
+"""The answer of an engine to a linear or integer program, (1) of `formulations.programs.linear_program`.
 
-Signs, of every engine alike, for the minimisation as it is written:
+All engines use the same signs, those of the minimisation as it is written:
 
     row_dual_i      d optimum / d right-hand side of row i: <= 0 where only row_upper_i binds, >= 0 where only row_lower_i binds
     reduced_cost    cost - A' row_dual: >= 0 where x_j is at its lower bound, <= 0 where it is at its upper bound
@@ -23,12 +23,12 @@ from formulations.programs.linear_program import LinearProgram
 
 @dataclass(frozen=True, eq=False)
 class LinearAnswer:
-    """An engine's last word; nothing in it is proven, `bound` included.
+    """An engine's answer. Nothing in it is proven, not even `bound`.
 
     Parameters
     ----------
     stopped
-        CONVERGED: within the engine's own tolerances. A limit otherwise, and then `x` need not meet the rows.
+        CONVERGED: solved within the engine's own tolerances. Otherwise a limit was reached, and `x` need not satisfy the rows.
     x
         the primal point, shape (n,), or None.
     row_dual
@@ -38,8 +38,8 @@ class LinearAnswer:
     objective
         cost x + offset, computed from the program; inf without `x`.
     bound
-        what the engine claims: the dual bound of an integer program less what tolerances may hide, the dual objective of a
-        linear one; -inf without either. For reports.
+        the bound that the engine claims: the dual bound of an integer program less what tolerances may hide, or the dual
+        objective of a linear program; -inf without either. For reports.
     iterations
         of the simplex, of the interior point or of the first-order method.
     nodes
@@ -76,7 +76,7 @@ def linear_answer(
     iterations: float,
     seconds: float,
 ) -> LinearAnswer:
-    """Complete the answer to a linear program: what follows from x and the duals is computed from the program."""
+    """The complete answer to a linear program; everything that follows from x and the duals is computed from the program."""
     reduced = None if row_dual is None else lp.cost - lp.matrix.T @ row_dual
     bound = -math.inf if row_dual is None or reduced is None else dual_objective(lp, row_dual, reduced)
     return LinearAnswer(stopped, x, row_dual, reduced, objective_of(lp, x), bound, iterations, math.nan, seconds)
@@ -109,7 +109,7 @@ def check_linear(lp: LinearProgram, engine: str) -> None:
 
 
 def check_call(lp: LinearProgram, time_limit: float) -> float:
-    """Refuse what engines answer with endless loops or without words; returns the seconds as a float >= 0.
+    """Refuse input on which engines loop forever or fail without a message; returns the seconds as a float >= 0.
 
     Raises
     ------

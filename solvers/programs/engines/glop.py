@@ -23,7 +23,7 @@ def glop(lp: LinearProgram, *, time_limit: float = math.inf, dual_simplex: bool 
     Parameters
     ----------
     time_limit
-        seconds; at the limit there is mostly no point.
+        seconds; if GLOP reaches them, it mostly returns no point.
     dual_simplex
         the dual instead of the primal simplex method.
 
@@ -48,9 +48,9 @@ def glop(lp: LinearProgram, *, time_limit: float = math.inf, dual_simplex: bool 
     if math.isfinite(limit):
         solver.set_time_limit_in_seconds(limit)
     solver.set_solver_specific_parameters(f"use_dual_simplex: {str(dual_simplex).lower()}")
-    start = time.perf_counter()
+    started = time.perf_counter()
     interruptible(lambda: solver.solve(model), solver.interrupt_solve, "GLOP")
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - started
     stopped = _stop_reason(solver, ortools.SolveStatus, limited=math.isfinite(limit))
     found = solver.has_solution()
     x = np.array(solver.variable_values(), dtype=np.float64) if found else None
@@ -62,7 +62,7 @@ def loaded_model(lp: LinearProgram, k: int) -> Any:
     """OR-Tools' model of the program, objective scaled by 2^k, without the offset and without integers."""
     from ortools.linear_solver.python import model_builder_helper as ortools
 
-    # Any: the arrays in its stub are those of an older numpy
+    # Any: the stub's array types are those of an older numpy
     model: Any = ortools.ModelBuilderHelper()
     model.fill_model_from_sparse_data(
         lp.lower, lp.upper, scaled(lp.cost, k), lp.row_lower, lp.row_upper, sparse.csr_matrix(lp.matrix)
@@ -74,7 +74,7 @@ def _stop_reason(solver: Any, states: Any, *, limited: bool) -> StopReason:
     state = solver.status()
     if state == states.OPTIMAL:
         return StopReason.CONVERGED
-    # that is all GLOP says at its limit, which it reaches a little before ours
+    # GLOP reports no other status at its limit, which it reaches slightly before ours
     if limited and state in (states.FEASIBLE, states.NOT_SOLVED):
         return StopReason.TIME_LIMIT
     if state == states.CANCELLED_BY_USER:

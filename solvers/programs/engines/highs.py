@@ -7,8 +7,8 @@ The bound of an integer program is HiGHS' dual bound less what its tolerances ma
 because its linear programs may err by t in each reduced cost, and nodes within t of the incumbent are cut off. The bound is
 -inf for a column without bounds.
 
-Presolve is on for methods that end in a vertex. Without one, what postsolve makes of an interior dual point is off by
-whole units (reduced costs of 10 where 1e-7 was asked for, seen with 1.13.1), so it is off there.
+Presolve is on for methods that end in a vertex, and off for the others: after presolve, postsolve returned interior dual points
+with errors of whole units (reduced costs of 10 where 1e-7 was requested, seen with 1.13.1).
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ def highs(
     Parameters
     ----------
     time_limit
-        seconds. At the limit the answer holds what there is: the incumbent of an integer program, the last iterate of a
-        linear one, which need not be feasible, or no point at all.
+        seconds. At the limit the answer holds the incumbent of an integer program, the last iterate of a linear program, which
+        need not be feasible, or no point.
     method
         for linear programs: the dual simplex, the interior point method, or the first-order method PDLP.
     crossover
         after the interior point method, go to a vertex.
     tolerance
-        relative optimality of the interior point method and of PDLP; the simplex has none. Where HiGHS stops short of it
-        without a vertex, the answer says ITERATION_LIMIT.
+        relative optimality tolerance of the interior point method and of PDLP; the simplex has none. If HiGHS stops before
+        reaching it, without a vertex, the answer says ITERATION_LIMIT.
 
     Raises
     ------
@@ -146,12 +146,12 @@ def _run(solver: Any) -> float:
 
     def run() -> None:
         solver.run()
-        # the workers of this thread must not outlive it, as in highspy's own threaded solve
+        # end this thread's workers before the thread ends, as highspy's own threaded solve does
         highspy.Highs.resetGlobalScheduler(False)
 
-    start = time.perf_counter()
+    started = time.perf_counter()
     interruptible(run, solver.cancelSolve, "HiGHS")
-    return time.perf_counter() - start
+    return time.perf_counter() - started
 
 
 def _stop_reason(solver: Any, *, vertex: bool) -> StopReason:

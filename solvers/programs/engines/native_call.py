@@ -1,4 +1,4 @@
-"""Ctrl-C during a native solve: Python sees signals only between its own instructions, so the solve runs beside."""
+"""Ctrl-C during a native solve. Python handles signals between its own instructions only, so the solve runs in a thread."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 from formulations.errors import InterruptedSolveError
 
 GRACE_SECONDS = 3.0
-"""Seconds that a cancelled solve has for coming to an end."""
+"""Seconds to wait for a cancelled solve to end."""
 
 
 def interruptible(solve: Callable[[], None], cancel: Callable[[], object], engine: str) -> None:
     """Run `solve` in a thread and wait for it; on Ctrl-C call `cancel`.
 
-    `solve` must let go of the interpreter's lock while it works. A solve that takes more than `GRACE_SECONDS` to end is left
-    behind in its thread, which does not keep the process alive.
+    `solve` must release the interpreter's lock while it works. If it takes more than `GRACE_SECONDS` to end after Ctrl-C, it goes
+    on in its thread, which does not keep the process alive.
 
     Raises
     ------
@@ -25,7 +25,7 @@ def interruptible(solve: Callable[[], None], cancel: Callable[[], object], engin
         whatever `solve` raises.
     """
     failure: list[BaseException] = []
-    # not Thread.join: in Python 3.11 and 3.12 an interrupted join takes the thread for ended
+    # not Thread.join: in Python 3.11 and 3.12 an interrupted join treats the thread as ended
     ended = threading.Event()
 
     def work() -> None:

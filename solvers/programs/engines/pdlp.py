@@ -1,14 +1,16 @@
-"""PDLP, OR-Tools' first-order method, for linear programs: matrix-vector products only, so it goes where factorisations do not.
+"""PDLP, OR-Tools' first-order method, for linear programs.
 
-It ends where, in the scaled objective and the Euclidean norm, with e the tolerance,
+It uses matrix-vector products only, so it can solve programs that are too large to factorise.
+
+It ends when, in the scaled objective and the Euclidean norm, with e the tolerance,
 
     |primal - dual objective| <= e (1 + |primal| + |dual|)
     |row violation| <= e (1 + |sides of rows|),   |violation of the duals' signs| <= e (1 + |cost|)
 
 The absolute part is needed: where all sides of rows are 0 a relative one alone is never reached.
 
-OR-Tools' module `ortools.pdlp` holds Python's lock while it solves, so that nothing can stop it; its general interface does not,
-and hands over the last iterate and the log all the same.
+OR-Tools' module `ortools.pdlp` holds Python's lock while it solves, so that nothing can stop it. OR-Tools' general interface
+releases the lock, and returns the last iterate and the log too.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ def pdlp(
     iteration_limit
         None for none.
     threads
-        at most; 2 are enough for the memory bandwidth of most machines.
+        largest number of threads; 2 use the memory bandwidth of most machines fully.
     presolve
         let GLOP presolve; it made no difference on our programs.
 
@@ -67,18 +69,18 @@ def pdlp(
     limit = check_call(lp, time_limit)
     if not 0 < tolerance < math.inf:
         raise InvalidInputError(f"tolerance is {tolerance!r}; it must be positive and finite")
-    if lp.shape[1] == 0:  # PDLP calls that an invalid problem
+    if lp.shape[1] == 0:  # PDLP rejects a program without columns as invalid
         return _without_columns(lp)
     k = exponent_of(lp.cost)
-    # more threads than rows and columns are refused with a line on the terminal
+    # with more threads than rows and columns PDLP prints a warning
     useful = max(1, min(threads, max(lp.shape)))
     model, solver = loaded_model(lp, k), ortools.ModelSolverHelper("pdlp")
     if not solver.solver_is_supported():
         raise SolverFailedError("this build of OR-Tools is without PDLP; install ortools from PyPI")
     solver.set_solver_specific_parameters(_parameters(limit, tolerance, iteration_limit, useful, presolve))
-    start = time.perf_counter()
+    started = time.perf_counter()
     interruptible(lambda: solver.solve(model), solver.interrupt_solve, "PDLP")
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - started
     response = solver.response()
     stopped, iterations = _how_it_ended(response)
     x = np.array(response.variable_value, dtype=np.float64)
@@ -88,7 +90,7 @@ def pdlp(
 
 def _without_columns(lp: LinearProgram) -> LinearAnswer:
     if (lp.row_lower > 0).any() or (lp.row_upper < 0).any():
-        raise SolverFailedError("a program without columns has rows that 0 does not meet; check their bounds")
+        raise SolverFailedError("a program without columns has rows that 0 does not satisfy; check their bounds")
     return linear_answer(lp, StopReason.CONVERGED, np.zeros(0), np.zeros(lp.shape[0]), iterations=0.0, seconds=0.0)
 
 
@@ -111,7 +113,7 @@ def _parameters(limit: float, tolerance: float, iteration_limit: int | None, thr
 
 
 def _how_it_ended(response: Any) -> tuple[StopReason, float]:
-    """Why PDLP stopped, and after how many iterations, by the log that its answer carries."""
+    """The reason why PDLP stopped and the number of iterations, from the log in its answer."""
     from ortools.pdlp import solve_log_pb2
 
     log = solve_log_pb2.SolveLog()

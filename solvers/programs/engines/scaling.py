@@ -1,12 +1,12 @@
-"""Objectives as solvers like them.
+"""Scaling of objectives for engines with absolute tolerances.
 
 Solvers hold the dual feasibility of (1) of `formulations.programs.linear_program` to an absolute tolerance, mostly 1e-7, and our
 costs are fractions of errors, often below that. So an engine is handed
 
     cost * 2^k      with k such that      2^13 <= max |cost_j| * 2^k < 2^14                                            (1)
 
-A power of two moves exponents only, nothing is rounded; duals, reduced costs and bounds come back by 2^-k. That is exact as
-long as no number leaves the normal range of a float, i.e. for costs whose ratios are below 2^1000.
+A power of two changes exponents only, so that nothing is rounded. Duals, reduced costs and bounds are multiplied by 2^-k. That is
+exact as long as no number leaves the normal range of a float, that is, for costs whose ratios are below 2^1000.
 """
 
 from __future__ import annotations
