@@ -1,1 +1,1 @@
-"""The parts of a path: how they are cut in two, guessed, verified, and put together again."""
+"""The path of all optimal prunings: its parts are divided, guessed, verified and assembled."""

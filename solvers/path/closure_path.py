@@ -8,8 +8,8 @@ part D, with
 
     lambda* = (total gain of D) / (total price of D)                                                                       (2)
 
-both above 0. If no closure of D is worth more than nothing at lambda*, all of D goes there, and the flow of that cut proves it;
-else the smallest best closure of D and the rest of D are two parts, whose breakpoints lie above and below lambda*.
+both above 0. If no closure of D has a positive value at lambda*, all of D leaves at lambda*, and the flow of that cut proves it.
+Otherwise the smallest best closure of D and the rest of D are two parts, whose breakpoints lie above and below lambda*.
 
 A cut at lambda* = q / d is one maximum flow in integers: source -> v with the profit d gain_v - q price_v where that is positive,
 v -> sink with its size where it is negative, u -> v unlimited where u requires v. Its smallest source side is the smallest best
@@ -39,7 +39,7 @@ def closure_path(problem: ParametricClosure, *, certificate: bool = True) -> Clo
     Parameters
     ----------
     certificate
-        keep the flow that proves all of it: 8 bytes an arc.
+        keep the flow that proves the path: 8 bytes an arc.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def closure_path(problem: ParametricClosure, *, certificate: bool = True) -> Clo
     InterruptedSolveError
         on Ctrl-C; nothing was changed.
     """
-    start = time.perf_counter()
+    started = time.perf_counter()
     try:
         work = _ClosureDecomposition(problem)
         work.solve()
@@ -62,7 +62,7 @@ def closure_path(problem: ParametricClosure, *, certificate: bool = True) -> Clo
         raise
     except KeyboardInterrupt as stop:
         raise InterruptedSolveError("interrupted while computing the path; nothing was changed") from stop
-    return work.path(start, certificate=certificate)
+    return work.path(started, certificate=certificate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ class _ClosureDecomposition:
             return _Cut(np.zeros(k, dtype=bool), 0, np.zeros(part.arcs.size, dtype=np.int64))
         return _solved(profit, *ends, total)
 
-    def path(self, start: float, *, certificate: bool) -> ClosurePath:
+    def path(self, started: float, *, certificate: bool) -> ClosurePath:
         """Breakpoints in ascending order, each node's level among them, and the flow."""
         ratios = sorted({Fraction(0), *self.ratio})
         index = {r: k for k, r in enumerate(ratios)}
@@ -173,12 +173,12 @@ class _ClosureDecomposition:
         level[self.forever.nodes] = len(ratios)
         proof = ClosureCertificate(self.flow, (*(r.denominator for r in ratios), 1)) if certificate else None
         unit = self.problem.integers.lam_unit
-        stats = {"seconds": time.perf_counter() - start, **self.stats}
+        stats = {"seconds": time.perf_counter() - started, **self.stats}
         return ClosurePath(self.problem, level, tuple(r * unit for r in ratios), proof, stats)
 
 
 def _solved(profit: NDArray[np.int64], tail: NDArray[np.int32], head: NDArray[np.int32], total: int) -> _Cut:
-    """The network of one cut; `total` is the sum of the positive profits."""
+    """Solve one cut; `total` is the sum of the positive profits."""
     flow = max_flow.SimpleMaxFlow()
     source, sink = profit.size, profit.size + 1
     earns, pays = (np.flatnonzero(x).astype(np.int32) for x in (profit > 0, profit < 0))

@@ -1,4 +1,4 @@
-"""The proof of a path: the flows of its pieces, one after the other, shared out among merged purchases."""
+"""The proof of a path: the flows of its pieces, divided among the purchases that were merged."""
 
 from __future__ import annotations
 

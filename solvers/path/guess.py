@@ -1,4 +1,4 @@
-"""A quick guess of a part's best closure, by sharing prices among splits. No proof rests on it.
+"""A quick guess of a part's best closure, by sharing prices among splits. No proof depends on it.
 
 Every purchase j is shared out among the splits that need it by their scores, split u bearing price_j exp(s_u) / Z_j. Then
 
@@ -35,8 +35,8 @@ from solvers.price_sharing.step import step_size
 GUESS_ARCS = 60_000
 """Only parts with more usage arcs than that are guessed; smaller ones are cut at once."""
 
-ROUNDS = 20
-"""Rounds between two checks of what is decided."""
+ROUNDS_PER_SHRINKING = 20
+"""Rounds between two checks of which splits are decided."""
 
 UNSURE = 0.05
 """A split counts as decided where its ybar is within that of 0 or 1."""
@@ -87,7 +87,7 @@ def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) 
     while core.tail.size > GUESS_ARCS:
         ybar = _shared(core, score, k)
         all_scores[open_] = score
-        k += ROUNDS
+        k += ROUNDS_PER_SHRINKING
         kept, unsure = ybar >= 1 - UNSURE, (ybar < 1 - UNSURE) & (ybar > UNSURE)
         keep[open_[kept]] = True
         arcs = core.tail.size
@@ -112,12 +112,12 @@ def _shared(problem: ClosureProblem, score: NDArray[np.float64], k: int) -> NDAr
     ybar = np.zeros(score.size)
     keep = np.zeros(score.size, dtype=bool)
     with ThreadPoolExecutor(1) as pool:
-        for r in range(1, ROUNDS + 1):
+        for r in range(1, ROUNDS_PER_SHRINKING + 1):
             weight = np.exp(score - score.max())
             weight[weight < SMALLEST_WEIGHT] = 0.0
-            waiting = pool.submit(_share, start, users, price, weight, charge[0], 0, half)
+            first_half = pool.submit(_share, start, users, price, weight, charge[0], 0, half)
             _share(start, users, price, weight, charge[1], half, price.size)
-            waiting.result()
+            first_half.result()
             choose(problem.parent, profit - (charge[0] + charge[1]) * weight, keep)
             score[keep] += step_size(k + r)
             ybar += 2.0 / (r + 1) * (keep - ybar)

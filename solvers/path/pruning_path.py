@@ -5,8 +5,8 @@ P the total price of what the inner optimum has not paid yet, evaluation include
 
     lambda* = G / P                                                                                        (1)
 
-where all of D together is worth nothing. If the best closure of D at lambda* is worth nothing either, then lambda* is a
-breakpoint, and all of D goes there. Otherwise the closure cuts D into an inner and an outer part, which share no arc.
+where D as a whole has value 0. If the best closure of D at lambda* also has value 0, then lambda* is a breakpoint, and all of D
+leaves there. Otherwise the closure cuts D into an inner and an outer part, which share no arc.
 Started from the optimum at lambda = 0 and the best closure that is free of charge, G and P are positive for
 "smallest" ties, P for "largest", whatever the signs of single gains.
 
@@ -45,7 +45,7 @@ def pruning_path(
     ties
         which optimum to hold where there are several: the smallest (fewest splits) or the largest.
     certificate
-        keep a dual state that proves all of it: 8 bytes a usage arc, and about a tenth of the time.
+        keep a dual state that proves the path: 8 bytes a usage arc, and about a tenth of the time.
     progress
         show a progress bar on stderr.
 
@@ -86,22 +86,22 @@ def divide_and_conquer(
     warm
         start cuts from the flows of earlier ones, in two threads; False: cut by OR-Tools, from nothing, in one thread.
     """
-    start = time.perf_counter()
+    started = time.perf_counter()
     parts = Parts(problem, merge=merge)
     outer, inner = without_prices(problem, ties), free_of_charge(problem, ties)
-    whole = parts.between(outer, inner)
+    part = parts.between(outer, inner)
     try:
-        with Progress("path", whole.nodes.size, shown=progress) as bar:
+        with Progress("path", part.nodes.size, shown=progress) as bar:
             work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
-            work.solve(whole)
+            work.solve(part)
     except InterruptedSolveError:
         raise
     except KeyboardInterrupt as stop:
         raise InterruptedSolveError("interrupted while computing the path; nothing was changed") from stop
-    return _assembled(work, inner, start, certificate=certificate)
+    return _assembled(work, inner, started, certificate=certificate)
 
 
-def _assembled(work: PathDecomposition, inner: NDArray[np.bool_], start: float, *, certificate: bool) -> PruningPath:
+def _assembled(work: PathDecomposition, inner: NDArray[np.bool_], started: float, *, certificate: bool) -> PruningPath:
     """Breakpoints in ascending order, and each split's index among them."""
     problem, pieces = work.parts.problem, work.pieces
     ratios = sorted({Fraction(0), *(p.ratio for p in pieces if p.ratio is not None)})
@@ -113,5 +113,5 @@ def _assembled(work: PathDecomposition, inner: NDArray[np.bool_], start: float, 
     level[inner] = len(ratios)
     proof = path_certificate(work.parts, pieces, ratios) if certificate else None
     unit = problem.integers.lam_unit
-    stats = {"seconds": time.perf_counter() - start, **work.stats}
+    stats = {"seconds": time.perf_counter() - started, **work.stats}
     return PruningPath(problem, level, tuple(r * unit for r in ratios), work.ties, proof, stats)

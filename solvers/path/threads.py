@@ -1,4 +1,4 @@
-"""Dividing something again and again in a few threads, with outcomes in an order that does not depend on them."""
+"""Recursive division in a few threads. The order of the outcomes does not depend on the threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Outcome = TypeVar("Outcome")
 
 
 class _Place(Generic[Outcome]):
-    """Where an item's outcomes belong: its own, or the places of what it was divided into."""
+    """The place of an item in the order of outcomes: it holds its outcomes, or the places of the items it was divided into."""
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
@@ -56,12 +56,12 @@ def divide(
             todo += settle(place, *step(item))
         return _in_order(root)
     with ThreadPoolExecutor(threads) as pool:
-        waiting: dict[Future[tuple[list[Outcome], list[Item]]], _Place[Outcome]] = {pool.submit(step, first): root}
+        pending: dict[Future[tuple[list[Outcome], list[Item]]], _Place[Outcome]] = {pool.submit(step, first): root}
         try:
-            while waiting:
-                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    for place, item in settle(waiting.pop(future), *future.result()):
-                        waiting[pool.submit(step, item)] = place
+            while pending:
+                for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                    for place, item in settle(pending.pop(future), *future.result()):
+                        pending[pool.submit(step, item)] = place
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise

@@ -1,13 +1,13 @@
 """The smallest or the largest of all closures that are optimal together with a guess, found without a cut.
 
-Let A be optimal for all lambda of an open interval, as every closure between two breakpoints is. A set D whose removal leaves
-another optimum loses nothing at two lambdas, so it has neither gain nor price of its own; and so has every single subtree of D,
-for none can be worth less than nothing. Therefore
+Let A be optimal for all lambda of an open interval, as every closure between two breakpoints is. If removing a
+set D leaves another optimum, D has value 0 at two lambdas, so it has neither gain nor price of its own. The same holds for every
+single subtree of D, because none can have a negative value. Therefore
 
     A is the smallest optimum   <=>   no split of A has a subtree within A whose gains add up to nothing                    (1)
     A is the largest optimum    <=>   no closure outside A that A has paid for has gains that add up to nothing             (2)
 
-Both are conditions on A alone. So a guess that satisfies them and is optimal is the optimum that the ties ask for.
+Both are conditions on A alone. So an optimal guess that satisfies the condition is the optimum that `ties` asks for.
 """
 
 from __future__ import annotations
@@ -37,6 +37,6 @@ def extreme(
     paid[problem.head[keep[problem.tail]]] = True
     allowed = free & ~keep
     allowed[problem.tail[~paid[problem.head]]] = False
-    # below a split that is kept already a subtree stands for itself
+    # a subtree below a kept split is a tree of its own
     parent = np.where(keep[problem.parent], np.int32(-1), problem.parent)
     return keep | best_closure_of_forest(parent, gain, allowed, "largest")
