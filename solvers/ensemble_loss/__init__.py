@@ -1,4 +1,4 @@
-"""Prune for the loss of what the forest predicts; see `formulations.instance.ensemble_loss` for (ENS)."""
+"""Pruning for the loss of the forest's predictions; (ENS) is defined in `formulations.instance.ensemble_loss`."""
 
 from solvers.ensemble_loss.frank_wolfe import frank_wolfe
 from solvers.ensemble_loss.level_values import LevelSets, evaluate_levels, level_sets_of

@@ -1,14 +1,14 @@
-"""Prune for the forest's own loss: conditional gradients with minimum cuts, then level sets.
+"""Pruning for the loss of the whole forest: conditional gradients with minimum cuts, then level sets.
 
-L is convex in the forest's predictions F, and its slope dL/dF at those of a mixture of prunings, F0, makes a plain pruning
-instance with gains g, see (3) there. Every pruning x obeys
+L is convex in the forest's predictions F. Its slope dL/dF at the predictions F0 of a mixture of prunings defines a plain pruning
+instance with gains g, see (3) of `formulations.instance.ensemble_loss`. Every pruning x satisfies
 
     L(x) + lam cost(x)  >=  L(F0) + dL/dF.(F at the roots - F0)  +  min over prunings x of [ -g.x + lam cost(x) ]         (1)
 
-The minimum is one cut (`oracle`); (1) bounds (ENS) of `formulations.instance.ensemble_loss` from below, and the cut's pruning
-joins the mixture, whose weights are then all chosen anew (`mixing`). That is the fully corrective form of Frank and Wolfe's
-method (simplicial decomposition: Holloway 1974, von Hohenbalken 1977), generalised in that the cost is kept as it is and only L
-is linearised. Every step also yields a pruning, and y's level sets yield many; the best one found is the answer.
+The minimum is one cut (`oracle`), so that (1) is a lower bound of (ENS). The cut's pruning joins the mixture, and all weights of
+the mixture are then computed again (`mixing`). This is the fully corrective form of Frank and Wolfe's method (simplicial
+decomposition: Holloway 1974, von Hohenbalken 1977), generalised because only L is linearised and the cost is not. Every step
+yields a pruning, and the level sets of the mixture yield more. The best one found is the answer.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from solvers.ensemble_loss.level_values import level_sets_of
 from solvers.ensemble_loss.mixing import ConvexCombination, best_combination
 from solvers.ensemble_loss.oracle import Oracle
 
-NO_WEIGHT = 1e-10
-"""A pruning with no more weight than this leaves the mixture."""
+LEAST_WEIGHT = 1e-10
+"""A pruning leaves the mixture if its weight is at most this."""
 
-SAME = 1e-13
-"""Two values of the relaxation that differ by this part of them are the same to floating point."""
+LEAST_DECREASE = 1e-13
+"""A relative decrease of the relaxation's value up to this counts as rounding."""
 
 
 def frank_wolfe(
@@ -54,19 +54,19 @@ def frank_wolfe(
     lam
         loss per unit of cost, >= 0.
     time_limit
-        seconds; looked at before each step. A step is mostly one minimum cut.
+        seconds; checked before each step. Most of a step's time is one minimum cut.
     tolerance
         the search ends when (relaxed - bound) / (value of the all-roots forest - bound) is at most this.
     iterations
-        most steps, >= 1.
+        largest number of steps, >= 1.
     start
-        prunings to begin with, for instance the `active` ones of a neighbouring lambda: the answer is never worse than any.
+        prunings to start from, for instance the `active` ones of a neighbouring lambda. The answer is at least as good as each.
 
     Returns
     -------
     EnsembleSolution
-        CONVERGED says that the relaxation is solved. The gap to the pruning may stay open: no relaxation of this kind is always
-        tight.
+        CONVERGED means that the relaxation is solved. A gap to the pruning may remain, because no relaxation of this kind is
+        always tight.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def frank_wolfe(
     InterruptedSolveError
         on Ctrl-C.
     """
-    began = time.perf_counter()
+    started = time.perf_counter()
     rate = exact(lam, "lam")
     if not tolerance >= 0 or iterations < 1:
         raise InvalidInputError(f"tolerance is {tolerance!r}, iterations {iterations!r}; give at least 0, and at least 1")
@@ -84,11 +84,11 @@ def frank_wolfe(
             raise InvalidInputError("start: a pruning belongs to another forest; give prunings of problem.problem")
     try:
         run = _FrankWolfe(problem, float(lam), Oracle(problem, rate), start)
-        stopped = run.drive(began + time_limit, tolerance, iterations)
+        stopped = run.drive(started + time_limit, tolerance, iterations)
         run.round()
     except KeyboardInterrupt as stop:
         raise InterruptedSolveError("interrupted while pruning for the forest's loss; nothing was changed") from stop
-    return run.solution(stopped, tolerance, time.perf_counter() - began)
+    return run.solution(stopped, tolerance, time.perf_counter() - started)
 
 
 @dataclass(eq=False)
@@ -117,7 +117,7 @@ class _FrankWolfe:
         self.arcs = 0
 
     def drive(self, deadline: float, tolerance: float, iterations: int) -> StopReason:
-        """Steps until the relaxation is solved, or a limit."""
+        """Make steps until the relaxation is solved or a limit is reached."""
         for _ in range(iterations):
             if time.perf_counter() > deadline:
                 return StopReason.TIME_LIMIT
@@ -128,7 +128,7 @@ class _FrankWolfe:
         return StopReason.ITERATION_LIMIT
 
     def _step(self) -> bool:
-        """Linearise, cut, mix anew; False if the cut found nothing that makes the mixture better."""
+        """Linearise, cut, and compute the best weights; False if the cut's pruning did not improve the mixture."""
         problem, F = self.problem, self.mixture.predictions
         slopes = problem.slopes(F)
         answer = self.oracle.best(slopes)
@@ -140,7 +140,7 @@ class _FrankWolfe:
         before = self.mixture.value
         self._join(Pruning(self.problem.problem, answer.kept))
         self.mixture = self._mixed(np.append(self.mixture.weights, 0.0))
-        return self.mixture.value < before - SAME * abs(before)
+        return self.mixture.value < before - LEAST_DECREASE * abs(before)
 
     def _join(self, pruning: Pruning) -> None:
         """Add a pruning to the mixture, and remember it if it is the best."""
@@ -151,14 +151,14 @@ class _FrankWolfe:
             self.best_value, self.best = value, pruning
 
     def _mixed(self, start: NDArray[np.float64]) -> ConvexCombination:
-        """The best weights; members without weight leave."""
+        """The mixture with the best weights, from the weights `start`; prunings without weight leave it."""
         F = np.stack([m.predictions for m in self.members])
         costs = self.lam * np.array([m.cost for m in self.members])
         if not start.any():
             values = [self.problem.loss_of(f) + c for f, c in zip(F, costs, strict=True)]
             start[int(np.argmin(values))] = 1.0
         mixture = best_combination(self.problem, F, costs, start)
-        stays = mixture.weights > NO_WEIGHT
+        stays = mixture.weights > LEAST_WEIGHT
         if stays.all():
             return mixture
         self.members = [m for m, stay in zip(self.members, stays, strict=True) if stay]
@@ -166,7 +166,7 @@ class _FrankWolfe:
         return ConvexCombination(weights, mixture.predictions, mixture.value)
 
     def round(self) -> None:
-        """The best of the mixture's level sets."""
+        """Keep the best level set of the mixture, if it is better than the best pruning so far."""
         y = np.zeros(self.problem.ensemble.n_nodes)
         for a, m in zip(self.mixture.weights, self.members, strict=True):
             y += a * m.pruning.kept
@@ -175,7 +175,7 @@ class _FrankWolfe:
             self.best_value, self.best = value, pruning
 
     def solution(self, stopped: StopReason, tolerance: float, seconds: float) -> EnsembleSolution:
-        """The answer, its value computed anew."""
+        """The answer, its value computed from the best pruning."""
         loss = self.problem.loss_of(self.problem.of_pruning(self.best))
         value = loss + self.lam * self.best.cost
         stats = {"seconds": seconds, "iterations": float(len(self.history)), "arcs": float(self.arcs)}

@@ -1,10 +1,10 @@
-"""Loss and cost of all level sets of a point at once.
+"""Loss and cost of all level sets of a point in one pass.
 
     kept_j = { h : level_h >= j },   j = 1 .. J + 1                                                      (1)
 
-Levels fall along every path, so each (1) is a pruning; J + 1 keeps nothing. The losses take one walk up each row's paths, in
-which a kept split adds its step to all sets up to its level; the costs one pass over the usage arcs, as in
-`solvers.closures.level_sets`. A whole `PruningPath`, whose rows are level sets too, is evaluated in the same way.
+Levels never rise on the way down a tree, so each (1) is a pruning; J + 1 keeps nothing. For the losses, each row's paths are
+walked upwards once, and a kept split adds its change of the prediction to all sets up to its level. The costs take one pass over
+the usage arcs, as in `solvers.closures.level_sets`. A `PruningPath`, whose rows are level sets too, is evaluated in the same way.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from formulations.instance.ensemble_loss import EnsembleProblem
 
 @dataclass(frozen=True, eq=False)
 class LevelSets:
-    """The prunings (1), with what they are worth.
+    """The prunings (1), with their losses and costs.
 
     Parameters
     ----------
     level
-        int32, shape (n,): 0 where no set keeps the split, and at leaves.
+        int32, shape (n,): 0 at leaves and at splits that no set keeps.
     loss, cost
-        float64, shape (J + 1,): of the level sets j = 1 .. J + 1, up to floating point.
+        float64, shape (J + 1,): of the level sets j = 1 .. J + 1, up to rounding errors.
     """
 
     problem: EnsembleProblem
@@ -48,15 +48,15 @@ class LevelSets:
 
 
 def level_sets_of(problem: EnsembleProblem, y: NDArray[np.float64]) -> LevelSets:
-    """The level sets {y >= theta}, 0 < theta <= 1, of a point that falls along every path; the last is empty.
+    """The level sets {y >= theta}, 0 < theta <= 1, of a point that never rises on the way down a tree; the last is empty.
 
-    Numbers that agree to ten decimals count as one level.
+    Numbers that agree to ten decimals are one level.
     """
     splits = problem.problem.splits
     values, rank = np.unique(np.round(y[splits], 10), return_inverse=True)
-    nothing = int(values.size > 0 and values[0] <= 0)
+    lowest_is_zero = int(values.size > 0 and values[0] <= 0)
     level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
-    level[splits] = rank + 1 - nothing
+    level[splits] = rank + 1 - lowest_is_zero
     return evaluate_levels(problem, level)
 
 
@@ -66,7 +66,7 @@ def evaluate_levels(problem: EnsembleProblem, level: NDArray[np.int32]) -> Level
     Parameters
     ----------
     level
-        int32, shape (n,), >= 0, falling along every path, 0 at leaves.
+        int32, shape (n,), >= 0, never rising on the way down a tree, 0 at leaves.
     """
     ensemble = problem.ensemble
     top = int(level.max(initial=0))
@@ -87,7 +87,7 @@ def evaluate_levels(problem: EnsembleProblem, level: NDArray[np.int32]) -> Level
 
 
 def _costs(problem: EnsembleProblem, level: NDArray[np.int32], top: int) -> NDArray[np.float64]:
-    """What every purchase costs from the highest level of its users on, and every split from its own."""
+    """The cost of each set: purchases count from the highest level of their users down, splits from their own level down."""
     trees = problem.problem
     users = trees.splits[level[trees.splits] > 0]
     bought = trees.usage.highest_user(users, level)
@@ -99,7 +99,7 @@ def _costs(problem: EnsembleProblem, level: NDArray[np.int32], top: int) -> NDAr
 
 @njit(cache=True)
 def _losses(leaf, first, target, share, epsilon, n_classes, parent, value, level, loss):  # type: ignore[no-untyped-def]
-    """Mean loss of each set over the rows; `epsilon` < 0 means squares, see `formulations.instance.losses`."""
+    """Mean loss of each set over the rows; `epsilon` < 0 means the squared loss, see `formulations.instance.losses`."""
     n_columns, n_sets = target.shape[1], loss.shape[0]
     step = np.zeros((n_sets + 1, n_columns))
     for i in range(leaf.shape[1]):
@@ -119,14 +119,14 @@ def _losses(leaf, first, target, share, epsilon, n_classes, parent, value, level
             for c in range(n_columns):
                 step[n_sets, c] += value[h, first[i] + c]
         F = step[n_sets]
-        for j in range(n_sets - 1, -1, -1):  # the set that keeps levels above j
+        for j in range(n_sets - 1, -1, -1):  # the set of all splits with a level above j
             if j < n_sets - 1:
                 for c in range(n_columns):
                     F[c] += step[j + 1, c]
-            one = 0.0
+            row_loss = 0.0
             if epsilon < 0:
                 for c in range(n_columns):
-                    one += (F[c] / votes - target[i, c]) ** 2
+                    row_loss += (F[c] / votes - target[i, c]) ** 2
             else:
-                one = np.log1p(n_classes * epsilon) - np.log(F[0] / votes + epsilon)
-            loss[j] += share[i] * one
+                row_loss = np.log1p(n_classes * epsilon) - np.log(F[0] / votes + epsilon)
+            loss[j] += share[i] * row_loss

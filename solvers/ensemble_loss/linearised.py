@@ -1,9 +1,10 @@
-"""The linearised loss as a plain pruning instance, whose whole path is a supply of prunings near a budget.
+"""The linearised loss as a plain pruning instance. Its path gives candidate prunings near a budget.
 
     error_h = e_h + v sum over the i in S_h that t votes on of |r_i|,       v = the largest |value|                     (1)
 
-with e_h and r_i of (3) in `formulations.instance.ensemble_loss`. The second term makes errors nonnegative and changes no
-pruning's place: every example ends in one leaf of each tree, so that it adds the same constant to all of them.
+with e_h and r_i of (3) in `formulations.instance.ensemble_loss`. The second term makes the errors
+nonnegative. It does not change the order of prunings: every example ends in one leaf of each tree, so that the term adds the same
+constant to all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from solvers.path.pruning_path import pruning_path
 
 
 def linearise(problem: EnsembleProblem, slopes: NDArray[np.float64]) -> PruningProblem:
-    """(1) for dL/dF: gains and prices of (ENS) linearised, the same cost sample."""
+    """The instance (1) for the slopes dL/dF, with the same prices and the same cost sample."""
     trees, ensemble = problem.problem, problem.ensemble
     largest = float(np.abs(ensemble.value).max())
     e = problem.linear_errors(slopes) + largest * problem.sums(np.abs(slopes)).sum(axis=1)

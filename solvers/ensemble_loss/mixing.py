@@ -2,9 +2,9 @@
 
     minimise  phi(a) = L(sum_k a_k F_k) + sum_k a_k c_k        a_k >= 0,   sum_k a_k = 1                              (1)
 
-F_k and c_k are pruning k's predictions and lam times its cost. cost is convex, so (1) is no less than (ENS) at the mixture of the
-prunings' splits. Newton's method: each step minimises phi's quadratic model over the simplex, by an active set of equations, and
-is shortened until phi falls. Of squares the model is phi itself.
+F_k are the predictions of pruning k, and c_k is lam times its cost. The cost is convex, so (1) is at least (ENS) at the mixture
+of the prunings' splits. (1) is solved by Newton's method: each step minimises a quadratic model of phi over the simplex by an
+active-set method, and is shortened until phi falls. For the squared loss the model is phi itself.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 
 from formulations.instance.ensemble_loss import EnsembleProblem
 
-STEPS = 60
-"""Most Newton steps; squares take one or two, the log loss about ten."""
+MOST_NEWTON_STEPS = 60
+"""Most Newton steps; the squared loss takes one or two, the log loss about ten."""
 
 ACCURACY = 1e-9
-"""Frank-Wolfe gap of (1) at which it counts as solved, as a part of |phi|."""
+"""(1) counts as solved if its Frank-Wolfe gap is at most this share of |phi|."""
 
 RIDGE = 1e-9
-"""Part of the mean curvature added to the quadratic model, so that prunings with equal predictions have a unique mixture."""
+"""This share of the mean curvature is added to the quadratic model, so that equal predictions have unique weights."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConvexCombination:
-    """Weights of (1), the mixed predictions, and phi there."""
+    """Weights of (1), the mixed predictions, and the value of phi."""
 
     weights: NDArray[np.float64]
     predictions: NDArray[np.float64]
@@ -47,11 +47,11 @@ def best_combination(
     costs
         shape (K,): lam times cost.
     start
-        shape (K,), in the simplex. The answer is never worse.
+        shape (K,), weights in the simplex. The answer is never worse than these.
     """
     a = start
     mixed, value = _at(problem, F, costs, a)
-    for _ in range(STEPS):
+    for _ in range(MOST_NEWTON_STEPS):
         gradient = np.tensordot(F, problem.slopes(mixed), axes=2) + costs
         if float(a @ gradient - gradient.min()) <= ACCURACY * abs(value):
             break
@@ -68,12 +68,12 @@ def best_combination(
 
 
 def minimise_on_simplex(Q: NDArray[np.float64], b: NDArray[np.float64], start: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Minimise a.Q.a / 2 + b.a over the simplex for a positive definite Q, by an active set from a start in the simplex."""
+    """Minimise a.Q.a / 2 + b.a over the simplex for a positive definite Q, by an active-set method from a feasible `start`."""
     a, free = start.copy(), start > 0
     for _ in range(10 * b.size + 10):
         goal = _on_face(Q, b, free)
         below = goal < 0
-        if below.any():  # as far as the simplex goes, and on from there without the first weight that vanished
+        if below.any():  # go to the boundary of the simplex, and fix the first weight that becomes 0 there
             room = np.full(b.size, np.inf)
             room[below] = a[below] / (a[below] - goal[below])
             k = int(np.argmin(room))
@@ -93,9 +93,9 @@ def minimise_on_simplex(Q: NDArray[np.float64], b: NDArray[np.float64], start: N
 
 
 def _on_face(Q: NDArray[np.float64], b: NDArray[np.float64], free: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The minimum over sum a = 1 with the other weights 0: equations for all weights but one, which is what they leave of 1.
+    """The minimum over sum a = 1 where only `free` weights are not 0. The last free weight is 1 less the sum of the others.
 
-    With a multiplier for the sum in place of that, weights as large as 1 / RIDGE would cancel, and slopes differ by 1e-7.
+    With a multiplier for the sum instead, numbers as large as 1 / RIDGE would cancel, and slopes would be wrong by 1e-7.
     """
     *others, last = np.flatnonzero(free).tolist()
     a = np.zeros(b.size)
@@ -108,7 +108,7 @@ def _on_face(Q: NDArray[np.float64], b: NDArray[np.float64], free: NDArray[np.bo
 def _at(
     problem: EnsembleProblem, F: NDArray[np.float64], costs: NDArray[np.float64], a: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], float]:
-    """Mixed predictions and phi."""
+    """The mixed predictions and phi at the weights a."""
     mixed: NDArray[np.float64] = np.tensordot(a, F, axes=1)
     return mixed, problem.loss_of(mixed) + float(a @ costs)
 
@@ -117,17 +117,17 @@ def _shortened(
     problem: EnsembleProblem,
     F: NDArray[np.float64],
     costs: NDArray[np.float64],
-    here: tuple[NDArray[np.float64], NDArray[np.float64], float],
+    current: tuple[NDArray[np.float64], NDArray[np.float64], float],
     towards: NDArray[np.float64],
     slope: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float] | None:
-    """The first of the steps 1, 1/2, 1/4 ... by which phi falls by a hundredth of what its slope promises; None if none does."""
-    a, _, value = here
+    """The first of the steps 1, 1/2, 1/4 ... that lowers phi by at least a hundredth of what its slope predicts, or None."""
+    a, _, value = current
     step = 1.0
     while step > 1e-9 and slope < 0:
-        there = a + step * (towards - a)
-        mixed, new = _at(problem, F, costs, there)
-        if new <= value + 0.01 * step * slope:
-            return there, mixed, new
+        trial = a + step * (towards - a)
+        mixed, trial_value = _at(problem, F, costs, trial)
+        if trial_value <= value + 0.01 * step * slope:
+            return trial, mixed, trial_value
         step /= 2
     return None
