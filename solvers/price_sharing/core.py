@@ -1,4 +1,4 @@
-"""The core, which is what fixing leaves undecided: solved exactly by one minimum cut, whose flow gives the duals."""
+"""The core, the splits that fixing leaves undecided: one minimum cut solves it exactly, and its flow gives the duals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SolvedCore:
     dual
         int64: the flow on every usage arc of the open splits, canonical order.
     n_arcs
-        of the network.
+        arcs of the network that was cut.
     """
 
     keep: NDArray[np.bool_]
@@ -35,14 +35,14 @@ class SolvedCore:
     n_arcs: int
 
 
-def solve_core(left: Remaining, ties: Ties) -> SolvedCore:
+def solve_core(remaining: Remaining, ties: Ties) -> SolvedCore:
     """Cut the network of the open splits and the purchases that are not paid."""
-    problem = left.objective.problem
-    arcs = problem.usage_arcs(left.nodes)
+    problem = remaining.objective.problem
+    arcs = problem.usage_arcs(remaining.nodes)
     dual = np.zeros(arcs.tail.size, dtype=np.int64)
-    mine = np.arange(arcs.tail.size) if left.paid is None else np.flatnonzero(~left.paid[arcs.head])
-    # beside few arcs a table of all purchases is too much memory
-    n_purchases = problem.n_purchases if 2 * mine.size >= problem.n_purchases else None
-    part = subproblem(problem.ensemble.parent, left.nodes, arcs.tail[mine], arcs.head[mine], n_purchases)
-    closure, dual[mine] = merged_cut(part.closure_problem(left.profit, left.objective.prices(part.purchases)), ties)
+    unpaid = np.arange(arcs.tail.size) if remaining.paid is None else np.flatnonzero(~remaining.paid[arcs.head])
+    # if there are few arcs, a table of all purchases would take too much memory
+    n_purchases = problem.n_purchases if 2 * unpaid.size >= problem.n_purchases else None
+    part = subproblem(problem.ensemble.parent, remaining.nodes, arcs.tail[unpaid], arcs.head[unpaid], n_purchases)
+    closure, dual[unpaid] = merged_cut(part.closure_problem(remaining.profit, remaining.objective.prices(part.purchases)), ties)
     return SolvedCore(closure.keep, closure.value, dual, closure.n_arcs)

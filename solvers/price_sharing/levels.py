@@ -1,4 +1,4 @@
-"""The best of some level sets of the averaged trees, valued exactly.
+"""The best of some level sets of the averaged prunings, with exact values.
 
     kept = { h : ybar_h >= theta }        theta in `THRESHOLDS`, largest first                                             (1)
 
@@ -21,45 +21,45 @@ THRESHOLDS = (0.8, 0.6, 0.5, 0.4, 0.2)
 
 
 PaidAt = Callable[[NDArray[np.int32], int], Sequence[int]]
-"""Of levels and the highest level: what the purchases cost at each, see `paid_at`."""
+"""From the levels of the splits and the highest level: the price of the purchases at each level, see `paid_at`."""
 
 
-def best_level(left: Remaining, ybar: NDArray[np.float32], paid: PaidAt | None = None) -> tuple[NDArray[np.bool_], int]:
-    """The best closure (1) of the open splits, or none of them, and its integer value without `left.base`.
+def best_level(remaining: Remaining, ybar: NDArray[np.float32], paid: PaidAt | None = None) -> tuple[NDArray[np.bool_], int]:
+    """The best closure (1) of the open splits, or the empty set, and its integer value without `remaining.base`.
 
     Parameters
     ----------
     paid
-        what adds up the purchases; default: `paid_at` of `left`, which has all the rows.
+        the function that sums the purchases' prices; default: `paid_at` of `remaining`, which then has all rows.
     """
     top = len(THRESHOLDS)
-    level = np.zeros(ybar.size, dtype=np.int32)  # 0: in none; top: in all
+    level = np.zeros(ybar.size, dtype=np.int32)  # 0: the split is in no level set; top: in all
     for theta in THRESHOLDS:
         level[ybar >= theta] += 1
-    lower_to_parents(left.parent, level)
-    profit = left.profit
+    lower_to_parents(remaining.parent, level)
+    profit = remaining.profit
     earned = [int(profit[level == k].sum()) for k in range(top + 1)]
     del profit
-    bill = paid_at(left, level, top) if paid is None else paid(level, top)
+    bill = paid_at(remaining, level, top) if paid is None else paid(level, top)
     values = [sum(earned[k:]) - sum(bill[k:]) for k in range(1, top + 1)]
     best = max(values, default=0)
     if best <= 0:
         return np.zeros(ybar.size, dtype=bool), 0
-    # among equals the smallest
+    # among several best the smallest
     lowest = top - values[::-1].index(best)
     return level >= lowest, int(best)
 
 
-def closure_value(left: Remaining, keep: NDArray[np.bool_]) -> int:
-    """The integer value of a closure of the open splits, bool of shape (k,), without `left.base`."""
-    return int(left.profit[keep].sum()) - paid_at(left, keep.astype(np.int32), 1)[1]
+def closure_value(remaining: Remaining, keep: NDArray[np.bool_]) -> int:
+    """The integer value of a closure of the open splits, bool of shape (k,), without `remaining.base`."""
+    return int(remaining.profit[keep].sum()) - paid_at(remaining, keep.astype(np.int32), 1)[1]
 
 
-def paid_at(left: Remaining, level: NDArray[np.int32], top: int) -> list[int]:
+def paid_at(remaining: Remaining, level: NDArray[np.int32], top: int) -> list[int]:
     """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0."""
     total = np.zeros(top + 1, dtype=np.int64)
-    paid = np.zeros(0, dtype=bool) if left.paid is None else left.paid
-    _add_up(*left.blocked_usage, paid, *left.objective.price_arrays, level, total)  # type: ignore[call-arg]
+    paid = np.zeros(0, dtype=bool) if remaining.paid is None else remaining.paid
+    _add_up(*remaining.blocked_usage, paid, *remaining.objective.price_arrays, level, total)  # type: ignore[call-arg]
     return [int(t) for t in total]
 
 
@@ -83,12 +83,12 @@ def _add_up(  # type: ignore[no-untyped-def]
     level,
     total,
 ):
-    """Item by item the highest level that needs each purchase, and its price there; level 0 gathers what nobody needs."""
+    """Add each purchase's price at the highest level of its users, item by item; purchases without users count nothing."""
     n_rows = order.shape[1]
     highest = np.zeros(min(size, n_rows), dtype=np.int8)
     for b in range(start.shape[0]):
         first = b * size
-        here_rows = rows[first : min(first + size, n_rows)]
+        block_rows = rows[first : min(first + size, n_rows)]
         begin = 0
         while begin < item.shape[0]:
             m = item[begin]
@@ -98,18 +98,18 @@ def _add_up(  # type: ignore[no-untyped-def]
             needed = False
             for k in range(begin, end):
                 h = nodes[split[k]]
-                here = level[split[k]]
+                user_level = level[split[k]]
                 if once[m]:
-                    highest[0] = max(highest[0], here)
-                elif here > 0 and start[b, h] < stop[b, h]:
+                    highest[0] = max(highest[0], user_level)
+                elif user_level > 0 and start[b, h] < stop[b, h]:
                     needed = True
                     for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
-                        highest[i] = max(highest[i], here)
+                        highest[i] = max(highest[i], user_level)
             if needed:
-                for i in range(here_rows.shape[0]):
-                    j = m * n_rows + here_rows[i]
+                for i in range(block_rows.shape[0]):
+                    j = m * n_rows + block_rows[i]
                     if highest[i] > 0 and not (paid.shape[0] > 0 and paid[j]):
-                        total[highest[i]] += item_price[m] * row_weight[here_rows[i]] if grid.shape[0] == 0 else grid[j]
+                        total[highest[i]] += item_price[m] * row_weight[block_rows[i]] if grid.shape[0] == 0 else grid[j]
                 highest[:] = 0
             elif once[m]:
                 if b == 0 and not (paid.shape[0] > 0 and paid[once.shape[0] * n_rows + m]):

@@ -76,7 +76,7 @@ class LocalRows:
 
     def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
         """Integers that are at most the charges of some feasible shares."""
-        return self.sharing.whole_charges(score)
+        return self.sharing.integer_charges(score)
 
     def level_bills(self, level: NDArray[np.int32], top: int) -> list[int]:
         """What the purchases cost whose highest user is at each level."""

@@ -1,4 +1,4 @@
-"""What is left to decide of an instance, without its usage arcs: open splits, and purchases that nobody has paid.
+"""The undecided part of an instance, without its usage arcs: open splits, and purchases that no fixed split has paid.
 
 `solvers.closures.subproblem.Subproblem` is the same with arcs, for a cut. Rounds of price sharing read usage from slices of the
 routing instead, which take far less memory; `solvers.price_sharing.core` makes the arcs when little is left.
@@ -36,7 +36,7 @@ class Remaining:
     parent
         int32, shape (k,): places of the parents among the open splits, -1 where they are not.
     slices
-        what they need.
+        the items that the open splits need.
     paid
         bool, shape (M (N + 1),): purchases that a fixed split has paid, numbered as in `UsageArcs`; None: none.
     base
@@ -57,7 +57,7 @@ class Remaining:
 
     @property
     def blocked_usage(self) -> tuple[Any, ...]:
-        """What the compiled passes over blocks of rows take first."""
+        """The first arguments of the compiled passes over blocks of rows."""
         problem, s = self.objective.problem, self.slices
         blocks = problem.row_blocks
         trees = problem.ensemble.tree_of
@@ -65,7 +65,7 @@ class Remaining:
         return (s.item, s.split, self.nodes, trees, *where, problem.costs.paid_once)
 
     def fixed(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> Remaining:
-        """What remains after open splits were fixed in or out; bool, shape (k,). `paid` is handed on, not copied."""
+        """What remains after open splits were fixed in or out; bool, shape (k,). The array `paid` is updated, not copied."""
         paid, base = self.paid, self.base
         if kept.any():
             if paid is None:

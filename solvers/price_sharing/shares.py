@@ -1,4 +1,4 @@
-"""Prices shared out by scores.
+"""Prices shared among splits by their scores.
 
 The price of a purchase j is shared among the open splits that need it, split u bearing
 
@@ -23,19 +23,19 @@ ONE_THREAD_ARCS = 200_000
 """With fewer usage arcs one thread is faster than two."""
 
 ROWS_PER_ARC = 4
-"""An item with less than one arc for so many rows of a block is shared arc by arc; zeroing and dividing all rows costs more."""
+"""If an item has less than one arc for this many rows of a block, only the rows of its arcs are zeroed and divided."""
 
 SMALLEST_WEIGHT = 1e-200
 """Smaller weights count as 0, because prices divided by them would leave the range of a float."""
 
 
 class Sharing:
-    """Works out charges for one remaining problem."""
+    """Computes the charges of the open splits of one remaining problem."""
 
-    def __init__(self, left: Remaining, pool: ThreadPoolExecutor) -> None:
-        self.left = left
+    def __init__(self, remaining: Remaining, pool: ThreadPoolExecutor) -> None:
+        self.remaining = remaining
         self.pool = pool
-        self.paid = np.zeros(0, dtype=bool) if left.paid is None else left.paid
+        self.paid = np.zeros(0, dtype=bool) if remaining.paid is None else remaining.paid
 
     def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
         """c_u by (1), up to rounding, in the unit of the integer prices; shape (k,)."""
@@ -49,16 +49,16 @@ class Sharing:
             self._part(*halves[0], weight, charge)
         else:
             other = np.zeros(weight.size)
-            waiting = self.pool.submit(self._part, *halves[0], weight, other)
+            first_half = self.pool.submit(self._part, *halves[0], weight, other)
             self._part(*halves[1], weight, charge)
-            waiting.result()
+            first_half.result()
             charge += other
         charge *= weight
         return charge
 
     def _halves(self) -> list[tuple[int, int, int, int]]:
-        """The work of each thread: blocks from, to; slices from, to. Threads share the blocks, or the items of a single one."""
-        s, n_blocks = self.left.slices, self.left.objective.problem.row_blocks.n_blocks
+        """The first and last block and the first and last slice of each thread; a single block is divided by items."""
+        s, n_blocks = self.remaining.slices, self.remaining.objective.problem.row_blocks.n_blocks
         if s.n_arcs < ONE_THREAD_ARCS or (n_blocks == 1 and len(s.parts) < 3):
             return [(0, n_blocks, 0, s.parts[-1])]
         if n_blocks == 1:
@@ -66,13 +66,13 @@ class Sharing:
         half = (n_blocks + 1) // 2
         return [(0, half, 0, s.parts[-1]), (half, n_blocks, 0, s.parts[-1])]
 
-    def whole_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
+    def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
         """Integers that are at most the c_u of some feasible shares, whatever floating point did to `charges`.
 
         Z_j and the sums over slices are sums of at most T, or N, positive numbers, and a handful of products: the relative error
         is below (N + T + 64) 2^-53. The charges are lowered by twice that, and a lower charge is always feasible.
         """
-        problem = self.left.objective.problem
+        problem = self.remaining.objective.problem
         margin = (problem.n_rows + problem.ensemble.n_splits.bit_length() + problem.ensemble.n_trees + 64) * 2.0**-52
         charge = self.charges(score)
         charge *= 1.0 - margin
@@ -81,10 +81,10 @@ class Sharing:
     def _part(
         self, block: int, last_block: int, first: int, last: int, weight: NDArray[np.float64], charge: NDArray[np.float64]
     ) -> None:
-        """Add up what some slices bear for some blocks of rows, without their own weight."""
-        left = self.left
+        """Add the charges of some slices for some blocks of rows to `charge`, without the factor exp(s_u)."""
+        remaining = self.remaining
         _share(  # type: ignore[call-arg]
-            *left.blocked_usage, self.paid, *left.objective.price_arrays, weight, charge, block, last_block, first, last
+            *remaining.blocked_usage, self.paid, *remaining.objective.price_arrays, weight, charge, block, last_block, first, last
         )
 
 
@@ -112,14 +112,14 @@ def _share(  # type: ignore[no-untyped-def]
     first,
     last,
 ):
-    """Price / Z of every purchase of an item, then its sum over each slice; 0 for what is paid or has no users' weight."""
+    """Price / Z of every purchase of an item, then its sum over each slice; 0 if it is paid or its users' weights are 0."""
     n_rows = order.shape[1]
     rate = np.empty(min(size, n_rows))
     omega = np.empty(rate.shape[0], dtype=np.int64)
     for b in range(block, last_block):
-        mine = rows[b * size : min((b + 1) * size, n_rows)]
-        for i in range(mine.shape[0]):
-            omega[i] = row_weight[mine[i]]
+        block_rows = rows[b * size : min((b + 1) * size, n_rows)]
+        for i in range(block_rows.shape[0]):
+            omega[i] = row_weight[block_rows[i]]
         begin = first
         while begin < last:
             m = item[begin]
@@ -128,7 +128,7 @@ def _share(  # type: ignore[no-untyped-def]
                 end += 1
             if not once[m]:
                 _share_item(
-                    m, b, rate[: mine.shape[0]], split[begin:end], nodes, tree_of, start, stop, order, mine, size,
+                    m, b, rate[: block_rows.shape[0]], split[begin:end], nodes, tree_of, start, stop, order, block_rows, size,
                     paid, item_price, omega, grid, weight, charge,
                 )  # fmt: skip
             elif b == 0:
@@ -143,7 +143,7 @@ def _share(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _share_item(  # type: ignore[no-untyped-def]
-    m, b, rate, users, nodes, tree_of, start, stop, order, mine, size, paid, item_price, omega, grid, weight, charge
+    m, b, rate, users, nodes, tree_of, start, stop, order, block_rows, size, paid, item_price, omega, grid, weight, charge
 ):
     """One item in one block: row by row where it has many arcs there, else only the rows that they meet."""
     first = b * size
@@ -170,9 +170,9 @@ def _share_item(  # type: ignore[no-untyped-def]
         for u in users:
             h = nodes[u]
             places = order[tree_of[h], first + start[b, h] : first + stop[b, h]]
-            charge[u] += _few(rate, places, m, mine, order.shape[1], paid, item_price, omega, grid)
+            charge[u] += _few(rate, places, m, block_rows, order.shape[1], paid, item_price, omega, grid)
         return
-    _divide(rate, m, mine, order.shape[1], paid, item_price, omega, grid)
+    _divide(rate, m, block_rows, order.shape[1], paid, item_price, omega, grid)
     for u in users:
         h = nodes[u]
         if start[b, h] < stop[b, h]:
@@ -180,19 +180,19 @@ def _share_item(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _few(z, places, m, mine, n_rows, paid, item_price, omega, grid):  # type: ignore[no-untyped-def]
+def _few(z, places, m, block_rows, n_rows, paid, item_price, omega, grid):  # type: ignore[no-untyped-def]
     """Sum of price / Z over the rows in some places."""
     total = 0.0
     for i in places:
-        j = m * n_rows + mine[i]
+        j = m * n_rows + block_rows[i]
         if z[i] > 0.0 and not (paid.shape[0] > 0 and paid[j]):
             total += (item_price[m] * omega[i] if grid.shape[0] == 0 else grid[j]) / z[i]
     return total
 
 
 @njit(cache=True, nogil=True)
-def _divide(rate, m, mine, n_rows, paid, item_price, omega, grid):  # type: ignore[no-untyped-def]
-    """Turn the Z of item m into price / Z; `mine`: the rows of the block, `omega`: their weights."""
+def _divide(rate, m, block_rows, n_rows, paid, item_price, omega, grid):  # type: ignore[no-untyped-def]
+    """Turn the Z of item m into price / Z; `block_rows`: the rows of the block, `omega`: their weights."""
     j = m * n_rows
     if grid.shape[0] == 0:
         for i in range(rate.shape[0]):
@@ -202,10 +202,10 @@ def _divide(rate, m, mine, n_rows, paid, item_price, omega, grid):  # type: igno
     else:
         for i in range(rate.shape[0]):
             if rate[i] > 0.0:
-                rate[i] = grid[j + mine[i]] / rate[i]
+                rate[i] = grid[j + block_rows[i]] / rate[i]
     if paid.shape[0] > 0:
         for i in range(rate.shape[0]):
-            if paid[j + mine[i]]:
+            if paid[j + block_rows[i]]:
                 rate[i] = 0.0
 
 

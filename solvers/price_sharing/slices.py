@@ -23,9 +23,9 @@ class Slices:
     split, item
         int32, shape (s,), sorted by item.
     parts
-        where the list may be cut for threads, from 0 to s; no item is on both sides of a cut.
+        places, from 0 to s, where the list is divided between threads; each item is on one side only.
     n_arcs
-        usage arcs in all.
+        the number of usage arcs of all slices.
     """
 
     split: NDArray[np.int32]
@@ -51,7 +51,7 @@ def slices_of(problem: PruningProblem, nodes: NDArray[np.int32]) -> Slices:
 
 
 def _parts(item: NDArray[np.int32], arcs: NDArray[np.int64]) -> tuple[int, ...]:
-    """Two parts of about equal work, cut between items; one where there is a single item."""
+    """Two parts of about equal work, divided between two items; one part if there is a single item."""
     borders = np.flatnonzero(np.diff(item)) + 1
     if not borders.size:
         return (0, item.size)

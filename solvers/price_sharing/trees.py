@@ -1,7 +1,7 @@
-"""The trees of a remaining problem, each on its own: best closures, and what forcing a split in or out would cost.
+"""The best closures of the single trees of a remaining problem, and their values when a split is forced in or out.
 
-The profit of an open split is its own less its charge. A split whose parent is not open is a top, so every subtree of open splits
-is a tree of its own. The formulas are (1) to (4) of `solvers.closures.tree_pass`.
+Here the profit of an open split is reduced by its charge. A split whose parent is not open is a root, so every connected set of
+open splits is a tree of its own. The formulas are (1) to (4) of `solvers.closures.tree_pass`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Forced:
     pruned: NDArray[np.int64]
 
 
-def best_closures(left: Remaining, worth: NDArray[np.float64], keep: NDArray[np.bool_]) -> float:
+def best_closures(remaining: Remaining, worth: NDArray[np.float64], keep: NDArray[np.bool_]) -> float:
     """Write the best closures for real worths (profit - charge) to `keep` and return their value; `worth` is overwritten."""
-    return float(choose(left.parent, worth, keep))
+    return float(choose(remaining.parent, worth, keep))
 
 
-def forced(left: Remaining, charge: NDArray[np.int64]) -> Forced:
-    """The bounds of a charge in integers; `charge` is overwritten."""
-    kept = np.empty(left.nodes.size, dtype=np.int64)
-    pruned = np.empty(left.nodes.size, dtype=np.int64)
-    best = force(left.parent, np.subtract(left.profit, charge, out=charge), kept, pruned)
+def forced(remaining: Remaining, charge: NDArray[np.int64]) -> Forced:
+    """The bounds at integer charges; `charge` is overwritten."""
+    kept = np.empty(remaining.nodes.size, dtype=np.int64)
+    pruned = np.empty(remaining.nodes.size, dtype=np.int64)
+    best = force(remaining.parent, np.subtract(remaining.profit, charge, out=charge), kept, pruned)
     return Forced(int(best), kept, pruned)

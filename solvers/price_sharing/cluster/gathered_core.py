@@ -41,11 +41,11 @@ class GatheredArcs:
     price: NDArray[np.int64]
 
 
-def gather(problem: ShardedProblem, left: Remaining) -> GatheredArcs:
-    """The usage arcs of the open splits, from wherever they are."""
+def gather(problem: ShardedProblem, remaining: Remaining) -> GatheredArcs:
+    """The usage arcs of the open splits: those of all shards, and the driver's own."""
     ensemble, costs = problem.driver.ensemble, problem.driver.costs
     parts = problem.shards.usage_arcs()
-    once = _paid_once(left)
+    once = _paid_once(remaining)
     n_rows = int(problem.n_rows.sum())
     first = np.concatenate([[0], np.cumsum(problem.n_rows)])[: len(parts)]
     tail = np.concatenate([*(p.tail for p in parts), once.tail])
@@ -56,34 +56,34 @@ def gather(problem: ShardedProblem, left: Remaining) -> GatheredArcs:
     place = np.empty(item.size, dtype=np.int64)
     for k in range(int(np.diff(charges.start).max(initial=0))):
         at = charges.start[tail] + k
-        mine = at < charges.start[tail + 1]
-        mine[mine] = charges.item[at[mine]] == item[mine]
-        place[mine] = k
+        matches = at < charges.start[tail + 1]
+        matches[matches] = charges.item[at[matches]] == item[matches]
+        place[matches] = k
     order = np.lexsort((row, leaf, place, tail))
     price = np.concatenate([*(p.price for p in parts), once.price])
     return GatheredArcs(tail[order], (item * n_rows + row)[order], price[order])
 
 
-def solve_gathered_core(problem: ShardedProblem, left: Remaining, ties: Ties) -> SolvedCore:
+def solve_gathered_core(problem: ShardedProblem, remaining: Remaining, ties: Ties) -> SolvedCore:
     """Cut the network of the open splits and the purchases that are not paid; the flow in canonical order."""
-    arcs = gather(problem, left)
+    arcs = gather(problem, remaining)
     dual = np.zeros(arcs.tail.size, dtype=np.int64)
-    mine = np.flatnonzero(arcs.price > 0)
+    priced = np.flatnonzero(arcs.price > 0)
     parent = problem.driver.ensemble.parent
-    part = subproblem(parent, left.nodes, arcs.tail[mine], arcs.purchase[mine], None)
+    part = subproblem(parent, remaining.nodes, arcs.tail[priced], arcs.purchase[priced], None)
     price = np.empty(part.purchases.size, dtype=np.int64)
-    price[part.head] = arcs.price[mine]
-    closure, dual[mine] = merged_cut(part.closure_problem(left.profit, price), ties)
+    price[part.head] = arcs.price[priced]
+    closure, dual[priced] = merged_cut(part.closure_problem(remaining.profit, price), ties)
     return SolvedCore(closure.keep, closure.value, dual, closure.n_arcs)
 
 
-def _paid_once(left: Remaining) -> ShardArcs:
-    """Arcs of items that are paid once for all rows: the driver's own; one row, 0, stands for all."""
-    problem = left.objective.problem
-    usage = problem.usage_arcs(left.nodes)
-    price = left.objective.prices(usage.head)
-    if left.paid is not None:
-        price[left.paid[usage.head]] = 0
+def _paid_once(remaining: Remaining) -> ShardArcs:
+    """Arcs of items that are paid once for all rows: those that the driver holds; row 0 stands for all rows."""
+    problem = remaining.objective.problem
+    usage = problem.usage_arcs(remaining.nodes)
+    price = remaining.objective.prices(usage.head)
+    if remaining.paid is not None:
+        price[remaining.paid[usage.head]] = 0
     item = (usage.head - problem.costs.n_items * problem.n_rows).astype(np.int32)
-    nothing = np.zeros(usage.tail.size, dtype=np.int64)
-    return ShardArcs(usage.tail, item, nothing.astype(np.int32), nothing, price)
+    row = np.zeros(usage.tail.size, dtype=np.int64)
+    return ShardArcs(usage.tail, item, row.astype(np.int32), row, price)

@@ -117,7 +117,7 @@ class RowShard:
 
     def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
         """Integers that are at most that. Each shard rounds down, so the sums over all shards are at most feasible shares too."""
-        return Sharing(self.remaining, self.pool).whole_charges(score)
+        return Sharing(self.remaining, self.pool).integer_charges(score)
 
     def level_bills(self, level: NDArray[np.int32], top: int) -> list[int]:
         """What the purchases cost whose highest user is at each level, 0 to `top`; all levels in one pass."""

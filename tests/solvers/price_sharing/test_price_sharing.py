@@ -151,7 +151,7 @@ def test_whole_charges_never_exceed_the_prices(seed: int) -> None:
     with ThreadPoolExecutor(1) as pool:
         for spread in (0.0, 1.0, 30.0, 800.0):
             score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
-            charged = Sharing(left, pool).whole_charges(score)
+            charged = Sharing(left, pool).integer_charges(score)
             weight = {
                 int(h): Fraction(math.exp(float(s) - max(0.0, float(score.max()))))
                 for h, s in zip(left.nodes, score, strict=True)

@@ -132,7 +132,7 @@ def test_shards_charge_their_parts(name: str, threads: int, monkeypatch: pytest.
         own, theirs = Sharing(left, pool), Sharing(all_open(integer_objective(problem, Fraction(1, 50)).refined(), is_open), pool)
         summed = own.charges(score) + sum(sharded.workers.ask("charges", score))
         np.testing.assert_allclose(summed, theirs.charges(score), rtol=1e-11)
-        whole_sum = own.whole_charges(score) + sum(sharded.workers.ask("integer_charges", score))
+        whole_sum = own.integer_charges(score) + sum(sharded.workers.ask("integer_charges", score))
     assert (whole_sum <= summed).all()
     assert (whole_sum >= summed * (1 - 2.0**-40) - 4).all()
     assert (summed > 0).any()
@@ -152,7 +152,7 @@ def test_whole_charges_of_shards_never_exceed_the_prices(seed: int) -> None:
     for spread in (0.0, 1.0, 30.0, 800.0):
         score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
         with ThreadPoolExecutor(1) as pool:
-            charged = Sharing(left, pool).whole_charges(score) + sum(sharded.workers.ask("integer_charges", score))
+            charged = Sharing(left, pool).integer_charges(score) + sum(sharded.workers.ask("integer_charges", score))
         top = max(0.0, float(score.max(initial=0.0)))
         weight = {int(h): Fraction(math.exp(float(s) - top)) for h, s in zip(left.nodes, score, strict=True)}
         total = np.zeros(problem.n_purchases, dtype=object)
