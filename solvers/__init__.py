@@ -1,7 +1,8 @@
-"""Engines: every one minimises (OBJ) of `formulations.instance.problem`; `Solver` is their signature.
+"""Engines. Each minimises (OBJ) of `formulations.instance.problem` and has the signature `Solver`.
 
-A new engine is one file and one line in a registry; the conformance suite then tests it. In their names ``ip1``, ``ip3`` and
-``closure`` are the formulations of `formulations.models`; ``pyomo`` solves them through Pyomo, the others as arrays.
+A new engine is one file and one line in a registry; the conformance suite then tests it. ``ip1``, ``ip3`` and ``closure`` in an
+engine's name are formulations of `formulations.models`. Engines with ``pyomo`` in their name solve them through Pyomo, the others
+as arrays.
 """
 
 # ruff: noqa: E402 (no engine may be imported before the check)
@@ -40,7 +41,7 @@ EXACT_SOLVERS: dict[str, Solver] = {
     "pyomo_ip3": partial(pyomo_highs, formulation="IP3"),
     "pyomo_closure": partial(pyomo_highs, formulation="closure"),
 }
-"""Those that find and prove the optimum, in integers or within their stated tolerance."""
+"""Engines that find and prove the optimum, in integers or within their stated tolerance."""
 
 BOUNDING_SOLVERS: dict[str, Solver] = {
     "primal_dual": primal_dual,
@@ -50,7 +51,7 @@ BOUNDING_SOLVERS: dict[str, Solver] = {
     "pdlp_ip3": partial(linear_program, formulation="IP3", engine="pdlp", tolerance=1e-6),
     "pdlp_closure": partial(linear_program, formulation="closure", engine="pdlp", tolerance=1e-6),
 }
-"""Those that give a pruning and a true bound, with a gap or none."""
+"""Engines that give a pruning and a valid bound, between which a gap may remain."""
 
 SOLVERS: dict[str, Solver] = EXACT_SOLVERS | BOUNDING_SOLVERS
 

@@ -1,13 +1,14 @@
-"""The exact optimum for one lambda by the engine that is faster at the instance's size.
+"""The exact optimum for one lambda, by the engine that is predicted to be faster for the size of the instance.
 
     min_cut          CUT_ARC a + CUT_SPLIT s                  seconds, a usage arcs, s splits                               (1)
-    price_sharing    ROUNDS ROUND_ARC (a + SPLIT_COST s)                                                                     (2)
+    price_sharing    FULL_ROUNDS ROUND_ARC (a + SPLIT_COST s)                                                                (2)
 
-are fitted to 36 pairs on BP16's MiniBooNE and Covertype forests, 50 to 15,000 cost rows at three lambdas each, on a quiet machine
-(`benchmarks.crossover` repeats it): (1) is right within a factor of 2, (2) within 3, for nobody knows the rounds beforehand. They
-cross at 8 usage arcs a split: 0.3 million on MiniBooNE, 1 million on Covertype, whose forest has three times the splits. Both
-prove the same optimum; only the time differs. Price sharing gives up in favour of a cut of what is left when its rounds
-have cost as much, so a wrong choice in its favour costs at most some twice the time.
+These formulas are fitted to 36 pairs on BP16's MiniBooNE and Covertype forests, 50 to 15,000 cost rows at three lambdas each, on
+a quiet machine (`benchmarks.crossover` repeats the measurement). (1) is right within a factor of 2. (2) is right within a factor
+of 3, because the number of rounds is not known in advance. They cross at 8 usage arcs for each split: 0.3 million arcs on
+MiniBooNE, 1 million on Covertype, whose forest has three times the splits. Both engines prove the same optimum; only the time
+differs. Once the rounds of price sharing have cost as much as a cut, it cuts the undecided core. So a wrong choice in its favour
+takes at most about twice the time.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from solvers.price_sharing.stopping import SPLIT_COST
 CUT_ARC, CUT_SPLIT = 0.35e-6, 0.8e-6
 """Seconds of a minimum cut for each usage arc and for each split."""
 
-ROUNDS, ROUND_ARC = 90, 1.2e-9
-"""Rounds of price sharing with everything open that take as long as a whole run, and seconds of a round for each usage arc."""
+FULL_ROUNDS, ROUND_ARC = 90, 1.2e-9
+"""A run of price sharing takes as long as this many rounds with all splits open; seconds of a round for each usage arc."""
 
-MARGIN = 4.0
-"""A cut cannot be stopped: it is taken where a time limit leaves this many times its predicted seconds."""
+CUT_TIME_MARGIN = 4.0
+"""A cut cannot be stopped. It is chosen only if the time limit is at least this many times its predicted seconds."""
 
 
 def predicted_seconds(n_arcs: int, n_splits: int) -> tuple[float, float]:
     """(1) and (2): seconds of `min_cut` and of `price_sharing` on an instance with so many usage arcs and splits."""
-    return CUT_ARC * n_arcs + CUT_SPLIT * n_splits, ROUNDS * ROUND_ARC * (n_arcs + SPLIT_COST * n_splits)
+    return CUT_ARC * n_arcs + CUT_SPLIT * n_splits, FULL_ROUNDS * ROUND_ARC * (n_arcs + SPLIT_COST * n_splits)
 
 
 def optimal_pruning(problem: PruningProblem, lam: float, *, time_limit: float = math.inf, ties: Ties = "smallest") -> Solution:
@@ -45,15 +46,16 @@ def optimal_pruning(problem: PruningProblem, lam: float, *, time_limit: float = 
     lam
         error per unit of cost, >= 0.
     time_limit
-        seconds. Price sharing looks at it every round; a cut cannot be stopped, and is only taken well within the limit.
+        seconds. Price sharing checks it in every round. A cut cannot be stopped, and is chosen only if it should end well within
+        the limit.
     ties
-        which optimum, where there are several: the one with the fewest splits or the one with the most.
+        which optimum to return if there are several: the one with the fewest splits or the one with the most.
 
     Returns
     -------
     Solution
-        of the engine taken, whose name is its ``method``. ``stats`` says why, beside the engine's own figures:
-        ``min_cut_seconds_predicted`` and ``price_sharing_seconds_predicted``.
+        the solution of the chosen engine, whose name is its ``method``. Besides the engine's own figures, ``stats`` has
+        ``min_cut_seconds_predicted`` and ``price_sharing_seconds_predicted``, on which the choice rests.
 
     Raises
     ------
@@ -63,7 +65,7 @@ def optimal_pruning(problem: PruningProblem, lam: float, *, time_limit: float = 
         on Ctrl-C.
     """
     cut, sharing = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
-    engine = price_sharing if cut > sharing or MARGIN * cut > time_limit else min_cut
+    engine = price_sharing if cut > sharing or CUT_TIME_MARGIN * cut > time_limit else min_cut
     solution = engine(problem, lam, time_limit=time_limit, ties=ties)
     predicted = {"min_cut_seconds_predicted": cut, "price_sharing_seconds_predicted": sharing}
     return replace(solution, stats={**solution.stats, **predicted})

@@ -1,4 +1,4 @@
-"""Every pruning of a small forest, one by one: the reference that owes nothing to any theorem.
+"""All prunings of a small forest, listed one by one: a reference that relies on no theorem.
 
 The prunings of a tree are counted by  c(leaf) = 1,  c(h) = 1 + c(left) c(right);  those of a forest are all combinations.
 """
@@ -21,8 +21,8 @@ from formulations.instance.cost_items import exact
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 
-LIMIT = 1_000_000
-"""More prunings than that are refused."""
+MOST_PRUNINGS = 1_000_000
+"""Forests with more prunings are refused."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,15 +61,15 @@ def all_prunings(problem: PruningProblem) -> AllPrunings:
     """
     ensemble = problem.ensemble
     total = count_prunings(ensemble)
-    if total > LIMIT:
+    if total > MOST_PRUNINGS:
         raise InvalidInputError(
-            f"brute force: the forest has {Decimal(total):.3g} prunings, at most {LIMIT:,} can be listed; use min_cut"
+            f"brute force: the forest has {Decimal(total):.3g} prunings, at most {MOST_PRUNINGS:,} can be listed; use min_cut"
         )
     kept = np.zeros((1, ensemble.n_nodes), dtype=bool)
     for root in ensemble.roots:
-        mine = list(_closures(ensemble, int(root)))
-        block = np.zeros((len(mine), ensemble.n_nodes), dtype=bool)
-        for k, nodes in enumerate(mine):
+        closures = list(_closures(ensemble, int(root)))
+        block = np.zeros((len(closures), ensemble.n_nodes), dtype=bool)
+        for k, nodes in enumerate(closures):
             block[k, list(nodes)] = True
         kept = (kept[:, None, :] | block[None, :, :]).reshape(-1, ensemble.n_nodes)
     gain = kept @ problem.integers.gain
@@ -77,7 +77,7 @@ def all_prunings(problem: PruningProblem) -> AllPrunings:
 
 
 def _closures(ensemble: Ensemble, h: int) -> Iterator[tuple[int, ...]]:
-    """All sets of splits to keep below and at h."""
+    """All sets of splits that can be kept in the subtree of h."""
     yield ()
     if ensemble.left[h] >= 0:
         below = list(_closures(ensemble, int(ensemble.right[h])))
@@ -104,14 +104,14 @@ def brute_force(problem: PruningProblem, lam: float, *, time_limit: float = math
     lam
         error per unit of cost, >= 0.
     time_limit
-        not needed: what is accepted takes seconds.
+        ignored: the forests that are accepted take seconds.
 
     Raises
     ------
     InvalidInputError
         for forests with more than a million prunings, and for a negative or NaN lambda.
     """
-    start = time.perf_counter()
+    started = time.perf_counter()
     rate = exact(lam, "lam") / problem.integers.lam_unit
     every = all_prunings(problem)
     worth = every.gain.astype(object) * rate.denominator - every.cost.astype(object) * rate.numerator
@@ -122,7 +122,7 @@ def brute_force(problem: PruningProblem, lam: float, *, time_limit: float = math
     value = pruning.value(float(lam))
     ints = problem.integers
     slack = 2 * (ints.error_rounding + float(lam) * ints.cost_rounding)
-    stats = {"seconds": time.perf_counter() - start, "prunings": float(len(worth))}
+    stats = {"seconds": time.perf_counter() - started, "prunings": float(len(worth))}
     tolerance = 0.0 if ints.exact else 1e-9
     stopped = StopReason.CONVERGED
     return Solution(problem, lam, pruning, value, value - slack, stopped, tolerance, None, stats, "brute_force")

@@ -1,8 +1,8 @@
-"""The native solvers whose versions must fit together.
+"""The native solvers whose versions must be compatible.
 
 highspy and ortools both bring a ``libhighs.so.1``. From highspy 1.15 on the second one of them to be imported fails, and Pyomo
-then says that HiGHS is not available; 1.14 returned wrong optima of integer programs. Installing another package later can
-leave such a pair behind, so the versions are looked up, without importing anything.
+then says that HiGHS is not available; 1.14 returned wrong optima of integer programs. Installing another
+package later can leave such a pair behind. So the versions are checked, without importing either package.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 from importlib import metadata
 
 NEEDED = {"highspy": "1.13", "ortools": "9.15"}
-"""Version prefixes."""
+"""The prefix that each version must have."""
 
 
 def check_versions() -> None:
-    """Refuse versions of highspy and ortools that are wrong together.
+    """Refuse versions of highspy and ortools that do not work together.
 
     Raises
     ------
     ImportError
-        naming the version that is installed, the one that is needed, why, and the command that installs it.
+        names the installed version, the one that is needed, the reason, and the command that installs it.
     """
     for package, needed in NEEDED.items():
         try:

@@ -1,4 +1,4 @@
-"""A progress bar on stderr for long work."""
+"""A progress bar on stderr for long computations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 
 class Progress:
-    """Counts up to `total`; silent unless `shown`."""
+    """A bar that counts decided splits up to `total`; silent unless `shown`."""
 
     def __init__(self, what: str, total: int, *, shown: bool) -> None:
         self._bar = tqdm(
@@ -30,5 +30,5 @@ class Progress:
         self._bar.close()
 
     def advance(self, count: int) -> None:
-        """Report `count` more done."""
+        """Count that many more splits as decided."""
         self._bar.update(count)

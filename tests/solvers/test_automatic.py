@@ -23,7 +23,7 @@ def test_both_engines_give_the_same_extreme_optimum(seed: int, ties: str, monkey
     problem = random_problem(seed)
     expected = min_cut(problem, 0.125, ties=ties)  # type: ignore[arg-type]
     for rounds in (90, -1):
-        monkeypatch.setattr(solvers.automatic, "ROUNDS", rounds)
+        monkeypatch.setattr(solvers.automatic, "FULL_ROUNDS", rounds)
         found = optimal_pruning(problem, 0.125, ties=ties)  # type: ignore[arg-type]
         assert (found.pruning.kept == expected.pruning.kept).all()  # type: ignore[union-attr]
         assert found.status is expected.status

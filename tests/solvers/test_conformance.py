@@ -25,7 +25,7 @@ from solvers import (
     pyomo_highs,
     solve_relaxation,
 )
-from solvers.brute_force import LIMIT, count_prunings
+from solvers.brute_force import MOST_PRUNINGS, count_prunings
 from solvers.programs.engines import LINEAR_ENGINES
 from tests.instances import Node, ensemble_of, plain_errors
 from tests.loops import looped
@@ -162,7 +162,7 @@ def test_impossible_lambdas_are_refused(engine: str, lam: float) -> None:
 def test_brute_force_refuses_forests_that_are_too_large() -> None:
     """More prunings than it lists are refused before anything is listed."""
     problem = instance("digits")
-    assert count_prunings(problem.ensemble) > LIMIT
+    assert count_prunings(problem.ensemble) > MOST_PRUNINGS
     with pytest.raises(InvalidInputError, match="brute force: the forest has"):
         brute_force(problem, 0.1)
 
