@@ -42,12 +42,12 @@ def integer_duals(
     user, column, amount = _gathered(columns, np.maximum(row_dual, 0.0), problem.ensemble.n_nodes)
     unit, price = float(objective.unit), objective.prices()
     most = float(price.sum()) * unit  # of one row; merged purchases add up
-    whole = np.floor(np.minimum(amount, most) / unit).astype(np.int64)
+    integer_dual = np.floor(np.minimum(amount, most) / unit).astype(np.int64)
     arcs = problem.usage_arcs()
     dual = np.zeros(arcs.tail.size, dtype=np.int64)
     if dual.size:
         start = starts_by_tail(user, problem.ensemble.n_nodes)
-        split_duals(arcs.tail, dual, columns.of_purchase, start, column, whole, price, arcs.head)
+        split_duals(arcs.tail, dual, columns.of_purchase, start, column, integer_dual, price, arcs.head)
     return ItemDuals(dual, objective.unit, objective.lam)
 
 

@@ -56,20 +56,20 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: float = math.inf
     InvalidInputError
         for a negative, NaN or infinite lambda.
     """
-    start = time.perf_counter()
+    started = time.perf_counter()
     rate = exact(lam, "lam")
     objective = integer_objective(problem, rate)
     arcs = problem.usage_arcs()
     dual = np.zeros(arcs.tail.size, dtype=np.int64)
     stopped, kept, n_arcs = StopReason.TIME_LIMIT, free_of_charge(problem, ties), 0
-    if time.perf_counter() - start <= time_limit:
+    if time.perf_counter() - started <= time_limit:
         kept, n_arcs = _cut(problem, objective, arcs, ties, dual)
         stopped = StopReason.CONVERGED
     certificate = ItemDuals(dual, objective.unit, objective.lam)
     pruning = Pruning(problem, kept)
     value = pruning.value(float(lam))
     bound = proven_bound(problem, objective, certificate, pruning, rate)
-    stats = {"seconds": time.perf_counter() - start, "arcs": float(n_arcs), "usage_arcs": float(dual.size)}
+    stats = {"seconds": time.perf_counter() - started, "arcs": float(n_arcs), "usage_arcs": float(dual.size)}
     tolerance = 0.0 if objective.exact and objective.lam == rate else 1e-9
     return Solution(problem, lam, pruning, value, bound, stopped, tolerance, certificate, stats, "min_cut")
 

@@ -124,7 +124,7 @@ def price_by_shortest_paths(
     CapacityOverflowError
         if integer costs are too large for 64 bits.
     """
-    began = time.perf_counter()
+    started = time.perf_counter()
     stop, charge = _pair(problem, node_cost, split_charge)
     graphs = tree_networks(problem) if networks is None else networks
     if [g.tree for g in graphs] != list(range(problem.ensemble.n_trees)) or any(g.problem is not problem for g in graphs):
@@ -138,9 +138,9 @@ def price_by_shortest_paths(
         arcs, ints[t] = _one_unit(g, g.costs_by_split(stop.astype(np.int64), charge.astype(np.int64)))
         kept[g.nodes] = g.pruning_of(arcs)
     if not real:
-        return CheapestPrunings(kept, ints, lost, time.perf_counter() - began)
+        return CheapestPrunings(kept, ints, lost, time.perf_counter() - started)
     value, rounding = zip(*map(_from_grid, ints.tolist(), exponent.tolist(), lost.tolist()), strict=True)
-    return CheapestPrunings(kept, np.array(value), np.array(rounding), time.perf_counter() - began)
+    return CheapestPrunings(kept, np.array(value), np.array(rounding), time.perf_counter() - started)
 
 
 def price_by_tree_pass(problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike) -> CheapestPrunings:
@@ -158,7 +158,7 @@ def price_by_tree_pass(problem: PruningProblem, node_cost: ArrayLike, split_char
     CapacityOverflowError
         if integer costs are too large for 64 bits.
     """
-    began = time.perf_counter()
+    started = time.perf_counter()
     stop, charge = _pair(problem, node_cost, split_charge)
     ensemble = problem.ensemble
     kept = np.zeros(ensemble.n_nodes, dtype=bool)
@@ -169,7 +169,7 @@ def price_by_tree_pass(problem: PruningProblem, node_cost: ArrayLike, split_char
     _pass(ensemble.left, ensemble.right, ensemble.parent, stop, charge, unit, kept, best, error)
     # the factor covers the rounding of these sums themselves
     rounding = error[ensemble.roots] * (1 + 2.0**-30)
-    return CheapestPrunings(kept, best[ensemble.roots], rounding, time.perf_counter() - began)
+    return CheapestPrunings(kept, best[ensemble.roots], rounding, time.perf_counter() - started)
 
 
 def _pair(problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike) -> tuple[Costs, Costs]:

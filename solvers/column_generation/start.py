@@ -23,7 +23,7 @@ from solvers.column_generation.loop import relative_gap
 from solvers.column_generation.pricing import TreePruning, columns_of
 from solvers.price_sharing.step import step_size
 
-ROUNDS_PER_CHECK = 25
+ROUNDS_PER_ROUNDING = 25
 """After this many rounds the mean is rounded to a pruning, and the gap is checked."""
 
 
@@ -72,7 +72,7 @@ def share_prices(
         recent = [*recent[1 - last :], found.kept]
         k += 1
         mean += (found.kept - mean) * (2.0 / (k + 1))
-        if k % ROUNDS_PER_CHECK == 0 and relative_gap(incumbent.offer_levels(mean), bound, coupling.reference) <= gap:
+        if k % ROUNDS_PER_ROUNDING == 0 and relative_gap(incumbent.offer_levels(mean), bound, coupling.reference) <= gap:
             break
         score = score + np.where(found.kept, step_size(k - 1), 0.0)
     columns = {c.key: c for kept in [incumbent.pruning.kept, *recent[::-1]] for c in columns_of(coupling, kept)}
