@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from numbers import Rational, Real
 
 import numpy as np
@@ -111,15 +112,19 @@ class CostItems:
         """F, the number of features."""
         return len(self.needs)
 
-    @property
+    @cached_property
     def price(self) -> NDArray[np.float64]:
-        """The prices as float64, shape (M,)."""
+        """The prices as float64, shape (M,); computed once, not to be written to."""
         return np.array([float(p) for p in self.prices], dtype=np.float64)
 
-    @property
+    @cached_property
     def paid_once(self) -> NDArray[np.bool_]:
-        """bool, shape (M,): items paid once for all examples."""
+        """bool, shape (M,): items paid once for all examples; computed once, not to be written to."""
         return np.zeros(self.n_items, dtype=bool) if self.once is None else np.array(self.once, dtype=bool)
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields alone, so that a file does not depend on which arrays were computed before."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def check_features(self, n_features: int) -> None:
         """Refuse to go with a forest of another number of features.
