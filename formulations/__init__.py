@@ -1,4 +1,4 @@
-"""The ground floor: the data of a pruning problem, and its models."""
+"""The data of a pruning problem and its models; the other packages import this one."""
 
 from formulations.answers.nested_prunings import PruningSequence
 from formulations.answers.pruning import Pruning

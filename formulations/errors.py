@@ -1,6 +1,6 @@
-"""The exceptions of the package: what is wrong, which value, and the remedy.
+"""The exceptions of the package. Their texts say what is wrong, which value it has, and the remedy.
 
-Every refusal derives from `PruneModelsError`, and besides from the built-in exception that
+Every exception derives from `PruneModelsError`, and also from the built-in exception that
 a caller would expect (`ValueError`, `TypeError`, ...), so either can be caught.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class PruneModelsError(Exception):
-    """Any refusal by this package."""
+    """Base class of all exceptions of this package."""
 
 
 class InvalidInputError(PruneModelsError, ValueError):
@@ -28,7 +28,7 @@ class CapacityOverflowError(PruneModelsError, OverflowError):
 
 
 class SolverFailedError(PruneModelsError, RuntimeError):
-    """A solver ended in a state that its input does not explain."""
+    """A solver ended in a state that should not occur for its input."""
 
 
 class BrokenFileError(PruneModelsError, OSError):

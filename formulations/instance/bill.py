@@ -24,7 +24,7 @@ class Bill:
     payers
         float64, shape (M,): p_m: weight of the rows that pay each item.
     once
-        bool, shape (M,): the items paid once for all rows that are needed.
+        bool, shape (M,): the items paid once for all rows that some kept split needs.
     reached
         float64: |S_h| of each kept split; 0 where no split has a price.
     total
@@ -40,12 +40,12 @@ class Bill:
 
     @property
     def feature_cost(self) -> float:
-        """The part of (1) that items make."""
+        """What items cost: the first two sums of (1)."""
         return float((self.item_price * self.payers / self.total).sum() + self.item_price[self.once].sum())
 
     @property
     def evaluation_cost(self) -> float:
-        """The part of (1) that evaluating splits makes."""
+        """What evaluating splits costs: the last sum of (1)."""
         return float((self.split_price * self.reached / self.total).sum())
 
     @property

@@ -1,4 +1,4 @@
-"""The routing of rows that come in chunks: what `route` gives for all of them, without all of them at once.
+"""The routing of rows that come in chunks: the result of `route`, without all rows in memory at once.
 
 Of each chunk we keep the position of each row's leaf in each tree, and nothing else. After the last chunk each tree's rows are
 sorted by these positions, as `route` does. If the number of rows is known beforehand, the positions are stored in the array of
@@ -6,8 +6,8 @@ the order itself:
 
     memory  =  4 T N bytes (the order)  +  4 N bytes a thread that sorts a tree  +  the chunk                               (1)
 
-Otherwise the positions are kept apart until the end, 2 T N bytes more (4 T N where a tree has over 65,536 leaves). With a
-scratch folder both stand in files there, see `formulations.instance.scratch`.
+Otherwise the positions have arrays of their own until the end. These take 2 T N bytes more (4 T N where a tree has over 65,536
+leaves). With a scratch folder, positions and order are files in it, see `formulations.instance.scratch`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from formulations.instance.routing import Routing, leaf_positions, read_only, so
 from formulations.instance.scratch import RoutingOnDisk, scratch_array
 
 SORTING_THREADS = 4
-"""At most so many trees are sorted at once: each takes 4 bytes a row meanwhile."""
+"""The largest number of trees that are sorted at the same time. Sorting a tree takes 4 bytes a row."""
 
 
 class ChunkedRouting:
@@ -42,15 +42,15 @@ class ChunkedRouting:
     ensemble
         the trees.
     n_rows
-        how many rows will come at most; None: not known.
+        the largest number of rows that may come; None: unknown.
     scratch
-        a folder for the order, 4 bytes for each row and tree, and what is made of it; None: memory. Its files have no names
-        where the system allows that, and are gone when the routing is, or the process.
+        a folder for files that hold the order, 4 bytes for each row and tree, and arrays derived from it; None: memory. Where
+        the system allows it the files have no names, and they vanish with the routing or at the end of the process.
 
     Raises
     ------
     BrokenFileError
-        if there is no such folder, or no room in it.
+        if the folder does not exist or has too little free space.
     """
 
     def __init__(self, ensemble: Ensemble, n_rows: int | None = None, *, scratch: str | Path | None = None) -> None:
@@ -60,7 +60,7 @@ class ChunkedRouting:
         self._scratch = None if scratch is None else Path(scratch)
         most_leaves = int(np.diff(ensemble.tree_start).max(initial=1) + 1) // 2
         self._places: _Places = (
-            _PlacesApart(ensemble.n_trees, most_leaves, self._scratch)
+            _PlacesByChunk(ensemble.n_trees, most_leaves, self._scratch)
             if n_rows is None
             else _PlacesInOrder(ensemble.n_trees, n_rows, self._scratch)
         )
@@ -85,12 +85,12 @@ class ChunkedRouting:
         places[t] = place
 
     def finish(self) -> Routing:
-        """The routing of all rows that came, numbered as they came.
+        """The routing of all rows that were added, numbered in that order.
 
         Raises
         ------
         InvalidInputError
-            if no row came.
+            if no row was added.
         """
         if not self.n_rows:
             raise InvalidInputError("X is empty: at least one example is needed")
@@ -101,17 +101,17 @@ class ChunkedRouting:
             place = self._places.of_tree(t, self.n_rows)
             sort_by_leaf(self._ensemble, t, place, self._leaf_first, order[t], start, stop)
 
-        threads = min(SORTING_THREADS, os.cpu_count() or 1) if self._places.any_tree_first(self.n_rows) else 1
+        threads = min(SORTING_THREADS, os.cpu_count() or 1) if self._places.any_sequence(self.n_rows) else 1
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(sort, range(self._ensemble.n_trees)))
         return Routing(order, start, stop) if self._scratch is None else RoutingOnDisk(order, start, stop, self._scratch)
 
 
 class _Places(Protocol):
-    """Where the positions of the rows' leaves wait to be sorted."""
+    """Storage for the positions of the rows' leaves until they are sorted."""
 
     def take(self, first: int, n_rows: int) -> NDArray[Any]:
-        """Room for the positions of some more rows, shape (T, n_rows)."""
+        """An array for the positions of the next rows, shape (T, n_rows); the caller fills it."""
         ...
 
     def of_tree(self, t: int, n_rows: int) -> NDArray[np.int32]:
@@ -119,53 +119,59 @@ class _Places(Protocol):
         ...
 
     def order(self, n_rows: int) -> NDArray[np.int32]:
-        """Where the order is to be written, shape (T, n_rows)."""
+        """An array for the order, shape (T, n_rows); the caller fills it."""
         ...
 
-    def any_tree_first(self, n_rows: int) -> bool:
-        """Whether trees may be sorted in any order; if not, from the first to the last."""
+    def any_sequence(self, n_rows: int) -> bool:
+        """Whether trees may be sorted in any sequence; if not, they must be sorted from the first to the last."""
         ...
 
 
 class _PlacesInOrder:
-    """Positions stand where the order will: tree t's n at t N; its order, of fewer rows, perhaps before that."""
+    """Positions in the array that will hold the order.
+
+    The positions of tree t start at t N. If only n < N rows came, the order of tree t starts at t n, before its positions.
+    """
 
     def __init__(self, n_trees: int, n_rows: int, scratch: Path | None) -> None:
         self._n_trees, self._n_rows = n_trees, n_rows
-        self._numbers = scratch_array(n_trees * n_rows, np.int32, scratch)
+        self._array = scratch_array(n_trees * n_rows, np.int32, scratch)
 
     def take(self, first: int, n_rows: int) -> NDArray[np.int32]:
         if first + n_rows > self._n_rows:
             raise InvalidInputError(f"{first + n_rows:,} rows have come, {self._n_rows:,} were announced; announce them all")
-        return self._numbers.reshape(self._n_trees, self._n_rows)[:, first : first + n_rows]
+        return self._array.reshape(self._n_trees, self._n_rows)[:, first : first + n_rows]
 
     def of_tree(self, t: int, n_rows: int) -> NDArray[np.int32]:
-        return self._numbers[t * self._n_rows :][:n_rows].copy()
+        return self._array[t * self._n_rows :][:n_rows].copy()
 
     def order(self, n_rows: int) -> NDArray[np.int32]:
-        return self._numbers[: self._n_trees * n_rows].reshape(self._n_trees, n_rows)
+        return self._array[: self._n_trees * n_rows].reshape(self._n_trees, n_rows)
 
-    def any_tree_first(self, n_rows: int) -> bool:
-        return n_rows == self._n_rows  # else tree t's order covers positions of the trees before it
+    def any_sequence(self, n_rows: int) -> bool:
+        return n_rows == self._n_rows  # with fewer rows, the order of a tree overwrites positions of trees before it
 
 
-class _PlacesApart:
-    """Positions chunk by chunk, as small as the trees allow. On disk a file holds many chunks: open files are few."""
+class _PlacesByChunk:
+    """Positions chunk by chunk, in the smallest type that the trees allow.
+
+    On disk one file holds many chunks, so that few files are open.
+    """
 
     def __init__(self, n_trees: int, most_leaves: int, scratch: Path | None) -> None:
         self._n_trees, self._scratch = n_trees, scratch
         self._type: DTypeLike = np.uint16 if most_leaves <= 2**16 else np.int32
         self._chunks: list[NDArray[Any]] = []
-        self._room = np.empty((n_trees, 0), dtype=self._type)
-        self._taken = 0
+        self._buffer = np.empty((n_trees, 0), dtype=self._type)
+        self._used = 0
 
     def take(self, first: int, n_rows: int) -> NDArray[Any]:
         del first
-        if self._taken + n_rows > self._room.shape[1]:
-            size = n_rows if self._scratch is None else max(n_rows, 2 * self._room.shape[1])
-            self._room, self._taken = scratch_array((self._n_trees, size), self._type, self._scratch), 0
-        self._chunks.append(self._room[:, self._taken : self._taken + n_rows])
-        self._taken += n_rows
+        if self._used + n_rows > self._buffer.shape[1]:
+            size = n_rows if self._scratch is None else max(n_rows, 2 * self._buffer.shape[1])
+            self._buffer, self._used = scratch_array((self._n_trees, size), self._type, self._scratch), 0
+        self._chunks.append(self._buffer[:, self._used : self._used + n_rows])
+        self._used += n_rows
         return self._chunks[-1]
 
     def of_tree(self, t: int, n_rows: int) -> NDArray[np.int32]:
@@ -176,6 +182,6 @@ class _PlacesApart:
     def order(self, n_rows: int) -> NDArray[np.int32]:
         return scratch_array((self._n_trees, n_rows), np.int32, self._scratch)
 
-    def any_tree_first(self, n_rows: int) -> bool:
+    def any_sequence(self, n_rows: int) -> bool:
         del n_rows
         return True

@@ -4,9 +4,9 @@
     cost of a closure  = base_cost + price_unit * sum of price[v] over its nodes                                           (2)
     lambda = (P and G integers)  G / P * gain_unit / price_unit                                                            (3)
 
-A number stands for the shortest decimal that denotes it, or, where its unit is given, for the nearest whole multiple of that.
-If the product of all gains and all prices does not fit 61 bits, they are rounded to binary grids; how far that can move any
-closure's error or cost is computed and kept.
+A float stands for the shortest decimal that denotes it. If a unit is given, the float stands for the nearest whole multiple of
+it. If the product of the sum of all gains and the sum of all prices does not fit 61 bits, both are rounded to binary grids. A
+bound on how far that moves any closure's error or cost is computed and stored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NEAR = Fraction(1, 1000)
 
 @dataclass(frozen=True, eq=False)
 class ClosureIntegers:
-    """Gains and prices as int64, with their units and what rounding may have changed.
+    """Gains and prices as int64, with their units and bounds on the rounding.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ClosureIntegers:
     gain_unit, price_unit
         exact units.
     base_error, base_cost
-        exact, of the empty closure.
+        error and cost of the empty closure, exactly.
     error_rounding, cost_rounding
         how far the integers' error and cost of a closure can be from the real ones; 0 where nothing was rounded.
     """
@@ -73,12 +73,12 @@ class ClosureIntegers:
 def closure_integers(
     gain: Sequence[Fraction], price: Sequence[Fraction], base_error: Fraction, base_cost: Fraction
 ) -> ClosureIntegers:
-    """Scale exactly if products fit, else round the gains, the prices or both.
+    """Scale exactly if products fit 61 bits, else round the gains, the prices or both.
 
     Parameters
     ----------
     gain, price
-        of every node, exactly: what `read_numbers` gives.
+        of every node, as `read_numbers` returns them.
     """
     gains, prices = _exact(gain), _exact(price)
     if gains is None or (gains.bits > MOST_PRICE_BITS + 1 and (prices is None or gains.bits + prices.bits > PRODUCT_BITS)):
@@ -86,12 +86,12 @@ def closure_integers(
     if prices is None or gains.bits + prices.bits > PRODUCT_BITS:
         prices = _rounded(price, room_for_prices(gains.bits))
     return ClosureIntegers(
-        gains.whole, prices.whole, gains.unit, prices.unit, base_error, base_cost, gains.rounding, prices.rounding
+        gains.count, prices.count, gains.unit, prices.unit, base_error, base_cost, gains.rounding, prices.rounding
     )
 
 
 def read_numbers(numbers: NDArray[np.float64], unit: Fraction | None, name: str) -> list[Fraction]:
-    """What floats stand for: decimals, or whole multiples of the unit.
+    """The exact numbers that floats stand for: decimals, or whole multiples of the unit.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def read_numbers(numbers: NDArray[np.float64], unit: Fraction | None, name: str)
 
 
 def read_base(number: float | Fraction, unit: Fraction | None, name: str, *, signed: bool) -> Fraction:
-    """What the number of the empty closure stands for; a multiple of the unit if it is as near to one as a float can be."""
+    """The exact error or cost of the empty closure; a multiple of the unit if the float is within `NEAR` of one."""
     value = fraction(number, name) if signed else exact(number, name)
     if unit is None or isinstance(number, Fraction):
         return value
@@ -122,35 +122,35 @@ def read_base(number: float | Fraction, unit: Fraction | None, name: str, *, sig
 
 
 @dataclass(frozen=True, eq=False)
-class _Whole:
-    whole: NDArray[np.int64]
+class _Multiples:
+    count: NDArray[np.int64]
     unit: Fraction
     rounding: float
 
     @property
     def bits(self) -> int:
-        """Of the sum of absolute values, at least 1."""
-        return max(1, int(np.abs(self.whole).sum()).bit_length())
+        """Bits of the sum of absolute values, at least 1."""
+        return max(1, int(np.abs(self.count).sum()).bit_length())
 
 
-def _exact(numbers: Sequence[Fraction]) -> _Whole | None:
-    """Whole multiples of a common unit; None if their sum takes too many bits."""
-    whole, unit = whole_multiples(numbers)
-    if sum(map(abs, whole)).bit_length() > GRID_BITS:
+def _exact(numbers: Sequence[Fraction]) -> _Multiples | None:
+    """The numbers as whole multiples of a common unit; None if their sum takes too many bits."""
+    counts, unit = whole_multiples(numbers)
+    if sum(map(abs, counts)).bit_length() > GRID_BITS:
         return None
-    return _Whole(np.array(whole, dtype=np.int64), unit, 0.0)
+    return _Multiples(np.array(counts, dtype=np.int64), unit, 0.0)
 
 
-def _rounded(numbers: Sequence[Fraction], bits: int) -> _Whole:
-    """The finest binary grid on which the sum has the given number of bits; nothing but 0 becomes 0."""
+def _rounded(numbers: Sequence[Fraction], bits: int) -> _Multiples:
+    """Round to the finest binary grid on which the sum has the given number of bits; only 0 is rounded to 0."""
     total = sum(map(abs, numbers), Fraction(0))
     exponent = bits - 2 - math.floor(math.log2(total.numerator) - math.log2(total.denominator))
     unit = Fraction(2) ** -exponent
-    whole = [_away_from_zero(x / unit) for x in numbers]
-    slack = sum((abs(x - w * unit) for x, w in zip(numbers, whole, strict=True)), Fraction(0))
-    return _Whole(np.array(whole, dtype=np.int64), unit, math.nextafter(float(slack), math.inf) if slack else 0.0)
+    counts = [_away_from_zero(x / unit) for x in numbers]
+    slack = sum((abs(x - w * unit) for x, w in zip(numbers, counts, strict=True)), Fraction(0))
+    return _Multiples(np.array(counts, dtype=np.int64), unit, math.nextafter(float(slack), math.inf) if slack else 0.0)
 
 
 def _away_from_zero(x: Fraction) -> int:
-    """The nearest whole number, except that only 0 becomes 0: what has a price must not be free."""
+    """The nearest whole number; but a number other than 0 becomes at least 1 or at most -1, so that no price is lost."""
     return round(x) or (x > 0) - (x < 0)

@@ -127,12 +127,12 @@ class CostItems:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def check_features(self, n_features: int) -> None:
-        """Refuse to go with a forest of another number of features.
+        """Refuse a forest with another number of features.
 
         Raises
         ------
         InvalidInputError
-            says both numbers.
+            if the numbers differ; the text has both.
         """
         if self.n_features != n_features:
             raise InvalidInputError(f"costs has prices for {self.n_features} features, the forest was trained on {n_features}")

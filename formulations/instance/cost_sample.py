@@ -1,4 +1,4 @@
-"""A cost sample and its prices, checked at the door: sizes, weights, prices of evaluation."""
+"""Checks of a cost sample and its prices: size, weights, evaluation prices."""
 
 from __future__ import annotations
 
@@ -16,16 +16,24 @@ MOST_PURCHASES = 2**31 - 1
 
 
 def check_size(costs: CostItems, n_rows: int, source: str = "X") -> None:
-    """Purchases are numbered in int32: half the memory of int64, and enough for 2 * 10^9 pairs of item and row."""
+    """Refuse more pairs of item and row than int32 can number, about 2 * 10^9.
+
+    Purchases are numbered in int32, which takes half the memory of int64.
+
+    Raises
+    ------
+    CapacityOverflowError
+        says how many pairs there are.
+    """
     if costs.n_items * (n_rows + 1) > MOST_PURCHASES:
         raise CapacityOverflowError(
             f"{source} has {n_rows:,} rows and costs {costs.n_items:,} items: {costs.n_items * n_rows:,} possible purchases, "
-            f"{MOST_PURCHASES:,} can be numbered; give a smaller cost sample"
+            f"at most {MOST_PURCHASES:,} are supported; give a smaller cost sample"
         )
 
 
 def check_weights(weights: ArrayLike | None, n_rows: int, name: str) -> NDArray[np.float64]:
-    """Example weights as float64, one each if None; refuses negative, non-finite, or all-zero ones."""
+    """Example weights as float64, 1 each if None. Negative, non-finite and all-zero weights are refused."""
     if weights is None:
         return np.ones(n_rows)
     try:
@@ -43,7 +51,7 @@ def check_weights(weights: ArrayLike | None, n_rows: int, name: str) -> NDArray[
 
 
 def evaluation_prices(cost: EvaluationCost, ensemble: Ensemble) -> tuple[Fraction, ...]:
-    """a_f as exact fractions, one a feature."""
+    """The evaluation price a_f of each feature as an exact fraction."""
     if np.ndim(cost) == 0:  # type: ignore[arg-type]
         return (exact(cost, "evaluation_cost"),) * ensemble.n_features
     prices = list(cost)  # type: ignore[arg-type]

@@ -1,9 +1,9 @@
 """The trees of a forest as plain NumPy arrays.
 
-All trees stand one behind the other: tree t has the nodes ``tree_start[t] .. tree_start[t+1]-1``,
-its root first, and every child behind its parent. So a pass over the ids upwards visits parents
-before children, and a pass downwards children before parents; every algorithm of the package
-relies on that and none needs recursion.
+All trees share one numbering of nodes. Tree t has the nodes ``tree_start[t] .. tree_start[t+1]-1``. Its root comes
+first, and every child has a larger number than its parent. So a loop over ascending numbers visits parents before
+children, and a loop over descending numbers visits children before parents. Every algorithm of the package relies
+on that, and none needs recursion.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Ensemble:
     Parameters
     ----------
     tree_start
-        int64, shape (T + 1,): the first node of each tree, and n.
+        int64, shape (T + 1,): the first node of each tree, and n as the last entry.
     left, right
         int32, shape (n,): children (ids over the whole ensemble), -1 at leaves.
     feature
@@ -35,7 +35,7 @@ class Ensemble:
     threshold
         float64, shape (n,): an example goes left where ``float32(x) <= threshold``.
     missing_left
-        bool, shape (n,): where a NaN goes.
+        bool, shape (n,): whether a NaN goes left.
     value
         float64, shape (n, K): class fractions (classification) or, with K = 1, the mean (regression):
         what the node predicts if it is a leaf.
@@ -51,7 +51,7 @@ class Ensemble:
     Raises
     ------
     InvalidInputError
-        where the arrays do not describe trees in the order stated above.
+        if the arrays do not describe trees, or a child does not come behind its parent.
     """
 
     tree_start: NDArray[np.int64]
@@ -168,7 +168,7 @@ def _depths(
     left: NDArray[np.int32],
     right: NDArray[np.int32],
 ) -> NDArray[np.int32]:
-    """Distance of each node from its root, one vectorised sweep a level."""
+    """Distance of each node from its root, computed level by level."""
     depth = np.zeros(parent.shape[0], dtype=np.int32)
     level = split[parent[split] < 0]
     d = 0

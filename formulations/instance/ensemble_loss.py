@@ -1,15 +1,16 @@
-"""The loss of what a forest predicts, not the mean of its trees' errors.
+"""The loss of the whole forest's prediction, in place of the mean of its trees' errors.
 
     minimise  L(y) + lam * cost(y)       over prunings: 0-1 points with y_h <= y_parent(h)                     (ENS)
 
     F_i(y) = 1/T_i sum over trees t of  [ value_root + sum over splits h on i's path of y_h (value_child - value_h) ]    (1)
     L(y)   = 1/W sum over examples i of the error sample of w_i l(F_i(y), label_i)                                       (2)
 
-T_i trees vote on example i (all, but for out-of-bag data), l is one of `formulations.instance.losses`, cost that of
-`formulations.instance.problem`. (1) is linear in y and l convex in F, so L is convex, and so is cost if a purchase of price p
-adds p * max of its users' y: (ENS) relaxed to 0 <= y <= 1 is a convex problem, a lower bound of all prunings.
+T_i trees vote on example i: all of them, or with out-of-bag data fewer. l is one of `formulations.instance.losses`, and cost is
+that of `formulations.instance.problem`. (1) is linear in y and l is convex in F, so L is convex. The cost is convex too if a
+purchase of price p adds p * max of its users' y. So (ENS) relaxed to 0 <= y <= 1 is a convex problem, and its optimum is a lower
+bound for all prunings.
 
-The gradient of L is a pruning instance's gains: with r_i = w_i / (W T_i) dl/dF_i,
+The negative gradient of L has the form of a pruning instance's gains. With r_i = w_i / (W T_i) dl/dF_i,
 
     e_h = value_h . sum over the i in S_h that t votes on of r_i,      -dL/dy_h = e_h - e_left - e_right                  (3)
 """
@@ -30,7 +31,7 @@ from formulations.instance.losses import Loss
 from formulations.instance.problem import PruningProblem
 
 NO_VOTE = -1
-"""In `EnsembleProblem.leaf`: the tree has no vote on the example."""
+"""Entry of `EnsembleProblem.leaf` where the tree does not vote on the example."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +41,14 @@ class EnsembleProblem:
     Parameters
     ----------
     problem
-        trees, prices and cost sample. Its own errors, those of single trees, play no part in (ENS).
+        trees, prices and cost sample. Its node errors are not used in (ENS).
     leaf
-        int32, shape (T, R): the leaf of each tree that each of R examples ends in, or `NO_VOTE`. Every example has a vote.
+        int32, shape (T, R): the leaf of each tree in which each of R examples ends, or `NO_VOTE`. At least one tree votes on each
+        example.
     first
-        int32, shape (R,): the first of the C adjoining columns of ``ensemble.value`` that the loss looks at.
+        int32, shape (R,): the first of the C adjacent columns of ``ensemble.value`` that the loss uses.
     target
-        float64, shape (R, C): what squares compare these columns with; C is their number.
+        float64, shape (R, C): the numbers with which `Squares` compares these columns.
     weights
         float64, shape (R,): w_i >= 0, not all 0.
     loss
@@ -57,7 +59,7 @@ class EnsembleProblem:
     Raises
     ------
     InvalidInputError
-        for arrays that do not fit each other, and an example without a vote.
+        for arrays whose shapes do not fit each other, and an example on which no tree votes.
     """
 
     problem: PruningProblem
@@ -106,7 +108,7 @@ class EnsembleProblem:
         return self._mean_over_trees(_along_paths(self.ensemble.parent, self.ensemble.value, y))
 
     def of_pruning(self, pruning: Pruning) -> NDArray[np.float64]:
-        """F of a pruning: the plain mean of the leaves that are reached, without a sum of differences; shape (R, C)."""
+        """F of a pruning, shape (R, C): the mean of the values at the leaves reached, more accurate than the sum (1)."""
         return self._mean_over_trees(self.ensemble.value[_reached(self.ensemble.parent, pruning.kept)])
 
     def _mean_over_trees(self, value: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,11 +125,11 @@ class EnsembleProblem:
         return self.share[:, None] * self.loss.slopes(F, self.target)
 
     def linear_errors(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """e_h of (3) for dL/dF, shape (n,): may be negative."""
+        """e_h of (3) for dL/dF, shape (n,); may be negative."""
         return np.asarray((self.ensemble.value * self.sums(slopes)).sum(axis=1))
 
     def sums(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum over the examples at each node that its tree votes on of amounts / T_i, by column of its values; shape (n, K)."""
+        """For each node and column the sum of amounts / T_i over the examples there on which the tree votes; shape (n, K)."""
         total = np.zeros_like(self.ensemble.value)
         _collect(self.leaf, self.first, amounts / self.votes[:, None], self.ensemble.parent, total)
         return total
@@ -137,7 +139,7 @@ class EnsembleProblem:
         return self.ensemble.gains(self.linear_errors(slopes))
 
     def rounding(self, F: NDArray[np.float64]) -> float:
-        """What floating point can have added to L(F) and to a sum of gains times y, from above.
+        """An upper bound on the rounding error of L(F) and of a sum of gains times y.
 
         Every sum has at most R + n_depth + T + C terms; the terms of one depth add up to at most max |value| sum |dL/dF|.
         """
@@ -152,7 +154,7 @@ class EnsembleProblem:
 
 @njit(cache=True)
 def _along_paths(parent, value, y):  # type: ignore[no-untyped-def]
-    """The bracket of (1) at every node: its parent's, and y times the step from the parent to it."""
+    """The bracket of (1) at every node: that of its parent, plus y times the step from the parent's value to its own."""
     along = value.copy()
     for h in range(parent.shape[0]):
         p = parent[h]
@@ -186,7 +188,7 @@ def _add_votes(leaf, first, value, F):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _collect(leaf, first, slopes, parent, total):  # type: ignore[no-untyped-def]
-    """Sum of the rows' slopes at each node and column: at leaves first, then up the trees; no differences of sums."""
+    """Sum of the rows' slopes at each node and column, first at leaves, then up the trees."""
     for t in range(leaf.shape[0]):
         for i in range(leaf.shape[1]):
             h = leaf[t, i]

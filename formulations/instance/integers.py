@@ -4,8 +4,8 @@
     cost of a pruning  = price_unit * (sum of the purchases' integer prices + of evaluation[h] over the kept splits)   (2)
     lambda = (P and G integers)  G / P * gain_unit / price_unit                                                    (3)
 
-Counts and decimals fit exactly as a rule. What does not (regression errors, trees with in-bag weights of their own, real weights)
-is rounded to a common grid; how far that can move any pruning's error or cost is computed and kept.
+Counts and decimals usually fit exactly. Other numbers (regression errors, trees with in-bag weights of their own, real weights)
+are rounded to a common grid. A bound on how far that moves any pruning's error or cost is computed and stored.
 """
 
 from __future__ import annotations
@@ -25,25 +25,28 @@ from formulations.instance.node_errors import NodeErrors
 from formulations.instance.routing import Routing
 
 PRODUCT_BITS = 61
-"""Capacities are products of a gain and a price total; the sum at the source stays below 2^62."""
+"""Largest number of bits of a sum of gains times a sum of prices.
+
+Capacities are such products, and their sum at the source stays below 2^62.
+"""
 
 GRID_BITS = 50
-"""A rounded total never uses more bits than that: float64 carries no more."""
+"""Largest number of bits of a rounded sum; a float64 has hardly more."""
 
 MOST_PRICE_BITS = 30
-"""Bits that prices keep where gains and prices compete for them."""
+"""Number of bits left to prices when gains and prices together do not fit."""
 
 
 @dataclass(frozen=True, eq=False)
 class Integers:
-    """Gains and prices as int64, with their units and what rounding may have changed.
+    """Gains and prices as int64, with their units and bounds on the rounding.
 
     Parameters
     ----------
     gain
         shape (n,): integer gain of each split, 0 at leaves, in `gain_unit` of error (1).
     price
-        shape (M,): integer price of each item for a row of weight 1 (of weight `weight`, times it).
+        shape (M,): integer price of each item for a row of weight 1; a row pays this times its `weight`.
     weight
         shape (N,): integer weights of the rows.
     evaluation
@@ -106,10 +109,10 @@ def to_integers(
     Raises
     ------
     CapacityOverflowError
-        if a positive price would be rounded to nothing because another is so much larger.
+        if a positive price would be rounded to 0 because another is so much larger.
     """
-    nothing = _Gains(np.zeros(ensemble.n_nodes, dtype=np.int64), Fraction(1), 0.0)
-    gains = nothing if errors is None else _exact_gains(ensemble, errors)
+    no_gains = _Gains(np.zeros(ensemble.n_nodes, dtype=np.int64), Fraction(1), 0.0)
+    gains = no_gains if errors is None else _exact_gains(ensemble, errors)
     prices = _exact_prices(ensemble, costs, weights, evaluation, routing)
     gain_bits = None if gains is None else _bits(_total(gains.gain))
     price_bits = None if prices is None else _bits(prices.total)
@@ -134,17 +137,17 @@ def to_integers(
 
 
 def room_for_gains(price_bits: int | None) -> int:
-    """Bits of the sum of rounded gains, beside exact prices whose sum has so many bits; None: beside rounded prices."""
+    """Bits that the sum of rounded gains may have, given the bits of the sum of exact prices; None: prices are rounded too."""
     return min(GRID_BITS, PRODUCT_BITS - (MOST_PRICE_BITS if price_bits is None else min(price_bits, MOST_PRICE_BITS)))
 
 
 def room_for_prices(gain_bits: int) -> int:
-    """Bits of the sum of rounded prices, beside gains whose sum has so many bits."""
+    """Bits that the sum of rounded prices may have, given the bits of the sum of gains."""
     return min(GRID_BITS, PRODUCT_BITS - gain_bits)
 
 
 def whole_multiples(numbers: Sequence[Fraction]) -> tuple[list[int], Fraction]:
-    """The numbers as multiples of their largest common unit, and that unit; zeros do not count for it."""
+    """The numbers as multiples of their largest common unit, and that unit; zeros are ignored in finding it."""
     unit = common_unit([x for x in numbers if x])
     return [int(x / unit) for x in numbers], unit
 
@@ -158,7 +161,7 @@ def _total(gain: NDArray[np.int64]) -> int:
 
 
 def _exact_gains(ensemble: Ensemble, errors: NodeErrors) -> _Gains | None:
-    """Whole-number errors, and trees whose weights have a small common multiple; else None."""
+    """Gains without rounding. None unless errors are whole numbers and the trees' weights have a small common multiple."""
     factors: list[Fraction] = []
     for c in errors.components:
         if (c.e != np.rint(c.e)).any() or (c.weight != np.rint(c.weight)).any() or c.weight.max() >= 2**53:
@@ -179,14 +182,14 @@ def _exact_gains(ensemble: Ensemble, errors: NodeErrors) -> _Gains | None:
 
 
 def _rounded_gains(ensemble: Ensemble, errors: NodeErrors, bits: int) -> _Gains:
-    """Gains on the finest binary grid on which their sum has the given number of bits."""
+    """Gains rounded to the finest binary grid on which their sum has the given number of bits."""
     e = errors.per_node(ensemble)
     gain = ensemble.gains(e)
     total = float(np.abs(gain).sum()) or 1.0
     exponent = bits - 1 - math.frexp(total)[1]
     scaled = np.ldexp(gain, exponent)
     rounded = np.rint(scaled)
-    # the differences themselves are floating-point numbers: some units in the last place of the errors more
+    # gains are differences of floats, which are off by some units in the last place of the errors
     slack = float(np.abs(scaled - rounded).sum()) + np.ldexp(float(e.sum()), exponent) * 2.0**-50
     return _Gains(rounded.astype(np.int64), Fraction(2) ** -exponent, float(np.ldexp(slack, -exponent)))
 
@@ -202,7 +205,7 @@ def _evaluation_prices(
 
 
 def _dearest(price: list[int], evaluation: list[int], total_weight: int, ensemble: Ensemble) -> int:
-    """An upper bound of (2) over all prunings, in Python's unbounded integers: every row buys all and walks to the bottom."""
+    """An upper bound of (2), in Python's unbounded integers: every row buys all items and takes the longest paths."""
     depth = int(ensemble.depth.max(initial=0)) * ensemble.n_trees
     return total_weight * (sum(price) + max(evaluation, default=0) * depth)
 
@@ -214,7 +217,7 @@ def _exact_prices(
     evaluation: tuple[Fraction, ...],
     routing: Routing,
 ) -> _Prices | None:
-    """Decimals over their common denominator; None if that takes too many bits."""
+    """Prices as multiples of their common unit; None if that takes too many bits, or there are over 10,000 different weights."""
     values, counts = np.unique(weights, return_counts=True)
     if len(values) > 10_000:
         return None
@@ -255,29 +258,30 @@ def _rounded_prices(
     routing: Routing,
     bits: int,
 ) -> _Prices:
-    """Prices and weights on grids whose product leaves (2) the given number of bits."""
+    """Prices and weights rounded to grids on which (2) has the given number of bits."""
     n = len(weights)
     weight = np.ones(n, dtype=np.int64)
     if (weights != weights[0]).any():
-        # what the rows leave is shared so that weights and prices are rounded about equally
+        # the bits beside those of the number of rows are shared so that weights and prices are rounded about equally
         weight_bits = min(30, _bits(n) + max(1, (bits - _bits(n) - _bits(costs.n_items)) // 2))
         weight = np.maximum(1, np.rint(weights * (2.0**weight_bits / float(weights.sum())))).astype(np.int64)
     total_weight = int(weight.sum())
     real = [*costs.prices, *evaluation]
     depth = int(ensemble.depth.max(initial=0)) * ensemble.n_trees
     most = sum(costs.prices) + max(evaluation, default=Fraction(0)) * depth
-    room = 2 ** max(1, bits - _bits(total_weight) - 1)
-    unit = most / room if most else Fraction(1)
+    largest = 2 ** max(1, bits - _bits(total_weight) - 1)
+    unit = most / largest if most else Fraction(1)
     whole = [round(p / unit) for p in real]
     lost = [p for p, w in zip(real, whole, strict=True) if p > 0 and w == 0]
     if lost:
         raise CapacityOverflowError(
-            f"a price of {float(min(lost)):g} vanishes beside a total of {float(most):g} for {n} examples in 64-bit capacities; "
+            f"a price of {float(min(lost)):g} would be rounded to 0 beside a total of {float(most):g} for {n} examples, since "
+            "capacities have 64 bits; "
             "use prices that span fewer orders of magnitude, or set it to 0"
         )
     price = np.array(whole[: costs.n_items], dtype=np.int64)
     eval_price = np.array(whole[costs.n_items :], dtype=np.int64)
-    # per example: every price off by its rounding, and every weight off by its own
+    # per example: the rounding of every price, and that of every weight
     price_slack = sum((abs(p - w * unit) for p, w in zip(costs.prices, whole, strict=False)), Fraction(0))
     eval_slack = max((abs(a - int(w) * unit) for a, w in zip(evaluation, eval_price, strict=True)), default=Fraction(0))
     weight_slack = float(np.abs(weights / weights.sum() - weight / total_weight).sum())

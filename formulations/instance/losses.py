@@ -1,13 +1,13 @@
-"""Losses of what a forest predicts for one example: convex in the prediction.
+"""Losses of a forest's prediction for one example; all are convex in the prediction.
 
-F is the prediction in the columns that the loss looks at (`EnsembleProblem` says which), K the number of classes.
+F is the prediction in the columns that the loss uses (see `EnsembleProblem`), K the number of classes.
 
     squares   l = sum over the columns of (F - target)^2                                     (1)
     log loss  l = -log[(F + epsilon) / (1 + K epsilon)],   F: the fraction of the example's own class     (2)
 
-(1) is the squared error of a regression, and the Brier score of a classification: of two classes the second's column alone, of
-more all columns, as in scikit-learn. A forest may give a class the fraction 0, whose logarithm is infinite, so (2) is that of
-fractions smoothed towards equal ones.
+(1) is the squared error of a regression, and the Brier score of a classification. With two classes it uses the column of the
+second alone, with more it uses all columns, as in scikit-learn. A forest may give a class the fraction 0, whose logarithm is
+infinite. So (2) smooths the fractions towards equal ones.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 
 class Loss(Protocol):
-    """A convex loss of one example's prediction, with its derivatives by the columns of F."""
+    """A convex loss of one example's prediction, with its derivatives with respect to the columns of F."""
 
     @property
     def epsilon(self) -> float:
-        """That of (2); negative for squares."""
+        """The epsilon of (2); negative for squares, which have none."""
         ...
 
     def values(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -36,7 +36,7 @@ class Loss(Protocol):
         ...
 
     def curvatures(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """d^2l/dF^2 by each column, shape (R, C); the mixed ones are 0."""
+        """d^2l/dF^2 for each column, shape (R, C); the mixed derivatives are 0."""
         ...
 
 
@@ -75,7 +75,7 @@ class LogLoss:
     n_classes: int
 
     def values(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Loss.values`; `target` plays no part, for F is that of the example's own class."""
+        """See `Loss.values`; `target` is not used, since F is the fraction of the example's own class."""
         return np.asarray(np.log1p(self.n_classes * self.epsilon) - np.log(F[:, 0] + self.epsilon))
 
     def slopes(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:

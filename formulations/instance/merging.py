@@ -1,7 +1,7 @@
-"""Purchases with the same users are one purchase: the exact reduction of identical usage columns.
+"""Merging purchases with the same users, which changes no optimum.
 
 If (m, i) and (m', i') are needed by the same set of splits, then in some optimum, and in every smallest and every
-largest one, both are paid or neither is: replace them by one purchase at the sum of their prices. On a real forest
+largest one, both are paid or neither is. So one purchase at the sum of their prices replaces them. On a real forest
 this removes more than half of the usage arcs, and nearly all of them in the smaller parts into which a path falls.
 """
 
@@ -21,7 +21,7 @@ class Merged:
     Parameters
     ----------
     representative
-        int32, shape (j,): the purchase that stands for each one; itself where it stands for itself.
+        int32, shape (j,): the purchase that replaces each one; its own number if none does.
     arc
         int64: the usage arcs that remain, those of the representatives, in their old order.
     price
@@ -39,7 +39,7 @@ def merge_purchases(tail: NDArray[np.int32], head: NDArray[np.int32], price: NDA
     Parameters
     ----------
     tail, head
-        usage arcs, every purchase's arcs in the same order of tails (as the canonical order is).
+        usage arcs. The arcs of every purchase have their tails in the same order, as in the canonical order.
     price
         shape (j,), purchases numbered from 0.
     """
@@ -51,38 +51,39 @@ def merge_purchases(tail: NDArray[np.int32], head: NDArray[np.int32], price: NDA
 
 
 def starts_by_tail(tail: NDArray[np.int32], n_nodes: int) -> NDArray[np.int64]:
-    """Where each split's arcs begin, and the last end, among arcs that are grouped by tail: shape (n_nodes + 1,)."""
+    """Where each split's arcs start among arcs that are grouped by tail, and the end of the last; shape (n_nodes + 1,)."""
     return np.concatenate([[0], np.cumsum(np.bincount(tail, minlength=n_nodes))]).astype(np.int64)
 
 
 @njit(cache=True, nogil=True)
 def split_duals(tail, dual, representative, group_start, group_head, group_dual, price, head):  # type: ignore[no-untyped-def]
-    """Share the duals of merged purchases out among their members, user by user, each filled up to its price.
+    """Divide the duals of merged purchases among their members, user by user, each at most up to its price.
 
-    Arcs (tail, head) come grouped by tail; those of the merged purchases for split u are ``group_start[u]:group_start[u + 1]``. A
-    group's users all reach all its members, so first come, first served always succeeds. Writes into `dual`.
+    Arcs (tail, head) come grouped by tail; those of the merged purchases for split u are ``group_start[u]:group_start[u + 1]``.
+    All users of a group have arcs to all its members, so giving each member as much as it can take always succeeds. Writes into
+    `dual`.
     """
-    open_dual = np.zeros(price.shape[0], dtype=np.int64)
-    room = price.copy()
+    undivided = np.zeros(price.shape[0], dtype=np.int64)
+    remaining = price.copy()
     k = 0
     while k < tail.shape[0]:
         u = tail[k]
         for g in range(group_start[u], group_start[u + 1]):
-            open_dual[group_head[g]] = group_dual[g]
+            undivided[group_head[g]] = group_dual[g]
         while k < tail.shape[0] and tail[k] == u:
             r = representative[head[k]]
-            part = min(open_dual[r], room[head[k]])
+            part = min(undivided[r], remaining[head[k]])
             dual[k] = part
-            open_dual[r] -= part
-            room[head[k]] -= part
+            undivided[r] -= part
+            remaining[head[k]] -= part
             k += 1
         for g in range(group_start[u], group_start[u + 1]):
-            open_dual[group_head[g]] = 0
+            undivided[group_head[g]] = 0
 
 
 @njit(cache=True, nogil=True)
 def _mixed(x):  # type: ignore[no-untyped-def]
-    """The splitmix64 finaliser: spreads consecutive ids over 64 bits."""
+    """The splitmix64 finaliser, a hash function that spreads consecutive ids over 64 bits."""
     z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -91,7 +92,7 @@ def _mixed(x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _representatives(tail, head, n_purchases):  # type: ignore[no-untyped-def]
-    """A hash table of user sets; equal hashes are compared entry by entry, so nothing rests on luck."""
+    """The first purchase with the same users as each one, by a hash table; sets of equal hashes are compared entry by entry."""
     key = np.zeros(n_purchases, dtype=np.uint64)
     start = np.zeros(n_purchases + 1, dtype=np.int64)
     for k in range(tail.shape[0]):

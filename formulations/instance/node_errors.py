@@ -1,10 +1,10 @@
-"""The error of every node, were it a leaf.
+"""The error that every node would have as a leaf.
 
     error of node h in (OBJ) = sum over components k of  share_k e^k_h / (T W^k_t)            (1)
 
 e_h is the weight of the examples that h's prediction gets wrong (classification) or their weighted squared
-residuals (regression), W_t the weight of the whole error sample in tree t. One component is the rule; a
-blend of in-bag and other data has several, their shares sum to 1.
+residuals (regression). W_t is the weight of the whole error sample in tree t. There is usually one component.
+A blend of in-bag and other data has several, whose shares sum to 1.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class NodeErrors:
 
     @property
     def source(self) -> str:
-        """Where the errors come from, in words."""
+        """How the errors were measured, for reports."""
         if len(self.components) == 1:
             return self.components[0].source
         return " + ".join(f"{float(c.share):g} {c.source}" for c in self.components)
@@ -84,7 +84,7 @@ class NodeErrors:
         return NodeErrors(tuple(replace(c, e=c.e[nodes], weight=c.weight[t : t + 1]) for c in self.components))
 
     def of_all_roots(self, ensemble: Ensemble) -> Fraction:
-        """The error of the forest of single leaves as a fraction, floats taken at their word."""
+        """The error of the forest cut down to its roots, as a fraction; each float counts with its exact binary value."""
         return sum(
             (
                 c.share * Fraction(float(c.e[root])) / (ensemble.n_trees * Fraction(float(c.weight[t])))
@@ -140,8 +140,8 @@ def _misclassified(
     predicted = value.argmax(axis=1)
     wrong = range_sums(w, start, stop)
     for k in np.unique(predicted):
-        mine = predicted == k
-        wrong[mine] -= range_sums(w * (y == k), start[mine], stop[mine])
+        predicts_k = predicted == k
+        wrong[predicts_k] -= range_sums(w * (y == k), start[predicts_k], stop[predicts_k])
     return np.maximum(wrong, 0.0)
 
 
@@ -152,7 +152,7 @@ def _squared_residuals(
     start: NDArray[np.int32],
     stop: NDArray[np.int32],
 ) -> NDArray[np.float64]:
-    """Sum w (y - v)^2 of each node, from three moments; y is centred first against cancellation."""
+    """Sum w (y - v)^2 of each node, from three moments; y is centred first, which limits cancellation."""
     centre = np.average(y, weights=w) if w.sum() > 0 else 0.0
     y = y - centre
     v = value - centre

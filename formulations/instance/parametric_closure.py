@@ -1,14 +1,14 @@
-"""Parametric maximum closure: what to take under a precedence graph, when costs weigh more and more.
+"""Parametric maximum closure: the best set of nodes in a precedence graph, for every price of cost.
 
     minimise  base_error - sum_v gain_v y_v  +  lam * (base_cost + sum_v price_v y_v)
     y_u <= y_v for every arc (u requires v),  y_v in {0, 1}                                                                (1)
 
-A pruning problem is a special case, in which splits require their parents and their purchases; here a node may
-require any others. The optimal closures shrink as lambda grows, so one number a node says it all:
+A pruning problem is a special case, in which splits require their parents and their purchases. Here a node may
+require any others. The optimal closures shrink as lambda grows, so one number for each node describes them all:
 
     v is in the closure exactly for lambda < breakpoint of level_v                                                         (2)
 
-Where several closures are optimal, (2) is the smallest. Levels never rise along an arc.
+Where several closures are optimal, (2) describes the smallest. A node's level is at most the level of each node that it requires.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class ParametricClosure:
     base_error, base_cost
         of the empty closure; the cost is >= 0.
     gain_unit, price_unit
-        of what the gains (and the base error, where it is one) and the prices (and the base cost) are whole multiples, such as
-        1/N of counts over N examples. The floats then stand for these multiples exactly; without a unit, for decimals.
+        units of which all gains and all prices are whole multiples, such as 1/N if they are counts divided by N examples. The
+        floats then stand for these multiples exactly; without a unit, for decimals. So do the base error and base cost if they
+        are multiples.
 
     Raises
     ------
@@ -111,9 +112,9 @@ class ParametricClosure:
 class ClosureCertificate:
     """A flow on the arcs that proves a path optimal for every lambda >= 0 at once.
 
-    ``flow[k] / denominator[level]`` integer gains go from `tail[k]`, who requires, to `head[k]`, which is required, where both
-    have this level; other arcs have none. With it every node of a level between 0 and the last one is worth exactly nothing at
-    its breakpoint. `denominator` has one number a level, ``len(breakpoints) + 1`` in all.
+    If `tail[k]` and `head[k]` have the same level, ``flow[k] / denominator[level]`` integer gains go from the tail, which
+    requires, to the head, which is required. Other arcs have no flow. Then every node of a level between 0 and the last one is
+    worth exactly 0 at its breakpoint. `denominator` has one number for each level, ``len(breakpoints) + 1`` in all.
     """
 
     flow: NDArray[np.int64]
@@ -127,7 +128,7 @@ class ClosurePath:
     Parameters
     ----------
     level
-        int32, shape (n,): see (2). 0: never in the closure; ``len(breakpoints)``: for ever.
+        int32, shape (n,): see (2). 0: never in the closure; ``len(breakpoints)``: in the closure for every lambda.
     breakpoints
         ascending, in the units of (1); the first is 0.
     certificate
@@ -172,14 +173,14 @@ class ClosurePath:
 
     @cached_property
     def cost(self) -> NDArray[np.float64]:
-        """Cost of each row, of the real prices."""
+        """Cost of each row, at the prices before rounding."""
         if self.problem.integers.cost_rounding == 0:
             return np.array([float(c) for c in self.exact_cost])
         return float(self.problem.base_cost) + self._sums(self.problem.price)
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
-        """Error of each row, of the real gains."""
+        """Error of each row, by the gains before rounding."""
         if self.problem.integers.error_rounding == 0:
             return np.array([float(e) for e in self.exact_error])
         return float(self.problem.base_error) - self._sums(self.problem.gain)
@@ -229,7 +230,7 @@ class ClosurePath:
 
 
 def _numbers(given: object, name: str) -> NDArray[np.float64]:
-    """Floats in one dimension; whether they are finite is seen where they are read."""
+    """A float64 array of one dimension; `read_numbers` checks that the numbers are finite."""
     array = np.asarray(given, dtype=np.float64)
     if array.ndim != 1:
         raise InvalidInputError(f"{name} has the shape {array.shape}; give one number a node")
@@ -237,7 +238,7 @@ def _numbers(given: object, name: str) -> NDArray[np.float64]:
 
 
 def _nodes(given: object, name: str, n: int) -> NDArray[np.int32]:
-    """Ends of arcs as int32."""
+    """Ends of arcs as int32, checked."""
     array = np.asarray(given)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InvalidInputError(f"{name} is {array.dtype} of shape {array.shape}; give one node, a whole number, for each arc")
@@ -262,14 +263,14 @@ def _requirements_first(n: int, tail: NDArray[np.int32], head: NDArray[np.int32]
         needs[u].append(v)
     missing = [len(heads) for heads in needs]
     order = [v for v in range(n) if not missing[v]]
-    for v in order:  # grows meanwhile
+    for v in order:  # the loop appends to it
         for u in users[v]:
             missing[u] -= 1
             if not missing[u]:
                 order.append(u)
     if len(order) < n:
         v = next(v for v in range(n) if missing[v])
-        for _ in range(n):  # each of these requires another one of them, so n steps end on a cycle
+        for _ in range(n):  # each node left requires another one that is left, so n steps lead onto a cycle
             v = next(w for w in needs[v] if missing[w])
-        raise InvalidInputError(f"node {v} requires itself over a cycle of arcs; leave out an arc of it")
+        raise InvalidInputError(f"node {v} requires itself through a cycle of arcs; remove one of them")
     return np.array(order, dtype=np.int32)

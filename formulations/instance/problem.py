@@ -29,17 +29,17 @@ from formulations.instance.usage_arcs import UsageArcs
 
 @dataclass(frozen=True, eq=False)
 class PruningProblem:
-    """Which splits of a forest to keep, so that error and cost are least; see (OBJ).
+    """The choice of the splits of a forest to keep, see (OBJ).
 
     Build it with `PruningProblem.build`, or from a fitted forest with `prunemodels.problem_from_forest`.
 
     Parameters
     ----------
     usage
-        trees, prices and cost sample: what any set of kept splits costs. What is asked of it most is an attribute here too.
+        trees, prices and cost sample: what any set of kept splits costs. Its main attributes are attributes here too.
     errors
-        e_h and W_t of every node, each >= 0. Gains may be negative all the same: a split can be wrong more often than its
-        parent on data that it was not grown on.
+        e_h of every node and W_t of every tree, each >= 0. Gains may be negative all the same: on data that a tree was not grown
+        on, the children of a split can be wrong more often than the split itself.
     integers
         the same instance in integers, for exact arithmetic.
     """
@@ -89,7 +89,7 @@ class PruningProblem:
         return cls(u, errors, to_integers(u.ensemble, errors, u.costs, u.weights, u.evaluation, u.routing))
 
     def only_tree(self, t: int) -> PruningProblem:
-        """The instance of one tree alone: its errors count in full, its users pay for themselves.
+        """The instance of one tree alone: the error is that of this tree, and it shares no purchases with others.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class PruningProblem:
 
     @cached_property
     def n_usage_arcs(self) -> int:
-        """Usage arcs of the whole instance: how large its network is."""
+        """Number of usage arcs of the whole instance, the size of its network."""
         return int(self.usage.arcs_per_node.sum())
 
     def purchase_price(self) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ node h, leaf or not, is a contiguous range of the permutation of its tree:
 
     S_h = order[t, start[h] : stop[h]]                                                   (1)
 
-That is 4 bytes for each pair of row and tree, and 8 a node; nowhere is there a matrix of rows by nodes.
+This takes 4 bytes for each pair of row and tree, and 8 bytes a node. No matrix of rows by nodes is ever made.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Routing:
         return int(self.order.shape[1])
 
     def node_sums(self, ensemble: Ensemble, amounts: NDArray[Amount]) -> NDArray[Amount]:
-        """Sum of the amounts of the rows that reach each node, shape (n,); amounts by row, or by tree and row."""
+        """Sum of the amounts of the rows that reach each node, shape (n,); `amounts` has the shape (N,) or (T, N)."""
         sums = np.empty(ensemble.n_nodes, dtype=amounts.dtype)
         for t in range(ensemble.n_trees):
             nodes = ensemble.nodes_of(t)
@@ -70,8 +70,8 @@ def range_sums(amounts: NDArray[Amount], start: NDArray[np.int32], stop: NDArray
 def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDArray[np.float32]:
     """Check a table of examples and cast it to float32, as scikit-learn's trees do.
 
-    NaN is a missing value and allowed; infinities, which scikit-learn refuses, are refused here too. `first_row` is the
-    number in messages of the first row, where X is a part of a larger table.
+    NaN is a missing value and allowed. Infinities are refused, as scikit-learn does. If X is a part of a larger table,
+    `first_row` is the number of its first row there, for messages.
 
     Raises
     ------
@@ -134,14 +134,14 @@ def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:
         walk_tree(ensemble, t, rows, leaf_first, place)
         sort_by_leaf(ensemble, t, place, leaf_first, order[t], start, stop)
 
-    # threads, not numba's: its fallback scheduler aborts the process when two threads of the user's route at once
+    # Python's threads, since numba's fallback scheduler aborts the process if two threads of the user route at once
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(route_tree, range(ensemble.n_trees)))
     return Routing(order, start, stop)
 
 
 def read_only(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A read-only view: tables come read-only, arrays do not, and this makes one compiled kernel do for both."""
+    """A read-only view. Rows of tables are read-only, other arrays are not; so one compiled kernel serves both."""
     rows = np.ascontiguousarray(rows).view()
     rows.flags.writeable = False
     return rows
@@ -150,7 +150,7 @@ def read_only(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 def walk_tree(
     ensemble: Ensemble, t: int, rows: NDArray[np.float32], leaf_first: NDArray[np.int32], place: NDArray[np.int32]
 ) -> None:
-    """Put into `place`, shape (N,), the position of each row's leaf in tree t; `rows` are `read_only`."""
+    """Write the position of each row's leaf in tree t into `place`, shape (N,); `rows` is `read_only`."""
     left, right, feature = ensemble.left, ensemble.right, ensemble.feature
     root = int(ensemble.tree_start[t])
     _walk_tree(rows, root, left, right, feature, ensemble.threshold, ensemble.missing_left, leaf_first, place)
@@ -165,7 +165,7 @@ def sort_by_leaf(
     start: NDArray[np.int32],
     stop: NDArray[np.int32],
 ) -> None:
-    """Put the rows of tree t into `order`, shape (N,), by the positions of their leaves, and its nodes' ranges (1)."""
+    """Write the rows sorted by the positions of their leaves in tree t into `order`, shape (N,), and the nodes' ranges (1)."""
     nodes = ensemble.nodes_of(t)
     _sort_by_leaf(place, nodes.start, nodes.stop, ensemble.left, ensemble.right, leaf_first, order, start, stop)
 
@@ -192,7 +192,7 @@ def leaf_positions(ensemble: Ensemble) -> NDArray[np.int32]:
 
 @njit(cache=True)
 def _depth_first_leaves(tree_start, left, right, position):  # type: ignore[no-untyped-def]
-    """Number of leaves left of a node = that of its parent, plus its left sibling's leaves."""
+    """The number of leaves left of a node is that of its parent, plus for a right child the leaves of its sibling."""
     n = left.shape[0]
     below = np.zeros(n, dtype=np.int32)
     for h in range(n - 1, -1, -1):
@@ -220,7 +220,7 @@ def _walk_tree(rows, root, left, right, feature, threshold, missing_left, leaf_f
 
 @njit(cache=True, nogil=True)
 def _sort_by_leaf(place, first, last, left, right, leaf_first, order, start, stop):  # type: ignore[no-untyped-def]
-    """A counting sort of the rows by leaf; rows of a leaf stay in their order."""
+    """A stable counting sort of the rows by leaf."""
     count = np.zeros(last - first + 1, dtype=np.int32)
     for k in place:
         count[k + 1] += 1

@@ -5,7 +5,7 @@ are sorted by leaf as in the routing, and by place within a leaf, so
 
     S_h and block b  =  rows[b B + order[t, b B + start[b, h] : b B + stop[b, h]]]                                        (1)
 
-Passes that gather one number a row, block by block, then find it in the cache; and an index takes two bytes instead of four.
+A pass that reads one number for each row, block by block, finds it in the cache. An index takes two bytes instead of four.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from formulations.instance.routing import Routing
 from formulations.instance.scratch import array_beside
 
 BLOCK = 2**16
-"""B: as many rows as two bytes can tell apart; half a megabyte of one float64 a row, which is less than a core's own cache."""
+"""B: the number of rows that two bytes can number. One float64 for each takes half a megabyte, less than a core's own cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +56,14 @@ def row_blocks(
 ) -> RowBlocks:
     """Cut a routing into blocks of at most `size` <= 65,536 rows.
 
-    If the routing is on disk, so are its blocks. Passes read one block after the other, so few are in memory at a time.
+    If the routing is on disk, so are its blocks. Passes read one block after the other, so few have to be in memory at a time.
 
     Parameters
     ----------
     tree_of
         shape (n,): the tree of each node.
     rows
-        a permutation of the rows, int32 of shape (N,): see `formulations.instance.row_order`. Default: as they come.
+        a permutation of the rows, int32 of shape (N,): see `formulations.instance.row_order`. Default: the rows' own order.
     """
     n_trees, n_rows = routing.order.shape
     n_blocks = max(1, -(-n_rows // size))
@@ -83,7 +83,10 @@ def row_blocks(
 
 @njit(cache=True, nogil=True)
 def _cut(order, ends, place, size, nodes, first, last, piece_of, cut, start, stop):  # type: ignore[no-untyped-def]
-    """One tree: which piece between two ends of nodes each place is in, then block by block the places piece by piece."""
+    """Cut one tree's order into blocks.
+
+    The ends of all nodes' ranges divide the order into pieces. The places of each block are sorted by piece.
+    """
     n_rows = order.shape[0]
     for k in range(ends.shape[0] - 1):
         for p in range(ends[k], ends[k + 1]):

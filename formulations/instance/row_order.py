@@ -2,9 +2,9 @@
 
     key of a row  =  for depth 1 to D, for tree 0 to K - 1: whether its node at that depth is a right child               (1)
 
-read as one binary number, the roots' children first. Rows of equal beginnings have met the same first splits in K trees, and so
-mostly reach the same nodes in the others: in this order the rows of a node are a few runs, and passes that gather one number
-a row find them in the nearest cache.
+read as one binary number, with the roots' children as its leading bits. Rows with the same leading bits went the same way at the
+first splits of K trees, so they mostly reach the same nodes of the other trees too. In this order the rows of a node form a few
+runs, and a pass that reads one number for each row finds them in the nearest cache.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEPTH, TREES = 3, 16
 
 
 def row_order(routing: Routing, ensemble: Ensemble) -> NDArray[np.int32]:
-    """The rows by their keys (1), equal ones as they come; int32, shape (N,)."""
+    """The rows sorted by their keys (1), rows of equal keys in their own order; int32, shape (N,)."""
     n_trees = min(TREES, ensemble.n_trees)
     key = np.zeros(routing.n_rows, dtype=np.int64)
     right = np.zeros(ensemble.n_nodes, dtype=bool)

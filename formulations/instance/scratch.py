@@ -1,6 +1,6 @@
-"""Arrays in files of a scratch folder, which the system takes into memory as it has room for them.
+"""Arrays in files of a scratch folder, which the system maps into memory as far as there is room.
 
-A routing whose order is in such a file says so, and what is made of it for all rows goes to the same folder.
+A routing whose order is in such a file is a `RoutingOnDisk`. Large arrays that are derived from it go to the same folder.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class RoutingOnDisk(Routing):
     folder: Path
 
     def __reduce__(self) -> tuple[type[Routing], tuple[NDArray[np.int32], ...]]:
-        """Pickled as a routing in memory: where it is opened there may be no such folder."""
+        """Pickle as a routing in memory, since the folder may not exist where it is unpickled."""
         return Routing, (self.order, self.start, self.stop)
 
 
 def array_beside(routing: Routing, shape: int | tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-    """An array of no particular content, in memory or on disk as the routing is.
+    """An uninitialised array, in memory or on disk as the routing is.
 
     Raises
     ------
@@ -49,18 +49,18 @@ def array_beside(routing: Routing, shape: int | tuple[int, ...], kind: DTypeLike
 
 
 def scratch_array(shape: int | tuple[int, ...], kind: DTypeLike, folder: Path | None) -> NDArray[Any]:
-    """An array of no particular content, in memory or in a file.
+    """An uninitialised array, in memory or in a file.
 
     Parameters
     ----------
     folder
-        where the file is to be; None: memory. It has no name where the system allows that, and is gone when the array is, or the
-        process.
+        the folder of the file; None: memory. Where the system allows it the file has no name, and it vanishes with the array or
+        at the end of the process.
 
     Raises
     ------
     BrokenFileError
-        if there is no such folder, or no room in it.
+        if the folder does not exist or has too little free space.
     """
     size = math.prod(shape) if isinstance(shape, tuple) else shape
     if folder is None or size == 0:
@@ -73,7 +73,7 @@ def scratch_array(shape: int | tuple[int, ...], kind: DTypeLike, folder: Path | 
         raise BrokenFileError(f"scratch: {n_bytes:,} bytes are needed, {folder} has {free:,} free; give another folder")
     try:
         with tempfile.TemporaryFile(prefix="prunemodels-", dir=folder) as file:
-            if hasattr(os, "posix_fallocate"):  # a file that finds no room later ends the process
+            if hasattr(os, "posix_fallocate"):  # reserve the space now: a full disk later would end the process
                 os.posix_fallocate(file.fileno(), 0, n_bytes)
             else:
                 file.truncate(n_bytes)

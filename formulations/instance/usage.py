@@ -1,4 +1,4 @@
-"""Usage: what predictions cost, by the splits that they pass. No errors, no labels.
+"""Usage: what predictions cost, by the splits that they pass. It needs neither errors nor labels.
 
 Let K be a set of kept splits, closed under parents, and let the rows i of a cost sample have weights omega_i > 0 that sum to N.
 
@@ -95,7 +95,7 @@ class Usage:
         InvalidInputError
             for sizes that do not fit each other, and for negative or non-finite numbers.
         CapacityOverflowError
-            for more pairs of item and row than can be numbered.
+            if there are more pairs of item and row than int32 can number.
         """
         costs.check_features(ensemble.n_features)
         sample = _routed_sample(ensemble, costs, X, sample_weight)

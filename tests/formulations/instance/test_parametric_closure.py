@@ -205,7 +205,7 @@ def test_what_is_no_instance_is_refused(changes: dict[str, Any], message: str) -
 
 def test_a_cycle_is_named_by_a_node_on_it() -> None:
     """Of 0 <- 1 -> 2 -> 3 -> 2, where 4 requires 1, only 2 and 3 lie on a cycle."""
-    with pytest.raises(InvalidInputError, match=r"node [23] requires itself over a cycle"):
+    with pytest.raises(InvalidInputError, match=r"node [23] requires itself through a cycle"):
         closure_of([1] * 5, [1] * 5, [(1, 0), (1, 2), (2, 3), (3, 2), (4, 1)])
 
 

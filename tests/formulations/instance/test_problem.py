@@ -24,7 +24,7 @@ def test_more_purchases_than_can_be_numbered_are_refused(monkeypatch: pytest.Mon
     ensemble, error = ensemble_of([Node(1, 0, 0.5, Node(0), Node(0))], 3)
     sample, costs = plain_errors(ensemble, error, 1.0), CostItems.plain([1, 1, 1])
     monkeypatch.setattr(formulations.instance.cost_sample, "MOST_PURCHASES", 32)
-    with pytest.raises(CapacityOverflowError, match=r"10 rows and costs 3 items: 30 possible purchases, 32 can"):
+    with pytest.raises(CapacityOverflowError, match=r"10 rows and costs 3 items: 30 possible purchases, at most 32 are"):
         PruningProblem.build(ensemble, sample, np.zeros((10, 3)), costs)
     assert PruningProblem.build(ensemble, sample, np.zeros((9, 3)), costs).n_purchases == 30
 
