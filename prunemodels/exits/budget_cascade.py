@@ -1,4 +1,4 @@
-"""Cascades that find their own sets of features."""
+"""Cascades that choose the features of their stages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from prunemodels.forests.column_prices import column_prices
 from prunemodels.forests.costs import Costs
 
 SEARCHED_ROWS = 10_000
-"""Training rows at most on which models are fitted while sets are searched for; the stages are fitted on all."""
+"""Largest number of training rows for the models of the search for sets; the stages are fitted on all rows."""
 
 
 class _BudgetCascade(Cascade):
@@ -104,7 +104,8 @@ class _BudgetCascade(Cascade):
         sample_weight
             shape (N,), >= 0.
         X_valid, y_valid, sample_weight_valid
-            examples by which sets are found and from which the policy is learned, in place of parts of X; then all of X trains.
+            examples on which sets are compared and from which the policy is learned, in place of parts of X; then all of X is
+            used for training.
 
         Returns
         -------
@@ -113,22 +114,22 @@ class _BudgetCascade(Cascade):
         Raises
         ------
         InvalidInputError
-            for prices, labels and options that do not fit; it says which, and the remedy.
+            for prices, labels and options that are not valid; the text says which, and the remedy.
         """
         check_goal(self.budget, self.lam, self.choose)
         check_stopped_weight(self.stopped_weight)
         check_both(X_valid, y_valid)
         if self.n_stages < 2:
-            raise InvalidInputError(f"n_stages is {self.n_stages}; give 2 or more, one stage has no exit")
+            raise InvalidInputError(f"n_stages is {self.n_stages}; give 2 or more, since one stage has no exit")
         rng = check_random_state(self.random_state)
         sample = without_weight_zero(training_sample(self, X, y, sample_weight))
         self.numeric_ = True
         classes = classes_of(sample) if is_classifier(self) else None
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
-        whole = [StagePlan(self._model(), np.arange(1))]
-        check_kinds(whole, is_classifier(self))
-        check_takes_weights(self.stopped_weight, whole)
+        plan = [StagePlan(self._model(), np.arange(1))]
+        check_kinds(plan, is_classifier(self))
+        check_takes_weights(self.stopped_weight, plan)
         held_out: Sample | Sequence[Division]
         if X_valid is not None:
             held_out = without_weight_zero(other_sample(self, X_valid, y_valid, sample_weight_valid, "valid"))
@@ -152,13 +153,13 @@ class _BudgetCascade(Cascade):
         classes: NDArray[Any] | None,
         rng: np.random.RandomState,
     ) -> list[StagePlan]:
-        """The stages, the cheapest first, before they are fitted; `item_sets_` keeps the sets that were looked at."""
+        """The stages, the cheapest first, before they are fitted; sets `item_sets_`."""
         parts = [(train.take(rng.permutation(len(train))[:SEARCHED_ROWS]), held_out) for train, held_out in parts]
         priced = int((items.price > 0).sum())
         with tqdm(total=priced, desc="item sets", unit="item", disable=self.verbose <= 0) as bar:
 
-            def advance(gone: int) -> None:
-                bar.update(gone)
+            def advance(dropped: int) -> None:
+                bar.update(dropped)
 
             log = self._log(parts, items)
             found = eliminate([self._part(a, b, classes) for a, b in parts], items, classes, self._seed, advance, log)
@@ -167,7 +168,7 @@ class _BudgetCascade(Cascade):
         return [StagePlan(self._model() if s.features.size else None, s.features) for s in chosen_sets]
 
     def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems) -> SetLog | None:
-        """Where the search is kept, if anywhere."""
+        """The log that stores the search; None without a checkpoint."""
         if self.checkpoint is None:
             return None
         seen = [(sample.X, sample.y, sample.weight) for pair in parts for sample in pair]
@@ -179,18 +180,21 @@ class _BudgetCascade(Cascade):
         if classes is not None:
             unseen = np.setdiff1d(truth, classes)
             if unseen.size:
-                raise InvalidInputError(f"y_valid has the label {unseen.tolist()[0]!r}, which y has not; leave such rows out")
+                raise InvalidInputError(
+                    f"y_valid has the label {unseen.tolist()[0]!r}, which does not occur in y; leave such rows out"
+                )
             truth = np.searchsorted(classes, truth)
         labelled = Sample(held_out.X, truth, held_out.weight)
         return Part(lambda columns: fit_stage(StagePlan(self._model(), columns), train, classes, self._seed, 0), labelled)
 
 
 class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
-    """A cascade of models on nested sets of features, which finds the sets, and stops where it is sure.
+    """A cascade of models on nested sets of features that it finds; each row stops at a stage that is sure enough.
 
-    Sets of items are nested by backward elimination (held-out loss per price); one model is fitted for each, the first for what
-    is free; and who stops where is one minimum cut, see `CascadeClassifier`. Sets are searched for on at most 10,000 training
-    rows. Memory is that of one model a stage, and of a table with S N K numbers for the N rows that teach the policy.
+    Backward elimination by held-out loss per price finds nested sets of items, on at most 10,000 training rows. One model is
+    fitted for each set; the first set is what is free. A minimum cut decides which rows stop at which stage, see
+    `CascadeClassifier`. Memory holds one model for each stage and S N K numbers, with S stages, K classes, and the N rows that
+    the policy is learned from.
 
     Parameters
     ----------
@@ -204,41 +208,43 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     lam
         error per unit of cost.
     choose
-        without either: ``"one_se"``, the cheapest policy that held-out rows cannot tell from the best, or ``"knee"``.
+        the rule if neither is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
+        best, or ``"knee"``, the corner of the curve.
     n_stages
-        sets that become stages at most, the first and the last among them.
+        largest number of sets that become stages; the first and the last set always do.
     cv
-        how rows are kept apart from the models: a number of folds or a splitter. Default: five folds below 5,000 examples, one
+        how rows are held out from the models: a number of folds or a splitter. Default: five folds below 5,000 examples, one
         division by `validation_fraction` from there on.
     validation_fraction
-        share of the examples kept apart where there is one division.
+        share of the examples that is held out if there is one division.
     refit
-        whether the stages are fitted once more on all examples when sets and policy are known; after folds they always are.
+        whether the stages are fitted again on all examples after sets and policy are found; after folds they always are.
     stopped_weight
-        weight, in the training of a stage, of the rows that stop before it, in [0, 1); 0: a stage is trained on the rows that
-        reach it only; None: every stage is trained on all rows alike. A stage keeps the model so trained only where held-out rows
-        that reach it lose less by it, by more than a standard error, and err no more, see `prunemodels.exits.reach`. Fitting the
+        weight in [0, 1) that rows which stop before a stage have in its training. 0: a stage is trained only on the rows that
+        reach it; None: every stage is trained on all rows with equal weight. A stage keeps the model trained in this way only if
+        it is better on held-out rows that reach the stage, see `prunemodels.exits.reach`. Fitting the
         stages takes two to three times as long. A weight > 0 needs estimators whose fit takes `sample_weight`.
     stack, doubt, n_levels
-        whether stages weigh what earlier ones said, how they doubt, and in how many levels, see `learn_exit_path`.
+        whether stages also use the outputs of earlier ones, how doubt is computed, and its number of levels, see
+        `learn_exit_path`.
     n_jobs
-        stages that are fitted at the same time.
+        number of stages that are fitted at the same time.
     checkpoint
-        a file that keeps the search for sets: a fit that was stopped and is called again with the same examples and settings goes
-        on from there. It needs an int as `random_state`. The file stays when the fit is done.
+        a file that stores the search for sets. A fit that was interrupted continues from it if it is called again with the same
+        examples and settings. This needs an int as `random_state`. The file stays after the fit.
     random_state
-        of divisions and shuffling, and of the estimator where it has none.
+        for divisions and shuffling, and for an estimator that has none of its own.
     verbose
         > 0: a progress bar while sets are found.
 
     Attributes
     ----------
     item_sets_
-        (items, held-out loss) of every set that was looked at, the largest first.
+        (items, held-out loss) of every set of the search, the largest first.
     stages_, exit_path_, policy_, row_, cost_, held_out_cost_, held_out_error_
         see `Cascade`.
     reweighted_
-        bool, shape (S,): the stages whose model was trained by `stopped_weight` and kept.
+        bool, shape (S,): the stages whose model was trained with `stopped_weight` and kept.
     classes_, n_features_in_, feature_names_in_
         as in scikit-learn.
 
@@ -252,13 +258,13 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
 
 
 class BudgetCascadeRegressor(CascadeNumbers, _BudgetCascade):
-    """`BudgetCascadeClassifier` for numbers: the error is squared, and doubt is learned."""
+    """`BudgetCascadeClassifier` for regression: the error is squared, and doubt is learned."""
 
     _default = HistGradientBoostingRegressor
 
 
 def spread_out(sets: Sequence[ItemSet], price: NDArray[np.float64], count: int) -> list[ItemSet]:
-    """At most so many of the sets, the first and the last among them, evenly by the logarithm of their price."""
+    """At most `count` of the sets, spaced evenly by the logarithm of their price; the first and the last are among them."""
     if len(sets) <= count:
         return list(sets)
     costs = np.array([float(price[s.items].sum()) for s in sets])

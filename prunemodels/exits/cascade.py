@@ -1,4 +1,4 @@
-"""What all cascades share: predicting with exits, and what that costs."""
+"""The base class of all cascades: predictions with exits, and their costs."""
 
 from __future__ import annotations
 
@@ -36,10 +36,9 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     exit_path_
         all optimal policies.
     policy_, row_
-        the one taken, and its row of the path, None where a budget was met between two rows.
+        the policy in use, and its row of the path; None if it is the answer to a budget between two rows.
     cost_, held_out_cost_, held_out_error_
-        mean cost of a prediction on the rows that the policy was learned from; cost and error of such policies on rows that they
-        were not learned from.
+        mean cost of a prediction on the rows that the policy was learned from; estimated cost and error on other rows.
     """
 
     stages_: Stages
@@ -49,18 +48,18 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     numeric_: bool
 
     def _fit_stages(self, training: Training, rng: np.random.RandomState) -> Self:
-        """Fit stages, learn when to stop, and, with `stopped_weight`, fit stages again for the rows that reach them."""
+        """Fit stages and learn when to stop. With `stopped_weight`, fit stages again for the rows that reach them."""
         judged = judged_stages(training)
         self._choose(*judged, rng, training.classes)
         self.reweighted_ = np.zeros(len(training.plans), dtype=bool)
         if self.stopped_weight is not None:
-            again, self.reweighted_ = trained_for_reach(training, judged, self.policy_, self.stopped_weight, rng)
+            refitted, self.reweighted_ = trained_for_reach(training, judged, self.policy_, self.stopped_weight, rng)
             if self.reweighted_.any():
-                self._choose(*again, rng, training.classes)
+                self._choose(*refitted, rng, training.classes)
         return self
 
     def _keep(self, path: ExitPath, choice: Choice, stages: Stages) -> Self:
-        """Predict with a policy of a path from now on."""
+        """Take a policy of a path for predictions, and store its attributes."""
         self.stages_, self.exit_path_, self.row_, self.policy_ = stages, path, choice.row, choice.policy
         self.cost_ = choice.cost
         self.held_out_cost_, self.held_out_error_ = choice.held_out_cost, choice.held_out_error
@@ -69,7 +68,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     def _choose(
         self, stages: Stages, table: StageTable, rows: Sample, rng: np.random.RandomState, classes: NDArray[Any] | None
     ) -> Self:
-        """Learn all policies from what the stages say of some labelled rows, and keep one."""
+        """Learn all policies from the stages' outputs for labelled rows, and keep one."""
         if classes is not None:
             self.classes_ = classes
         options: dict[str, Any] = {"stack": self.stack, "doubt": self.doubt, "n_levels": self.n_levels, "random_state": rng}
@@ -94,7 +93,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         return decide(self.policy_, self.stages_, rows)
 
     def _rows(self, X: Any) -> Any:
-        """Examples as the stages read them."""
+        """Examples in the form that the stages take."""
         check_is_fitted(self, "exit_path_")
         if not self.numeric_:
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -106,30 +105,30 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         return self._decide(X).stage
 
     def prediction_cost(self, X: Any) -> NDArray[np.float64]:
-        """What each row of X pays, shape (N,), in the unit of the prices; not what is paid once for all."""
+        """What each row of X pays, shape (N,), in the unit of the prices, without items paid once for all rows."""
         rows = self._rows(X)
         stage = decide(self.policy_, self.stages_, rows).stage
         return np.asarray(self.stages_.costs(rows)[stage, np.arange(len(stage))])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = [get_tags(_reader(estimator)).input_tags for estimator in self._estimators()]
+        inner = [get_tags(_first_step(estimator)).input_tags for estimator in self._estimators()]
         tags.input_tags.allow_nan = all(tag.allow_nan for tag in inner)
         tags.input_tags.sparse = all(tag.sparse for tag in inner)
         return tags
 
     def _estimators(self) -> list[Any]:
-        """The unfitted models of the stages: what all of them take, the cascade takes."""
+        """The unfitted models of the stages; the cascade accepts NaN or sparse input if all of them do."""
         raise NotImplementedError
 
 
-def _reader(estimator: Any) -> Any:
-    """What sees the examples first: of a pipeline its first step, an imputer perhaps."""
-    return _reader(estimator.steps[0][1]) if isinstance(estimator, Pipeline) else estimator
+def _first_step(estimator: Any) -> Any:
+    """The estimator that gets the examples first: the first step of a pipeline, an imputer perhaps."""
+    return _first_step(estimator.steps[0][1]) if isinstance(estimator, Pipeline) else estimator
 
 
 class CascadeClasses(ClassifierMixin):  # type: ignore[misc]
-    """What classifiers have besides."""
+    """Methods of cascades that are classifiers."""
 
     classes_: NDArray[Any]
 
@@ -148,7 +147,7 @@ class CascadeClasses(ClassifierMixin):  # type: ignore[misc]
 
 
 class CascadeNumbers(RegressorMixin):  # type: ignore[misc]
-    """What regressors have besides."""
+    """Methods of cascades that are regressors."""
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The number of the stage at which each row stops, shape (N,)."""
@@ -163,7 +162,7 @@ def chosen(path: ExitPath, budget: Price | None, lam: float | None, choose: Rule
 
 
 def check_goal(budget: Price | None, lam: float | None, choose: Rule) -> None:
-    """Refuse two goals at once, and unknown rules, before any work."""
+    """Refuse a budget together with a lam, and unknown rules, before any work."""
     if budget is not None and lam is not None:
         raise InvalidInputError(f"budget is {budget} and lam is {lam}; give one of them, or none")
     if budget is not None:
@@ -185,7 +184,7 @@ def fitted_cascade(path: ExitPath, choice: Choice) -> Cascade:
 
 
 def keep_columns(cascade: Cascade, stages: Stages) -> None:
-    """What a fitted estimator says of its columns and classes, as the stages know it."""
+    """Set the attributes for columns and classes that a fitted estimator has, from the stages."""
     cascade.numeric_ = False
     if isinstance(stages, TreeStages):
         cascade.n_features_in_ = stages.ensemble.n_features

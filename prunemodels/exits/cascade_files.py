@@ -1,8 +1,8 @@
 """Fitted cascades in files: joblib and skops.
 
-As with forests (`prunemodels.files.forests`), a joblib file runs its author's code when it is loaded, so the caller must say that
-it is trusted. A skops file may only hold the types named here, which hold data and run no code from the file. Compiled code
-follows the indices in trees without checks, so all trees are checked as soon as they are loaded.
+As with forests (`prunemodels.files.forests`), loading a joblib file can run code that its author put into it, so the caller must
+state that the file is trusted. A skops file may only hold the types named here, which hold data and run no code from the file.
+Compiled code follows the indices in trees without bounds checks, so all trees are checked as soon as they are loaded.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ TRUSTED_IN_CASCADES = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
 )
-"""Types that cascades of scikit-learn's models hold, beyond those that skops trusts."""
+"""Types in cascades of scikit-learn's models, beyond those that skops trusts by itself."""
 
 
 def save_cascade(cascade: Cascade, path: str | Path) -> None:
-    """Write a fitted cascade whole or not at all, as skops or joblib by the file's ending.
+    """Write a fitted cascade to a ``.skops`` or ``.joblib`` file; after a failure no partial file remains.
 
     Raises
     ------
     InvalidInputError
-        for another ending, and for what is not a fitted cascade.
+        for another file ending, and for an object that is not a fitted cascade.
     BrokenFileError
         if the file cannot be written.
     """
@@ -68,14 +68,14 @@ def save_cascade(cascade: Cascade, path: str | Path) -> None:
 
 
 def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Sequence[str] = ()) -> Any:
-    """Read a fitted cascade from a ``.skops`` or ``.joblib`` file; it predicts to the last bit as the one that was saved.
+    """Read a fitted cascade from a ``.skops`` or ``.joblib`` file; its predictions equal those of the saved one bit for bit.
 
     Parameters
     ----------
     trust_pickle
         True: a joblib file may be loaded, which runs any code that its author put into it.
     trusted
-        names of further types that a skops file may hold, for stages that are not scikit-learn's: for LightGBM
+        names of further types that a skops file may hold, for stages from other libraries. For LightGBM
         ``["lightgbm.sklearn.LGBMClassifier", "lightgbm.basic.Booster", "collections.OrderedDict"]``.
 
     Raises
@@ -100,7 +100,7 @@ def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Seque
 
 
 def holds_cascade(path: str | Path, *, trust_pickle: bool = False) -> bool:
-    """Whether a file holds a cascade, rather than a forest; a skops file is not loaded for it.
+    """Whether a file holds a cascade rather than a forest; a skops file is not loaded for this.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def holds_cascade(path: str | Path, *, trust_pickle: bool = False) -> bool:
     with suppress(OSError, KeyError, ValueError, zipfile.BadZipFile), zipfile.ZipFile(place) as archive:
         schema = json.loads(archive.read("schema.json"))
         return isinstance(schema, dict) and str(schema.get("__module__")).startswith("prunemodels.exits.")
-    return False  # the file is damaged; loading it will say how
+    return False  # the file is damaged; the error of loading it says how
 
 
 def _check_fitted(cascade: Any, name: str) -> None:
@@ -125,7 +125,7 @@ def _check_fitted(cascade: Any, name: str) -> None:
 
 
 def _parts(model: Any, seen: set[int]) -> Iterator[Any]:
-    """All objects in a model, itself included, each once."""
+    """The model and all objects in it, each once."""
     if id(model) in seen or isinstance(model, (str, bytes, int, float, type)):
         return
     seen.add(id(model))
@@ -141,7 +141,7 @@ def _parts(model: Any, seen: set[int]) -> Iterator[Any]:
 
 
 def _sound(part: Any) -> bool:
-    """Whether all indices that compiled code would follow stay within their arrays."""
+    """Whether all indices that compiled code follows are within their arrays."""
     if isinstance(part, (DecisionTreeClassifier, DecisionTreeRegressor)) and hasattr(part, "tree_"):
         return sound_tree(part)
     if isinstance(part, (HistGradientBoostingClassifier, HistGradientBoostingRegressor)) and hasattr(part, "_predictors"):

@@ -1,4 +1,4 @@
-"""Stages fitted so that every row of the policy's table was said something by models that had not seen it."""
+"""Fitting stages, and their outputs for rows that they were not trained on, from which policies are learned."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from prunemodels.exits.set_stages import Constant, SetStages, check_probabilitie
 from prunemodels.exits.stages import StageTable
 
 Division = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Rows to train on and rows to judge by."""
+"""Rows to train on, and held-out rows."""
 
 CROSS_VALIDATED_BELOW = 5_000
-"""Examples below which five folds are the default, and from which on a single division is."""
+"""With fewer examples the default is five folds; from this number on it is a single division."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,9 @@ class StagePlan:
     Parameters
     ----------
     estimator
-        unfitted; None: the class shares, or the mean.
+        unfitted; None: predict the class shares, or the mean.
     columns
-        int64: what it reads.
+        int64: the columns that it reads.
     """
 
     estimator: Any
@@ -47,7 +47,7 @@ class StagePlan:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """All that stages are fitted from.
+    """Everything that is needed to fit the stages.
 
     Parameters
     ----------
@@ -56,15 +56,16 @@ class Training:
     sample
         the examples.
     held_out
-        examples that are none of the sample's, or how the sample is divided.
+        examples that are not in the sample, or how the sample is divided.
     items
         prices of all columns.
     classes
         the labels, for classification.
     seed
-        of stages that have none of their own.
+        for stages that have none of their own.
     refit
-        whether stages that a single division has fitted are fitted once more on the whole sample; after several they always are.
+        whether stages that were fitted on a single division are fitted again on the whole sample. After several divisions they
+        always are.
     n_jobs
         stages that are fitted at the same time.
     """
@@ -80,16 +81,16 @@ class Training:
 
 
 Judged = tuple[SetStages, StageTable, Sample]
-"""Stages to predict with, what such stages say of rows that they have not seen, and these rows."""
+"""Stages to predict with, outputs of such stages for rows that they were not trained on, and these rows."""
 
 
 def divisions(sample: Sample, cv: Any, fraction: float, classifier: bool, rng: np.random.RandomState) -> list[Division]:
-    """How the examples are divided: by `cv`, or its default.
+    """The divisions of the examples that `cv` or its default gives.
 
     Raises
     ------
     InvalidInputError
-        for a fraction outside (0, 1), and where a part would be empty.
+        for a fraction outside (0, 1), and if a part would be empty.
     """
     n, y = len(sample), np.asarray(sample.y)
     if not 0 < fraction < 1:
@@ -100,12 +101,12 @@ def divisions(sample: Sample, cv: Any, fraction: float, classifier: bool, rng: n
         split = StratifiedShuffleSplit if classifier and not rare else ShuffleSplit
         return [tuple(d) for d in split(1, test_size=fraction, random_state=seed).split(np.zeros(n), y)]
     if cv is None:
-        most = int(np.unique(y, return_counts=True)[1].min()) if classifier else n
-        cv = max(2, min(5, most))
+        smallest_class = int(np.unique(y, return_counts=True)[1].min()) if classifier else n
+        cv = max(2, min(5, smallest_class))
     if n < 2:
-        raise InvalidInputError(f"n_samples={n}: exits need examples to train on and others to judge by; give more")
+        raise InvalidInputError(f"n_samples={n}: exits need examples for training and others for validation; give at least 2")
     splitter = check_cv(cv, y, classifier=classifier)
-    if isinstance(cv, Integral):  # a splitter that was given is the caller's, and stays as it is
+    if isinstance(cv, Integral):  # a splitter object belongs to the caller and is not changed
         splitter.shuffle, splitter.random_state = True, int(rng.randint(np.iinfo(np.int32).max))
     return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.zeros(n), y)]
 
@@ -116,21 +117,21 @@ def classes_of(sample: Sample) -> NDArray[Any]:
     Raises
     ------
     InvalidInputError
-        if there is one only.
+        if there is only one.
     """
     classes = np.unique(np.asarray(sample.y))
     if classes.size < 2:
-        raise InvalidInputError(f"y has one class, {classes.tolist()[0]!r}; a classifier needs two at least")
+        raise InvalidInputError(f"y has one class, {classes.tolist()[0]!r}; a classifier needs at least two")
     return classes
 
 
 def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, seed: int, s: int) -> Any:
-    """A fitted model of a stage.
+    """The fitted model of a stage.
 
     Raises
     ------
     InvalidInputError
-        for a classifier that gives no probabilities, and an estimator that takes no weights where there are some.
+        for a classifier without probabilities, and an estimator whose fit takes no weights if there are weights.
     """
     if plan.estimator is None or not plan.columns.size:
         weights = np.ones(len(sample)) if sample.weight is None else sample.weight
@@ -139,15 +140,15 @@ def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, see
     model = seeded(clone(plan.estimator), seed)
     if sample.weight is not None and not has_fit_parameter(model, "sample_weight"):
         raise InvalidInputError(f"stage {s} is a {type(model).__name__}, whose fit takes no sample_weight; leave the weights out")
-    weights_too = {} if sample.weight is None else {"sample_weight": sample.weight}
-    model.fit(columns_of(sample.X, plan.columns), sample.y, **weights_too)
+    options = {} if sample.weight is None else {"sample_weight": sample.weight}
+    model.fit(columns_of(sample.X, plan.columns), sample.y, **options)
     if classes is not None:
         check_probabilities(model, s)
     return model
 
 
 def seeded(model: Any, seed: int) -> Any:
-    """The model, with a seed where it has a parameter for one and none given."""
+    """The model; its `random_state` is set to the seed if it is None."""
     if "random_state" in model.get_params(deep=False) and model.get_params(deep=False)["random_state"] is None:
         model.set_params(random_state=seed)
     return model
@@ -183,13 +184,11 @@ def check_kinds(plans: Sequence[StagePlan], classifier: bool) -> None:
             raise InvalidInputError(f"stage {s} has the estimator {plan.estimator!r}; give an unfitted scikit-learn estimator")
         if plan.estimator is not None and is_classifier(plan.estimator) != classifier:
             wanted = "classifier" if classifier else "regressor"
-            raise InvalidInputError(
-                f"stage {s} is a {type(plan.estimator).__name__}; a cascade that predicts so needs a {wanted}"
-            )
+            raise InvalidInputError(f"stage {s} is a {type(plan.estimator).__name__}; a {wanted} is needed here")
 
 
 def joined_table(tables: Sequence[StageTable]) -> StageTable:
-    """The rows of several tables of the same stages, one behind the other."""
+    """The rows of several tables of the same stages in one table."""
     value, spread, cost = (
         np.concatenate([getattr(table, name) for table in tables], axis=1) for name in ("value", "spread", "cost")
     )
@@ -206,25 +205,25 @@ def fit_stages(
     rows
         None: all.
     factors
-        shape (S, N), >= 0: by which the weights of all N rows of the sample are multiplied at each stage. None: 1.
+        shape (S, N), >= 0: factors of the weights of all N rows of the sample at each stage. None: 1.
     """
     sample = training.sample if rows is None else training.sample.take(rows)
 
-    def seen_by(s: int) -> Sample:
+    def rows_of(s: int) -> Sample:
         if factors is None:
             return sample
         factor = factors[s] if rows is None else factors[s, rows]
         return without_weight_zero(replace(sample, weight=factor if sample.weight is None else sample.weight * factor))
 
     plans, classes, seed = training.plans, training.classes, training.seed
-    jobs = (delayed(fit_stage)(plan, seen_by(s), classes, seed, s) for s, plan in enumerate(plans))
+    jobs = (delayed(fit_stage)(plan, rows_of(s), classes, seed, s) for s, plan in enumerate(plans))
     return stages_of(plans, Parallel(n_jobs=training.n_jobs)(jobs), training.items, classes)
 
 
 def cross_fitted_table(
     training: Training, parts: Sequence[Division], factors: NDArray[np.float64] | None = None
 ) -> tuple[StageTable, Sample, list[SetStages]]:
-    """What the stages say of held-out rows; these rows, in the table's order; and the stages fitted for each part.
+    """The stages' outputs for held-out rows; these rows, in the table's order; and the stages fitted for each division.
 
     Parameters
     ----------
@@ -239,7 +238,7 @@ def cross_fitted_table(
 
 
 def judged_stages(training: Training, factors: NDArray[np.float64] | None = None) -> Judged:
-    """The stages to predict with; what such stages say of rows that they have not seen; these rows, in the table's order.
+    """The stages to predict with; such stages' outputs for rows that they were not trained on; these rows, in the table's order.
 
     Parameters
     ----------
@@ -256,6 +255,6 @@ def judged_stages(training: Training, factors: NDArray[np.float64] | None = None
 
 
 def without_weight_zero(sample: Sample) -> Sample:
-    """The examples of positive weight; equal weights are none."""
+    """The examples of positive weight; weights that are all 1 become None."""
     sample = sample.of_weight()
     return replace(sample, weight=None) if sample.weight is not None and (sample.weight == 1).all() else sample

@@ -85,11 +85,12 @@ class _Cascade(Cascade):
         Parameters
         ----------
         X, y
-            training examples. Where the stages are fitted already they teach the policy alone; no stage must have seen them.
+            training examples. If the stages are fitted already, only the policy is learned from them; then no stage may have been
+            trained on them.
         sample_weight
             shape (N,), >= 0.
         X_valid, y_valid, sample_weight_valid
-            examples that teach the policy in place of cross-fitting; then all of X trains the stages.
+            examples from which the policy is learned, in place of cross-fitting; then the stages are trained on all of X.
 
         Returns
         -------
@@ -98,7 +99,7 @@ class _Cascade(Cascade):
         Raises
         ------
         InvalidInputError
-            for stages, prices, labels and options that do not fit; it says which, and the remedy.
+            for stages, prices, labels and options that are not valid; the text says which, and the remedy.
         """
         check_goal(self.budget, self.lam, self.choose)
         check_stopped_weight(self.stopped_weight)
@@ -127,13 +128,15 @@ class _Cascade(Cascade):
         return [e for stage in stages if isinstance(stage, tuple) for e in stage[:1] if is_unfitted(e)]
 
     def _learn(self, stages: Stages, X: Any, y: Any, sample_weight: ArrayLike | None, rng: np.random.RandomState) -> Self:
-        """The policy alone, for stages that are fitted already."""
+        """Learn only the policy, for stages that are fitted already."""
         if (stages.task == "classification") != is_classifier(self):
-            raise InvalidInputError(f"the stages do {stages.task}, {type(self).__name__} does not; take the other cascade")
+            raise InvalidInputError(
+                f"the stages are for {stages.task}, {type(self).__name__} is not; use the other cascade class"
+            )
         if self.stopped_weight is not None:
             raise InvalidInputError(
-                f"stopped_weight is {self.stopped_weight}, and the stages are fitted already, so nothing is trained; give "
-                "(estimator, features) pairs in their place, or stopped_weight=None"
+                f"stopped_weight is {self.stopped_weight}, but the stages are fitted already and are not trained again; give "
+                "(estimator, features) pairs instead, or stopped_weight=None"
             )
         table = exit_table(stages, X)
         keep_columns(self, stages)
@@ -142,17 +145,18 @@ class _Cascade(Cascade):
 
 
 class CascadeClassifier(CascadeClasses, _Cascade):
-    """Asks cheap models first and dearer ones only about rows that the cheap ones doubt.
+    """Uses cheap models first, and dearer ones only for rows on which the cheap ones are not sure.
 
-        minimise  error + lam * cost      over policies that stop or go on by how much each stage doubts its answer       (1)
+        minimise  error + lam * cost      over policies that stop or go on by the doubt of each stage       (1)
 
     Parameters
     ----------
     stages
-        list of (estimator, features) pairs, the cheapest first: unfitted scikit-learn classifiers with `predict_proba`, each with
-        the columns that it reads, by name or place (None: all), or with the names of items: then it reads all that these
-        items and those of earlier stages allow. A row that comes to a stage has bought the items of that stage and of all earlier
-        ones. In place of an estimator None says the class shares. Or fitted `Stages`: prunings, trees or rounds of one model.
+        list of (estimator, features) pairs, the cheapest first, or fitted `Stages`: prunings, trees or rounds of one model.
+        Estimators are unfitted scikit-learn classifiers with `predict_proba`; None predicts the class shares. Features are the
+        columns that the estimator reads, by name or position (None: all). They can also be names of items; then the estimator
+        reads all columns for which the items of this stage and of earlier ones suffice. A row that reaches a stage has bought
+        the items of that stage and of all earlier ones.
     costs
         prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`. Default: 1
         each. Fitted `Stages` have prices of their own.
@@ -161,33 +165,35 @@ class CascadeClassifier(CascadeClasses, _Cascade):
     lam
         error per unit of cost, see (1).
     choose
-        without either: ``"one_se"``, the cheapest policy that held-out rows cannot tell from the best, or ``"knee"``.
+        the rule if neither is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
+        best, or ``"knee"``, the corner of the curve.
     cv
-        how rows are kept apart from the stages so that they can teach the policy: a number of folds or a splitter. Default: five
-        folds below 5,000 examples, one division by `validation_fraction` from there on.
+        how rows are held out from the stages, so that the policy can be learned from them: a number of folds or a splitter.
+        Default: five folds below 5,000 examples, one division by `validation_fraction` from there on.
     validation_fraction
-        share of the examples kept apart where there is one division.
+        share of the examples that is held out if there is one division.
     refit
-        whether the stages are fitted once more on all examples when the policy is known.
+        whether the stages are fitted again on all examples after the policy is learned.
     stopped_weight
-        weight, in the training of a stage, of the rows that stop before it, in [0, 1); 0: a stage is trained on the rows that
-        reach it only; None: every stage is trained on all rows alike. A stage keeps the model so trained only where held-out rows
-        that reach it lose less by it, by more than a standard error, and err no more, see `prunemodels.exits.reach`. Fitting the
+        weight in [0, 1) that rows which stop before a stage have in its training. 0: a stage is trained only on the rows that
+        reach it; None: every stage is trained on all rows with equal weight. A stage keeps the model trained in this way only if
+        it is better on held-out rows that reach the stage, see `prunemodels.exits.reach`. Fitting the
         stages takes two to three times as long. A weight > 0 needs estimators whose fit takes `sample_weight`. Not for
         fitted `Stages`.
     stack, doubt, n_levels
-        whether stages weigh what earlier ones said, how they doubt, and in how many levels, see `learn_exit_path`.
+        whether stages also use the outputs of earlier ones, how doubt is computed, and its number of levels, see
+        `learn_exit_path`.
     n_jobs
-        stages that are fitted at the same time.
+        number of stages that are fitted at the same time.
     random_state
-        of the folds, and of stages that have none of their own.
+        for the folds, and for stages that have none of their own.
 
     Attributes
     ----------
     stages_, exit_path_, policy_, row_, cost_, held_out_cost_, held_out_error_
         see `Cascade`.
     reweighted_
-        bool, shape (S,): the stages whose model was trained by `stopped_weight` and kept; absent for fitted `Stages`.
+        bool, shape (S,): the stages whose model was trained with `stopped_weight` and kept; absent for fitted `Stages`.
     classes_, n_features_in_, feature_names_in_
         as in scikit-learn.
 
@@ -200,16 +206,16 @@ class CascadeClassifier(CascadeClasses, _Cascade):
 
 
 class CascadeRegressor(CascadeNumbers, _Cascade):
-    """`CascadeClassifier` for numbers: the error is squared, and doubt is learned."""
+    """`CascadeClassifier` for regression: the error is squared, and doubt is learned."""
 
 
 def read_stages(stages: Any, items: CostItems, n_features: int, names: Any) -> list[StagePlan]:
-    """Pairs of an estimator and its features -> plans.
+    """Plans of the stages from pairs of an estimator and its features.
 
     Raises
     ------
     InvalidInputError
-        for what is no such list, and for features and items that do not exist.
+        if this is not a list of pairs, and for features and items that do not exist.
     """
     if not isinstance(stages, Sequence) or isinstance(stages, str) or not len(stages):
         raise InvalidInputError(f"stages is {stages!r}; give a list of (estimator, features) pairs, the cheapest first")
@@ -228,7 +234,7 @@ def read_stages(stages: Any, items: CostItems, n_features: int, names: Any) -> l
         )
         if estimator is not None and not columns.size:
             raise InvalidInputError(
-                f"stage {s} is a {type(estimator).__name__} and reads no column; give it some, or None in its place"
+                f"stage {s} is a {type(estimator).__name__} and reads no column; give it some, or None in place of it"
             )
         bought.update(m for f in columns.tolist() for m in items.needs[f])
         plans.append(StagePlan(estimator, columns))
@@ -236,26 +242,26 @@ def read_stages(stages: Any, items: CostItems, n_features: int, names: Any) -> l
 
 
 def _columns(features: Any, items: CostItems, bought: set[int], n_features: int, names: Any, s: int) -> NDArray[np.int64]:
-    """The columns that a stage reads."""
+    """The columns that a stage reads, as positions."""
     if features is None:
         return np.arange(n_features)
     given = [features] if isinstance(features, str) else list(features)
-    place = {str(name): f for f, name in enumerate(names if names is not None else [f"x{f}" for f in range(n_features)])}
-    if given and all(isinstance(name, str) and name not in place and name in items.names for name in given):
-        has = bought | {items.names.index(name) for name in given}
-        return np.array([f for f, needed in enumerate(items.needs) if has.issuperset(needed)], dtype=np.int64)
+    position = {str(name): f for f, name in enumerate(names if names is not None else [f"x{f}" for f in range(n_features)])}
+    if given and all(isinstance(name, str) and name not in position and name in items.names for name in given):
+        available = bought | {items.names.index(name) for name in given}
+        return np.array([f for f, needed in enumerate(items.needs) if available.issuperset(needed)], dtype=np.int64)
     found = []
     for name in given:
-        f = place.get(name, -1) if isinstance(name, str) else _place(name)
+        f = position.get(name, -1) if isinstance(name, str) else _position(name)
         if not 0 <= f < n_features:
             raise InvalidInputError(
-                f"stage {s} reads {name!r}, which is no column and no item; the columns are {list(place)[:10]} ..."
+                f"stage {s} reads {name!r}, which is neither a column nor an item; the columns are {list(position)[:10]} ..."
             )
         found.append(f)
     return np.array(sorted(set(found)), dtype=np.int64)
 
 
-def _place(given: Any) -> int:
-    """A whole number; -1 for what is none, yes and no among them."""
-    whole = isinstance(given, Integral) and given is not True and given is not False
-    return int(given) if whole else -1
+def _position(given: Any) -> int:
+    """A column's position as an int; -1 for anything but a whole number, bools included."""
+    is_position = isinstance(given, Integral) and given is not True and given is not False
+    return int(given) if is_position else -1

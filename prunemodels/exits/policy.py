@@ -23,7 +23,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.routing import n_examples
 from prunemodels.exits.doubt import Doubt
 from prunemodels.exits.levels import next_level
-from prunemodels.exits.stacking import Stack, voice
+from prunemodels.exits.stacking import Stack, stack_inputs
 from prunemodels.exits.stages import StageOutput, Stages
 
 
@@ -86,9 +86,9 @@ class ExitPolicy:
         s, past = visit.stage, None
         output = alone
         if self.stack is not None:
-            mine = voice(alone.value)[None]
+            mine = stack_inputs(alone.value)[None]
             past = mine if visit.past is None else np.concatenate([visit.past, mine])
-            output = self.stack.said(s, alone, past)
+            output = self.stack.output(s, alone, past)
         if s >= len(self.go):
             return output, Visit(s + 1, visit.rows[:0], visit.level[:0], None, None)
         level = next_level(visit.level, self.doubt(s, output, visit.before), self.theta[s])
@@ -104,7 +104,7 @@ class Visit:
     Parameters
     ----------
     past
-        shape (stage, rows, K): the `voice` of every stage before; None without a stack, and before the first stage.
+        shape (stage, rows, K): the `stack_inputs` of every stage before; None without a stack, and before the first stage.
     """
 
     stage: int

@@ -1,14 +1,14 @@
-"""Stages that are trained above all on the rows that reach them.
+"""Stages that are trained mainly on the rows that reach them.
 
-Once a policy is chosen, a stage speaks only for the rows that reach it. With w_i the weight of training row i, t_i the stage at
-which the policy stops it, and v the weight of rows that stop before ("stopped_weight", 0 <= v < 1), stage s >= 1 is fitted again
-with the weights
+Once a policy is chosen, a stage predicts only for the rows that reach it. Let w_i be the weight of training row i, t_i the stage
+at which the policy stops it, and v the weight of rows that stop earlier ("stopped_weight", 0 <= v < 1). Stage s >= 1 is fitted
+again with the weights
 
     w_{s,i}  =  w_i       if t_i >= s,          v w_i   if t_i < s                                                       (1)
 
-Models are surer of their own training rows, so t_i is judged by stages that were fitted on the half of the rows without i. The
-new model of a stage is kept where, on held-out rows that reach the stage by the same policy, it loses less than the old one by
-more than a standard error, and errs no more. Both are compared by what they say alone, before any stacking.
+Models are more confident on their own training rows, so t_i is found by stages that were fitted on the half of the rows without
+i. The new model of a stage replaces the old one if, on held-out rows that reach the stage by the same policy, its loss is lower
+by more than a standard error and its error is not larger. The comparison uses the models' own outputs, before any stacking.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from prunemodels.exits.validation import levels_of, stop_stages
 from prunemodels.forests.labels import class_numbers
 
 FEWEST = 5
-"""Held-out rows that reach a stage, and training rows left of each class that reaches it, below which its model stays."""
+"""A stage keeps its model if fewer held-out rows reach it, or fewer training rows of some class that reaches it."""
 
 
 def check_stopped_weight(stopped_weight: Any) -> None:
-    """Refuse what is neither None nor a number in [0, 1)."""
+    """Refuse a value that is neither None nor a number in [0, 1)."""
     number = isinstance(stopped_weight, Real) and not isinstance(stopped_weight, bool)
     if stopped_weight is not None and not (number and 0 <= float(stopped_weight) < 1):
         raise InvalidInputError(f"stopped_weight is {stopped_weight!r}; give a number from 0 to below 1, or None")
 
 
 def check_takes_weights(stopped_weight: float | None, plans: Sequence[StagePlan]) -> None:
-    """Refuse estimators that take no weights, where rows that stop get a weight > 0; weight 0 leaves these rows out instead.
+    """Refuse estimators whose fit takes no weights if rows that stop get a weight > 0. With weight 0 these rows are left out.
 
     Raises
     ------
@@ -62,43 +62,43 @@ def check_takes_weights(stopped_weight: float | None, plans: Sequence[StagePlan]
 def trained_for_reach(
     training: Training, judged: Judged, policy: ExitPolicy, stopped_weight: float, rng: np.random.RandomState
 ) -> tuple[Judged, NDArray[np.bool_]]:
-    """The stages, some of them fitted again by (1), with what they say of held-out rows; and which these are, shape (S,).
+    """The stages, some of them fitted again by (1), with their outputs for held-out rows; and a bool array, shape (S,), of these.
 
     Parameters
     ----------
     judged
-        stages that were fitted on all rows alike, and what such stages say alone of held-out rows.
+        stages that were fitted with equal weights, and their own outputs for held-out rows.
     policy
         learned from `judged`.
     """
     stages, table, rows = judged
     stop, valid_stop = training_stops(training, policy, rng), stops(policy, table)
     factors = np.where(stop >= np.arange(table.n_stages)[:, None], 1.0, stopped_weight)
-    again = [s for s in range(1, table.n_stages) if _can_be_judged(training, stop, valid_stop, factors[s], s)]
+    refitted = [s for s in range(1, table.n_stages) if _can_be_judged(training, stop, valid_stop, factors[s], s)]
     kept = np.zeros(table.n_stages, dtype=bool)
-    if not again:
+    if not refitted:
         return judged, kept
-    fitted, heard, _ = judged_stages(replace(training, plans=[training.plans[s] for s in again]), factors[again])
+    fitted, new_table, _ = judged_stages(replace(training, plans=[training.plans[s] for s in refitted]), factors[refitted])
     truth = class_numbers(training.classes, rows.y, len(rows))
     weights = np.ones(len(rows)) if rows.weight is None else rows.weight
     models, value = list(stages.models), table.value.copy()
-    for k, s in enumerate(again):
+    for k, s in enumerate(refitted):
         at = np.flatnonzero(valid_stop >= s)
-        if is_better(heard.value[k, at], table.value[s, at], truth[at], weights[at]):
-            kept[s], models[s], value[s] = True, fitted.models[k], heard.value[k]
+        if is_better(new_table.value[k, at], table.value[s, at], truth[at], weights[at]):
+            kept[s], models[s], value[s] = True, fitted.models[k], new_table.value[k]
     mixed = StageTable(value, table.spread, table.cost, table.once)
     return (stages_of(training.plans, models, training.items, training.classes), mixed, rows), kept
 
 
 def training_stops(training: Training, policy: ExitPolicy, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """t_i of (1), shape (N,): where each training row stops, judged by stages that were fitted on the half without it."""
+    """t_i of (1), shape (N,): where each training row stops by stages that were fitted on the half without it."""
     sample, classifier = training.sample, training.classes is not None
     rare = classifier and np.unique(np.asarray(sample.y), return_counts=True)[1].min() < 2
     halves = KFold(2, shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max)) if rare else 2
     parts = divisions(sample, halves, 0.5, classifier, rng)
     table, _, _ = cross_fitted_table(training, parts)
     stop = np.empty(len(sample), dtype=np.int64)
-    stop[np.concatenate([apart for _, apart in parts])] = stops(policy, table)
+    stop[np.concatenate([held_out for _, held_out in parts])] = stops(policy, table)
     return stop
 
 
@@ -108,29 +108,29 @@ def stops(policy: ExitPolicy, table: StageTable) -> NDArray[np.int64]:
     Parameters
     ----------
     table
-        of what the stages say alone.
+        with the stages' own outputs.
     """
-    heard = table if policy.stack is None else policy.stack.table(table)
-    return stop_stages(policy, levels_of(policy, heard))
+    stacked = table if policy.stack is None else policy.stack.table(table)
+    return stop_stages(policy, levels_of(policy, stacked))
 
 
 def _can_be_judged(
     training: Training, stop: NDArray[np.int64], valid_stop: NDArray[np.int64], factor: NDArray[np.float64], s: int
 ) -> bool:
-    """Whether some rows stop before stage s, and enough come to it to train another model and to judge it."""
+    """Whether some rows stop before stage s, and enough rows reach it to train another model and to judge it."""
     reached = stop >= s
     if reached.all() or not reached.any() or (valid_stop >= s).sum() < FEWEST:
         return False
-    every = np.arange(len(training.sample))
-    parts = [every] if isinstance(training.held_out, Sample) else [every, *(train for train, _ in training.held_out)]
+    all_rows = np.arange(len(training.sample))
+    parts = [all_rows] if isinstance(training.held_out, Sample) else [all_rows, *(train for train, _ in training.held_out)]
     return all(_suffice(training, rows, factor[rows] > 0) for rows in parts)
 
 
 def _suffice(training: Training, rows: NDArray[np.int64], used: NDArray[np.bool_]) -> bool:
-    """Whether some of the rows are enough to train on: two classes at least, none of which is cut down to a handful."""
+    """Whether the used rows suffice for training: at least two classes, and no class reduced to fewer than `FEWEST` rows."""
     y = np.zeros(len(rows)) if training.classes is None else np.asarray(training.sample.y)[rows]
     number = np.unique(y, return_inverse=True)[1]
-    there = np.bincount(number)
-    left = np.bincount(number[used], minlength=there.size)
-    few = (left > 0) & (left < np.minimum(FEWEST, there))
-    return int((left > 0).sum()) >= (1 if training.classes is None else 2) and not few.any()
+    before = np.bincount(number)
+    after = np.bincount(number[used], minlength=before.size)
+    few = (after > 0) & (after < np.minimum(FEWEST, before))
+    return int((after > 0).sum()) >= (1 if training.classes is None else 2) and not few.any()

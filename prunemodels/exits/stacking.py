@@ -1,16 +1,16 @@
-"""Stages that also weigh what earlier stages said: stacked generalization along a cascade (Wolpert, Neural Networks 5, 1992).
+"""Stages that also use the outputs of earlier stages: stacked generalization along a cascade (Wolpert, Neural Networks 5, 1992).
 
-By stage s a row has heard the stages 0..s and paid for all of them, so what they said together costs nothing more. With
-l_{t,i} the logarithms of stage t's probabilities, or its number,
+A row that reaches stage s has paid for the stages 0..s, so combining their outputs costs nothing more. Let l_{t,i} be the
+logarithms of stage t's probabilities for row i, or the number that it predicts.
 
     value_{s,i}  =  softmax( sum over t <= s of  a_{s,t} l_{t,i}  +  b_s )            classification                      (1)
     value_{s,i}  =           sum over t <= s of  a_{s,t} l_{t,i}  +  b_s              regression                           (2)
 
-    (a_s, b_s) minimises   sum_i w_i loss_i / mean(w)  +  RIDGE / 2 * | (a_s, b_s) - (own voice) |^2                       (3)
+    (a_s, b_s) minimises   sum_i w_i loss_i / mean(w)  +  RIDGE / 2 * | (a_s, b_s) - (own output) |^2                       (3)
 
-loss_i is the log loss, or the squared error over twice the variance of the labels; "own voice" is a_{s,s} = 1 and all else 0, so
-few rows leave a stage as it is. A stage is stacked only where, on rows that (3) has not seen, that lowers the loss by more than a
-standard error, and errs no more.
+loss_i is the log loss, or the squared error divided by twice the variance of the labels. "Own output" has a_{s,s} = 1 and all
+other entries 0, so with few rows the result stays near the stage's own output. A stage is stacked only if, on rows that were not
+used in (3), this lowers the loss by more than a standard error and does not raise the error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RIDGE = 1.0
 """Weight of the ridge in (3), in rows."""
 
 FOLDS = 5
-"""Parts of the rows, each of which hears stages that were stacked without it."""
+"""Number of folds. Stacks are judged on each fold after being learned on the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,113 +47,113 @@ class Stack:
     base
         float64, shape (S, K): b_s.
     stacked
-        bool, shape (S,): the stages that (1) or (2) speaks for; the others speak for themselves.
+        bool, shape (S,): the stages whose output is (1) or (2); the others keep their own output.
     """
 
     weight: Floats
     base: Floats
     stacked: NDArray[np.bool_]
 
-    def said(self, s: int, alone: StageOutput, voices: Floats) -> StageOutput:
-        """What stage s says, given what it and the stages before say alone.
+    def output(self, s: int, own: StageOutput, inputs: Floats) -> StageOutput:
+        """The output of stage s, combined with those of the stages before.
 
         Parameters
         ----------
-        alone
-            what stage s says.
-        voices
-            shape (s + 1, rows, K): `voice` of the stages 0..s.
+        own
+            the output of stage s alone.
+        inputs
+            shape (s + 1, rows, K): `stack_inputs` of the stages 0..s.
         """
         if not self.stacked[s]:
-            return alone
-        return StageOutput(_combined(self.weight[s, : s + 1], self.base[s], voices), alone.spread)
+            return own
+        return StageOutput(_combined(self.weight[s, : s + 1], self.base[s], inputs), own.spread)
 
     def table(self, table: StageTable) -> StageTable:
-        """A table of what the stages say alone, with what they say together."""
-        voices, value = voice(table.value), table.value.copy()
+        """The table with combined outputs in place of the stages' own."""
+        inputs, value = stack_inputs(table.value), table.value.copy()
         for s in np.flatnonzero(self.stacked).tolist():
-            value[s] = _combined(self.weight[s, : s + 1], self.base[s], voices[: s + 1])
+            value[s] = _combined(self.weight[s, : s + 1], self.base[s], inputs[: s + 1])
         return StageTable(value, table.spread, table.cost, table.once)
 
 
-def voice(value: Floats) -> Floats:
-    """What is added up in (1) and (2): logarithms of probabilities, or the number."""
+def stack_inputs(value: Floats) -> Floats:
+    """The l of (1) and (2): logarithms of probabilities, or the number."""
     return value if value.shape[-1] == 1 else np.log(np.maximum(value, SMALLEST))
 
 
 def learn_stack(table: StageTable, truth: NDArray[Any], weights: Floats, rng: np.random.RandomState) -> tuple[Stack, StageTable]:
-    """A stack, and what such stacks say of the rows that it is learned from, each row judged by one that has not seen it.
+    """A stack, and a table of combined outputs, in which each row's output comes from a stack that was learned without this row.
 
     Parameters
     ----------
     table
-        what the stages say alone, of rows that they were not trained on.
+        the stages' own outputs for rows that they were not trained on.
     truth
         shape (N,): class numbers, or targets.
     weights
         shape (N,), > 0: of the rows.
     """
-    voices, value = voice(table.value), table.value.copy()
-    S, n, K = voices.shape
+    inputs, value = stack_inputs(table.value), table.value.copy()
+    S, n, K = inputs.shape
     weight, base, stacked = np.eye(S), np.zeros((S, K)), np.zeros(S, dtype=bool)
     folds = KFold(min(FOLDS, n), shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
     parts = list(folds.split(np.arange(n)))
     for s in range(1, S):
-        said = np.empty((n, K))
-        for seen, apart in parts:
-            fitted = _fitted(voices[: s + 1, seen], truth[seen], weights[seen])
-            said[apart] = _combined(*fitted, voices[: s + 1, apart])
-        if is_better(said, table.value[s], truth, weights):
-            value[s], stacked[s] = said, True
-            weight[s, : s + 1], base[s] = _fitted(voices[: s + 1], truth, weights)
+        combined = np.empty((n, K))
+        for train, held_out in parts:
+            fitted = _fitted(inputs[: s + 1, train], truth[train], weights[train])
+            combined[held_out] = _combined(*fitted, inputs[: s + 1, held_out])
+        if is_better(combined, table.value[s], truth, weights):
+            value[s], stacked[s] = combined, True
+            weight[s, : s + 1], base[s] = _fitted(inputs[: s + 1], truth, weights)
     return Stack(weight, base, stacked), StageTable(value, table.spread, table.cost, table.once)
 
 
-def _combined(weight: Floats, base: Floats, voices: Floats) -> Floats:
-    """(1) or (2), shape (rows, K); term after term, so that a row's value does not depend on the rows beside it."""
-    total = np.tile(base, (voices.shape[1], 1))
-    for a, one in zip(weight, voices, strict=True):
-        total += a * one
+def _combined(weight: Floats, base: Floats, inputs: Floats) -> Floats:
+    """(1) or (2), shape (rows, K); added term by term, so that a row's value does not depend on the other rows."""
+    total = np.tile(base, (inputs.shape[1], 1))
+    for a, term in zip(weight, inputs, strict=True):
+        total += a * term
     return np.asarray(total if base.size == 1 else softmax(total, axis=1))
 
 
-def _fitted(voices: Floats, truth: NDArray[Any], weights: Floats) -> tuple[Floats, Floats]:
+def _fitted(inputs: Floats, truth: NDArray[Any], weights: Floats) -> tuple[Floats, Floats]:
     """(3) for the last of some stages: a_s and b_s."""
-    m, _, K = voices.shape
+    m, _, K = inputs.shape
     own = np.zeros(m + K)
     own[m - 1] = 1.0
     share = weights / weights.mean()
-    found = _least_squares(voices, truth, share, own) if K == 1 else _most_likely(voices, truth, share, own)
+    found = _least_squares(inputs, truth, share, own) if K == 1 else _most_likely(inputs, truth, share, own)
     return found[:m], found[m:]
 
 
-def _least_squares(voices: Floats, truth: NDArray[Any], share: Floats, own: Floats) -> Floats:
-    """(3) of (2): ridge regression towards the own voice, labels and voices in units of the labels' deviation."""
+def _least_squares(inputs: Floats, truth: NDArray[Any], share: Floats, own: Floats) -> Floats:
+    """(3) for (2): ridge regression towards the own output, with labels and inputs in units of the labels' standard deviation."""
     centre = float(np.average(truth, weights=share))
     unit = float(np.sqrt(np.average((truth - centre) ** 2, weights=share))) or 1.0
-    columns = np.column_stack([*((v[:, 0] - centre) / unit for v in voices), np.ones(len(truth))])
-    left = (truth - centre) / unit - columns @ own
-    heavy = columns * share[:, None]
-    change = np.linalg.solve(heavy.T @ columns + RIDGE * np.eye(len(own)), heavy.T @ left)
+    columns = np.column_stack([*((v[:, 0] - centre) / unit for v in inputs), np.ones(len(truth))])
+    residual = (truth - centre) / unit - columns @ own
+    weighted = columns * share[:, None]
+    change = np.linalg.solve(weighted.T @ columns + RIDGE * np.eye(len(own)), weighted.T @ residual)
     found = own + change
     return np.append(found[:-1], centre * (1.0 - found[:-1].sum()) + unit * found[-1])
 
 
-def _most_likely(voices: Floats, truth: NDArray[Any], share: Floats, own: Floats) -> Floats:
-    """(3) of (1), by Newton steps: it is strictly convex. b_s is a_s for voices that say 1 of one class, 0 of the others."""
-    _, n, K = voices.shape
-    terms = np.concatenate([voices, np.repeat(np.eye(K)[:, None], n, axis=1)])
+def _most_likely(inputs: Floats, truth: NDArray[Any], share: Floats, own: Floats) -> Floats:
+    """(3) for (1), by Newton steps, since it is strictly convex. b_s is treated as weights of K more inputs, the unit vectors."""
+    _, n, K = inputs.shape
+    terms = np.concatenate([inputs, np.repeat(np.eye(K)[:, None], n, axis=1)])
     rows = np.arange(n)
 
     def logs(parameters: Floats) -> Floats:
         return np.asarray(log_softmax(np.tensordot(parameters, terms, 1), axis=1))
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
-        said, away = logs(parameters), parameters - own
-        wrong = np.exp(said)
-        wrong[rows, truth] -= 1.0
-        slope = np.tensordot(terms, wrong * share[:, None], 2) + RIDGE * away
-        return (RIDGE / 2 * float(away @ away) - float(share @ said[rows, truth])) / n, slope / n
+        log_p, change = logs(parameters), parameters - own
+        residual = np.exp(log_p)
+        residual[rows, truth] -= 1.0
+        slope = np.tensordot(terms, residual * share[:, None], 2) + RIDGE * change
+        return (RIDGE / 2 * float(change @ change) - float(share @ log_p[rows, truth])) / n, slope / n
 
     def curvature(parameters: Floats) -> Floats:
         p = np.exp(logs(parameters))

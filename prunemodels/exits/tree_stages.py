@@ -180,17 +180,23 @@ def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.
 
 
 def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, evaluation_cost: EvaluationCost = 0) -> TreeStages:
-    """The first trees of a forest as stages, in their order.
+    """The trees of a forest, in their order, as stages: each stage averages the first trees, and later stages have more.
 
     Parameters
     ----------
+    ensemble
+        the trees, from `prunemodels.read_forest`.
+    costs
+        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`.
     trees
-        how many trees each stage has, rising.
+        the number of trees of each stage, rising.
+    evaluation_cost
+        price of evaluating one split, one for all features or one for each.
 
     Raises
     ------
     InvalidInputError
-        if the numbers do not rise from 1 on, or there are not so many trees.
+        if the numbers do not rise from 1 on, or exceed the number of trees.
     """
     counts = np.asarray(trees, dtype=np.int64)
     if not counts.size or counts[0] < 1 or (np.diff(counts) <= 0).any() or counts[-1] > ensemble.n_trees:

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prunemodels.exits.policy import ExitPolicy, Visit
-from prunemodels.exits.stacking import voice
+from prunemodels.exits.stacking import stack_inputs
 from prunemodels.exits.stages import StageOutput
 from prunemodels.on_demand.answers import Cells
 from prunemodels.on_demand.cascade_result import CascadeResult
@@ -90,7 +90,7 @@ class CascadeWalk(Walk):
         first, no = policy.start(n), np.zeros(n, dtype=bool)
         K = 1 if classes is None else len(classes)
         said = StageOutput(np.full((n, K), np.nan), np.zeros(n))
-        self._voices = np.empty((0 if policy.stack is None else policy.last_stage + 1, n, K))
+        self._inputs = np.empty((0 if policy.stack is None else policy.last_stage + 1, n, K))
         none, zero = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self._at = Progress(steps.start(n), zero, first.level, none, said, no, no, no, no)
 
@@ -180,10 +180,10 @@ class CascadeWalk(Walk):
             return rows
         before = StageOutput(self._at.said.value[rows], self._at.said.spread[rows]) if s else None
         alone = self._alone(s, rows)
-        past = self._voices[:s, rows] if s and self._policy.stack is not None else None
+        past = self._inputs[:s, rows] if s and self._policy.stack is not None else None
         said, after = self._policy.step(Visit(s, np.arange(rows.size), self._at.level[rows], before, past), alone)
         if self._policy.stack is not None:
-            self._voices[s, rows] = voice(alone.value)  # if done again, it writes the same
+            self._inputs[s, rows] = stack_inputs(alone.value)  # if done again, it writes the same
         at = self._with_answers(rows, said, s)
         going = rows[after.rows]  # a row that answered without a feature stops at the next stage, which needs it too
         levels, stage, done, early = at.level.copy(), at.stage.copy(), at.done.copy(), at.early.copy()

@@ -32,13 +32,13 @@ TWO = [(TREE, [0]), (TREE, None)]
         ([(TREE, [0]), (TREE,)], "stage 1 is .*; give a pair"),
         ([(TREE, [0]), ("tree", [1])], "stage 1 has the estimator 'tree'; give an unfitted scikit-learn estimator, or None"),
         ([(DecisionTreeClassifier, [1])], "stage 0 has the estimator .*; give an unfitted scikit-learn estimator, or None"),
-        ([(TREE, [0]), (TREE, [6])], "stage 1 reads 6, which is no column and no item; the columns are"),
-        ([(TREE, [-1])], "stage 0 reads -1, which is no column"),
-        ([(TREE, ["c1", "blood"])], "stage 0 reads 'blood', which is no column and no item"),
-        ([(TREE, [0.5])], "stage 0 reads 0.5, which is no column"),
-        ([(TREE, [True, False])], "stage 0 reads True, which is no column"),
-        ([(TREE, [])], "stage 0 is a DecisionTreeClassifier and reads no column; give it some, or None in its place"),
-        ([(LinearRegression(), None)], "stage 0 is a LinearRegression; a cascade that predicts so needs a classifier"),
+        ([(TREE, [0]), (TREE, [6])], "stage 1 reads 6, which is neither a column nor an item; the columns are"),
+        ([(TREE, [-1])], "stage 0 reads -1, which is neither a column"),
+        ([(TREE, ["c1", "blood"])], "stage 0 reads 'blood', which is neither a column nor an item"),
+        ([(TREE, [0.5])], "stage 0 reads 0.5, which is neither a column"),
+        ([(TREE, [True, False])], "stage 0 reads True, which is neither a column"),
+        ([(TREE, [])], "stage 0 is a DecisionTreeClassifier and reads no column; give it some, or None in place of it"),
+        ([(LinearRegression(), None)], "stage 0 is a LinearRegression; a classifier is needed here"),
         ([(TREE, None), (LinearSVC(), None)], "stage 1 is a LinearSVC without predict_proba.*CalibratedClassifierCV"),
     ],
 )
@@ -76,9 +76,7 @@ def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:
 def test_regressors_have_the_same_manners() -> None:
     """A classifier among numbers, and a doubt that numbers do not have."""
     numbers = np.arange(200.0)
-    with pytest.raises(
-        InvalidInputError, match="stage 0 is a DecisionTreeClassifier; a cascade that predicts so needs a regressor"
-    ):
+    with pytest.raises(InvalidInputError, match="stage 0 is a DecisionTreeClassifier; a regressor is needed here"):
         pm.CascadeRegressor(TWO).fit(X, numbers)
     with pytest.raises(InvalidInputError, match="doubt is 'margin', which numbers do not have"):
         pm.CascadeRegressor([(None, []), (LinearRegression(), None)], doubt="margin", cv=2).fit(X, numbers)
@@ -134,7 +132,7 @@ def test_fitted_stages_that_do_not_fit_the_cascade() -> None:
     """Stages of classes in a regressor, none at all, and rows that are none."""
     model = DecisionTreeClassifier().fit(X, Y)
     stages = SetStages((model,), (np.arange(6),), CostItems.plain([1] * 6), np.array(["no", "yes"]))
-    with pytest.raises(InvalidInputError, match="the stages do classification, CascadeRegressor does not; take the other"):
+    with pytest.raises(InvalidInputError, match="the stages are for classification, CascadeRegressor is not; use the other"):
         pm.CascadeRegressor(stages).fit(X, np.arange(200.0))
     with pytest.raises(InvalidInputError, match="there is no stage; give at least one"):
         pm.CascadeClassifier(SetStages((), (), stages.items, stages.classes)).fit(X, Y)
@@ -147,7 +145,7 @@ def test_fitted_stages_that_do_not_fit_the_cascade() -> None:
     ("options", "message"),
     [
         ({"n_stages": 1}, "n_stages is 1; give 2 or more"),
-        ({"estimator": LinearRegression()}, "LinearRegression; a cascade that predicts so needs a classifier"),
+        ({"estimator": LinearRegression()}, "LinearRegression; a classifier is needed here"),
         ({"estimator": "tree"}, "has the estimator 'tree'; give an unfitted scikit-learn estimator"),
         ({"estimator": DecisionTreeClassifier}, "give an unfitted scikit-learn estimator"),
         ({"estimator": LinearSVC()}, "a LinearSVC without predict_proba"),
@@ -164,7 +162,7 @@ def test_budget_cascades_have_the_same_manners(options: dict[str, Any], message:
 def test_budget_cascades_and_unknown_labels() -> None:
     """A class that is only among the validation rows is named."""
     model = pm.BudgetCascadeClassifier(TREE, **QUICK)
-    with pytest.raises(InvalidInputError, match="y_valid has the label 'perhaps', which y has not"):
+    with pytest.raises(InvalidInputError, match="y_valid has the label 'perhaps', which does not occur in y"):
         model.fit(X, Y, X_valid=X[:3], y_valid=["no", "perhaps", "yes"])
     with pytest.raises(InvalidInputError, match="y has one class, 'no'"):
         model.fit(pd.DataFrame(X), ["no"] * 200)

@@ -353,5 +353,5 @@ def test_stages_that_are_fitted_already() -> None:
     """Nothing is trained there; the error says what to give."""
     X, y = groups(200)
     fitted = of_groups(X, y).stages_
-    with pytest.raises(InvalidInputError, match=r"stopped_weight is 0.5, and the stages are fitted already.*give \(estimator"):
+    with pytest.raises(InvalidInputError, match=r"stopped_weight is 0.5, but the stages are fitted already.*give \(estimator"):
         pm.CascadeClassifier(fitted, stopped_weight=0.5).fit(X, y)

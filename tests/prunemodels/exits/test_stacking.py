@@ -17,7 +17,7 @@ import prunemodels as pm
 from prunemodels.exits.exit_path import learn_exit_path
 from prunemodels.exits.gain import SMALLEST
 from prunemodels.exits.policy import decide
-from prunemodels.exits.stacking import RIDGE, Stack, _fitted, learn_stack, voice
+from prunemodels.exits.stacking import RIDGE, Stack, _fitted, learn_stack, stack_inputs
 from prunemodels.exits.stages import StageTable
 from tests.prunemodels.exits.tables import TableStages, random_table
 
@@ -46,7 +46,7 @@ def test_independent_witnesses_are_added_up() -> None:
     """Evidence that is independent given the class adds up, and what was known before counts once (Bayes).
 
     Stage s has heard s + 1 witnesses, each of whom has counted the prior log odds. So the right weights are 1, and b takes the
-    prior off s times. Both columns of a voice differ by the log odds, so b of class 1 less b of class 0 is -s log(.3 / .7).
+    prior off s times. Both columns of an input differ by the log odds, so b of class 1 less b of class 0 is -s log(.3 / .7).
     """
     table, truth = independent_witnesses(40_000, 0.3)
     stack, said = learn_stack(table, truth, np.ones(truth.size), np.random.RandomState(0))
@@ -100,15 +100,15 @@ SEEDS = st.integers(0, 10_000)
 def test_weights_minimise_the_objective(seed: int, regression: bool) -> None:
     """(3), written out once more, rises in every direction that is tried."""
     table, truth, weights = random_table(seed, 30, regression=regression)
-    voices = voice(table.value)
-    m, n, k = voices.shape
-    found = np.concatenate(_fitted(voices, truth, weights))
+    inputs = stack_inputs(table.value)
+    m, n, k = inputs.shape
+    found = np.concatenate(_fitted(inputs, truth, weights))
     own = np.zeros(m + k)
     own[m - 1] = 1.0
     share = weights / weights.mean()
 
     def objective(parameters: Floats) -> float:
-        total = sum(parameters[t] * voices[t] for t in range(m)) + parameters[m:]
+        total = sum(parameters[t] * inputs[t] for t in range(m)) + parameters[m:]
         if regression:
             mean = np.average(truth, weights=share)
             variance = np.average((truth - mean) ** 2, weights=share)
