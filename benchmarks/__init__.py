@@ -1,1 +1,1 @@
-"""What it costs, measured; not tests. Every figure of the README comes from here."""
+"""Measurements of speed, memory and accuracy. They are not tests; every figure of the README comes from here."""

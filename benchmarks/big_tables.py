@@ -1,14 +1,14 @@
-"""A table larger than one cares to hold in memory: seconds and peak memory of each way to the same instance.
+"""Large tables: seconds and peak memory of different ways to build the same instance.
 
     python -m benchmarks.big_tables                                    5 million rows x 28 features, 40 trees
     python -m benchmarks.big_tables --rows 1_000_000 --trees 10
-    python -m benchmarks.big_tables --folder DIR                       keep the table and the forest there, for the next run
+    python -m benchmarks.big_tables --folder DIR                       save the table and the forest there for the next run
     python -m benchmarks.big_tables --ways "solve, on disk"            price sharing to a relative gap of 1e-4
 
-HEPMASS-like events (`benchmarks.hepmass_like`) in a Parquet file, labels in it; a forest grown on 100,000 others. Each way runs
-in a process of its own. *Peak* is the largest resident memory above what the process held before, *of it anonymous* what cannot
-be given back to a file (sampled 50 times a second): a scratch file's pages count in the first only. The digest is of the whole
-routing, so equal digests are equal instances.
+A Parquet file holds HEPMASS-like events (`benchmarks.hepmass_like`) with their labels; the forest is grown on 100,000 other
+events. Each way runs in a process of its own. *Peak* is the largest resident memory above that at the start. *Of it anonymous* is
+the part that no file backs, sampled 50 times a second; pages of a scratch file count only in the first. The digest is taken of
+the entire routing, so equal digests mean equal instances.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ NAMES = [f"x{j}" for j in range(N_FEATURES)]
 TRAINING_ROWS = 100_000
 GAP = 1e-4
 LAM = 0.007
-"""Error that a feature less for each row is worth; the lambda of `python -m benchmarks.scale --data hepmass`."""
+"""Lambda, error per feature and row; the lambda of `python -m benchmarks.scale --data hepmass`."""
 
 PIECE = 100_000
 """Rows that are generated at a time."""
 
 
 def write_table(file: Path, n_rows: int) -> None:
-    """Events and their labels, a row group for every million, never more than a piece in memory."""
+    """Write events and their labels, a row group for every million, with at most one piece in memory."""
     schema = pa.schema([*((name, pa.float32()) for name in NAMES), ("signal", pa.int8())])
     with parquet.ParquetWriter(file, schema) as writer:
         held: list[pa.Table] = []
@@ -127,7 +127,7 @@ def path_in_chunks(forest: Any, table: Path) -> str:
 
 
 def _path(forest: Any) -> pm.PruningPath:
-    """Of few rows: what is measured is the evaluation."""
+    """A path from few rows, since the evaluation is measured, not the path."""
     X, _ = events(2000, seed=10**6)
     return pm.pruning_path(pm.problem_from_forest(forest, pd.DataFrame(X, columns=NAMES), costs=1))
 
@@ -148,7 +148,7 @@ WAYS: dict[str, Callable[[Any, Path], Any]] = {
 
 
 class AnonymousMemory:
-    """The largest anonymous memory while a block runs, above what there was at its start; 0 where the system does not tell."""
+    """The largest anonymous memory while a block runs, above that at its start; 0 if the system does not report it."""
 
     bytes = 0
 
@@ -190,7 +190,7 @@ def measure(way: str, folder: Path) -> None:
 
 
 def _warm_up(folder: Path) -> Path:
-    """A small table, so that compiling and importing are done before anything is measured."""
+    """Run on a small table, so that compiling and importing are finished before the measurement."""
     file = folder / "few.parquet"
     if not file.exists():
         write_table(file, 1000)
@@ -202,7 +202,7 @@ def _digest(numbers: np.ndarray[Any, Any]) -> str:
 
 
 def run(folder: Path, args: argparse.Namespace) -> None:
-    """Make what is missing, then measure every way in a process of its own."""
+    """Make the missing files, then measure every way in a process of its own."""
     if not (folder / "events.parquet").exists():
         write_table(folder / "events.parquet", args.rows)
     if not (folder / "forest.joblib").exists():

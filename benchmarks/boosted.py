@@ -3,8 +3,9 @@
     python -m benchmarks.boosted                     100 trees of depth 6, 15,000 rows to prune on
     python -m benchmarks.boosted --rows 5000 --quick fewer rows, the boosted XGBoost model only
 
-Features cost 1 each. Each line: the budget, what the pruned model, exported to its own library and read back, shows on the rows
-that were neither trained nor pruned on, and the seconds of the search, which all budgets share.
+Features cost 1 each. Each line has the budget, the figures of the pruned model on rows that were used neither for training nor
+for pruning, and the seconds of the search, which all budgets share. The pruned model was exported to its own library and read
+back.
 """
 
 from __future__ import annotations

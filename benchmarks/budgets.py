@@ -1,11 +1,11 @@
-"""Budgets in the middle of long hull edges: how much of the way from the best breakpoint to LP1's bound is closed, and proven.
+"""Budgets inside long edges of the hull: how far solutions come from the best breakpoint towards LP1's bound.
 
     python -m benchmarks.budgets                       Covertype: 40 entropy trees, all features at each split, 15,688 cost rows
     python -m benchmarks.budgets --exact-seconds 0     without the exact method
 
-The three longest edges, budgets at 25, 50 and 75 % of each. *Closed* is (error of the best breakpoint - error found) / (error of
-the best breakpoint - LP1's bound); *raised* is how much of that distance the exact method's bound closes from below, *open* what
-is left between the two.
+Budgets are at 25, 50 and 75 % of the three longest edges. *Closed* is (error of the best breakpoint - error found) / (error of
+the best breakpoint - LP1's bound); *raised* is the part of that distance by which the exact method's bound exceeds LP1's, *open*
+the part that remains between the two.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 import joblib
 
 import prunemodels as pm
-from benchmarks.apart import run_apart
 from benchmarks.path import machine
+from benchmarks.second_process import run_in_second_process
 from formulations import PruningPath
 from formulations.answers.budget_solution import BudgetSolution
 from solvers.budgets import best_breakpoint, best_within, solve_budget
@@ -37,7 +37,7 @@ def middles(path: PruningPath, edges: int) -> Iterator[tuple[float, Fraction, Fr
 
 
 def closed(found: BudgetSolution, start: BudgetSolution) -> float:
-    """Of the distance from the best breakpoint to LP1's bound."""
+    """The closed part of the distance from the best breakpoint to LP1's bound."""
     return (start.error - found.error) / (start.error - float(start.relaxation.value))
 
 
@@ -73,7 +73,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0, help="for the method best")
     parser.add_argument("--exact-seconds", type=float, default=300.0, help="for the method exact; 0: leave it out")
     parser.add_argument("--edges", type=int, default=3)
-    run_apart(parser, "benchmarks.budgets", lambda args: measure(args.measure, args.seconds, args.exact_seconds, args.edges))
+    run_in_second_process(
+        parser, "benchmarks.budgets", lambda args: measure(args.measure, args.seconds, args.exact_seconds, args.edges)
+    )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
-"""Price sharing on a cluster: its constants, measured on one machine, and what they say of 10^9 rows on 100 workers.
+"""Price sharing on a cluster: constants measured on one machine, and an estimate from them for 10^9 rows on 100 workers.
 
     python -m benchmarks.cluster                      a million rows on two Ray workers of this machine
     python -m benchmarks.cluster --rows 100000        fewer
-    ... --forests FOLDER                              takes the grown forest from there, or keeps it there
-    ... --out FILE                                    JSON besides
+    ... --forests FOLDER                              reads the grown forest from there, or saves it there
+    ... --out FILE                                    also writes JSON
 
-Forest and rows are those of `benchmarks.scale --data hepmass`: 40 trees, 225,352 splits. Measured: rounds without data for 1 to 8
-workers, sending and gathering vectors of 10^4 to 10^7 numbers, the driver's own work, a worker's pass over its rows alone and
-beside the other's, memory, and then a whole run to a gap of 1e-4, beside what `benchmarks.cluster_estimate` says of that run. The
-tables at the end are arithmetic: there was no cluster of more than one machine to measure, and the network is assumed.
+Forest and rows are those of `benchmarks.scale --data hepmass`: 40 trees, 225,352 splits. The measured quantities are: rounds
+without data for 1 to 8 workers, sending and gathering vectors of 10^4 to 10^7 numbers, the driver's own work, a worker's pass
+over its rows while the other worker is idle or busy, and memory. Then a full run to a gap of 1e-4 is compared with the estimate
+of `benchmarks.cluster_estimate` for it. The tables at the end are computed, not measured: there was no cluster of more than one
+machine, and the speed of the network is an assumption.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ GAP = 1e-4
 LENGTHS = (10_000, 100_000, HEPMASS.splits, 1_000_000, 10_000_000)
 
 ROUNDS, CHECKS = 20, 2
-"""What the instance of `benchmarks.scale`, 1.4 million rows, took to a gap of 1e-4: counted there."""
+"""Rounds and checks to a gap of 1e-4 on the instance of `benchmarks.scale`, 1.4 million rows, counted there."""
 
 STRONG = [(1e9, w) for w in (10, 30, 100, 300, 1000, 3000)]
 WEAK = [(1e7 * w, w) for w in (1, 10, 100, 1000, 3000)]
 
 
 def problem_on(forest: Any, rows: int) -> PruningProblem:
-    """The forest on a few rows: its trees and errors are those of any number of rows."""
+    """The forest with a few cost rows; trees and errors do not depend on their number."""
     return pm.problem_from_forest(forest, hepmass_like.events(rows, 1)[0], costs=1)
 
 
@@ -70,7 +71,7 @@ def joined(problem: PruningProblem, workers: Workers) -> ShardedProblem:
 
 
 def driver_constants(problem: PruningProblem, repeats: int) -> dict[str, float]:
-    """Seconds a split at the driver: for itself, and for each worker."""
+    """Seconds for each split at the driver: for its own work, and for adding the charges of each worker."""
     workers = LocalWorkers(shard_recipes(problem.ensemble, problem.costs, [Events(1000, 1)]))
     sharded = joined(problem, workers)
     rate = Fraction(repr(lam_of(problem, 1000)))
@@ -87,7 +88,7 @@ def driver_constants(problem: PruningProblem, repeats: int) -> dict[str, float]:
 
 
 def worker_constants(problem: PruningProblem, rows: int, repeats: int) -> dict[str, float]:
-    """Of two workers that have half of the rows each; seconds of a pass where one works, and where both do."""
+    """Constants of two workers that have half of the rows each; seconds of a pass if one works, and if both do."""
     X = hepmass_like.events(100_000, 2)[0]
     routing = min(seconds(lambda: route(problem.ensemble, X), 3, time.process_time)) / len(X) / problem.ensemble.n_trees
     empty = _shards(problem, 1000)
@@ -102,7 +103,7 @@ def worker_constants(problem: PruningProblem, rows: int, repeats: int) -> dict[s
             arcs, score = run.n_arcs / len(workers), workers.share((run.score,))[0]
             alone = workers.wait(workers.submit(0, "seconds_of", ("charges", score)))
             both = max(workers.ask("seconds_of", "charges", run.score))
-            # in some level set each: a pass over all arcs, which is the dearest case
+            # every split is in some level set: a pass over all arcs, which is the most expensive case
             level = np.random.default_rng(0).integers(1, 6, run.remaining.nodes.size, dtype=np.int32)
             check = max(workers.ask("seconds_of", "integer_charges", run.score))
             check += max(workers.ask("seconds_of", "level_bills", level, 5))
@@ -128,7 +129,7 @@ def _shards(problem: PruningProblem, rows: int) -> list[Any]:
 
 
 def whole_run(problem: PruningProblem, rows: int) -> dict[str, float]:
-    """Seconds, rounds and checks of two Ray workers from their start to a certified gap."""
+    """Seconds, rounds and checks of a run on two Ray workers, from their start to a certified gap."""
     began = time.perf_counter()
     with ray_workers(shard_recipes(problem.ensemble, problem.costs, [Events(rows // 2, seed) for seed in (1, 2)])) as workers:
         sharded = joined(problem, workers)
@@ -147,7 +148,7 @@ def whole_run(problem: PruningProblem, rows: int) -> dict[str, float]:
 def constants_of(
     empty: dict[int, float], lengths: Sequence[Exchange], worker: dict[str, float], driver: dict[str, float], network: float
 ) -> Constants:
-    """Of the estimate: calls by a line through all numbers of workers; bytes at the length nearest to the forest's."""
+    """Constants of the estimate: calls by a line through all numbers of workers; bytes at the length nearest to the forest's."""
     call, at_zero = np.polyfit(list(empty), list(empty.values()), 1)
     near = min(lengths, key=lambda e: abs(math.log(e.n / HEPMASS.splits)))
     return Constants(
@@ -165,25 +166,28 @@ def constants_of(
     )
 
 
-def report(told: dict[str, Any], constants: Constants, shape: Shape, rows: int) -> None:
-    """All of it as tables."""
+def report(measured: dict[str, Any], constants: Constants, shape: Shape, rows: int) -> None:
+    """Print all figures as tables."""
     print("\n| workers | round without data, ms |\n| ---: | ---: |")
-    for n, value in told["empty"].items():
+    for n, value in measured["empty"].items():
         print(f"| {n} | {1e3 * value:.3g} |")
     print("\n| numbers | scores to two workers, ms | charges from two workers, ms | ns a byte out | ns a byte in |")
     print("| ---: | ---: | ---: | ---: | ---: |")
-    for e in told["exchanges"]:
-        out, into = (1e9 * (t - told["empty"][2]) / (2 * b * e["n"]) for t, b in ((e["out"], 4), (e["into"], 8)))
+    for e in measured["exchanges"]:
+        out, into = (1e9 * (t - measured["empty"][2]) / (2 * b * e["n"]) for t, b in ((e["out"], 4), (e["into"], 8)))
         print(f"| {e['n']:,} | {1e3 * e['out']:.3g} | {1e3 * e['into']:.3g} | {out:.2f} | {into:.2f} |")
     print("\n| | |\n| --- | ---: |")
-    for name, value in {**told["worker"], **told["driver"]}.items():
+    for name, value in {**measured["worker"], **measured["driver"]}.items():
         print(f"| {name} | {_plain(value)} |")
-    here = replace(constants, network=math.inf)
-    e = cluster_estimate(rows, 2, here, replace(shape, arcs=told["worker"]["arcs a row"]))
-    print(f"\n{rows:,} rows on two workers here, measured and estimated:\n\n| | measured | estimated |\n| --- | ---: | ---: |")
-    run = told["run"]
-    mb = {k: f"{told['worker'][k] / 1e6:,.0f}" for k in ("memory", "peak memory")}
-    print(f"| a round, s | {told['worker']['a round, s']:.3g} | {e.round:.3g} |")
+    this_machine = replace(constants, network=math.inf)
+    e = cluster_estimate(rows, 2, this_machine, replace(shape, arcs=measured["worker"]["arcs a row"]))
+    print(
+        f"\n{rows:,} rows on two workers of this machine, measured and estimated:\n\n"
+        "| | measured | estimated |\n| --- | ---: | ---: |"
+    )
+    run = measured["run"]
+    mb = {k: f"{measured['worker'][k] / 1e6:,.0f}" for k in ("memory", "peak memory")}
+    print(f"| a round, s | {measured['worker']['a round, s']:.3g} | {e.round:.3g} |")
     print(f"| memory of a worker, MB | {mb['memory']} | {e.memory / 1e6:,.0f} |")
     print(f"| its peak, reading its rows included, MB | {mb['peak memory']} | {e.reading / 1e6:,.0f} |")
     full = int(run["rounds"]) * e.round + int(run["checks"]) * e.check
@@ -201,31 +205,31 @@ def _plain(value: float) -> str:
 def measure(
     forest: Any, rows: int, repeats: int, network: float, lengths: Sequence[int] = LENGTHS, keep: Path | None = None
 ) -> dict[str, Any]:
-    """All constants, and the run; kept after each step."""
+    """Measure all constants and the run; write the figures after each step."""
     problem = problem_on(forest, 1000)
-    told: dict[str, Any] = {"command": f"python -m benchmarks.cluster --rows {rows} --repeats {repeats}", "rows": rows}
-    told |= {"machine": f"{machine()}, ray {ray_package().__version__}", "load": {}}
+    measured: dict[str, Any] = {"command": f"python -m benchmarks.cluster --rows {rows} --repeats {repeats}", "rows": rows}
+    measured |= {"machine": f"{machine()}, ray {ray_package().__version__}", "load": {}}
 
     def add(name: str, figures: Any) -> None:
-        told[name] = figures
-        told["load"][name] = round(os.getloadavg()[0], 1)
-        print(f"{name} measured, load {told['load'][name]}", file=sys.stderr, flush=True)
+        measured[name] = figures
+        measured["load"][name] = round(os.getloadavg()[0], 1)
+        print(f"{name} measured, load {measured['load'][name]}", file=sys.stderr, flush=True)
         if keep is not None:
-            keep.write_text(json.dumps(told, indent=1) + "\n")
+            keep.write_text(json.dumps(measured, indent=1) + "\n")
 
     add("driver", driver_constants(problem, repeats))
     add("empty", empty_rounds((1, 2, 4, 8), 20 * repeats))
     lines = exchanges(lengths, repeats)
     add("exchanges", [asdict(e) for e in lines])
     add("worker", worker_constants(problem, rows, repeats))
-    constants = constants_of(told["empty"], lines, told["worker"], told["driver"], network)
+    constants = constants_of(measured["empty"], lines, measured["worker"], measured["driver"], network)
     add("constants", asdict(constants))
     add("run", whole_run(problem, rows))
     n = problem.ensemble
-    shape = Shape(n.n_trees, n.n_splits, n.n_nodes, problem.costs.n_items, n.n_features, told["worker"]["arcs a row"])
-    print(told["machine"], f"load average {max(told['load'].values())}", sep="\n")
-    report(told, constants, shape, rows)
-    return told
+    shape = Shape(n.n_trees, n.n_splits, n.n_nodes, problem.costs.n_items, n.n_features, measured["worker"]["arcs a row"])
+    print(measured["machine"], f"load average {max(measured['load'].values())}", sep="\n")
+    report(measured, constants, shape, rows)
+    return measured
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
-"""What a round costs on a cluster, on paper: a pure function of measured constants and an instance's sizes.
+"""An estimate of the seconds of a round on a cluster, from measured constants and the sizes of an instance.
 
-R rows, parted evenly among W workers of one core each; S splits and n nodes in T trees, A usage arcs a row, M items, F features.
+R rows, divided evenly among W workers of one core each; S splits and n nodes in T trees, A usage arcs a row, M items, F features.
 
     pass       =  R / W  A  arc                                        a worker's own rows                                (1)
     exchange   =  empty + W (call + 4 S out + 8 S into + 12 S / network + S adding)     the driver, for all workers       (2)
@@ -9,12 +9,12 @@ R rows, parted evenly among W workers of one core each; S splits and n nodes in 
     check      =  checks of (1) + twice (2) + 5 trees                                                                     (5)
     start      =  R / W  T  route                                      each worker routes its rows                        (6)
 
-(1) falls with W and (2) grows: they are equal, and (4) is nearly least, at
+(1) falls with W and (2) grows. They are equal, and (4) is near its minimum, at
 
-    W*  =  sqrt(R A arc / (call + 12 S / network + ...)),      by W times the terms of (2) that W multiplies              (7)
+    W*  =  sqrt(R A arc / (call + 12 S / network + ...)),      from the terms of (2) with the factor W                   (7)
 
-Bytes of a worker, those of `solvers.price_sharing.memory` for its rows: routing 4 T + 24 a row, in blocks of B rows 2 T a row and
-8 n a block, what is paid M a row; and 4 F a row of table until it is routed.
+Bytes of a worker are those of `solvers.price_sharing.memory` for its rows: routing 4 T + 24 a row, in blocks of B rows 2 T a row
+and 8 n a block, what is paid M a row; and 4 F a row of table until it is routed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from formulations.instance.row_blocks import BLOCK
 
 @dataclass(frozen=True)
 class Constants:
-    """Measured on one machine, but for the network.
+    """Constants measured on one machine, except for the network.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Constants:
     route
         seconds a row and tree, once.
     empty, call
-        seconds of a round without data: for itself, and for each worker.
+        seconds of a round without data: a fixed part, and a part for each worker.
     out, into
         seconds a byte that is sent to each worker, or gathered from it, through Ray on one machine.
     adding, tree
@@ -46,7 +46,7 @@ class Constants:
     process
         bytes of a worker without data.
     network
-        bytes a second at the driver: assumed.
+        bytes a second at the driver, an assumption.
     """
 
     arc: float
@@ -64,7 +64,7 @@ class Constants:
 
 @dataclass(frozen=True)
 class Shape:
-    """A forest on its cost sample: trees, splits, nodes, items, features, usage arcs a row."""
+    """Sizes of an instance: trees, splits, nodes, items, features, usage arcs a row."""
 
     trees: int
     splits: int
@@ -80,7 +80,7 @@ HEPMASS = Shape(trees=40, splits=225_352, nodes=450_744, items=28, features=28, 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of one instance on so many workers.
+    """The estimate for one instance and a number of workers.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Estimate:
     memory, reading
         bytes of a worker, and while it holds its table too.
     balance
-        W*: workers at which (1) equals what W multiplies in (2).
+        W* of (7).
     """
 
     rows: float
@@ -113,11 +113,11 @@ class Estimate:
 
     @property
     def efficiency(self) -> float:
-        """The share of a round in which workers work; by Amdahl's law also speed-up / W."""
+        """The share of a round in which workers are busy; by Amdahl's law also speed-up / W."""
         return self.work / self.round
 
     def run(self, rounds: int, checks: int) -> float:
-        """Seconds from rows that are in files to the end of so many rounds and checks, all at the price of the first."""
+        """Seconds from rows in files to the end of the given rounds and checks, each as long as the first."""
         return self.start + rounds * self.round + checks * self.check
 
 

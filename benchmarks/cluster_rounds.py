@@ -1,4 +1,4 @@
-"""What `benchmarks.cluster` asks of workers: objects that can travel, and their seconds."""
+"""Objects that `benchmarks.cluster` sends to workers, and the seconds of calls to them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from solvers.price_sharing.cluster.workers import Recipe
 
 
 class Echo:
-    """Work without work: what remains is the exchange."""
+    """A worker without work, so that only the exchange takes time."""
 
     def nothing(self) -> None:
         """An empty call."""
 
     def take(self, scores: NDArray[np.float32]) -> float:
-        """Reads what it is sent."""
+        """Read a vector that was sent."""
         return float(scores.sum())
 
     def give(self, n: int) -> NDArray[np.float64]:
-        """As long as charges would be."""
+        """Return a vector as long as the charges."""
         return np.ones(n)
 
 
 @dataclass(frozen=True)
 class Events:
-    """Rows that the worker makes itself."""
+    """Rows that the worker generates itself."""
 
     n: int
     seed: int
@@ -44,7 +44,7 @@ class Events:
 
 
 class Timed:
-    """A shard, and how long its calls take where it is."""
+    """A shard that measures on its worker how long its calls take."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.shard = recipe()
@@ -60,19 +60,19 @@ class Timed:
 
 
 class Canned(LocalWorkers):
-    """W workers that know their answer: what is left of a round is the driver's."""
+    """W workers with prepared answers, so that a round consists of the driver's work only."""
 
     def __init__(self, answer: NDArray[np.float64], n: int) -> None:
         super().__init__([partial(int, 0)] * n)
         self.answer = answer
 
     def ask(self, method: str, *args: Any) -> list[Any]:
-        """The same from each."""
+        """The same answer from each worker."""
         return [self.answer] * len(self)
 
 
 def seconds(work: Callable[[], Any], repeats: int, clock: Callable[[], float] = time.perf_counter) -> list[float]:
-    """Of each run."""
+    """Seconds of each run."""
     taken = []
     for _ in range(repeats):
         began = clock()
@@ -82,13 +82,13 @@ def seconds(work: Callable[[], Any], repeats: int, clock: Callable[[], float] = 
 
 
 def least(work: Callable[[], Any], repeats: int) -> float:
-    """Least seconds of several runs, which other work on the machine disturbs least, after one that is not counted."""
+    """Least seconds of several runs, after one that is not counted; the least is affected least by other work on the machine."""
     work()
     return min(seconds(work, repeats))
 
 
 def empty_rounds(numbers: Sequence[int], repeats: int) -> dict[int, float]:
-    """Seconds of a round without data, for some numbers of workers, which share the machine's cores."""
+    """Seconds of a round without data for some numbers of workers, which share the cores of the machine."""
     found = {}
     for n in numbers:
         with ray_workers([Echo] * n, cpus=min(1.0, 2 / n)) as workers:
@@ -106,7 +106,7 @@ class Exchange:
 
 
 def exchanges(lengths: Sequence[int], repeats: int) -> list[Exchange]:
-    """Through Ray's object store on this machine."""
+    """Measure exchanges through Ray's object store on this machine."""
     with ray_workers([Echo] * 2) as workers:
         return [_exchange(workers, n, repeats if n < 2_000_000 else 9) for n in lengths]
 
@@ -119,7 +119,7 @@ def _exchange(workers: Workers, n: int, repeats: int) -> Exchange:
 
 
 def memory_of(process: int) -> tuple[int, int]:
-    """Bytes of a process of this machine now, and at most until now; shared libraries and shared memory not counted."""
-    told = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
-    now, peak, file, shared = (1024 * int(told[k].split()[0]) for k in ("VmRSS", "VmHWM", "RssFile", "RssShmem"))
+    """Bytes of a process of this machine now, and its peak so far, without shared libraries and shared memory."""
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+    now, peak, file, shared = (1024 * int(status[k].split()[0]) for k in ("VmRSS", "VmHWM", "RssFile", "RssShmem"))
     return now - file - shared, peak - file - shared

@@ -1,4 +1,4 @@
-"""From which size on price sharing is faster than a minimum cut: what `solvers.automatic` rests on.
+"""The size from which price sharing is faster than a minimum cut; `solvers.automatic` uses these figures.
 
     python -m benchmarks.crossover                        BP16's MiniBooNE forest with 50 to 15,000 cost rows
     python -m benchmarks.crossover --data covtype426k     the same on Covertype
@@ -16,8 +16,8 @@ import joblib
 import numpy as np
 
 import prunemodels as pm
-from benchmarks.apart import run_apart
 from benchmarks.path import best_of, machine, warm_up
+from benchmarks.second_process import run_in_second_process
 from solvers.automatic import predicted_seconds
 
 ROWS = (50, 150, 500, 1500, 5000, 15_000)
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--data", default="miniboone", help="data set in the folder PRUNEMODELS_DATA, or a file")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=3)
-    run_apart(parser, "benchmarks.crossover", measure)
+    run_in_second_process(parser, "benchmarks.crossover", measure)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 
     python -m benchmarks.dantzig_wolfe                           four data sets, up to 300 s each for the plain scheme
     python -m benchmarks.dantzig_wolfe --data sonar heart_statlog
-    python -m benchmarks.dantzig_wolfe --parts                   what each part of the scheme does without the others
+    python -m benchmarks.dantzig_wolfe --parts                   each part of the scheme alone
     python -m benchmarks.dantzig_wolfe --quick                   a few trees on iris, in seconds
 
 Fully grown entropy trees on 90 % of the rows, all features at every split; the same rows are the cost sample, every feature
 costs 1. lam = lambda' N / (T W_t), lambda' being error counts per purchase. The plain scheme: one coupling row for each usage, no
 smoothing, two columns a tree to start from (unpruned, single leaf), one new column a tree and round, HiGHS from the last basis.
-All runs of an instance are made one after the other in this process, warmed up; values and bounds are checked against the minimum
-cut.
+All runs of an instance follow one another in this process, warmed up. Values and bounds are checked against the minimum cut.
 """
 
 from __future__ import annotations
@@ -73,24 +72,24 @@ def instance(setting: Setting) -> tuple[pm.PruningProblem, Fraction]:
     rows = np.random.default_rng(0).permutation(len(y))[: int(0.9 * len(y))]
     forest = RandomForestClassifier(setting.trees, criterion="entropy", max_features=None, random_state=0)
     problem = pm.problem_from_forest(forest.fit(X[rows], y[rows]), X[rows], costs=1)
-    # N = W_t: as many rows are drawn for each tree as the cost sample has
+    # N = W_t, since each tree's bootstrap sample has as many rows as the cost sample
     return problem, setting.rate / setting.trees
 
 
 def run(problem: pm.PruningProblem, lam: Fraction, schemes: dict[str, Scheme], limit: float) -> dict[str, pm.Solution]:
-    """Each scheme on one instance; what is claimed is checked against the minimum cut."""
+    """Run each scheme on one instance; values and bounds are checked against the minimum cut."""
     cut, found = pm.engines.min_cut(problem, lam), {}
     for name, scheme in schemes.items():
         solution = dantzig_wolfe(problem, lam, gap=GAP, scheme=scheme, time_limit=limit)  # type: ignore[arg-type]
         assert solution.bound <= cut.value * (1 + 1e-12), name
         assert solution.value >= cut.value * (1 - 1e-12), name
         found[name] = solution
-        print(f"  {name}: {told(solution)}", file=sys.stderr)
+        print(f"  {name}: {seconds_and_gap(solution)}", file=sys.stderr)
     return found
 
 
-def told(solution: pm.Solution) -> str:
-    """Seconds, and the gap where it is above what was asked for."""
+def seconds_and_gap(solution: pm.Solution) -> str:
+    """Seconds, and the gap if it is above the requested one."""
     seconds = f"{solution.stats['seconds']:.2f}"
     return seconds if solution.relative_gap <= GAP else f"> {seconds} (gap {solution.relative_gap:.1g})"
 
@@ -105,7 +104,9 @@ def lines(setting: Setting, problem: pm.PruningProblem, found: dict[str, pm.Solu
         what = f"{setting.data}, T = {setting.trees}, lambda' = {float(setting.rate):g}"
         size = f"{problem.n_usage_arcs:,} | {merged:,} | {s['rows']:,.0f}"
         work = f"{s['rounds']:.0f} | {s['columns']:,.0f} | {s['iterations']:,.0f}"
-        seconds = f"{told(solution)} | {s['start_seconds']:.2f} | {s['master_seconds']:.2f} | {s['pricing_seconds']:.3f}"
+        seconds = (
+            f"{seconds_and_gap(solution)} | {s['start_seconds']:.2f} | {s['master_seconds']:.2f} | {s['pricing_seconds']:.3f}"
+        )
         table.append(f"| {what} | {name} | {size} | {work} | {seconds} | {base / s['seconds']:.1f} |")
     return table
 
@@ -117,7 +118,7 @@ HEADER = (
 
 
 def table(settings: Sequence[Setting], schemes: dict[str, Scheme], limit: float) -> str:
-    """All instances; data that are absent are reported and left out."""
+    """The table of all instances; absent data sets are reported and left out."""
     out = [HEADER]
     for setting in settings:
         try:

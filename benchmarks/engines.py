@@ -1,13 +1,13 @@
-"""Where each engine stops being usable: seconds, memory and gaps on growing instances.
+"""The size up to which each engine is usable: seconds, memory and gaps on growing instances.
 
     python -m benchmarks.engines                40 entropy trees on MiniBooNE, 100 to 15,000 cost rows; 15 minutes or more
     python -m benchmarks.engines --trees 10     the first ten of the trees
     python -m benchmarks.engines --quick        a few trees on the digits, in seconds
 
-Without MiniBooNE in the folder PRUNEMODELS_DATA the forest is grown on the digits. One lambda an instance, where half of the
-unpruned cost is paid. Every engine runs in a process of its own (`pm.compare`; with --quick all run in one), warmed up; its
-seconds are those of the whole call: building, solving, rounding, proving. One that came to no end within the time limit, or
-refused, is left out from then on.
+Without MiniBooNE in the folder PRUNEMODELS_DATA the forest is grown on the digits. Each instance is solved at one lambda, at
+which the optimum costs half of the unpruned cost. Every engine runs in a process of its own (`pm.compare`; with --quick all run
+in one), warmed up. Its seconds are those of the whole call: building, solving, rounding, proving. An engine that does not finish
+within the time limit, or refuses an instance, is not run on larger ones.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks.apart import train
 from benchmarks.instances import middles
 from benchmarks.path import machine
+from benchmarks.second_process import train
 from formulations.models import unimodular
 from formulations.programs.matrix import MATRICES
 from formulations.programs.sizes import model_size
@@ -42,20 +42,20 @@ ROWS = (100, 300, 1_000, 3_000, 15_000)
 """Cost rows of the instances."""
 
 MOST_NONZEROS = 50_000_000
-"""A matrix of more, before merging, is counted and not built."""
+"""A matrix with more nonzeros, before merging, is not built; only its size is computed."""
 
 highs_ipm_ip3 = partial(linear_program, formulation="IP3", engine="highs_ipm", tolerance=1e-6)
 highs_pdlp_ip3 = partial(linear_program, formulation="IP3", engine="highs_pdlp", tolerance=1e-6)
 highs_pdlp_closure = partial(linear_program, formulation="closure", engine="highs_pdlp", tolerance=1e-6)
 
 HERE = "benchmarks.engines:"
-"""Where processes find the engines that are in no registry."""
+"""The module in which processes find the engines that are in no registry."""
 
 ENGINES = [*pm.SOLVERS, *(HERE + name for name in ("highs_ipm_ip3", "highs_pdlp_ip3", "highs_pdlp_closure"))]
 
 
 def grown_forest(*, quick: bool, trees: int | None) -> tuple[str, Any, Any]:
-    """What it was grown on, the forest, and the rows of its cost sample."""
+    """A description, the forest, and the rows of its cost sample."""
     data = "MiniBooNE"
     try:
         if quick:
@@ -78,7 +78,7 @@ def grown_forest(*, quick: bool, trees: int | None) -> tuple[str, Any, Any]:
 
 
 def build(problem: pm.PruningProblem, lam: Any, formulation: str, *, pyomo: bool) -> dict[str, float]:
-    """Size of a relaxation, merged, and the seconds for building it as arrays; if asked for, those of IP3 in Pyomo."""
+    """Size of a merged relaxation and the seconds for building it as arrays; with `pyomo` also those for IP3 in Pyomo."""
     if model_size(problem, formulation).nonzeros > MOST_NONZEROS:
         return {}
     start = time.perf_counter()
@@ -93,7 +93,7 @@ def build(problem: pm.PruningProblem, lam: Any, formulation: str, *, pyomo: bool
 
 
 def measure(problem: pm.PruningProblem, engines: Sequence[str], limit: float, *, pyomo: bool, isolate: bool) -> dict[str, Any]:
-    """One instance: its programs, and what each engine makes of it."""
+    """Sizes of the programs of one instance, and the answer of each engine."""
     path = pm.pruning_path(problem, certificate=False)
     lam = middles(path, (0.5,))[0]
     optimum = path.at_lam(lam).value(float(lam))
@@ -114,40 +114,40 @@ def measure(problem: pm.PruningProblem, engines: Sequence[str], limit: float, *,
 def run(
     forest: Any, X: Any, rows: Sequence[int], limit: float, *, engines: Sequence[str] = ENGINES, isolate: bool = True
 ) -> list[dict[str, Any]]:
-    """All instances, with fewer and fewer engines."""
-    alive, pyomo, results = list(engines), True, []
+    """All instances, each with the engines that were usable on the one before."""
+    remaining, pyomo, results = list(engines), True, []
     for n in rows:
-        if n > len(X) or not alive:
+        if n > len(X) or not remaining:
             break
-        print(f"{n:,} cost rows: {len(alive)} engines", file=sys.stderr)
+        print(f"{n:,} cost rows: {len(remaining)} engines", file=sys.stderr)
         problem = pm.problem_from_forest(forest, X[:n], costs=1)
-        results.append(measure(problem, alive, limit, pyomo=pyomo, isolate=isolate))
+        results.append(measure(problem, remaining, limit, pyomo=pyomo, isolate=isolate))
         answers = results[-1]["answers"]
         print(answers[["status", "stopped", "seconds", "relative_gap", "note"]].to_string(), file=sys.stderr)
-        alive = [name for name in alive if usable(answers.loc[name], limit)]
+        remaining = [name for name in remaining if usable(answers.loc[name], limit)]
         pyomo = results[-1]["sizes"]["IP3"].get("pyomo_seconds", math.inf) < limit / 4
     return results
 
 
 def usable(answer: pd.Series, limit: float) -> bool:
-    """Whether an engine came to an end of its own within the limit."""
+    """Whether an engine finished by itself within the limit."""
     return answer["status"] in ("optimal", "feasible") and answer["stopped"] == "converged" and answer["seconds"] <= limit
 
 
 def cell(answer: pd.Series | None) -> str:
-    """Seconds and memory; the gap where it is not proven optimal."""
+    """Seconds and memory, and the gap if the answer is not proven optimal."""
     if answer is None:
         return ""
     if answer["status"] in ("refused", "crashed"):
         return str(answer["status"])
-    told = f"{answer['seconds']:.2g} s"
+    text = f"{answer['seconds']:.2g} s"
     if not math.isnan(answer["peak_memory_mb"]):
-        told += f", {answer['peak_memory_mb']:,.0f} MB"
+        text += f", {answer['peak_memory_mb']:,.0f} MB"
     if answer["status"] == "time limit":
-        return f"killed after {told}"
+        return f"killed after {text}"
     if answer["stopped"] != "converged":
-        told += f", {answer['stopped']}"
-    return told if answer["status"] == "optimal" else f"{told}, gap {answer['relative_gap']:.1g}"
+        text += f", {answer['stopped']}"
+    return text if answer["status"] == "optimal" else f"{text}, gap {answer['relative_gap']:.1g}"
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
@@ -175,7 +175,7 @@ def _thousands(size: dict[str, float]) -> str:
 
 
 def notes(results: Sequence[dict[str, Any]]) -> list[str]:
-    """What engines or the comparison had to say."""
+    """Notes of the engines and of the comparison."""
     return [f"{name}, {r['rows']:,} rows: {note}" for r in results for name, note in r["answers"]["note"].items() if note]
 
 
@@ -194,8 +194,8 @@ def main() -> None:
     print(f"{what}; {machine()}; limit {args.time_limit:g} s; {time.perf_counter() - start:.0f} s in all\n")
     print(table(results), *notes(results), sep="\n\n")
     if args.json:
-        told = [r | {"answers": json.loads(r["answers"].to_json(orient="index"))} for r in results]
-        args.json.write_text(json.dumps({"forest": what, "machine": machine(), "instances": told}, indent=1) + "\n")
+        instances = [r | {"answers": json.loads(r["answers"].to_json(orient="index"))} for r in results]
+        args.json.write_text(json.dumps({"forest": what, "machine": machine(), "instances": instances}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

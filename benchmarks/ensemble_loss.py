@@ -3,9 +3,9 @@
     python -m benchmarks.ensemble_loss                        MiniBooNE: 40 entropy trees, 35,000 rows to train, 15,000 for costs
     python -m benchmarks.ensemble_loss --data covtype426k     the same on Covertype
 
-For each lambda and each error sample: the forest objective's pruning; the row of the exact per-tree path (in-bag errors) that
-costs as much on the cost sample; and the least that such a row costs where it errs as little. All of it measured on rows that
-played no part.
+For each lambda and each error sample three prunings are compared: that of the forest objective; the row of the exact per-tree
+path (in-bag errors) of the same cost on the cost sample; and the cheapest such row whose error is not larger. All figures are
+measured on rows that were used for nothing else.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def grown(name: str, seed: int, trees: int, rows: int | None = None) -> Parts:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Held-out rows: what a pruning costs there, and how often its forest is wrong."""
+    """Cost and error of prunings on held-out rows."""
 
     trees: pm.PruningProblem
     problem: EnsembleProblem
@@ -67,10 +67,10 @@ class Judge:
 
     def __call__(self, pruning: pm.Pruning) -> tuple[float, float]:
         """Cost, and error in per cent."""
-        here = pm.Pruning(self.trees, pruning.kept)
-        F = self.problem.of_pruning(here)
+        held_out = pm.Pruning(self.trees, pruning.kept)
+        F = self.problem.of_pruning(held_out)
         predicted = F[:, 0] > 0.5 if F.shape[1] == 1 else F.argmax(axis=1)
-        return here.cost, 100 * float((predicted != self.truth).mean())
+        return held_out.cost, 100 * float((predicted != self.truth).mean())
 
 
 def run(parts: Parts, loss: LossName, lams: int, seconds: float) -> Iterator[dict[str, Any]]:
@@ -100,7 +100,7 @@ def run(parts: Parts, loss: LossName, lams: int, seconds: float) -> Iterator[dic
 
 
 def remark(path: EnsemblePath) -> str:
-    """How far the searches came, and how long a step took."""
+    """The gaps that the searches reached, and the seconds of a step."""
     steps = sum(s.stats["iterations"] for s in path.solutions)
     took = sum(s.stats["seconds"] for s in path.solutions)
     gaps = [s.relative_gap for s in path.solutions]
@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--data", default="miniboone", help="data set in the folder PRUNEMODELS_DATA")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--trees", type=int, default=40)
-    parser.add_argument("--rows", type=int, help="only so many rows of the data")
+    parser.add_argument("--rows", type=int, help="number of rows of the data to use")
     parser.add_argument("--loss", choices=("brier", "log_loss"), default="brier")
     parser.add_argument("--lams", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=300.0, help="for each error sample")

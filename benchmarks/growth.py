@@ -14,7 +14,7 @@ that of log seconds, or log bytes, on log size: 1 is linear.
 
 BP16 (section 4) has O(T^3) for general LP solvers, T the trees. Against `programs`, small instances that such solvers end, HiGHS'
 simplex, interior point and first-order method solve IP3 as the papers write it, without merging purchases, so that its rows,
-columns and nonzeros, told beside the seconds, grow linearly with T.
+columns and nonzeros, reported beside the seconds, grow linearly with T.
 """
 
 from __future__ import annotations
@@ -114,26 +114,28 @@ def study(
     what = STUDIES[against]
     chosen = {getattr(of, what.size): of for of in what.instances}
     common = None if what.common is None else half_cost(what.common.problem())
-    alive = list(what.engines if engines is None else engines)
+    remaining = list(what.engines if engines is None else engines)
     pm.engines.price_sharing(two_trees(), 0.1, small_core=0)  # compiled, for `rounds_of`
     found = None
     for size in sorted(chosen if sizes is None else sizes):
         problem = chosen[size].problem()
-        able = alive if problem.n_usage_arcs <= MOST_ARCS else [name for name in alive if name == "price_sharing"]
+        able = remaining if problem.n_usage_arcs <= MOST_ARCS else [name for name in remaining if name == "price_sharing"]
         if not able:
             break
         lam = half_cost(problem) if common is None else common
         growth = measure_growth(
             {size: problem}, able, by=what.by, lams={size: lam}, time_limit=limit, repeats=repeats, isolate=isolate, done=_tell
         )
-        rounds = {size: rounds_of(problem, lam, repeats).told()} if "price_sharing" in able else {}
+        rounds = {size: rounds_of(problem, lam, repeats).as_dict()} if "price_sharing" in able else {}
         figures = Figures(growth, rounds, {size: matrix(problem, lam)} if what.programs else {})
         if keep is not None:
             keep(figures)
         found = figures if found is None else found.with_later(figures)
-        alive = list(growth.table["solver"][growth.table["usable"]])
+        remaining = list(growth.table["solver"][growth.table["usable"]])
     if found is None:
-        raise SystemExit(f"nothing to measure: the engines {alive} hold all usage arcs, and there are more than {MOST_ARCS:,}")
+        raise SystemExit(
+            f"nothing to measure: the engines {remaining} hold all usage arcs, and there are more than {MOST_ARCS:,}"
+        )
     return found
 
 
@@ -175,9 +177,9 @@ def main() -> None:
         file = None if args.out is None else args.out / f"growth-{against}.json"
         keep = None if file is None else partial(kept, file=file)
         figures = study(against, args.engines, args.limit, sizes=args.sizes, repeats=args.repeats, keep=keep)
-        told = figures if file is None else read(file)
-        print(f"{told.growth.machine}\n\n{table(told)}\n\n{rounds_table(told)}\n", flush=True)
-        print(told.growth.reach().to_string(), file=sys.stderr)
+        shown = figures if file is None else read(file)
+        print(f"{shown.growth.machine}\n\n{table(shown)}\n\n{rounds_table(shown)}\n", flush=True)
+        print(shown.growth.reach().to_string(), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The figures of a study of growth: kept as JSON, told as tables, drawn.
+"""The figures of a study of growth: saved as JSON, printed as tables, drawn.
 
 python -m benchmarks.growth_figures FOLDER [PICTURES]     the tables of FOLDER/growth-*.json, and their pictures in PICTURES
 """
@@ -45,7 +45,7 @@ ROUNDS = {
 
 COUNTS = ("rounds", "arc_rounds", "core_usage_arcs")
 FITTED = ("arc_rounds",)
-"""Of the work, which is the same on every machine, a slope is told."""
+"""Lines with a slope: the work, which is the same on every machine."""
 
 MATRIX = ("rows", "columns", "nonzeros")
 
@@ -79,7 +79,7 @@ class Figures:
 def write(figures: Figures, file: Path) -> None:
     """Keep figures as JSON, numbers to four digits."""
     growth = figures.growth
-    told = {
+    content = {
         "by": growth.by,
         "machine": growth.machine,
         "time_limit": growth.time_limit,
@@ -89,16 +89,16 @@ def write(figures: Figures, file: Path) -> None:
     }
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_suffix(".part")
-    unfinished.write_text(_json(told) + "\n")
+    unfinished.write_text(_json(content) + "\n")
     unfinished.replace(file)
 
 
 def read(file: Path) -> Figures:
     """Figures as they were written."""
-    told = json.loads(file.read_text())
-    table = pd.DataFrame(told["rows"]).astype(INSTANCE | {"seconds": "float64", "peak_memory_mb": "float64"})
-    growth = Growth(table, told["by"], 0.5, told["time_limit"], True, told["machine"])
-    rounds, matrices = ({int(size): of for size, of in told[name].items()} for name in ("rounds", "matrices"))
+    content = json.loads(file.read_text())
+    table = pd.DataFrame(content["rows"]).astype(INSTANCE | {"seconds": "float64", "peak_memory_mb": "float64"})
+    growth = Growth(table, content["by"], 0.5, content["time_limit"], True, content["machine"])
+    rounds, matrices = ({int(size): of for size, of in content[name].items()} for name in ("rounds", "matrices"))
     return Figures(growth, rounds, matrices)
 
 
@@ -113,10 +113,10 @@ def _digits(figure: Any) -> Any:
     return None if figure is pd.NA else figure
 
 
-def _json(told: Mapping[str, Any]) -> str:
+def _json(content: Mapping[str, Any]) -> str:
     """One line an answer: readable in a diff."""
     parts = []
-    for name, part in told.items():
+    for name, part in content.items():
         if isinstance(part, list):
             body = "[\n" + ",\n".join(f"  {json.dumps(row)}" for row in part) + "\n ]"
         elif isinstance(part, dict) and part:
@@ -153,13 +153,13 @@ def rounds_table(figures: Figures) -> str:
     """Where price sharing's seconds went; empty if that was not measured."""
     if not figures.rounds:
         return ""
-    told = pd.DataFrame(figures.rounds).sort_index(axis="columns")
-    lines = [f"| {figures.growth.by} | " + " | ".join(f"{size:,}" for size in told.columns) + " | slope |"]
-    lines += ["| --- |" + " ---: |" * (len(told.columns) + 1)]
+    by_size = pd.DataFrame(figures.rounds).sort_index(axis="columns")
+    lines = [f"| {figures.growth.by} | " + " | ".join(f"{size:,}" for size in by_size.columns) + " | slope |"]
+    lines += ["| --- |" + " ---: |" * (len(by_size.columns) + 1)]
     for line, field in ROUNDS.items():
         form = ",.0f" if field in COUNTS else ".2g"
-        cells = ["" if pd.isna(x) else format(x, form) for x in told.loc[field]]
-        lines += [f"| {line} | " + " | ".join(cells) + f" | {_fit(told.loc[field]) if field in FITTED else ''} |"]
+        cells = ["" if pd.isna(x) else format(x, form) for x in by_size.loc[field]]
+        lines += [f"| {line} | " + " | ".join(cells) + f" | {_fit(by_size.loc[field]) if field in FITTED else ''} |"]
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 An event is a lepton, missing momentum and four jets, each with a b-tag. In a signal event a resonance of mass 1,000 decays into
 two tops; in a background event their common mass is spread out. Columns of the same kinds as there: momenta, pseudorapidities,
-angles and tags (21), invariant masses (5), two ratios. Detectors blur all, so no forest is perfect.
+angles and tags (21), invariant masses (5), two ratios. All values have measurement noise, so no forest is perfect.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 def events(n: int, seed: int, block: int = 100_000) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
     """Events, and whether each is signal (half of them); float32 of shape (n, 28).
 
-    Made in blocks with seeds of their own, so the first rows do not depend on n.
+    Each block of rows has its own seed, so the first rows do not depend on n.
     """
     X, y = np.empty((n, N_FEATURES), dtype=np.float32), np.empty(n, dtype=np.int8)
     for k, first in enumerate(range(0, n, block)):
@@ -94,7 +94,7 @@ def _mass(v: Floats) -> Floats:
 
 
 def _blurred(v: Floats, share: float, rng: np.random.Generator) -> Floats:
-    """As a detector sees it: the momentum's size off by a share."""
+    """The momentum as a detector measures it, with a relative error of this standard deviation."""
     return v * np.exp(rng.normal(0.0, share, len(v)))[:, None]
 
 
@@ -105,6 +105,6 @@ def _polar(v: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _tag(is_b: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-    """Whether the detector takes a jet for a b: few values, mostly right."""
+    """Whether the detector tags a jet as a b: two values, mostly right."""
     right = rng.random(len(is_b)) < np.where(is_b == 1, 0.7, 0.95)
     return np.where(right, is_b, 1 - is_b) * 2.17

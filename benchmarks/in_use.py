@@ -1,4 +1,4 @@
-"""What judging, choosing and deploying cost: a path on held-out rows, cross-validation of many budgets, pruned forests at work.
+"""Seconds of evaluating a path on held-out rows, of cross-validating many budgets, and of predictions of pruned forests.
 
     python -m benchmarks.in_use     MiniBooNE: 40 entropy trees, 35,000 rows to train, 15,000 for costs, the rest held out
 
@@ -62,12 +62,12 @@ def cross_validation(X: NDArray[Any], y: NDArray[Any], budgets: list[float], tre
 
 
 def at_work(forest: Any, pruned: Any, X: NDArray[Any], repeats: int) -> str:
-    """Files, latencies, and what ONNX says otherwise."""
+    """File sizes, latencies, and labels that differ between scikit-learn and ONNX."""
     measured = pm.deployment.measure_deployment(forest, pruned, X, onnx=True, repeats=repeats)
     agreements = [pm.deployment.compare_onnx(pm.deployment.to_onnx(f), f, X) for f in (forest, pruned)]
     assert all(a.agrees for a in agreements)
-    told = [f"ONNX {when}: {a}" for when, a in zip(("before", "after"), agreements, strict=True)]
-    return "\n".join([str(measured), *told])
+    lines = [f"ONNX {when}: {a}" for when, a in zip(("before", "after"), agreements, strict=True)]
+    return "\n".join([str(measured), *lines])
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from benchmarks.data.medical import load_prices
 from prunemodels.datasets import load_dataset
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Lambdas are taken where the path costs these shares of the unpruned forest's cost."""
+"""Shares of the unpruned cost; for each a lambda is chosen at which the optimum costs about that."""
 
 SHIPPED = {
     "iris": load_iris,
@@ -53,7 +53,7 @@ class Instance:
 def middles(path: pm.PruningPath, shares: Sequence[float] = SHARES) -> list[Fraction]:
     """For each share the middle between two breakpoints, whose optimum costs at most that share of the unpruned cost.
 
-    Where the path jumps to nothing the last interval between breakpoints is taken. Empty for a path of one breakpoint.
+    If no pruning in between is that cheap, the last interval between breakpoints is taken. Empty for a path of one breakpoint.
     """
     if len(path) < 2:
         return []
@@ -100,12 +100,12 @@ def shipped(name: str, *, trees: int, rows: int) -> pm.PruningProblem:
 
 
 def real_instances(*, quick: bool = False) -> Iterator[Instance]:
-    """Forests of 10 trees on UCI data, at most 100 cost rows, with real prices where there are some.
+    """Forests of 10 trees on UCI data, at most 100 cost rows, with real prices if there are any.
 
     Raises
     ------
     BrokenFileError
-        where a data set is absent.
+        if a data set is absent.
     """
     for name in ("sonar",) if quick else REAL:
         data, file = load_dataset(name), REAL[name]

@@ -1,16 +1,16 @@
-"""How near the memory's speed the kernels of price sharing are.
+"""How close the kernels of price sharing come to the speed of the memory.
 
     python -m benchmarks.kernels                 0.7 million HEPMASS-like rows, 40 trees of at most 5,000 leaves each
     python -m benchmarks.kernels --rows 1400000 --forest F     a forest that benchmarks.scale grew (its --out keeps it)
 
-An arc is touched twice a round: its row's two-byte number is read each time; one float64 of its row is read and written in the
-first pass, and read in the second. So a round moves, for each arc,
+A round visits each arc twice and reads the two-byte number of its row each time. The first pass reads and writes one float64 of
+the row, the second pass reads it. So a round moves, for each arc,
 
     4 bytes from memory (numbers of rows, in order)   and   24 bytes within the cache (rows, out of order)                (1)
 
-Against: the triad a = b + s c on arrays far larger than the caches (24 bytes an element), with one thread and with two at once;
-and, alone, the two things that a pass does to an arc: to add to (scatter) and to read (gather) one float64 of half a megabyte by
-two-byte numbers, tree by tree in the order of the leaves. Best of several runs each.
+It is compared with the triad a = b + s c on arrays far larger than the caches (24 bytes an element), with one thread and with two
+at once. It is also compared with the two operations of a pass on their own: adding to (scatter) and reading (gather) one float64
+of half a megabyte by two-byte numbers, tree by tree in the order of the leaves. Each figure is the best of several runs.
 """
 
 from __future__ import annotations
@@ -83,21 +83,21 @@ def alone(problem: pm.PruningProblem, repeats: int = 5) -> tuple[float, float]:
 
 
 def rounds(problem: pm.PruningProblem, repeats: int = 3) -> dict[int, float]:
-    """Seconds of the charges of one round, with one thread and with two; no arcs are paid."""
-    left = all_open(integer_objective(problem, Fraction(1, 200)).refined(), without_prices(problem, "smallest"))
-    score = np.zeros(left.nodes.size, dtype=np.float32)
+    """Seconds of the charges of one round, with one thread and with two; no prices are paid."""
+    remaining = all_open(integer_objective(problem, Fraction(1, 200)).refined(), without_prices(problem, "smallest"))
+    score = np.zeros(remaining.nodes.size, dtype=np.float32)
     found = {}
     with ThreadPoolExecutor(1) as pool:
-        for threads, small in ((1, left.slices.n_arcs + 1), (2, 0)):
-            found[threads], _ = best_of(repeats, _charged(Sharing(left, pool), score, small))
+        for threads, threshold in ((1, remaining.slices.n_arcs + 1), (2, 0)):
+            found[threads], _ = best_of(repeats, _charged(Sharing(remaining, pool), score, threshold))
     return found
 
 
-def _charged(sharing: Sharing, score: np.ndarray, small: int) -> Callable[[], object]:
+def _charged(sharing: Sharing, score: np.ndarray, threshold: int) -> Callable[[], object]:
     """A round's charges by one thread or two."""
 
     def work() -> object:
-        before, shares.ONE_THREAD_ARCS = shares.ONE_THREAD_ARCS, small
+        before, shares.ONE_THREAD_ARCS = shares.ONE_THREAD_ARCS, threshold
         try:
             return sharing.charges(score)
         finally:
@@ -107,28 +107,28 @@ def _charged(sharing: Sharing, score: np.ndarray, small: int) -> Callable[[], ob
 
 
 def table(problem: pm.PruningProblem) -> str:
-    """All figures."""
-    left_arcs = all_open(
+    """All figures as a table."""
+    open_arcs = all_open(
         integer_objective(problem, Fraction(1, 200)).refined(), without_prices(problem, "smallest")
     ).slices.n_arcs
     seconds, speed = rounds(problem), {n: triad(n) for n in (1, 2)}
     scatter, gather = alone(problem)
     lines = [f"{problem}", machine(), "", "| | one thread | two threads |", "| --- | ---: | ---: |"]
     lines += ["| triad, GB/s | " + " | ".join(f"{speed[n] / 1e9:.1f}" for n in (1, 2)) + " |"]
-    lines += ["| ns an arc and round | " + " | ".join(f"{seconds[n] / left_arcs * 1e9:.2f}" for n in (1, 2)) + " |"]
-    moved = {n: FROM_MEMORY * left_arcs / seconds[n] for n in (1, 2)}
+    lines += ["| ns an arc and round | " + " | ".join(f"{seconds[n] / open_arcs * 1e9:.2f}" for n in (1, 2)) + " |"]
+    moved = {n: FROM_MEMORY * open_arcs / seconds[n] for n in (1, 2)}
     lines += ["| from memory, GB/s | " + " | ".join(f"{moved[n] / 1e9:.1f}" for n in (1, 2)) + " |"]
     lines += ["| - of the triad | " + " | ".join(f"{moved[n] / speed[n]:.0%}" for n in (1, 2)) + " |"]
-    within = {n: IN_CACHE * left_arcs / seconds[n] for n in (1, 2)}
+    within = {n: IN_CACHE * open_arcs / seconds[n] for n in (1, 2)}
     lines += ["| within the cache, GB/s | " + " | ".join(f"{within[n] / 1e9:.1f}" for n in (1, 2)) + " |"]
     lines += [f"| a scatter alone, ns an element | {scatter * 1e9:.2f} | |"]
     lines += [f"| a gather alone, ns an element | {gather * 1e9:.2f} | |"]
-    lines += [f"| - both, of the round's seconds | {(scatter + gather) * left_arcs / seconds[1]:.0%} | |"]
+    lines += [f"| - both, of the round's seconds | {(scatter + gather) * open_arcs / seconds[1]:.0%} | |"]
     return "\n".join(lines)
 
 
 def grown(file: Path | None) -> RandomForestClassifier:
-    """The forest of a file, or one of 40 trees of at most 5,000 leaves each."""
+    """The forest in a file, or a new one of 40 trees of at most 5,000 leaves each."""
     if file is not None:
         return joblib.load(file)
     X, y = events(20_000, 0)
@@ -137,7 +137,7 @@ def grown(file: Path | None) -> RandomForestClassifier:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="How near the memory's speed the kernels are.")
+    parser = argparse.ArgumentParser(description="How close the kernels come to the speed of the memory.")
     parser.add_argument("--rows", type=int, default=700_000)
     parser.add_argument("--forest", type=Path, help="a forest on the same 28 features, kept by benchmarks.scale")
     args = parser.parse_args()

@@ -1,14 +1,14 @@
-"""Accuracy against dollars on medical data with real test prices: Turney's, with discounts for blood drawn once.
+"""Accuracy against dollars on medical data with real prices of tests (Turney's), with discounts for blood drawn once.
 
     python -m benchmarks.medical                                all six data sets, five repeats
     python -m benchmarks.medical --data pima bupa --repeats 3   some of it
-    python -m benchmarks.medical --figure medical.png           the picture too (.png or .svg)
+    python -m benchmarks.medical --figure medical.png           also the picture (.png or .svg)
     python -m benchmarks.medical --study                        which error sample, on the training parts alone
 
 What is trained, pruned and measured: `benchmarks.medical_runs`. Means and standard deviations are over repeats: random splits
 with 70 % to train; of ann_thyroid, which comes with a split, seeds of the forest. *Enough* is what is paid at the smallest budget
 whose mean test error is at most the unpruned forest's plus one standard error of a rate on all patients that were ever tested. It
-reads the test error, alike for all three optimisers; the *chosen* budget does not.
+uses the test error, in the same way for all three optimisers; the *chosen* budget does not.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
-def told(summaries: Sequence[Summary]) -> str:
-    """Both tables and what else there is to say."""
+def report(summaries: Sequence[Summary]) -> str:
+    """Both tables and the notes below them."""
     shown = [f"budget {100 * max(x for x in SHARES if x <= share):.0f} %" for share in SHOWN]
     first = ["", "all tests", "scikit-learn's default", "unpruned", *shown, "chosen"]
     second = ["", *(f"enough, {known} known" for known in KNOWN), *(f"{known}: error, points" for known in KNOWN[1:])]
@@ -106,7 +106,7 @@ def told(summaries: Sequence[Summary]) -> str:
 
 
 def run(names: Sequence[str], repeats: int, seed: int, jobs: int) -> list[Summary]:
-    """All repeats of all data sets, in as many processes as asked for."""
+    """All repeats of all data sets, in the given number of processes."""
     loaded = {name: load_medical(name) for name in names}  # refuses before anything is computed
     tasks = [(name, seed + k) for k in range(repeats) for name in names]
     work = joblib.Parallel(n_jobs=jobs, return_as="generator")
@@ -157,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if args.figure is not None:
                 check_output(args.figure, "--figure", endings=PICTURE_ENDINGS, force=args.force)
             summaries = run(args.data, args.repeats, args.seed, args.jobs)
-            print(told(summaries))
+            print(report(summaries))
             if args.figure is not None:
                 save_picture(draw_panels(summaries), args.figure)
     except pm.errors.PruneModelsError as error:

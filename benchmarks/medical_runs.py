@@ -1,10 +1,10 @@
-"""One forest, all budgets: what is bought and how often the pruned forest errs, by what the optimisation knows of the prices.
+"""One forest at all budgets: dollars and error of its prunings, by what the optimisation knows of the prices.
 
 A repeat trains a forest like BP16's (40 entropy trees, all features at each split; but leaves of 5) on the training part, whose
 rows are the cost sample too, and for each budget takes the pruning of least error, found and proven by `exact_budget`. It is
-measured on the test part, in true dollars. Two optimisers that know less stand beside it:
+measured on the test part, in true dollars. It is compared with two optimisers that know less:
 
-    no discounts    knows the price of each test alone; pays the discounted price all the same
+    no discounts    knows the price of each test alone, but pays the discounted price
     no prices       takes every feature to cost 1
 
 Their own budgets are tuned, twice for each, so that the true cost on the cost sample comes close to the budget from below.
@@ -39,10 +39,10 @@ SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)
 TREES = 40
 
 FOLDS = 3
-"""Of the cross validation that chooses a budget."""
+"""Folds of the cross validation that chooses a budget."""
 
 SECONDS = 2.0
-"""For one budget; past it the pruning is not proven, and counted."""
+"""Time limit for one budget; a pruning that is not proven within it is counted."""
 
 Sample = Literal["in-bag", "out-of-bag", "blend", "validation"]
 Knowledge = Literal["all prices", "no discounts", "no prices"]
@@ -87,7 +87,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Measured:
-    """Dollars and errors of a forest on examples it was not grown on; `promised` are the dollars on the cost sample."""
+    """Dollars and error of a forest on examples that it was not grown on; `promised` are the dollars on the cost sample."""
 
     dollars: float
     error: float
@@ -96,7 +96,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Repeat:
-    """One training part: all that was measured on its test part.
+    """The measurements of one training part on its test part.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Repeat:
 
     @property
     def at_choice(self) -> Measured:
-        """What the budget of (1) brings."""
+        """The measurements at the budget of (1)."""
         return (*self.by_budget["all prices"], self.unpruned)[self.chosen]
 
 
@@ -131,7 +131,7 @@ class Optimiser:
     def __init__(self, problem: pm.PruningProblem, true: pm.PruningProblem) -> None:
         self.problem, self.true = problem, true
         self.path = pm.pruning_path(problem, certificate=False)
-        # own prices paid for a dollar by the unpruned forest
+        # cost of the unpruned forest in the optimiser's own prices, for each true dollar
         self.exchange = pm.Pruning.unpruned(problem).exact_cost / pm.Pruning.unpruned(true).exact_cost
         self.unproven = self.solved = 0
 
@@ -191,13 +191,13 @@ def one_repeat(name: str, seed: int, recipe: Recipe) -> Repeat:
 
 
 def _blind(true: pm.PruningProblem, data: MedicalData, known: Knowledge) -> pm.PruningProblem:
-    """The same forest, errors and cost sample at prices that leave something out."""
+    """The same forest, errors and cost sample at incomplete prices."""
     costs = cost_items(data.without_discounts() if known == "no discounts" else 1, true.ensemble)
     return pm.PruningProblem.build(true.ensemble, true.errors, true.X, costs)
 
 
 def measure(forest: Any, held_out: tuple[pd.DataFrame, NDArray[Any]], data: MedicalData, promised: float = math.nan) -> Measured:
-    """Dollars and errors on examples kept apart, at true prices."""
+    """Dollars and error on held-out examples, at true prices."""
     seen = pm.evaluate(forest, *held_out, costs=data.costs)
     return Measured(seen.cost, seen.error, promised)
 
@@ -230,7 +230,7 @@ def smallest_within(errors: Sequence[float], unpruned: float, n: int) -> int:
 
 
 def standard_error(rate: float, n: int) -> float:
-    """Of an error rate measured on n examples."""
+    """Standard error of an error rate measured on n examples."""
     return math.sqrt(rate * (1 - rate) / n)
 
 

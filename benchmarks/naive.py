@@ -3,11 +3,11 @@
     python -m benchmarks.naive             49 instances, up to five lambdas each; about ten minutes
     python -m benchmarks.naive --quick     a few tiny ones, in seconds
 
-Both relaxations are solved by HiGHS' dual simplex, so their points are vertices. Which vertex is luck; that *no* optimal point of
-IP1's relaxation is integral is not: it is so where the relaxation's value is below the optimum, which the exact path knows. The
-integer program IP1 goes to HiGHS as it comes, presolve and cuts on, at the lambda in the middle of each instance. Purchases with
-the same usage are merged in both formulations (--unmerged: in neither). Seconds are those of the native solves, without building,
-and of the whole of min_cut, proof included; of IP3's relaxation and of min_cut the best of three.
+Both relaxations are solved by HiGHS' dual simplex, so their points are vertices. Which optimal vertex it finds depends on
+the solver. But if the relaxation's value is below the optimum, which is known from the exact path, then *no* optimal point of
+IP1's relaxation is integral. HiGHS solves the integer program IP1 with presolve and cuts, at the middle lambda of each instance.
+Purchases with the same usage are merged in both formulations (--unmerged: in neither). Seconds are those of the native solves,
+without building, and of the whole of min_cut, proof included; of IP3's relaxation and of min_cut the best of three.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REPEATS = 3
 
 @dataclass(frozen=True)
 class Pair:
-    """One instance at one lambda. The gaps are parts of what can be gained, the all-roots value less the optimum.
+    """One instance at one lambda. The gaps are relative to the attainable gain, the all-roots value less the optimum.
 
     Parameters
     ----------
@@ -147,13 +147,13 @@ def growing(what: str, *, quick: bool = False) -> list[Instance]:
 
 
 def column(pairs: Sequence[Pair], name: str) -> NDArray[np.float64]:
-    """One figure of all pairs that have it."""
+    """One field of all pairs, without those where it is NaN."""
     figures = np.array([getattr(p, name) for p in pairs], dtype=np.float64)
     return figures[~np.isnan(figures)]
 
 
 def two(figure: float) -> str:
-    """Two digits that count, without an exponent."""
+    """Two significant digits, without an exponent."""
     return f"{float(f'{figure:.2g}'):,.12g}"
 
 
@@ -163,7 +163,7 @@ def spread(figures: NDArray[np.float64]) -> str:
 
 
 def share(figures: NDArray[Any]) -> str:
-    """How many of how many."""
+    """Count of true figures, and of all."""
     return f"{int(figures.sum())} of {figures.size}"
 
 
@@ -195,7 +195,7 @@ LINES: dict[str, Callable[[Sequence[Pair]], str]] = {
     "**IP1 integer / IP3's relaxation, s, median / max**": lambda p: spread(_ratio(p, "mip_seconds", "ip3_seconds")),
     "**IP1 integer / min_cut, s, median / max**": lambda p: spread(_ratio(p, "mip_seconds", "cut_seconds")),
 }
-"""The table's lines; seconds of what was not closed count as the limit."""
+"""The table's lines; runs that did not close the gap count with the seconds of the limit."""
 
 
 def table(pairs: Sequence[Pair], limit: float) -> str:
@@ -252,9 +252,9 @@ def main() -> None:
     print(f"{machine()}; {seconds:.0f} s; lambdas at {', '.join(f'{s:.0%}' for s in SHARES)} of the unpruned cost\n")
     print(table(pairs, limit), growth_table(larger), skipped, sep="\n\n")
     if args.json:
-        told = {"machine": machine(), "seconds": seconds, "time_limit": limit, "skipped": skipped}
-        told |= {"pairs": [asdict(p) for p in pairs], "growing": [asdict(p) for p in larger]}
-        args.json.write_text(json.dumps(told, indent=1) + "\n")
+        result = {"machine": machine(), "seconds": seconds, "time_limit": limit, "skipped": skipped}
+        result |= {"pairs": [asdict(p) for p in pairs], "growing": [asdict(p) for p in larger]}
+        args.json.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

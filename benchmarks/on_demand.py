@@ -1,4 +1,4 @@
-"""Buying features on demand: what stopping early saves, by the order of asking, and how fast the walk is.
+"""Buying features on demand: savings by early stopping for each order of requests, and the speed of predictions.
 
     python -m benchmarks.on_demand                    MiniBooNE and Covertype: pruned forests of 40 entropy trees, uniform costs
     python -m benchmarks.on_demand --prices           heart, thyroid, hepatitis, Pima, BUPA: real prices, five forests each
@@ -30,7 +30,7 @@ ORDERS = ("adaptive", "forest", "cheap trees first")
 
 
 def serve(forest: Any, X: Any, costs: Any, calibration: Any, order: str | None) -> tuple[OnDemandResult, float]:
-    """Predict all rows, with early stopping if an order is named; and the seconds of processor time that it took."""
+    """Predict all rows, with early stopping if an order is given; also the seconds of processor time."""
     options: dict[str, Any] = {}
     if order is not None:
         cheap = order == "cheap trees first"
@@ -45,14 +45,14 @@ def serve(forest: Any, X: Any, costs: Any, calibration: Any, order: str | None) 
 
 
 def costs_of(forest: Any, X: Any, y: NDArray[Any], costs: Any, calibration: Any) -> list[tuple[OnDemandResult, float]]:
-    """Without early stopping, then by each order."""
+    """Runs without early stopping, then with early stopping in each order."""
     runs = [serve(forest, X, costs, calibration, order) for order in (None, *ORDERS)]
     assert abs(runs[0][0].mean_cost - pm.evaluate(forest, X, y, costs=costs).cost) < 1e-9
     return runs
 
 
 def uniform(name: str, most: int) -> None:
-    """One line a budget."""
+    """Print one line for each budget."""
     data = load_dataset(name)
     order = np.random.default_rng(0).permutation(len(data.y))
     n_train, n_cost, _ = part_sizes(data.name, len(data.y))
@@ -63,7 +63,7 @@ def uniform(name: str, most: int) -> None:
     path = pm.pruning_path(pm.problem_from_forest(forest, X[cost], costs=1.0), certificate=False)
     for budget in BUDGETS[name]:
         model = forest if budget is None else pm.apply_pruning(path.at_cost(budget), forest)
-        serve(model, X[test[:100]], 1, X[cost[:100]], "adaptive")  # compile first
+        serve(model, X[test[:100]], 1, X[cost[:100]], "adaptive")  # compiles
         runs = costs_of(model, X[test], data.y[test], 1, X[cost[:1000]])
         cells = [name, "none" if budget is None else f"{budget:g}", f"{len(test):,}"]
         cells += [f"{result.mean_cost:.2f}" for result, _ in runs]
@@ -73,7 +73,7 @@ def uniform(name: str, most: int) -> None:
 
 
 def priced(name: str, file: str, share: float | None, forests: int = 5) -> None:
-    """One line: pruned to at most a share of the unpruned forest's dollars, or not pruned; mean over forests."""
+    """Print one line: forests pruned to at most a share of the unpruned cost in dollars, or not pruned; means over forests."""
     data, costs = load_dataset(name), load_prices(file)
     kept = []
     for seed in range(forests):

@@ -3,9 +3,9 @@
     python -m benchmarks.path                        BP16's MiniBooNE setting: 40 entropy trees, 15,000 cost rows
     python -m benchmarks.path --data covtype426k     the same on Covertype
 
-The forest is grown in one process and measured in another, so that training does not hide in the peak memory. Compiled code is
-warmed up on a small instance first; every time is the best of --repeats runs in one process, and the ratios are what to quote:
-machines differ.
+The forest is grown in one process and measured in another, so that training does not affect the peak memory. Compiled code is
+warmed up on a small instance first. Every time is the best of --repeats runs in one process. Quote the ratios, since machines
+differ.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks.apart import run_apart
+from benchmarks.second_process import run_in_second_process
 from formulations import Pruning
 from proofs_checks import check_path
 from solvers.closures.cut import best_closure
@@ -75,7 +75,7 @@ class Peak:
 
 
 def plain_cut(problem: pm.PruningProblem, ratio_of: Pruning, lam_index: int, path: pm.PruningPath) -> int:
-    """One cut on the whole network as it is, nothing merged, nothing left out: what the path is compared with."""
+    """One cut on the whole network, with nothing merged and nothing left out, with which the path is compared."""
     ints = problem.integers
     ratio = path.breakpoints[lam_index] / ints.lam_unit
     arcs, price = problem.usage_arcs(), problem.purchase_price()
@@ -106,7 +106,7 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
     with Peak() as peak:
         build, problem = best_of(1, lambda: pm.problem_from_forest(forest, X, costs=1))
         first, path = best_of(1, lambda: pm.pruning_path(problem))
-    whole, path = best_of(repeats, lambda: pm.pruning_path(problem))
+    repeated, path = best_of(repeats, lambda: pm.pruning_path(problem))
     bare, _ = best_of(repeats, lambda: pm.pruning_path(problem, certificate=False))
     cuts_only, cuts_path = best_of(repeats, lambda: divide_and_conquer(problem, guess=False))
     unmerged, plain_path = best_of(
@@ -130,27 +130,27 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
         "guesses": path.stats["guesses"],
         "splits_repaired": path.stats["splits_repaired"],
         "build_seconds": build,
-        "path_seconds": min(whole, first),
+        "path_seconds": min(repeated, first),
         "path_without_certificate_seconds": bare,
         "path_without_guesses_seconds": cuts_only,
         "arcs_in_all_cuts_without_guesses": cuts_path.stats["arcs_cut"],
         "plain_divide_and_conquer_seconds": unmerged,
-        "plain_divide_and_conquer_over_path": unmerged / min(whole, first),
+        "plain_divide_and_conquer_over_path": unmerged / min(repeated, first),
         "arcs_in_all_cuts_plain": plain_path.stats["arcs_cut"],
         "lambda_in_the_middle": float(lam),
         "min_cut_seconds": cut,
         "min_cut_arcs": solution.stats["arcs"],
         "plain_cut_seconds": plain,
         "plain_cut_arcs": plain_arcs,
-        "path_over_min_cut": min(whole, first) / cut,
-        "path_over_plain_cut": min(whole, first) / plain,
+        "path_over_min_cut": min(repeated, first) / cut,
+        "path_over_plain_cut": min(repeated, first) / plain,
         "peak_bytes": peak.extra,
         "peak_bytes_per_usage_arc": peak.extra / problem.n_usage_arcs,
     }
 
 
 def machine() -> str:
-    """Processor, cores and versions that the figures belong to."""
+    """Processor, cores and versions, for the head of a table."""
     import numba
     import ortools
     import sklearn
@@ -163,7 +163,7 @@ def machine() -> str:
 
 
 def report(args: argparse.Namespace) -> None:
-    """Print the figures, and write them where that is asked for."""
+    """Print the figures, and write them to the file of ``--json``."""
     figures = measure(args.measure, args.repeats)
     print(f"{args.data}, seed {args.seed}; {machine()}")
     for name, figure in figures.items():
@@ -178,7 +178,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path, help="write the figures there too")
-    run_apart(parser, "benchmarks.path", report)
+    run_in_second_process(parser, "benchmarks.path", report)
 
 
 if __name__ == "__main__":

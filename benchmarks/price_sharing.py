@@ -3,9 +3,9 @@
     python -m benchmarks.price_sharing                      BP16's MiniBooNE setting: 40 entropy trees, 15,000 cost rows
     python -m benchmarks.price_sharing --data covtype426k   the same on Covertype
 
-*Plain cut* is one OR-Tools cut of the whole network as it is, nothing proven; *min_cut* the package's own, proof included. The
-forest is grown in one process and measured in another; compiled code is warmed up; seconds are the best of --repeats in one
-process. Bytes are what Python allocates above what it held before, NumPy's arrays included; the routing is there before.
+*Plain cut* is one OR-Tools cut of the whole, unreduced network without a proof; *min_cut* is the package's engine, with its
+proof. The forest is grown in one process and measured in another. Compiled code is warmed up. Seconds are the best of --repeats
+in one process. Bytes are the peak that Python allocates during a solve, NumPy's arrays included; the routing is allocated before.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import joblib
 import numpy as np
 
 import prunemodels as pm
-from benchmarks.apart import run_apart
 from benchmarks.path import best_of, machine
+from benchmarks.second_process import run_in_second_process
 from formulations import PruningProblem
 from formulations.instance.papers import two_trees
 from solvers.closures.cut import best_closure
@@ -32,11 +32,11 @@ from solvers.closures.subproblem import subproblem
 from solvers.price_sharing import final_scores, price_sharing
 
 LAMBDAS = {"miniboone": (0.05, 0.2, 0.5, 1.0), "covtype426k": (0.3, 0.8, 1.2, 1.5, 2.0)}
-"""Lambda' of DESIGN: error counts per purchase; lam = lambda' N / (T W_t)."""
+"""Scaled lambda', in error counts per purchase: lam = lambda' N / (T W_t)."""
 
 
 def plain_cut(problem: PruningProblem, lam: float) -> Callable[[], np.ndarray]:
-    """One cut of the whole network as it is: a function, set up outside the clock."""
+    """A function that makes one cut of the whole, unreduced network; its inputs are prepared before."""
     objective, arcs, splits = integer_objective(problem, Fraction(repr(lam))), problem.usage_arcs(), problem.splits
 
     def cut() -> np.ndarray:
@@ -65,7 +65,7 @@ def measure(name: str, file: Path, repeats: int) -> None:
         engine(two_trees(), 0.1)
     unit = problem.n_rows / (problem.ensemble.n_trees * float(problem.errors.components[0].weight[0]))
     start, rows = None, []
-    price_sharing(problem, 0.5 * unit)  # loads what is compiled, for these sizes
+    price_sharing(problem, 0.5 * unit)  # loads compiled code for these sizes
     for scaled in LAMBDAS[name]:
         lam = scaled * unit
         shared_s, shared = best_of(repeats, lambda lam=lam: price_sharing(problem, lam))  # type: ignore[misc]
@@ -103,7 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Price sharing against one cut.")
     parser.add_argument("--data", default="miniboone", choices=sorted(LAMBDAS))
     parser.add_argument("--repeats", type=int, default=3)
-    run_apart(parser, "benchmarks.price_sharing", lambda args: measure(args.data, args.measure, args.repeats))
+    run_in_second_process(parser, "benchmarks.price_sharing", lambda args: measure(args.data, args.measure, args.repeats))
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@
     python -m benchmarks.primal_dual --quick                a few trees on the digits, in seconds
 
 Lambdas are given as lambda', error counts per unit-price purchase, as in the papers: lambda = lambda' N / (T W), with N cost
-rows and T W the weight of all trees' error samples. Three step rules as they are by default, and Algorithm 1 as BP16 has it, from
-zeros, along the bare subgradient, with Polyak's step where the paper leaves it open. Compiled code is warmed up first; nothing is
-stopped before the last iteration unless the gap is 0.
+rows and T W the weight of all trees' error samples. The rules are three step rules with our defaults, and Algorithm 1 as in BP16,
+which starts from zeros and follows the plain subgradient; the paper does not fix the step, and Polyak's is used. Compiled code is
+warmed up first. No run stops before the last iteration unless the gap is 0.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks.apart import train
 from benchmarks.path import machine
+from benchmarks.second_process import train
 from solvers.primal_dual import primal_dual
 
 RULES: dict[str, dict[str, Any]] = {
@@ -37,10 +37,10 @@ RULES: dict[str, dict[str, Any]] = {
     "sqrt": {"step": "sqrt"},
     "polyak, from zeros, not averaged": {"step": "polyak", "start": "zeros", "averaging": 1.0, "step_size": 1.0},
 }
-"""What is compared."""
+"""The step rules and their options."""
 
 AT = (10, 50, 100, 300, 1000)
-"""Iterations at which gaps are told."""
+"""Iterations at which gaps are reported."""
 
 SCALED_LAMBDAS = {"miniboone": (0.05, 0.2, 0.5, 1.0), "covtype426k": (0.3, 0.8, 1.2, 2.0)}
 """lambda' of the instances; 1.2 lies in a long edge of Covertype's hull."""
@@ -66,7 +66,7 @@ def rate(problem: pm.PruningProblem, scaled: float) -> float:
 
 
 def histories(problem: pm.PruningProblem, lam: float, iterations: int) -> dict[str, pd.DataFrame]:
-    """What every rule finds in every iteration."""
+    """The history of every rule."""
     primal_dual(problem, lam, iterations=2)
     found = {name: primal_dual(problem, lam, gap=0, iterations=iterations, **rule).history for name, rule in RULES.items()}
     return {name: pd.DataFrame(history, index=range(1, len(history["gap"]) + 1)) for name, history in found.items()}
@@ -122,8 +122,8 @@ def main() -> None:
     if args.picture:
         picture(found, args.picture)
     if args.json:
-        told = {f"{s:g}": {n: h.to_dict("list") for n, h in runs.items()} for s, runs in found.items()}
-        args.json.write_text(json.dumps({"data": data, "machine": machine(), "histories": told}) + "\n")
+        histories_by_lambda = {f"{s:g}": {n: h.to_dict("list") for n, h in runs.items()} for s, runs in found.items()}
+        args.json.write_text(json.dumps({"data": data, "machine": machine(), "histories": histories_by_lambda}) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""What checking costs: IP3's unimodularity, optimality of a solution and of a whole path, recognition of network matrices.
+"""Seconds of checks: IP3's unimodularity, optimality of a solution and of a path, recognition of network matrices.
 
     python -m benchmarks.proofs                      BP16's MiniBooNE setting: 40 entropy trees, 15,000 cost rows
     python -m benchmarks.proofs --data covtype426k   the same on Covertype
 
 The forest is grown in one process and measured in another; compiled code is warmed up on the papers' trees; seconds are the best
-of --repeats in one process. A check is set beside what it checks: a minimum cut, the path.
+of --repeats in one process. The seconds of a minimum cut and of the path are shown beside those of their checks.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import joblib
 import numpy as np
 
 import prunemodels as pm
-from benchmarks.apart import run_apart
 from benchmarks.path import best_of, machine
+from benchmarks.second_process import run_in_second_process
 from formulations.instance.papers import two_trees
 from formulations.programs.matrix import MATRICES
 from proofs_checks import (
@@ -41,7 +41,7 @@ ARCS = (100, 1_000, 5_000)
 
 
 def random_network(arcs: int, seed: int) -> SignMatrix:
-    """As many random paths as arcs in a random tree, every vertex on an earlier one; rows and columns shuffled."""
+    """A random network matrix: as many random paths as arcs in a random tree, with rows and columns shuffled."""
     rng = np.random.default_rng(seed)
     above = np.array([0, *(int(rng.integers(0, v)) for v in range(1, arcs + 1))])
     depth = np.zeros(arcs + 1, dtype=int)
@@ -81,7 +81,7 @@ def naive_line(problem: pm.PruningProblem) -> tuple[str, str]:
 
 
 def optimality_lines(problem: pm.PruningProblem, repeats: int) -> list[tuple[str, str]]:
-    """Checks beside what they check."""
+    """Seconds of checks, beside those of the solve that they check."""
     lines = []
     for name, solve in {"min_cut": pm.engines.min_cut, "price_sharing": pm.engines.price_sharing}.items():
         solved, solution = best_of(repeats, lambda solve=solve: solve(problem, LAM))  # type: ignore[misc]
@@ -94,13 +94,15 @@ def optimality_lines(problem: pm.PruningProblem, repeats: int) -> list[tuple[str
     lines.append((f"path, {len(path):,} prunings: solve / check, s", f"{solved:.1f} / {checked:.1f}"))
     seconds, verdict = best_of(1, lambda: check_corollary(path))
     answers = [row.integral for row in verdict.certificate.rows]
-    told = ", ".join(f"{answers.count(x)} {word}" for x, word in ((True, "integral"), (False, "fractional"), (None, "undecided")))
-    lines.append((f"LP1 in the middle of every edge ({told}), s", f"{seconds:.1f}"))
+    counts = ", ".join(
+        f"{answers.count(x)} {word}" for x, word in ((True, "integral"), (False, "fractional"), (None, "undecided"))
+    )
+    lines.append((f"LP1 in the middle of every edge ({counts}), s", f"{seconds:.1f}"))
     return lines
 
 
 def recognition_lines(repeats: int) -> list[tuple[str, str]]:
-    """Network matrices whose tree is not known."""
+    """Recognition of network matrices without a given tree."""
     lines = []
     for arcs in ARCS:
         matrix = random_network(arcs, 0)
@@ -135,7 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What checking costs.")
     parser.add_argument("--data", default="miniboone", choices=("miniboone", "covtype426k"))
     parser.add_argument("--repeats", type=int, default=3)
-    run_apart(parser, "benchmarks.proofs", lambda args: measure(args.data, args.measure, args.repeats))
+    run_in_second_process(parser, "benchmarks.proofs", lambda args: measure(args.data, args.measure, args.repeats))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """What the seconds of price sharing are made of: rounds, arcs, checks, and the cut at the end.
 
-An arc that is open in a round is shared once, so with a_k usage arcs open in round k
+Each round visits every open usage arc once. With a_k usage arcs open in round k,
 
     seconds  =  start  +  seconds an arc and round * sum of a_k  +  checks  +  cut                                        (1)
 
-and growth faster than linear must be in one of them: more rounds, more arcs left after the checks, dearer arcs, a larger core.
+If the seconds grow faster than linearly, one of these terms does: more rounds, more arcs open after the checks, more time for
+an arc, or a larger core.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ class Rounds:
     Parameters
     ----------
     open_arcs
-        usage arcs at the start: those of splits that are worth something where cost is free.
+        usage arcs at the start: those of splits that would be kept if features were free.
     rounds, core_usage_arcs
-        made, and left for the cut.
+        number of rounds, and the usage arcs that are left for the cut.
     arc_rounds
         the sum of (1).
     first_ns
-        nanoseconds an arc and round before anything was fixed, the least of the first ten rounds.
+        nanoseconds an arc and round before any split was fixed, the least of the first ten rounds.
     ns
         nanoseconds an arc and round over all rounds.
     start, sharing, checks, cut
@@ -61,13 +62,13 @@ class Rounds:
         """All of (1)."""
         return self.start + self.sharing + self.checks + self.cut
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self) | {"seconds": self.seconds}
 
 
 class Timed(Run):
-    """A run that keeps the time of its parts."""
+    """A run that measures the time of its parts."""
 
     def __init__(self, *args: Any) -> None:
         self.seconds: Counter[str] = Counter()
@@ -76,7 +77,7 @@ class Timed(Run):
         super().__init__(*args)
 
     def round(self) -> None:
-        """As it is, timed."""
+        """The same step, timed."""
         started = time.perf_counter()
         super().round()
         took = time.perf_counter() - started
@@ -86,13 +87,13 @@ class Timed(Run):
             self.first.append(took)
 
     def check(self) -> None:
-        """As it is, timed."""
+        """The same step, timed."""
         started = time.perf_counter()
         super().check()
         self.seconds["checks"] += time.perf_counter() - started
 
     def finish(self) -> int:
-        """As it is, timed."""
+        """The same step, timed."""
         started = time.perf_counter()
         arcs = super().finish()
         self.seconds["cut"] += time.perf_counter() - started
@@ -100,8 +101,8 @@ class Timed(Run):
 
 
 def rounds_of(problem: pm.PruningProblem, lam: Fraction, repeats: int = 1) -> Rounds:
-    """The quickest of some solves in this process; whoever asks has compiled and warmed up."""
-    fresh = (replace(problem, usage=replace(problem.usage)) for _ in range(repeats))  # without what earlier solves cached
+    """The fastest of some solves in this process; the caller has warmed up compiled code."""
+    fresh = (replace(problem, usage=replace(problem.usage)) for _ in range(repeats))  # without the caches of earlier solves
     return min((_once(instance, lam) for instance in fresh), key=lambda found: found.seconds)
 
 
@@ -109,7 +110,7 @@ def _once(problem: pm.PruningProblem, lam: Fraction) -> Rounds:
     started = time.perf_counter()
     with ThreadPoolExecutor(1) as pool:
         run = Timed(LocalRows(integer_objective(problem, lam).refined(), pool), "smallest")
-        problem.row_blocks  # noqa: B018 (cut when it is first asked for: part of the start, not of the first round)
+        problem.row_blocks  # noqa: B018 (a cached property, computed here so that it counts for the start)
         start, open_arcs = time.perf_counter() - started, run.n_arcs
         drive(run, Goal(math.inf, 0.0, 100_000, SMALL_CORE), None, progress=False)
     return Rounds(

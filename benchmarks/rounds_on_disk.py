@@ -1,10 +1,11 @@
-"""What a round of price sharing costs where its blocks of rows are in a scratch folder.
+"""Seconds of a round of price sharing if its blocks of rows are in a scratch folder.
 
     python -m benchmarks.rounds_on_disk                                a million rows, 40 trees
-    python -m benchmarks.rounds_on_disk --rows 5_000_000 --folder DIR  keep the table, the forest and the blocks there
+    python -m benchmarks.rounds_on_disk --rows 5_000_000 --folder DIR  files go there and stay
 
-The table and forest of `benchmarks.big_tables`, read in chunks twice, once with a scratch folder. Rounds alternate between the
-two; then every page of the blocks is put out before each round (Linux only), so that all of them are read from the disk.
+The table and forest are those of `benchmarks.big_tables`. The table is read in chunks twice, once with a scratch folder, and
+rounds alternate between the two problems. Then every page of the blocks is removed from memory before each round (Linux only), so
+that all of them are read from the disk.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ PAGE_OUT = 21
 """MADV_PAGEOUT of Linux, which Python does not name."""
 
 
-def put_out(blocks: RowBlocks) -> bool:
-    """Write the blocks' pages to the disk and drop them from memory; whether the system would."""
+def evict(blocks: RowBlocks) -> bool:
+    """Write the blocks' pages to the disk and drop them from memory; False if the system refuses."""
     for array in (blocks.order, blocks.start, blocks.stop):
         mapped: Any = array
         while not isinstance(mapped, np.memmap):
@@ -47,7 +48,7 @@ def put_out(blocks: RowBlocks) -> bool:
 
 
 def rounds(problems: dict[str, pm.PruningProblem], n: int) -> dict[str, list[float]]:
-    """Seconds of n rounds in memory and on disk, in turn, and then of half as many with nothing in memory."""
+    """Seconds of n rounds in memory and on disk, alternating, and then of half as many with nothing in memory."""
     seconds: dict[str, list[float]] = {name: [] for name in [*problems, "on disk, nothing in memory"]}
     with ThreadPoolExecutor(1) as pool:
         runs = {
@@ -59,7 +60,7 @@ def rounds(problems: dict[str, pm.PruningProblem], n: int) -> dict[str, list[flo
         for _ in range(n):
             for name, run in runs.items():
                 seconds[name].append(_seconds(run))
-        while len(seconds["on disk, nothing in memory"]) < (n + 1) // 2 and put_out(problems["on disk"].row_blocks):
+        while len(seconds["on disk, nothing in memory"]) < (n + 1) // 2 and evict(problems["on disk"].row_blocks):
             seconds["on disk, nothing in memory"].append(_seconds(runs["on disk"]))
     return seconds
 
@@ -71,7 +72,7 @@ def _seconds(run: Run) -> float:
 
 
 def measure(folder: Path, n_rows: int, n_trees: int, n: int) -> None:
-    """Make what is missing, measure, print."""
+    """Make the missing files, measure, and print the table."""
     table, grown = folder / f"events-{n_rows}.parquet", folder / f"forest-{n_trees}.joblib"
     if not table.exists():
         write_table(table, n_rows)

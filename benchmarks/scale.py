@@ -1,9 +1,9 @@
-"""Instances that no one has solved: seconds to a certified gap, to the exact optimum, along a path, and peak memory.
+"""Instances of price sharing at full size: seconds to a certified gap, to the optimum, along a path, and peak memory.
 
     python -m benchmarks.scale --data hepmass               1.4 million cost rows, 28 features, 40 trees grown on 100,000 rows
     python -m benchmarks.scale --data yahoo                 146,769 cost rows, 519 priced features, 140 trees grown on 60,000 rows
-    python -m benchmarks.scale --data hepmass --path 20     a path of 20 lambdas besides
-    ... --out FOLDER                                        keeps the forest and the path's points: stop it, and it goes on
+    python -m benchmarks.scale --data hepmass --path 20     also a path of 20 lambdas
+    ... --out FOLDER                                        saves the forest and the path's points; a stopped run continues
 
 Data are generated (`benchmarks.hepmass_like`, `benchmarks.yahoo_like`), forests have entropy and as many features at a split as
 the root of their number. The forest is grown in one process, all else happens in another; compiled code is warmed up on the first
@@ -40,7 +40,7 @@ GAP = 1e-4
 
 @dataclass(frozen=True)
 class Shape:
-    """An instance: who makes its rows, its sizes, and lambdas, as lambda' of DESIGN: error counts per purchase of price 1."""
+    """An instance: the generator of its rows, its sizes, and scaled lambdas (error counts per purchase of price 1)."""
 
     rows: Callable[[int, int], tuple[NDArray[np.float32], NDArray[np.int8]]]
     prices: tuple[float, ...]
@@ -58,26 +58,26 @@ SHAPES = {
 
 
 def grow(shape: Shape, file: Path) -> None:
-    """Grow the forest and keep it."""
+    """Grow the forest and save it."""
     X, y = shape.rows(shape.n_train, 0)
     forest = RandomForestClassifier(shape.trees, criterion="entropy", max_features="sqrt", n_jobs=-1, random_state=0)
     joblib.dump(forest.fit(X, y), file)
 
 
 class Report:
-    """Prints what is measured as it is, and keeps it."""
+    """Prints each figure when it is measured, and writes all of them to a file."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.told: dict[str, Any] = {}
+        self.figures: dict[str, Any] = {}
 
-    def add(self, **told: Any) -> None:
+    def add(self, **figures: Any) -> None:
         """Print some figures and write all of them."""
-        self.told |= told
-        for name, figure in told.items():
+        self.figures |= figures
+        for name, figure in figures.items():
             print(f"{name.replace('_', ' ')}: {figure:,}" if isinstance(figure, int) else f"{name.replace('_', ' ')}: {figure}")
         sys.stdout.flush()
-        self.file.write_text(json.dumps(self.told, indent=1) + "\n")
+        self.file.write_text(json.dumps(self.figures, indent=1) + "\n")
 
 
 def measure(name: str, shape: Shape, out: Path, n_path: int) -> dict[str, Any]:
@@ -105,16 +105,16 @@ def measure(name: str, shape: Shape, out: Path, n_path: int) -> dict[str, Any]:
         lams = [_short(float(lam) * unit) for lam in np.geomspace(*shape.ends, n_path)]
         _path(problem, lams, unit, out / f"path-{name}-{shape.n_cost}-{n_path}", report)
     report.add(peak_memory_mb=round((high_water() or 0) / 1e6))
-    return report.told
+    return report.figures
 
 
 def _short(lam: float) -> float:
-    """Few digits, so that integers at this lambda are exact."""
+    """The lambda with few digits, so that integers at this lambda are exact."""
     return float(f"{lam:.4g}")
 
 
 def _one(problem: pm.PruningProblem, lam: float, report: Report) -> None:
-    """One lambda: to the gap, then on to the optimum."""
+    """Solve at one lambda to the gap, then on to the optimum."""
     close = price_sharing(problem, lam, gap=GAP, progress=True)
     report.add(
         seconds_to_gap=round(close.stats["seconds"], 1), rounds_to_gap=int(close.stats["iterations"]), gap=close.relative_gap
@@ -160,7 +160,7 @@ def _path(problem: pm.PruningProblem, lams: list[float], unit: float, folder: Pa
 
 
 def forest_file(name: str, shape: Shape) -> str:
-    """Where a grown forest is kept."""
+    """The file of a grown forest."""
     return f"forest-{name}-{shape.trees}-{shape.n_train}.joblib"
 
 

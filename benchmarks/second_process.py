@@ -1,4 +1,4 @@
-"""Grow a forest in one process and measure it in another, so that training does not hide in memory or caches."""
+"""Grow a forest in one process and measure it in another, so that training affects neither memory figures nor caches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prunemodels.datasets import load_dataset, part_sizes
 
 
 def train(name: str, seed: int, file: Path) -> None:
-    """Grow BP16's forest and keep it with the rows of the cost sample."""
+    """Grow BP16's forest and save it with the rows of the cost sample."""
     data = load_dataset(name)
     order = np.random.default_rng(seed).permutation(len(data.y))
     n_train, n_cost, _ = part_sizes(data.name, len(data.y))
@@ -28,7 +28,7 @@ def train(name: str, seed: int, file: Path) -> None:
     joblib.dump((forest, X[cost_rows]), file)
 
 
-def run_apart(parser: argparse.ArgumentParser, module: str, measure: Callable[[argparse.Namespace], None]) -> None:
+def run_in_second_process(parser: argparse.ArgumentParser, module: str, measure: Callable[[argparse.Namespace], None]) -> None:
     """A benchmark's command line: grow the forest of ``--data``, then run the same command again to measure it.
 
     Parameters

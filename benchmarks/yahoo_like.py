@@ -1,11 +1,11 @@
 """A seeded instance of Yahoo's learning-to-rank shape: 519 features of a query and a document, with prices of seven classes.
 
-A query has some 24 documents. Three kinds of features are made of hidden quantities: of the query alone (the same for all its
-documents), of the document alone, and of how well they match. Dearer features see more clearly. A document is relevant where
-match and quality, as a judge sees them, are high enough, which holds for about three of four as in the challenge's set 1. Values
-are in [0, 1] as there, and a document lacks some groups of features altogether, which are then 0.
+A query has about 24 documents. Features are computed from hidden quantities of three kinds: of the query alone (the same for all
+its documents), of the document alone, and of how well they match. Dearer features have less noise. A document is relevant if
+a judge's noisy score of match and quality is high enough, which holds for about three of four as in the challenge's set 1. Values
+are in [0, 1] as there, and a document may lack groups of features, which are then 0.
 
-Numbers of features by price and by kind are ours: the challenge does not tell them.
+Numbers of features by price and by kind are our choice, since the challenge does not publish them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def prices(seed: int = 0) -> NDArray[np.int64]:
 def documents(n: int, seed: int, block: int = 1_000, world: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
     """Documents, query by query, and whether each is relevant; float32 of shape (n, 519).
 
-    Made in blocks of queries with seeds of their own, so the first rows do not depend on n. `world` decides what the features
-    are and what they cost, `seed` the queries and documents: those of another seed are new ones of the same world.
+    Each block of queries has its own seed, so the first rows do not depend on n. `world` is the seed of the features and their
+    prices, `seed` that of queries and documents: another seed gives new documents with the same features.
     """
     features = _Features(world)
     X, y = np.empty((n, N_FEATURES), dtype=np.float32), np.empty(n, dtype=np.int8)
@@ -47,7 +47,7 @@ def documents(n: int, seed: int, block: int = 1_000, world: int = 0) -> tuple[ND
 
 
 class _Features:
-    """What each feature sees of the hidden quantities, how clearly, and which group it belongs to."""
+    """The features: their loadings on the hidden quantities, their noise, and their groups."""
 
     def __init__(self, world: int) -> None:
         rng = np.random.default_rng([world, 3])

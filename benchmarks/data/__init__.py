@@ -1,4 +1,4 @@
-"""The data of the papers as their publishers hand them out: read, split and priced, never downloaded."""
+"""The papers' data sets: readers of the publishers' files, which split and price the data. Nothing is downloaded."""
 
 from benchmarks.data.cifar10 import load_cifar10
 from benchmarks.data.hepmass import load_hepmass

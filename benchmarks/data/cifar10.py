@@ -1,14 +1,15 @@
-"""CIFAR-10 (Krizhevsky 2009) with 400 features an image: animals and things told from one another (BRF15 section 3).
+"""CIFAR-10 (Krizhevsky 2009) with 400 features an image: two classes of five (BRF15 section 3).
 
 The folder holds the publisher's files of either version: ``data_batch_1.bin`` to ``_5.bin`` and ``test_batch.bin`` (*binary*), or
 ``data_batch_1`` to ``_5`` and ``test_batch`` (*python*), directly or in the folder that the archive makes.
 
 - The first five classes (airplane, automobile, bird, cat, deer) are one class, y = 1, the others y = 0 (BRF15).
-- 19,761 / 8,468 / 10,000 images train, validate and test: the last are the test batch; which 28,229 of the 50,000 others are used
-  is not said: they are drawn with `random_state`.
-- Features are those of `benchmarks.data.coates_ng`, learnt on the training images. Prices are uniform.
+- 19,761 / 8,468 / 10,000 images train, validate and test: the last are the test batch. BRF15 does not say
+  which 28,229 of the 50,000 others it uses; here they are drawn with `random_state`.
+- Features are those of `benchmarks.data.coates_ng`, learned on the training images. Prices are uniform.
 
-Files of the python version are pickles. A pickle can run any code when it is read, so only what an array needs is let in.
+Files of the python version are pickles. A pickle can run any code when it is read, so only the types that arrays need are
+allowed.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def load_cifar10(
     Raises
     ------
     BrokenFileError
-        for an absent file, or one of another length or content; says what was expected.
+        for an absent file, or one of another length or content; the text says what was expected.
     """
     place = folder_of(folder, "cifar10")
     batches = [_read(_find(place, name)) for name in TRAINING_BATCHES]
@@ -111,7 +112,7 @@ def _from_python(file: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 
 class _ArraysOnly(pickle.Unpickler):
-    """Reads pickles of arrays, lists, dicts, text and numbers; refuses all that could run code."""
+    """Reads pickles of arrays, lists, dicts, text and numbers; refuses everything that could run code."""
 
     ALLOWED = frozenset({("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")})
 

@@ -5,7 +5,8 @@ The folder holds UCI's files as they are: ``V_train.csv.gz`` and ``V_test.csv.gz
 particle's ``mass`` where it varies.
 
 CEGB17 has 3.5 / 1.4 / 5.6 million training, validation and test instances of each variant: both files together, since the test
-file alone is smaller. Which rows is not said; here they are consecutive, in the order of the files, which are shuffled.
+file alone is smaller. The paper does not say which rows; here they are consecutive, in the order of the files, which are
+shuffled.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ def load_hepmass(folder: str | Path | None = None, *, variant: Variant = "1000",
             names, blocks = _read(file, remaining, names)
             tables += blocks
             remaining -= sum(map(len, blocks))
-    whole = np.concatenate(tables)
+    table = np.concatenate(tables)
     del tables
-    y = whole[:, 0].astype(np.int64)
-    X = whole[:, 1:]
+    y = table[:, 0].astype(np.int64)
+    X = table[:, 1:]
     parts = [Part(X[r], y[r], y[r]) for r in split_rows(len(y), SIZES)]
     remark = "Rows are taken in the order of the files, V_train then V_test: CEGB17 gives numbers only."
     features = names or ()
@@ -104,7 +105,7 @@ def _read(file: Path, most: int, names: tuple[str, ...] | None) -> tuple[tuple[s
 
 
 def _checked(block: NDArray[np.float32], file: Path, before: int) -> NDArray[np.float32]:
-    """The block; refused if a label is no class or a number is missing."""
+    """Check a block: every label must be a class, and no number may be missing."""
     bad = np.flatnonzero(~np.isin(block[:, 0], [0, 1]) | ~np.isfinite(block).all(axis=1))
     if bad.size:
         raise BrokenFileError(

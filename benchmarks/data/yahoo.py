@@ -11,7 +11,7 @@ What the papers say:
   names keep the challenge's number. A price is one of `PRICE_CLASSES` (CEGB17 section 5; BRF15 and BP16 list it without 10).
 - Relevance 0 is unrelated, 1 to 4 is relevant (BRF15 section 3; CEGB17 section 5: y > 0).
 - BRF15 and BP16 have 141,397 / 146,769 / 184,968 documents: their sum, 473,134, is all of ``set1.train.txt``, so they divide that
-  file. How is not said. CEGB17 has 473,134 / 71,083 / 165,660: the challenge's own three files.
+  file. The papers do not say how. CEGB17 has 473,134 / 71,083 / 165,660: the challenge's own three files.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def load_yahoo(folder: str | Path | None = None, *, split: Split = "brf15") -> P
         train, validation, test = (_part(d, used) for d in documents)
         return PublishedData("yahoo", train, validation, test, costs, names)
     rows, remark = whole_queries(documents[0].query)
-    whole = _part(documents[0], used)
-    train, validation, test = (whole.take(r) for r in rows)
+    all_documents = _part(documents[0], used)
+    train, validation, test = (all_documents.take(r) for r in rows)
     return PublishedData("yahoo", train, validation, test, costs, names, (remark,))
 
 

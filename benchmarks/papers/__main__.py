@@ -5,7 +5,7 @@
     python -m benchmarks.papers nws15_table1 --full     the papers' repeats and settings: hours
     python -m benchmarks.papers compare                 published figures beside ours, over all that was run
 
-Stopped by Ctrl-C or a crash, the same command goes on where it was.
+After Ctrl-C or a crash, the same command continues.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OUT = Path("papers-output")
 
 
 def listing() -> str:
-    """The experiments, a line each."""
+    """The list of experiments, one line for each."""
     known = experiments().values()
     width = max((len(e.name) for e in known), default=0)
     return "\n".join(f"{e.name:{width}s}  {e.source}: {e.title} [{e.takes}]" for e in known)
@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse numbers that mean nothing, and a place that cannot be written."""
+    """Refuse invalid numbers, and an output folder that cannot be written."""
     for option in ("repeats", "rows", "jobs"):
         value = getattr(args, option)
         if value is not None and value < 1:
@@ -66,7 +66,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def run(experiment: Experiment, scope: Scope, out: Path, jobs: int) -> list[Failure]:
-    """Do what is not done, show all; the failures."""
+    """Run the missing units and show all results; returns the failures."""
     store = Store(out / experiment.name)
     units = experiment.units(scope)
     if scope.rows is None:  # a trial's figures stand beside no paper's
@@ -77,13 +77,13 @@ def run(experiment: Experiment, scope: Scope, out: Path, jobs: int) -> list[Fail
         raise InvalidInputError(f"{experiment.name}: no unit could be done, so there is nothing to show; see above")
     shown = experiment.present(frame, scope)
     write(shown, store.folder, scope)
-    print(told(experiment, shown, scope, list(frame["machine"].unique())))
+    print(report(experiment, shown, scope, list(frame["machine"].unique())))
     print(f"\ntables and pictures: {store.folder}")
     return failures
 
 
 def write(shown: Presentation, folder: Path, scope: Scope) -> None:
-    """Tables as CSV, figures as PNG and SVG; a trial's carry its number of rows in their names."""
+    """Write tables as CSV, figures as PNG and SVG. With a limit of rows, the names of the files have their number."""
     trial = "" if scope.rows is None else f"_rows{scope.rows}"
     with OutputFiles() as outputs:
         for name, frame in {**shown.tables, **shown.files}.items():
@@ -92,8 +92,8 @@ def write(shown: Presentation, folder: Path, scope: Scope) -> None:
         save_picture(figure, folder / f"{name}{trial}")
 
 
-def told(experiment: Experiment, shown: Presentation, scope: Scope, machines: Sequence[str]) -> str:
-    """What is printed."""
+def report(experiment: Experiment, shown: Presentation, scope: Scope, machines: Sequence[str]) -> str:
+    """The text to print."""
     limit = "" if scope.rows is None else f", a trial with {scope.rows} rows"
     lines = [f"# {experiment.name}: {experiment.source}", "", experiment.title, ""]
     lines += [f"{scope.repeats} repeats, {'full' if scope.full else 'short'} version{limit}; {'; '.join(machines)}"]
@@ -104,7 +104,7 @@ def told(experiment: Experiment, shown: Presentation, scope: Scope, machines: Se
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for; the exit status."""
+    """Run the command; returns the exit status."""
     args = parser().parse_args(arguments)
     try:
         check(args)

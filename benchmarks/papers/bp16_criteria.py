@@ -1,4 +1,4 @@
-"""How forests are grown that are to be pruned: Figures 6 and 7 of BP16.
+"""Ways to grow the forests that are pruned: Figures 6 and 7 of BP16.
 
 Figure 6: trees by entropy and by BRF15's Pairs. Figure 7's question, for Scene15 there: how many features a split may choose
 from (k = 20 or 120 there); here the square root of all, half of them, and all, on the data at hand, since Scene15 is not public
@@ -50,7 +50,7 @@ def _units(name: str, grows: dict[str, dict[str, Value]], methods: Sequence[str]
 
 
 def ends(frame: pd.DataFrame) -> pd.DataFrame:
-    """What the forests cost and err before any price counts: the dearest point of the optimal path (lambda = 0)."""
+    """Cost and error of the forests at lambda = 0, the dearest point of the optimal path."""
     at = frame[frame["method"].str.startswith(f"{OPTIMAL} (")].reset_index(drop=True)
     first = at.loc[at.groupby(["data", "method", "seed"], sort=False)["test_cost"].idxmax()]
     rows = []
@@ -86,7 +86,7 @@ def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
 
 
 def _compare(claim: str, what: str) -> Callable[[pd.DataFrame], Sequence[Comparison]]:
-    """The paper's sentence beside the forests' ends and the counts of least error."""
+    """The paper's sentence, beside cost and error at lambda = 0 and the counts of least error."""
 
     def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
         found = []
@@ -94,9 +94,9 @@ def _compare(claim: str, what: str) -> Callable[[pd.DataFrame], Sequence[Compari
         starts = ends(frame)
         for data, at in best.groupby("data", sort=False):
             counts = ", ".join(f"{name} {n}" for name, n in at["least"].value_counts().items())
-            here = starts[starts["data"] == data]
+            of_data = starts[starts["data"] == data]
             grown_as = "; ".join(
-                f"{f}: cost {c}, {e} %" for f, c, e in here[["forest", "cost", "error, %"]].itertuples(index=False)
+                f"{f}: cost {c}, {e} %" for f, c, e in of_data[["forest", "cost", "error, %"]].itertuples(index=False)
             )
             ours = f"unpruned {grown_as}; budgets of least error after pruning: {counts}"
             found.append(Comparison(f"{NAMES.get(str(data), data)}: {what}", claim, ours))

@@ -48,13 +48,13 @@ SHOWN: Mapping[str, Sequence[float]] = {
 """Budgets in the table."""
 
 FOREST_METHODS = (OPTIMAL, WITHIN, *(method for method in PRUNINGS if method != OPTIMAL))
-"""What prunes the forest; the first grows it."""
+"""Methods that prune the forest; the first one grows it."""
 
 DRAWN = (OPTIMAL, WITHIN, CCP, GREEDY, EARLY, GREEDY_MISER, CEGB)
-"""Methods in the figures; the tables have all."""
+"""Methods in the figures; the tables have all methods."""
 
 ALIKE = 0.001
-"""So much more error is "essentially the same accuracy"; ours, BP16 does not say."""
+"""Additional error that counts as "essentially the same accuracy"; our choice, since BP16 gives no number."""
 
 
 def budgets_of(data: str) -> Sequence[float]:
@@ -87,7 +87,7 @@ def run(unit: Unit) -> list[Row]:
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """What every method reaches within every budget, over repeats."""
+    """Mean cost and error of every method within every budget, over repeats."""
     return by_budget(frame, {data: budgets_of(data) for data in frame["data"].unique()})
 
 
@@ -107,13 +107,13 @@ def leaders(reached: pd.DataFrame) -> pd.DataFrame:
 
 
 def seconds(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean seconds of a unit: to grow (or, of the first pruning, to grow the forest), prune, and measure."""
+    """Mean seconds of a unit: to grow the model, prune it, and measure. Growing a forest counts for its first pruning."""
     one = frame.drop_duplicates(["data", "method", "seed", *_settings(frame)])
     return one.groupby(["data", "method"], sort=False)["seconds"].agg(["mean", "count"]).reset_index()
 
 
 def _settings(frame: pd.DataFrame) -> list[str]:
-    """Columns that tell settings of a method apart."""
+    """Columns in which the settings of a method differ."""
     return [c for c in ("n_estimators", "learning_rate", "lam", "num_leaves") if c in frame.columns]
 
 
@@ -141,21 +141,21 @@ def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
 
 
 def alike_at(reached: pd.DataFrame, data: str, method: str = OPTIMAL) -> tuple[float, float]:
-    """The least mean cost at which a method errs as little as the unpruned forest, up to `ALIKE`; and the unpruned cost."""
+    """The least mean cost at which a method's error is that of the unpruned forest, up to `ALIKE`; and the unpruned cost."""
     at = reached[(reached["data"] == data) & (reached["method"] == method)]
     cost, error = at["cost"].to_numpy(), at["error"].to_numpy()
-    whole = int(cost.argmax())
-    return float(cost[error <= error[whole] + ALIKE].min()), float(cost[whole])
+    unpruned = int(cost.argmax())
+    return float(cost[error <= error[unpruned] + ALIKE].min()), float(cost[unpruned])
 
 
 def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
     reached, found = summary(frame), []
     if "miniboone" in set(reached["data"]):
-        cost, whole = alike_at(reached, "miniboone")
+        cost, unpruned_cost = alike_at(reached, "miniboone")
         found.append(
             Comparison("MiniBooNE, BudgetPrune: features at the unpruned forest's error + 0.1 point", BP16_FIGURE_2A[0], cost)
         )
-        found.append(Comparison("MiniBooNE: features of the unpruned forest", BP16_FIGURE_2A[1], whole))
+        found.append(Comparison("MiniBooNE: features of the unpruned forest", BP16_FIGURE_2A[1], unpruned_cost))
     ahead = leaders(reached)
     for data in ahead["data"].unique():
         at = ahead[ahead["data"] == data]

@@ -4,8 +4,9 @@
     w    weights of a linear SVM on that; c_f = |w_f| rounded, in [1, 40]                                                (2)
     c    divided by its mean: the prices add up to the number of features                                                (3)
 
-(1) to (3) are the paper's. How |w| came to lie in [1, 40] it does not say (weights scale with the norm of (1) and with the SVM's
-C): here the largest is scaled to 40, and what rounds to 0 costs 1. C = 1, squared hinge, columns of mean square 1: ours too.
+(1) to (3) are the paper's. It does not say how |w| was scaled to [1, 40] (weights scale with the norm of (1) and with the SVM's
+C). Here the largest weight is scaled to 40, and what rounds to 0 costs 1. C = 1, the squared hinge and columns of mean square 1
+are our choice too.
 With more than two classes |w_f| is the largest over the classes. The SVM sees the training part.
 """
 
@@ -72,7 +73,7 @@ def run(unit: Unit) -> list[Row]:
 
 
 def losses(reached: pd.DataFrame) -> pd.DataFrame:
-    """How much each pruning loses by the prices: mean test error at equal budgets, non-uniform less uniform, in points."""
+    """Error that the prices add to each pruning: mean test error at equal budgets, non-uniform less uniform, in points."""
     rows = []
     for (data, budget), at in reached.groupby(["data", "budget"], sort=False):
         error = dict(zip(at["method"], at["error"], strict=True))

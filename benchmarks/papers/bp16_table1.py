@@ -1,4 +1,4 @@
-"""Who uses what before and after pruning (Table 1 of BP16), and how the trees' votes are best counted.
+"""Use of features before and after pruning (Table 1 of BP16), and two ways to combine the trees' predictions.
 
 The table: of all pairs of a test example and a feature, the share that no tree uses, that 1 to 7 trees use, that more use; with
 cost and test error. BP16 gives it for "a typical feature" and does not say which: all pairs are ours. The pruning is the optimal
@@ -31,7 +31,7 @@ from prunemodels.report_page.usage_counts import usage_counts
 USAGE, VOTES = "usage", "votes"
 
 ALLOWED = 0.001
-"""More validation error than the unpruned forest's, of the second pruning."""
+"""Additional validation error that the second pruning may have, compared with the unpruned forest."""
 
 SHARES = tuple(k / 50 for k in range(1, 51))
 
@@ -55,15 +55,17 @@ def usage_rows(forest: Grown, data: str) -> Iterator[Row]:
     """The table's lines for one forest."""
     path, p, problem = optimal(forest), forest.parts, forest.problem
     test, valid = evaluate_path(path, p.X_test, p.y_test), evaluate_path(path, p.X_valid, p.y_valid)
-    whole = pm.Pruning.unpruned(problem)
+    unpruned = pm.Pruning.unpruned(problem)
     paper = BP16_TABLE_1
-    budget = paper["BudgetPrune"].cost if data == "miniboone" else whole.cost * paper["BudgetPrune"].cost / paper["unpruned"].cost
+    budget = (
+        paper["BudgetPrune"].cost if data == "miniboone" else unpruned.cost * paper["BudgetPrune"].cost / paper["unpruned"].cost
+    )
     alike = np.flatnonzero(valid.error <= valid.unpruned_error + ALLOWED)
     wanted = {"pruned to the paper's cost": path.row_at_cost(budget)}
     if alike.size:
         wanted["cheapest within 0.1 point, validation"] = int(alike[-1])
     weights = np.ones(len(p.y_test))
-    yield _line("unpruned", whole, p.X_test, weights, test.unpruned_cost, test.unpruned_error)
+    yield _line("unpruned", unpruned, p.X_test, weights, test.unpruned_cost, test.unpruned_error)
     for name, row in wanted.items():
         yield _line(name, path[row], p.X_test, weights, float(test.cost[row]), float(test.error[row]))
 
@@ -78,10 +80,10 @@ def vote_rows(forest: Grown) -> Iterator[Row]:
     """Test error by both votes at each budget; share 0: the unpruned forest."""
     path, p = optimal(forest), forest.parts
     seen = {vote: evaluate_path(path, p.X_test, p.y_test, vote=vote) for vote in BOTH}
-    whole = pm.Pruning.unpruned(forest.problem).cost
+    unpruned = pm.Pruning.unpruned(forest.problem).cost
     yield {"share": 0.0, "cost": seen["mean"].unpruned_cost, **{vote: s.unpruned_error for vote, s in seen.items()}}
     for share in SHARES:
-        row = path.row_at_cost(share * whole)
+        row = path.row_at_cost(share * unpruned)
         yield {"share": share, "cost": float(seen["mean"].cost[row]), **{v: float(s.error[row]) for v, s in seen.items()}}
 
 

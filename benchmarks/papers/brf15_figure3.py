@@ -96,7 +96,7 @@ def _fitted(unit: Unit, p: Parts) -> Any:
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """What every method reaches within every budget, over repeats."""
+    """Mean cost and error of every method within every budget, over repeats."""
     return by_budget(frame, {data: budgets_of(data) for data in frame["data"].unique()})
 
 
@@ -136,9 +136,9 @@ def six_feature_claim(reached: pd.DataFrame, data: str) -> str:
     rivals = {m: e for m, e in rivals.items() if not np.isnan(e)}
     if np.isnan(ours) or not rivals:
         return ""
-    told = ", ".join(f"{m} {100 * e:.2f} %" for m, e in rivals.items())
+    errors = ", ".join(f"{m} {100 * e:.2f} %" for m, e in rivals.items())
     verdict = "holds" if ours < min(rivals.values()) else "does not hold"
-    return f"{verdict}: BudgetRF {100 * ours:.2f} % with 6 features; at best {told}"
+    return f"{verdict}: BudgetRF {100 * ours:.2f} % with 6 features; at best {errors}"
 
 
 def present(frame: pd.DataFrame, scope: Scope) -> Presentation:

@@ -4,7 +4,7 @@ Random forests (Gini, entropy) with the settings of MATLAB's TreeBagger that the
 random features at each split, leaves down to one example; and BudgetRF with threshold-Pairs, alpha = 0, and random stumps. Of the
 first 1, 10, 20 and 40 trees:
 
-    features used  =  mean over the test part of the different features that an example's ways through the trees ask for / F   (1)
+    features used  =  mean over the test part of the number of different features on an example's paths / F            (1)
     test error     by majority vote, which is BRF15's for BudgetRF; by the mean of class fractions, scikit-learn's, beside it  (2)
 
 The paper does not say how its random forests vote; full-grown trees hardly differ.
@@ -73,8 +73,8 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
         rows.append({"data": NAMES.get(str(data), data), "method": method, **cells})
         if str(data) in BRF15_TABLE_1:
             theirs = BRF15_TABLE_1[str(data)][str(method)]
-            told = {f"{k} trees": f"{f:.2f} ({e:.4f})" for k, (f, e) in zip(BRF15_TREES, theirs, strict=True)}
-            rows.append({"data": NAMES.get(str(data), data), "method": f"{method}, BRF15", **told})
+            cells = {f"{k} trees": f"{f:.2f} ({e:.4f})" for k, (f, e) in zip(BRF15_TREES, theirs, strict=True)}
+            rows.append({"data": NAMES.get(str(data), data), "method": f"{method}, BRF15", **cells})
     return pd.DataFrame(rows)
 
 
@@ -83,8 +83,8 @@ def by_trees(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (data, method, trees), at in frame.groupby(["data", "method", "trees"], sort=False):
         columns = ("features", "error", "error_mean_vote", "splits", "seconds")
-        told = {c: mean_of(at[c]) for c in columns} | {f"{c}_sd": spread_of(at[c]) for c in columns[:3]}
-        rows.append({"data": data, "method": method, "trees": trees, **told, "repeats": len(at)})
+        means = {c: mean_of(at[c]) for c in columns} | {f"{c}_sd": spread_of(at[c]) for c in columns[:3]}
+        rows.append({"data": data, "method": method, "trees": trees, **means, "repeats": len(at)})
     return pd.DataFrame(rows)
 
 

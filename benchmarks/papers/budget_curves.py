@@ -1,11 +1,11 @@
-"""Curves over repeats: what each method reaches within a budget, chosen on validation data and reported on test data.
+"""Curves over repeats: cost and error of each method within a budget, chosen on validation data and reported on test data.
 
-For a method in one repeat, all of its points (rows of a path, stages, values of a parameter) stand together. For each budget B
+All points of a method in one repeat are considered together: rows of a path, stages, values of a parameter. For each budget B
 
     chosen(B) = the point of least validation error among those whose validation cost is <= B                            (1)
 
-and its cost and error on the test data are what is averaged over repeats, with the standard deviation. Where no point is cheap
-enough the method has no entry at B.
+Its cost and error on the test data are averaged over repeats, with the standard deviation. If no point is cheap enough, the
+method has no entry at B.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def by_budget(frame: pd.DataFrame, budgets: Mapping[str, Sequence[float]], by: S
     Parameters
     ----------
     frame
-        rows of `curve_rows` with data, seed, method; all settings of a method stand together.
+        rows of `curve_rows` with data, seed, method; all settings of a method are considered together.
     budgets
         for each data set.
     by
@@ -125,8 +125,8 @@ def error_at(summary: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> p
     """One row a method, one column a budget: test error in per cent, mean ± standard deviation."""
     rows = []
     for (data, method), at in summary.groupby(["data", "method"], sort=False):
-        told = {b: _percent(e, sd) for b, e, sd in zip(at["budget"], at["error"], at["error_sd"], strict=True)}
-        cells = {f"{budget:g}": told.get(budget) for budget in budgets[str(data)]}
+        cell_of = {b: _percent(e, sd) for b, e, sd in zip(at["budget"], at["error"], at["error_sd"], strict=True)}
+        cells = {f"{budget:g}": cell_of.get(budget) for budget in budgets[str(data)]}
         rows.append({"data": data, "method": method, **cells})
     return pd.DataFrame(rows)
 

@@ -79,8 +79,8 @@ def run_a(unit: Unit) -> list[Row]:
 def curves_a(frame: pd.DataFrame, data: str) -> dict[str, TradeoffCurve]:
     """One curve a setting: mean test error against mean test cost after each round that every repeat has made."""
     found = {}
-    here = frame[frame["data"] == data]
-    for method, at in here.groupby("method", sort=False):
+    of_data = frame[frame["data"] == data]
+    for method, at in of_data.groupby("method", sort=False):
         repeats = at["seed"].nunique()
         means = at.groupby("parameter")[["test_cost", "test_error"]].agg(["mean", "count"])
         full = means[means[("test_cost", "count")] == repeats]
@@ -127,9 +127,9 @@ def verdicts_a(frame: pd.DataFrame, data: str) -> tuple[str, str]:
             f"lambda = {cheapest:g} pays {reached[cheapest]:.2f} for it, lambda = 0 {free:.2f}; not reached with lambda = {lost}"
         )
         same = ones[cheapest]
-        told = f"pays {same:.2f}" if not np.isnan(same) else "does not reach it"
+        outcome = f"pays {same:.2f}" if not np.isnan(same) else "does not reach it"
         paid = f"with real prices {reached[cheapest]:.2f}, lambda = 0 {free:.2f}"
-        second = f"at lambda = {cheapest:g} training with prices of 1 {told}, {paid}"
+        second = f"at lambda = {cheapest:g} training with prices of 1 {outcome}, {paid}"
     return first, second
 
 

@@ -1,7 +1,7 @@
 """Finding flies on images of four resolutions, where evaluating the trees is what costs: Figure 4 of CEGB17, section 5.2.
 
-Pixels are told fly or not by features that a block of m pixels shares; a split costs alpha / m, alpha = 1 (the module
-`benchmarks.papers.cegb17_flies`), features nothing. Compared are
+Pixels are classified as fly or background by features that a block of m pixels shares. A split costs alpha / m, alpha = 1 (the
+module `benchmarks.papers.cegb17_flies`), and features are free. Compared are
 
     boosting      CEGB with Psi = 0: plain boosting, a point after each of some numbers of rounds
     CEGB          with the split prices by feature, over lambda, a point likewise
@@ -175,13 +175,14 @@ def verdicts(reached: pd.DataFrame) -> list[str]:
         return []
     goal = float(plain["error"].min()) + SIMILAR
     base = cost_at(reached, BOOSTING, goal)
-    told = [
+    sentences = [
         f"SEG of {1 - goal:.3f}, {SIMILAR:g} under the best of plain boosting, costs {base:.3g} split evaluations a pixel there"
     ]
     for method in (CEGB, PRUNED):
         cost = cost_at(reached, method, goal)
-        told.append(f"{method} never reaches it" if np.isnan(cost) else f"{method} pays {cost:.3g}, {base / cost:.1f} times less")
-    return told
+        outcome = f"{method} never reaches it" if np.isnan(cost) else f"{method} pays {cost:.3g}, {base / cost:.1f} times less"
+        sentences.append(outcome)
+    return sentences
 
 
 def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
@@ -198,8 +199,8 @@ def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
 
 
 def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
-    told = verdicts(summary(frame))
-    return [Comparison("synthetic flies, Figure 4 (b)", CLAIM, "; ".join(told))] if told else []
+    sentences = verdicts(summary(frame))
+    return [Comparison("synthetic flies, Figure 4 (b)", CLAIM, "; ".join(sentences))] if sentences else []
 
 
 EXPERIMENT = Experiment(

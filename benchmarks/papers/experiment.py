@@ -1,7 +1,7 @@
-"""What an experiment is: units of work, how one is run, and what is made of their rows.
+"""Experiments: their units of work, how a unit is run, and the tables and figures of its rows.
 
-A unit is one method with one setting on one data set with one seed. Its rows are kept under the hash of all that defines it, so a
-run that was stopped goes on where it was, and a longer run takes over what a shorter one has done.
+A unit is one method with one setting on one data set with one seed. Its rows are stored under the hash of all that defines it. So
+an interrupted run continues where it stopped, and a longer run reuses what a shorter one has done.
 """
 
 from __future__ import annotations

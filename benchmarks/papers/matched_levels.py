@@ -1,4 +1,4 @@
-"""Two prunings at matched error: what each pays to err no more than the other, for NWS15's Table 1.
+"""Two prunings at matched error: the cost at which each reaches the same error, for NWS15's Table 1.
 
 Rows have data, seed, method, share (of the unpruned cost, the budget; 0: the unpruned forest), cost, error and, where there is a
 validation part, valid_error; several rows of a share in one repeat are folds.
@@ -29,7 +29,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Level:
-    """What a method pays at one level, and errs: one number a run (repeat, or repeat and fold)."""
+    """Cost and error of a method at one level: one number for each run (repeat, or repeat and fold)."""
 
     cost: NDArray[np.float64]
     error: NDArray[np.float64]
@@ -43,7 +43,7 @@ def targets(data: str, unpruned: float) -> dict[str, float]:
 
 
 def level_of(runs: pd.DataFrame, target: float) -> Level:
-    """The cheapest share whose mean test error meets the target; where none does, the share of least error."""
+    """The cheapest share whose mean test error meets the target; if none does, the share of least error."""
     means = runs.groupby("share")[["cost", "error"]].mean().sort_values("cost", kind="stable")
     good = means.index[means["error"] <= target + ROUNDING]
     share = good[0] if len(good) else means["error"].idxmin()
@@ -66,9 +66,11 @@ def level_by_validation(runs: pd.DataFrame, unpruned: pd.DataFrame, data: str) -
 
 def split(frame: pd.DataFrame, data: str) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
     """Of one data set: the unpruned forests' rows, and each method's."""
-    here = frame[frame["data"] == data]
-    unpruned = here[(here["share"] == 0) & (here["method"] == here["method"].iloc[0])]
-    return unpruned, {m: here[(here["share"] > 0) & (here["method"] == m)] for m in METHODS if m in set(here["method"])}
+    of_data = frame[frame["data"] == data]
+    unpruned = of_data[(of_data["share"] == 0) & (of_data["method"] == of_data["method"].iloc[0])]
+    return unpruned, {
+        m: of_data[(of_data["share"] > 0) & (of_data["method"] == m)] for m in METHODS if m in set(of_data["method"])
+    }
 
 
 def paired(frame: pd.DataFrame) -> pd.DataFrame:

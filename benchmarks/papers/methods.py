@@ -20,7 +20,7 @@ GREEDY_MISER, CEGB = "GreedyMiser", "CEGB"
 
 
 def optimal(grown: Grown) -> NestedPrunings:
-    """BP16's BudgetPrune, exact: all optimal prunings, whatever finds them."""
+    """BP16's BudgetPrune, solved exactly: all optimal prunings."""
     return pm.pruning_path(grown.problem, certificate=False)
 
 

@@ -1,9 +1,9 @@
-"""The papers' other data, where their files are present: Yahoo! Learning to Rank, Scene15, CIFAR-10, HEPMASS.
+"""The papers' other data sets, if their files are present: Yahoo! Learning to Rank, Scene15, CIFAR-10, HEPMASS.
 
-None of them is ours to hand on, and some are given out on request only; `benchmarks.data` says which files it wants
-and where they come from. A data set that is absent is told in one line, the others are run. For each: the optimal prunings of the
-forest that the papers grow on it, GreedyMiser and CEGB over a small grid, with the data's own prices; error against cost, points
-chosen on the validation part:
+We may not redistribute any of them, and some are available on request only; `benchmarks.data` says which files it wants
+and where they come from. An absent data set is reported in one line, and the others are run. For each: the optimal prunings of
+the forest that the papers grow on it, GreedyMiser and CEGB over a small grid, with the data's own prices; error against cost,
+points chosen on the validation part:
 
     yahoo      BP16 Figure 2 (c), BRF15 Figure 3 (a), CEGB17 Figure 2 (b): 140 trees, cost-weighted entropy, 400 random features
                at a split; error is 1 - Average Precision@5 of the scores, relevance over 0 against none, learners by squared loss
@@ -44,13 +44,13 @@ LOADERS: Mapping[str, Callable[[], PublishedData]] = {
 }
 
 LOADING = "loading"
-"""The only unit of a data set that is absent: it fails with the line that says where the files go."""
+"""The only unit of an absent data set; it fails with a message that says where the files belong."""
 
 PRUNINGS = 40
-"""So many of the optimal prunings are points: the best at costs that rise by a factor, up to the whole forest's."""
+"""Number of optimal prunings that become points, at costs that rise by a constant factor up to the unpruned forest's."""
 
 BUDGETS = 24
-"""So many budgets in a picture, as shares of the greatest cost on the validation part, close together where it is cheap."""
+"""Number of budgets in a picture, as shares of the largest cost on the validation part, denser at small costs."""
 
 
 @dataclass(frozen=True)
@@ -94,15 +94,15 @@ def units(scope: Scope) -> list[Unit]:
 @lru_cache(maxsize=1)
 def loaded(data: str, rows: int | None) -> PublishedData:
     """The data, with the first of each part where `rows` limits them all together."""
-    whole = LOADERS[data]()
-    sizes = [len(p) for p in (whole.train, whole.validation, whole.test)]
+    data_set = LOADERS[data]()
+    sizes = [len(p) for p in (data_set.train, data_set.validation, data_set.test)]
     if rows is None or rows >= sum(sizes):
-        return whole
+        return data_set
     short = [
         p.take(slice(0, max(1, n * rows // sum(sizes))))
-        for p, n in zip((whole.train, whole.validation, whole.test), sizes, strict=True)
+        for p, n in zip((data_set.train, data_set.validation, data_set.test), sizes, strict=True)
     ]
-    return PublishedData(whole.name, short[0], short[1], short[2], whole.costs, whole.feature_names, whole.remarks)
+    return PublishedData(data_set.name, short[0], short[1], short[2], data_set.costs, data_set.feature_names, data_set.remarks)
 
 
 def error(part: Part, predictions: NDArray[Any]) -> float:

@@ -1,6 +1,6 @@
-"""What the papers print: numbers of their tables, and those that their text states; each with its source.
+"""Published figures: the numbers in the papers' tables and text, each with its source.
 
-Figures (curves) give no numbers; of those only what the text says of them is here.
+Curves give no numbers, so of those only the statements in the text are here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Doing the units that are not done yet, one after another or in several processes.
+"""Runs the units that are not done yet, one after another or in several processes.
 
-Units of one data set and seed stay together in one process and in order: what they share, mostly a grown forest, is remembered
-there. A unit that fails is told and left out; the others go on, and the next run tries it again.
+Units of one data set and seed run in order in one process, which caches what they share, mostly a grown forest. A unit that fails
+is reported and left out. The others continue, and the next run tries it again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from benchmarks.papers.registry import experiment_named
 from benchmarks.papers.store import Store
 from benchmarks.path import machine
 
-PATIENCE = 20.0
+GRACE_SECONDS = 20.0
 """Seconds that a process has to end after Ctrl-C before it is killed."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A unit that could not be done, and why; `trace` says where."""
+    """A unit that failed, and the reason; `trace` is the traceback."""
 
     unit: Unit
     reason: str
@@ -37,12 +37,12 @@ class Failure:
 
 
 def run_units(experiment: Experiment, units: Sequence[Unit], store: Store, *, jobs: int = 1) -> list[Failure]:
-    """Do all units that the store lacks; returns those that failed.
+    """Run all units that the store lacks; returns those that failed.
 
     Raises
     ------
     KeyboardInterrupt
-        on Ctrl-C; what was finished is kept.
+        on Ctrl-C; finished units are saved.
     """
     open_units = [unit for unit in units if not store.has(unit)]
     groups = [list(group) for _, group in groupby(open_units, key=lambda u: (u.data, u.seed))]
@@ -62,7 +62,7 @@ def run_units(experiment: Experiment, units: Sequence[Unit], store: Store, *, jo
 
 
 def do_unit(experiment: Experiment, unit: Unit, store: Store) -> Failure | None:
-    """Run one unit and keep its rows; the failure, if it failed."""
+    """Run one unit and save its rows; returns the failure if it failed."""
     start = time.perf_counter()
     try:
         rows = experiment.run(unit)
@@ -73,7 +73,7 @@ def do_unit(experiment: Experiment, unit: Unit, store: Store) -> Failure | None:
 
 
 def _in_processes(name: str, groups: Sequence[Sequence[Unit]], store: Store, jobs: int) -> Iterator[Failure | None]:
-    """The groups in several processes; failures as they come, one entry a unit."""
+    """Run the groups in several processes; yields an entry for each unit, its failure or None."""
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_end_when_told)
     try:
@@ -89,10 +89,10 @@ def _in_processes(name: str, groups: Sequence[Sequence[Unit]], store: Store, job
 
 
 def _end(children: Iterable[multiprocessing.process.BaseProcess]) -> None:
-    """Ask all of them to end; kill those that do not in time."""
+    """Ask all processes to end, and kill those that do not in time."""
     for child in children:
         child.terminate()
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + GRACE_SECONDS
     for child in children:
         child.join(max(0.0, until - time.monotonic()))
         if child.is_alive():
@@ -100,12 +100,12 @@ def _end(children: Iterable[multiprocessing.process.BaseProcess]) -> None:
 
 
 def _do_group(name: str, units: Sequence[Unit], store: Store) -> list[Failure | None]:
-    """In a process of the pool: units of one data set and seed."""
+    """Run the units of one data set and seed, in a process of the pool."""
     experiment = experiment_named(name)
     return [do_unit(experiment, unit, store) for unit in units]
 
 
 def _end_when_told() -> None:
-    """Ctrl-C is the parent's to handle; its request to end runs what cleans up half-written files."""
+    """Leave Ctrl-C to the parent process. Its request to end runs the clean-up of partial files."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

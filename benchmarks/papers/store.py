@@ -1,9 +1,10 @@
-"""Rows of finished units, one file a unit, whole or not at all.
+"""Rows of finished units, one file for each unit. Partial files never appear.
 
     FOLDER / EXPERIMENT / units / KEY.json      {"unit": ..., "rows": [...], "seconds": ..., "machine": ...}
                         / scope.json            the last scope that was run on whole data
 
-Processes may write side by side: no two write the same file with different content, and a file appears when it is complete.
+Several processes may write at the same time: no two write the same file with different content, and a file appears when it is
+complete.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ class Store:
         self.write(self.place(unit), json.dumps(content, indent=0, default=_plain) + "\n")
 
     def write(self, place: Path, text: str) -> None:
-        """Write a file whole."""
+        """Write a file, which appears when it is complete."""
         place.parent.mkdir(parents=True, exist_ok=True)
         with OutputFiles() as outputs:
             outputs.aside(place).write_text(text)
 
     def read(self, unit: Unit) -> dict[str, Any]:
-        """What was kept of a unit.
+        """The saved content of a unit.
 
         Raises
         ------
@@ -77,11 +78,11 @@ class Store:
         return pd.DataFrame(rows)
 
     def keep_scope(self, scope: Scope) -> None:
-        """Remember what was asked for."""
+        """Save the scope of a run."""
         self.write(self.folder / "scope.json", json.dumps(asdict(scope)) + "\n")
 
     def last_scope(self) -> Scope | None:
-        """What was asked for last; None before the first run."""
+        """The scope of the last run; None before the first run."""
         place = self.folder / "scope.json"
         if not place.is_file():
             return None

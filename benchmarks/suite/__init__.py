@@ -1,1 +1,1 @@
-"""One command for everything that compares: ratios, each pair measured in one run, beside the prototype's figures."""
+"""All comparisons in one command: ratios of pairs that are measured in one run, beside the figures of the prototype."""

@@ -1,7 +1,7 @@
-"""Seconds of several pieces of work, measured in turns: A B A B ..., so that a slow spell of the machine meets all of them.
+"""Seconds of several pieces of work, measured in turns, A B A B ..., so that a slow phase of the machine affects all of them.
 
-    a_k              least of A's runs in round k: one, or up to `MOST` of what takes less than `SHORT` seconds in all   (1)
-    seconds of A     least of the a_k: noise only ever adds                                                             (2)
+    a_k              least of A's runs in round k: one run, or up to `MOST` runs while they take less than `SHORT` s     (1)
+    seconds of A     least of the a_k, since noise only adds                                                            (2)
     ratio A / B      least a_k / least b_k                                                                              (3)
     spread           least and largest a_k / b_k                                                                        (4)
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 SHORT, MOST = 0.1, 7
-"""Of (1): a run of milliseconds says little alone."""
+"""Limits of (1): a single run of milliseconds is not precise."""
 
 
 @dataclass(frozen=True)
@@ -63,25 +63,25 @@ def alternate(
     works
         what to run, by name.
     repeats
-        rounds that count, at least 1. One more comes before them: it loads what is compiled and fills the caches.
+        rounds that count, at least 1. One more round precedes them, which loads compiled code and fills the caches.
     limit
-        seconds of work after which no further round begins. Where there is only one round it counts.
+        seconds of work after which no further round begins. If there is only one round, it counts.
     clock
-        what tells the time.
+        returns the time in seconds.
     """
     rounds: list[dict[str, float]] = []
     answer: dict[str, T] = {}
     spent = 0.0
     while not rounds or (len(rounds) <= repeats and spent < limit):
         rounds.append({})
-        gc.collect()  # so that none is due in the middle of somebody's work
+        gc.collect()  # so that no collection falls into a measured run
         for name, work in works.items():
             runs: list[float] = []
             while not runs or (len(runs) < MOST and sum(runs) < SHORT):
                 start = clock()
                 found = work()
                 runs.append(clock() - start)
-                answer[name] = found  # what was here is freed outside the clock
+                answer[name] = found  # the previous answer is freed after the clock was read
             rounds[-1][name] = min(runs)
             spent += sum(runs)
     counted = rounds[1:] or rounds

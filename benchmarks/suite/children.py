@@ -1,4 +1,4 @@
-"""Other processes, which Ctrl-C stops without leaving halves behind."""
+"""Child processes, which Ctrl-C stops without leaving partial files."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import sys
 from collections.abc import Sequence
 from typing import IO
 
-PATIENCE = 5.0
-"""Seconds that a child has to stop by itself, then again after it was asked to."""
+GRACE_SECONDS = 5.0
+"""Seconds that a child has to stop by itself, and again after it was asked to."""
 
 STOPPED = (-signal.SIGINT, 130)
-"""What a process ends with after Ctrl-C."""
+"""Exit statuses of a process after Ctrl-C."""
 
 
 def run_child(command: Sequence[str], *, stdout: IO[str] | None = None) -> None:
-    """Run Python with these arguments, to its end.
+    """Run Python with these arguments and wait for its end.
 
-    On Ctrl-C a terminal tells the child too; one that did not hear of it is asked, and killed only where that does not help, for
-    a killed process cannot put away what it had begun to write.
+    On Ctrl-C a terminal signals the child too. A child that did not get the signal is asked to stop. It is killed only if it
+    does not, since a killed process cannot remove files that it has begun to write.
 
     Raises
     ------
     CalledProcessError
-        where it fails.
+        if it fails.
     KeyboardInterrupt
         on Ctrl-C, whichever of the two processes it reached.
     """
@@ -45,7 +45,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     try:
         for ask in (process.terminate if sys.platform == "win32" else lambda: process.send_signal(signal.SIGINT), process.kill):
             try:
-                process.wait(PATIENCE)
+                process.wait(GRACE_SECONDS)
             except subprocess.TimeoutExpired:
                 ask()
     finally:

@@ -1,15 +1,15 @@
-"""What everything costs beside what it replaces, in one command.
+"""All comparisons of engines with what they replace, in one command.
 
     python -m benchmarks                        all studies on real data; tens of minutes
-    python -m benchmarks --quick                the same on data that scikit-learn ships, in seconds; keeps nothing without --out
-    python -m benchmarks --only cuts lp-pdlp    some of them: a name, or what stands before its dash
+    python -m benchmarks --quick                the same on data that scikit-learn ships, in seconds; saves nothing without --out
+    python -m benchmarks --only cuts lp-pdlp    some of them: a name, or the part of a name before the dash
     python -m benchmarks --scale                also HEPMASS's and Yahoo's shape; an hour
     python -m benchmarks --compare FOLDER       the results in --out against those in FOLDER; status 1 if something is slower
-    python -m benchmarks --show                 print what is there, run nothing
+    python -m benchmarks --show                 print existing results, run nothing
     python -m benchmarks --list                 the studies
 
-Each study writes one JSON file to --out. One that is complete for this code, machine and versions is not run again without
---again; stopped by Ctrl-C, the same command goes on with the study that it was in. Real data are looked for in the folder
+Each study writes one JSON file to --out. A study that is complete for this code, machine and versions is only run again with
+--again. After Ctrl-C, the same command continues with the study that was interrupted. Real data are read from the folder
 PRUNEMODELS_DATA. Ratios are A / B: below 1, A is faster.
 """
 
@@ -31,7 +31,7 @@ from benchmarks.suite.study import Study
 from formulations.errors import InvalidInputError, PruneModelsError
 
 RESULTS = ROOT / "benchmarks" / "results"
-"""Results that git keeps."""
+"""Results in the repository."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -42,23 +42,23 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--only", nargs="+", metavar="NAME", help="these studies")
     made.add_argument("--quick", action="store_true", help="tiny instances, no data folder")
     made.add_argument("--scale", action="store_true", help="also the studies that take tens of minutes")
-    made.add_argument("--again", action="store_true", help="also what is complete")
+    made.add_argument("--again", action="store_true", help="also run complete studies")
     made.add_argument("--out", type=Path, help="folder of the results; default benchmarks/results, with --quick none is kept")
-    made.add_argument("--work", type=Path, help="folder that keeps the forests; default: a temporary one")
+    made.add_argument("--work", type=Path, help="folder for the forests; default: a temporary one")
     made.add_argument("--compare", type=Path, metavar="FOLDER", help="earlier results")
-    made.add_argument("--show", action="store_true", help="print the tables of what is there")
+    made.add_argument("--show", action="store_true", help="print the tables of existing results")
     made.add_argument("--list", action="store_true", help="name the studies")
     made.add_argument("--here", help=argparse.SUPPRESS)  # one study, measured in this process
     return made
 
 
 def chosen(only: Sequence[str] | None, *, quick: bool = False, scale: bool = False) -> list[Study]:
-    """The studies that are asked for.
+    """The selected studies.
 
     Raises
     ------
     InvalidInputError
-        for a name that there is not, and one that other options exclude.
+        for an unknown name, and a study that other options exclude.
     """
     if only is None:
         return [study for study in STUDIES.values() if not study.scale or (scale and not quick)]
@@ -74,7 +74,7 @@ def chosen(only: Sequence[str] | None, *, quick: bool = False, scale: bool = Fal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what is asked for; the exit status."""
+    """Run the command; returns the exit status."""
     args = parser().parse_args(arguments)
     try:
         with ExitStack() as stack:
@@ -105,23 +105,23 @@ def _main(args: argparse.Namespace, stack: ExitStack) -> int:
         print(origin().line(), file=sys.stderr)
         wrong = run(studies, Places(out, work), quick=args.quick, again=args.again)
     there = read_folder(out)
-    print(tables.told({study.name: there[study.name] for study in studies if study.name in there}))
+    print(tables.report({study.name: there[study.name] for study in studies if study.name in there}))
     print(*wrong, sep="\n", file=sys.stderr)
     return 1 if wrong else 0
 
 
 def _compare(before: Path, now: Path) -> int:
-    """Print it; 1 if something is slower."""
+    """Print the comparison; returns 1 if something is slower."""
     sets = [read_folder(folder) for folder in (before, now)]
     for folder, results in zip((before, now), sets, strict=True):
         if not results:
             raise InvalidInputError(f"--compare: there are no results in {folder}; name a folder of JSON files of this suite")
-    print(comparing.told(*sets))
+    print(comparing.report(*sets))
     return 1 if comparing.compare(*sets).slower else 0
 
 
 def _folder(given: Path | None, stack: ExitStack) -> Path:
-    """The folder, made if need be; a temporary one where none is given."""
+    """The folder, created if necessary; a temporary one if none is given."""
     if given is None:
         return Path(stack.enter_context(tempfile.TemporaryDirectory()))
     try:

@@ -1,11 +1,11 @@
-"""Two sets of results side by side: did a ratio change, beyond what the rounds of either run differ among themselves?
+"""A comparison of two sets of results: which ratios changed by more than the rounds of each run differ?
 
     change = ratio now / ratio before                                                                                   (1)
-    slower where  spread now lies above spread before altogether  and  change > 1 + MARGIN                              (2)
-    faster where  it lies below altogether                        and  change < 1 / (1 + MARGIN)                        (3)
+    slower if  the spread now lies entirely above the spread before  and  change > 1 + MARGIN                              (2)
+    faster if  it lies entirely below                                and  change < 1 / (1 + MARGIN)                        (3)
 
-Both must hold: spreads of three rounds lie apart by chance in one case of ten. A single run has no spread, so of it the change is
-told and no verdict.
+Both conditions are needed, since spreads of three rounds are disjoint by chance in one case of ten. A single run has no spread,
+so the change is shown without a verdict.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from benchmarks.suite.study import Row
 from benchmarks.suite.tables import number, origins, spread
 
 MARGIN = 0.25
-"""Least change of a ratio that counts."""
+"""Least relative change of a ratio that counts as slower or faster."""
 
 MORE = 0.25
-"""Least change of a figure that is told, as a part of it."""
+"""Least relative change of a figure that is reported."""
 
 VERDICTS = ("slower", "faster", "same", "one run")
-"""(2), (3), the same as far as can be told, and nothing that could be."""
+"""(2), (3), neither of them, and no verdict because there was a single run."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A pair that both sets have: (1) to (3)."""
+    """A pair that is in both sets, with (1) to (3)."""
 
     study: str
     before: Row
@@ -57,7 +57,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All changes, and what only one set has: ``study: instance: A / B``."""
+    """All changes, and the pairs that are in one set only, as ``study: instance: A / B``."""
 
     changes: tuple[Change, ...]
     gone: tuple[str, ...]
@@ -70,17 +70,17 @@ class Comparison:
 
 
 def compare(before: Mapping[str, Result], now: Mapping[str, Result]) -> Comparison:
-    """Pair what has the same study, instance and names."""
+    """Match rows of the same study, instance and names."""
     old, new = _rows(before), _rows(now)
     changes = tuple(Change(key[0], old[key], new[key]) for key in new if key in old)
     return Comparison(changes, *(tuple(map(_shown, (k for k in a if k not in b))) for a, b in ((old, new), (new, old))))
 
 
-def told(before: Mapping[str, Result], now: Mapping[str, Result]) -> str:
-    """What changed, to be read."""
+def report(before: Mapping[str, Result], now: Mapping[str, Result]) -> str:
+    """The comparison as text."""
     found = compare(before, now)
     lines = ["before:", *origins(before.values()), "", "now:", *origins(now.values()), "", _table(found), ""]
-    # other work slows engines of two threads more than those of one, so that ratios move too
+    # other processes slow engines of two threads more than those of one, so ratios change too
     for when, results in (("before", before), ("now", now)):
         lines += [f"beside other work ({r.load:g} processes): {r.study} {when}" for r in results.values() if r.load > BUSY]
     moved = _moved_figures(before, now)
@@ -88,8 +88,8 @@ def told(before: Mapping[str, Result], now: Mapping[str, Result]) -> str:
         lines += ["", "figures that changed:", "", markdown(pd.DataFrame(moved))]
     lines += [f"\nonly before: {key}" for key in found.gone] + [f"\nonly now: {key}" for key in found.new]
     verdicts = [change.verdict for change in found.changes]
-    told = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS)
-    return "\n".join([*lines, "", f"{len(verdicts)} ratios: {told}"])
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS)
+    return "\n".join([*lines, "", f"{len(verdicts)} ratios: {counts}"])
 
 
 def _table(found: Comparison) -> str:

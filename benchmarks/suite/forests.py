@@ -1,4 +1,4 @@
-"""BP16's forests, grown once in a process of their own and kept in a folder, and the instances made of them."""
+"""BP16's forests, grown once in a process of their own and saved in a folder, and their instances."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import joblib
 
 import prunemodels as pm
-from benchmarks.apart import train
 from benchmarks.instances import shipped
+from benchmarks.second_process import train
 from benchmarks.suite.children import run_child
 from benchmarks.suite.study import Setting
 from prunemodels.files.outputs import OutputFiles
@@ -18,27 +18,27 @@ from prunemodels.files.outputs import OutputFiles
 TITLES = {"miniboone": "MiniBooNE", "covtype426k": "Covertype"}
 
 SMALL = {"miniboone": "breast_cancer", "covtype426k": "digits"}
-"""What stands for them in a quick run."""
+"""Data sets that replace them in a quick run."""
 
 
 def forest_file(data: str, folder: Path) -> Path:
-    """Where the forest of a data set is kept; another scikit-learn may grow another one."""
+    """The file of a data set's forest; its name has scikit-learn's version, since another version may grow another forest."""
     return folder / f"forest-{data}-sklearn-{version('scikit-learn')}.joblib"
 
 
 def grow(data: str, folder: Path) -> None:
-    """Grow a forest and keep it, whole or not at all."""
+    """Grow a forest and save it; after a failure no partial file remains."""
     with OutputFiles() as outputs:
         train(data, 0, outputs.aside(forest_file(data, folder)))
 
 
-def grow_apart(data: str, folder: Path) -> None:
+def grow_in_child(data: str, folder: Path) -> None:
     """`grow` in another process, unless it was done before.
 
     Raises
     ------
     CalledProcessError
-        where it fails.
+        if it fails.
     """
     if forest_file(data, folder).exists():
         return
@@ -47,7 +47,7 @@ def grow_apart(data: str, folder: Path) -> None:
 
 
 def main(data: str, folder: str) -> int:
-    """What the other process does; its status."""
+    """Main function of the child process; returns its status."""
     try:
         grow(data, Path(folder))
     except KeyboardInterrupt:

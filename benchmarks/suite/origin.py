@@ -1,8 +1,8 @@
-"""What figures belong to: the machine, the versions, the commit, and the code itself.
+"""The origin of figures: machine, versions, commit, and a digest of the code.
 
-Two runs are the same where `Origin.same` says so: the same code, machine and versions. The code is told by a digest of every
-Python file of the packages and of the benchmarks, so that a commit that adds results or documents changes nothing, and work in
-progress counts as what it is.
+`Origin.same` says whether figures of two runs are comparable: the same code, machine and versions. The code is identified by a
+digest of every Python file of the packages and of the benchmarks, so a commit of results or documents does not change
+it, and uncommitted changes of code do.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Origin:
     machine
         processor, cores that this process may use, memory in GiB, system.
     versions
-        Python's and those of the packages that bear on the figures.
+        versions of Python and of the packages that affect the figures.
     code
         digest of all measured code.
     commit, dirty
-        of the checkout; empty and False where it is none. Dirty: Python files differ from that commit.
+        commit of the checkout, and whether Python files differ from it; empty and False without a checkout.
     """
 
     machine: dict[str, str | float]
@@ -48,19 +48,24 @@ class Origin:
     dirty: bool
 
     def same(self, other: Origin) -> bool:
-        """Whether figures of the two belong together: see above."""
+        """Whether code, machine and versions are the same."""
         return (self.machine, self.versions, self.code) == (other.machine, other.versions, other.code)
 
     def line(self) -> str:
-        """All of it, to be read."""
+        """The origin as one line of text."""
         at = self.machine
-        told = [str(at["processor"]), f"{at['cores']} cores", *([f"{at['GiB']:g} GiB"] if "GiB" in at else []), str(at["system"])]
-        told += [f"{name} {self.versions[name]}" for name in sorted(self.versions, key=str.lower)]
-        return ", ".join([*told, f"commit {self.commit[:10] or 'unknown'}{' with changes' * self.dirty}"])
+        parts = [
+            str(at["processor"]),
+            f"{at['cores']} cores",
+            *([f"{at['GiB']:g} GiB"] if "GiB" in at else []),
+            str(at["system"]),
+        ]
+        parts += [f"{name} {self.versions[name]}" for name in sorted(self.versions, key=str.lower)]
+        return ", ".join([*parts, f"commit {self.commit[:10] or 'unknown'}{' with changes' * self.dirty}"])
 
 
 def origin(root: Path = ROOT) -> Origin:
-    """Of this process."""
+    """The origin of this process."""
     commit = _git(root, "rev-parse", "HEAD")
     dirty = bool(commit) and bool(_git(root, "status", "--porcelain", "--", *(f"{folder}/*.py" for folder in CODE)))
     return Origin(machine(), versions(), code_digest(root), commit, dirty)
@@ -69,14 +74,14 @@ def origin(root: Path = ROOT) -> Origin:
 def machine() -> dict[str, str | float]:
     """Processor, cores, memory, system."""
     found: dict[str, str | float] = {"processor": _processor(), "cores": _cores()}
-    with suppress(AttributeError, OSError, ValueError):  # Windows has no sysconf, and others need not know these names
-        # no more digits than a result keeps
+    with suppress(AttributeError, OSError, ValueError):  # Windows has no sysconf, and other systems may lack these names
+        # rounded as in a result
         found["GiB"] = float(f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.3g}")
     return found | {"system": f"{platform.system()} {platform.release()} {platform.machine()}"}
 
 
 def versions() -> dict[str, str]:
-    """Python's, and those of `prunemodels.comparison.machine.VERSIONS` that are installed."""
+    """Versions of Python and of the packages in `prunemodels.comparison.machine.VERSIONS` that are installed."""
     found = {"Python": platform.python_version()}
     for name in VERSIONS:
         with suppress(PackageNotFoundError):
@@ -85,7 +90,7 @@ def versions() -> dict[str, str]:
 
 
 def code_digest(root: Path) -> str:
-    """Sixteen hexadecimal digits of names and contents."""
+    """A digest of names and contents of all measured files, sixteen hexadecimal digits."""
     digest = hashlib.sha256()
     for folder in CODE:
         for file in sorted((root / folder).rglob("*.py")):
@@ -95,7 +100,7 @@ def code_digest(root: Path) -> str:
 
 
 def _processor() -> str:
-    """As Linux names it, else as Python does."""
+    """The processor's name from Linux, else from Python."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
@@ -110,9 +115,9 @@ def _cores() -> int:
 
 
 def _git(root: Path, *command: str) -> str:
-    """What git answers; empty where there is none, or no checkout."""
+    """The output of git; empty without git or a checkout."""
     with suppress(OSError):
-        # without optional locks a reader never stands in the way of somebody's commit
+        # without optional locks this never blocks a commit of another process
         done = subprocess.run(
             ["git", "--no-optional-locks", "-C", str(root), *command], capture_output=True, text=True, check=False
         )

@@ -1,4 +1,4 @@
-"""A study's result as JSON, whole or not at all: names sorted, four significant digits, so that a change reads well in a diff."""
+"""A study's result as a JSON file, with sorted names and four significant digits, so that diffs are readable."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from formulations.errors import BrokenFileError
 from prunemodels.files.outputs import OutputFiles
 
 SCHEMA = 1
-"""Rises with every change that an older reader would misread."""
+"""Version of the format; it rises with every change that an older reader would misread."""
 
 DIGITS = 4
 
 BUSY = 0.5
-"""Mean number of running processes from which on a machine is busy with something else."""
+"""A machine with a larger mean number of running processes counts as busy with other work."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a study found.
+    """The result of a study.
 
     Parameters
     ----------
     date
-        UTC, to the second, when it ended.
+        time of its end in UTC, to the second.
     load
-        other processes that ran when it began, a mean over half a second; above `BUSY` there was other work. -1: not known.
+        mean number of other running processes in the half second before it began; above `BUSY` there was other work. -1: unknown.
     seconds
-        that it took in all.
+        total duration.
     """
 
     study: str
@@ -48,24 +48,24 @@ class Result:
     rows: Sequence[Row]
     figures: Sequence[Figure]
 
-    def written(self) -> str:
+    def as_json(self) -> str:
         """As JSON."""
-        told: dict[str, Any] = {"schema": SCHEMA, **asdict(self)}
-        return json.dumps(_rounded(told), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        content: dict[str, Any] = {"schema": SCHEMA, **asdict(self)}
+        return json.dumps(_rounded(content), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def file_of(study: str, folder: Path) -> Path:
-    """Where a study's result is kept."""
+    """The file of a study's result."""
     return folder / f"{study}.json"
 
 
 def write_result(result: Result, folder: Path) -> Path:
-    """Keep it; on Ctrl-C or an error what was there stays as it was.
+    """Write the result; on Ctrl-C or an error the previous file stays unchanged.
 
     Raises
     ------
     BrokenFileError
-        where the folder cannot be written.
+        if the folder cannot be written.
     """
     place = file_of(result.study, folder)
     try:
@@ -73,7 +73,7 @@ def write_result(result: Result, folder: Path) -> Path:
     except OSError as error:
         raise BrokenFileError(f"cannot make the folder {folder}: {error.strerror or error}; name another with --out") from error
     with OutputFiles() as outputs:
-        outputs.aside(place).write_text(result.written(), encoding="utf-8")
+        outputs.aside(place).write_text(result.as_json(), encoding="utf-8")
     return place
 
 
@@ -83,37 +83,37 @@ def read_result(file: Path) -> Result:
     Raises
     ------
     BrokenFileError
-        for a file that is none, or is of another schema.
+        for a file that is not a result, or has another schema.
     """
-    told = _parsed(file)
-    schema = told.get("schema") if isinstance(told, dict) else None
+    content = _parsed(file)
+    schema = content.get("schema") if isinstance(content, dict) else None
     if schema != SCHEMA:
         raise BrokenFileError(f"{file} has the schema {schema!r}, this suite reads {SCHEMA}; remove it and run the study again")
     try:
-        return _result(told)
+        return _result(content)
     except (KeyError, TypeError) as error:
         raise BrokenFileError(f"{file} is no result of a study ({error}); remove it and run the study again") from error
 
 
 def read_folder(folder: Path) -> dict[str, Result]:
-    """All results of a folder by the names of their studies; none where there is no such folder.
+    """All results of a folder by the names of their studies; none if the folder does not exist.
 
-    Other benchmarks' files, which name no study, are passed over.
+    Files of other benchmarks, which have no study, are skipped.
     """
     ours = [file for file in sorted(folder.glob("*.json")) if names_study(file)]
     return {result.study: result for result in map(read_result, ours)}
 
 
 def names_study(file: Path) -> bool:
-    """Whether a JSON file is this suite's.
+    """Whether a JSON file is a result of this suite.
 
     Raises
     ------
     BrokenFileError
-        for a file that is no JSON.
+        if the file is not JSON.
     """
-    told = _parsed(file)
-    return isinstance(told, dict) and "study" in told
+    content = _parsed(file)
+    return isinstance(content, dict) and "study" in content
 
 
 def _parsed(file: Path) -> Any:
@@ -123,8 +123,8 @@ def _parsed(file: Path) -> Any:
         raise BrokenFileError(f"{file} cannot be read ({error}); remove it and run the study again") from error
 
 
-def _result(told: Mapping[str, Any]) -> Result:
-    given = {name: value for name, value in told.items() if name != "schema"}
+def _result(content: Mapping[str, Any]) -> Result:
+    given = {name: value for name, value in content.items() if name != "schema"}
     given["origin"] = Origin(**given["origin"])
     given["rows"] = [Row(**row) for row in given["rows"]]
     given["figures"] = [Figure(**figure) for figure in given["figures"]]
@@ -140,4 +140,4 @@ def _rounded(value: Any) -> Any:
         return value
     if not math.isfinite(value):  # JSON has no such numbers
         return None
-    return int(value) if value.is_integer() else float(f"{value:.{DIGITS}g}")  # counts are kept as they are
+    return int(value) if value.is_integer() else float(f"{value:.{DIGITS}g}")  # counts are not rounded

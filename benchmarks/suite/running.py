@@ -1,4 +1,4 @@
-"""Run studies: what is complete is not run again, what lacks its data is left out by name, each runs in a process of its own."""
+"""Run studies, each in a process of its own. Complete ones are skipped; ones without their data are reported and left out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.suite.children import run_child
-from benchmarks.suite.forests import grow_apart
+from benchmarks.suite.forests import grow_in_child
 from benchmarks.suite.origin import Origin, origin
 from benchmarks.suite.results import BUSY, Result, file_of, read_result, write_result
 from benchmarks.suite.study import Setting, Study
@@ -27,23 +27,23 @@ RUNNING = Path("/proc/loadavg")
 
 @dataclass(frozen=True)
 class Places:
-    """Folders: of results, and of forests."""
+    """The folders of results and of forests."""
 
     out: Path
     work: Path
 
 
 def run(studies: Sequence[Study], places: Places, *, quick: bool = False, again: bool = False) -> list[str]:
-    """Run all of them; what went wrong, a line each.
+    """Run all studies; returns a line for each that failed or was left out.
 
-    A failed study leaves the others alone. Quick ones run in this process.
+    After a failure the other studies still run. Quick studies run in this process.
     """
-    here, wrong = origin(), []
+    current, wrong = origin(), []
     for study in studies:
         lacking = missing_data(study, quick=quick)
         if lacking:
             wrong.append(f"{study.name} is left out: {lacking}")
-        elif not again and complete(study, places.out, here, quick=quick):
+        elif not again and complete(study, places.out, current, quick=quick):
             _say(f"{study.name} is complete for this code, machine and versions; --again measures it again")
         else:
             _say(f"{study.name}: {study.title}")
@@ -57,12 +57,12 @@ def _one(study: Study, places: Places, *, quick: bool) -> list[str]:
             measure(study, places, quick=True)
         else:
             for data in study.forests:
-                grow_apart(data, places.work)
+                grow_in_child(data, places.work)
             command = ["--here", study.name, "--out", str(places.out), "--work", str(places.work)]
             run_child(["-m", "benchmarks", *command])
     except subprocess.CalledProcessError as error:
         return [f"{study.name} failed with status {error.returncode}; see above"]
-    except KeyboardInterrupt:  # an interrupted solve is one of the package's errors too
+    except KeyboardInterrupt:  # InterruptedSolveError is a PruneModelsError too
         raise
     except PruneModelsError as error:
         return [f"{study.name} failed: {error}"]
@@ -70,8 +70,8 @@ def _one(study: Study, places: Places, *, quick: bool) -> list[str]:
 
 
 def measure(study: Study, places: Places, *, quick: bool = False) -> Path:
-    """Measure one study in this process and keep its result."""
-    here, load = origin(), busy()
+    """Measure one study in this process and save its result."""
+    current, load = origin(), busy()
     if load > BUSY:
         _say(f"{load:.1f} other processes are running: quote ratios, not seconds")
     begun = time.perf_counter()
@@ -83,7 +83,7 @@ def measure(study: Study, places: Places, *, quick: bool = False) -> Path:
         quick=quick,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         command=f"python -m benchmarks --only {study.name}{' --quick' * quick}{' --scale' * study.scale}",
-        origin=here,
+        origin=current,
         load=load,
         seconds=time.perf_counter() - begun,
         rows=rows,
@@ -92,8 +92,8 @@ def measure(study: Study, places: Places, *, quick: bool = False) -> Path:
     return write_result(result, places.out)
 
 
-def complete(study: Study, out: Path, here: Origin, *, quick: bool) -> bool:
-    """Whether the study's result is there, of the same code, machine and versions; one that cannot be read is not."""
+def complete(study: Study, out: Path, current: Origin, *, quick: bool) -> bool:
+    """Whether there is a readable result of the study for the same code, machine and versions."""
     file = file_of(study.name, out)
     if not file.exists():
         return False
@@ -102,11 +102,11 @@ def complete(study: Study, out: Path, here: Origin, *, quick: bool) -> bool:
     except BrokenFileError as error:
         _say(f"{error}")
         return False
-    return result.quick == quick and result.origin.same(here)
+    return result.quick == quick and result.origin.same(current)
 
 
 def missing_data(study: Study, *, quick: bool) -> str:
-    """What of its data is absent, and the variable that says where it is looked for; empty: nothing."""
+    """A message that names the study's absent data and the variable of the data folder; empty if none is absent."""
     absent = []
     for data in () if quick else study.data:
         try:
@@ -120,9 +120,9 @@ def missing_data(study: Study, *, quick: bool) -> str:
 
 
 def busy() -> float:
-    """Other processes that run on the machine, a mean over half a second; -1 where the system does not tell.
+    """Mean number of other running processes over half a second; -1 if the system does not report it.
 
-    Not the load average: that still holds the study before.
+    The load average would still include the previous study.
     """
     counts = []
     for _ in range(10):

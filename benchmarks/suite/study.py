@@ -1,4 +1,4 @@
-"""What a study is, and what comes out of one."""
+"""Studies, and the rows and figures that they produce."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from benchmarks.suite.alternating import Measured
 
 Lam = Any
-"""A `Fraction`: engines take one exactly as it is, though their signature says float."""
+"""A `Fraction`. Engines use it exactly, though their signature says float."""
 
 
 @dataclass(frozen=True)
 class Row:
     """A pair measured in one run: seconds of `a`, of `b`, and a / b with its spread; see `benchmarks.suite.alternating`.
 
-    `design` is what DESIGN.md says of it; empty: nothing.
+    `design` is the figure of the design document for it; empty if there is none.
     """
 
     instance: str
@@ -34,18 +34,18 @@ class Row:
     @classmethod
     def of(cls, instance: str, measured: Measured[object], a: str, b: str, design: str = "") -> Row:
         """The pair of two pieces of work that were measured in turns."""
-        told = measured.ratio(a, b)
-        return cls(instance, a, b, told.seconds_a, told.seconds_b, told.ratio, told.low, told.high, told.runs, design)
+        ratio = measured.ratio(a, b)
+        return cls(instance, a, b, ratio.seconds_a, ratio.seconds_b, ratio.ratio, ratio.low, ratio.high, ratio.runs, design)
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What is measured: the same in every run of the study."""
+        """Identifies what is measured, the same in every run of the study."""
         return self.instance, self.a, self.b
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that stands alone: a gap, a count, bytes, seconds that nothing is set against. None: there is none, or no end."""
+    """A single number, not a ratio: a gap, a count, bytes, seconds. None: no such number, or the engine did not finish."""
 
     instance: str
     what: str
@@ -54,18 +54,18 @@ class Figure:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What is measured: the same in every run of the study."""
+        """Identifies what is measured, the same in every run of the study."""
         return self.instance, self.what
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How a study is run.
+    """Settings of a study.
 
     Parameters
     ----------
     folder
-        holds the forests; see `benchmarks.suite.forests`.
+        the folder of the forests; see `benchmarks.suite.forests`.
     quick
         tiny instances on data that scikit-learn ships.
     repeats, limit
@@ -77,8 +77,8 @@ class Setting:
     repeats: int = 3
     limit: float = 60.0
 
-    def said(self, design: str) -> str:
-        """What DESIGN.md says; nothing of quick instances, which it does not know."""
+    def design(self, design: str) -> str:
+        """The design document's figure; empty for quick instances, which it does not have."""
         return "" if self.quick else design
 
 
@@ -92,17 +92,17 @@ class Study:
     Parameters
     ----------
     name
-        of the file, and of ``--only``; what stands before a dash names several.
+        name of the file and for ``--only``; the part before the dash selects several studies.
     title
-        a line for the table.
+        one line for the list of studies.
     measure
-        gives the rows and the figures.
+        returns the rows and the figures.
     forests
-        data sets of the folder PRUNEMODELS_DATA on which BP16's forest is grown beforehand.
+        data sets of the folder PRUNEMODELS_DATA on which BP16's forest is grown before the study.
     tables
-        further data sets of that folder that it reads.
+        further data sets of that folder that the study reads.
     scale
-        takes tens of minutes: only run with ``--scale``, never with ``--quick``.
+        takes tens of minutes: it is only run with ``--scale``, never with ``--quick``.
     """
 
     name: str
@@ -114,5 +114,5 @@ class Study:
 
     @property
     def data(self) -> tuple[str, ...]:
-        """All data sets that must be there."""
+        """All data sets that the study needs."""
         return self.forests + self.tables

@@ -11,7 +11,7 @@ from benchmarks.suite.results import Result
 from benchmarks.suite.study import Row
 
 
-def told(results: Mapping[str, Result]) -> str:
+def report(results: Mapping[str, Result]) -> str:
     """Machines, a summary, ratios and figures of all studies."""
     if not results:
         return "no results"
@@ -50,7 +50,7 @@ def summary_table(results: Iterable[Result]) -> str:
 
 
 def ratio_table(results: Iterable[Result]) -> str:
-    """Every pair: seconds of both, A / B with its spread, and what DESIGN says. Below 1, A is faster."""
+    """Every pair: seconds of both, A / B with its spread, and the design document's figure. Below 1, A is faster."""
     lines = [
         {
             "instance": row.instance,
@@ -68,7 +68,7 @@ def ratio_table(results: Iterable[Result]) -> str:
 
 
 def figure_table(results: Iterable[Result]) -> str:
-    """Every number that stands alone."""
+    """Every single number."""
     lines = [
         {"instance": figure.instance, "what": figure.what, "found": number(figure.value), "DESIGN": figure.design or "-"}
         for result in results
@@ -83,7 +83,7 @@ def spread(low: float, high: float, runs: int) -> str:
 
 
 def between(values: Sequence[float]) -> str:
-    """From the least to the largest; one number where they are told alike."""
+    """From the least to the largest; one number if both print alike."""
     return " to ".join(dict.fromkeys(number(value) for value in (min(values), max(values))))
 
 

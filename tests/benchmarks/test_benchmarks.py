@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks import apart, engines, in_use, instances, naive
+from benchmarks import engines, in_use, instances, naive, second_process
 from prunemodels.datasets import FOLDER_VARIABLE
 
 
@@ -106,10 +106,10 @@ def test_a_forest_is_grown_in_one_process_and_measured_in_another(seed: int | No
         parser.add_argument("--data", default="miniboone")
         if seed is not None:
             parser.add_argument("--seed", type=int, default=0)
-        apart.run_apart(parser, "benchmarks.b", lambda args: told.append((args.data, args.measure)))
+        second_process.run_in_second_process(parser, "benchmarks.b", lambda args: told.append((args.data, args.measure)))
 
-    monkeypatch.setattr(apart, "train", lambda name, seed, file: (told.append((name, seed)), file.write_text("grown")))
-    monkeypatch.setattr(apart.subprocess, "run", second)
+    monkeypatch.setattr(second_process, "train", lambda name, seed, file: (told.append((name, seed)), file.write_text("grown")))
+    monkeypatch.setattr(second_process.subprocess, "run", second)
     options = ["--data", "sonar", *([] if seed is None else ["--seed", str(seed)])]
     monkeypatch.setattr("sys.argv", ["b", *options])
     run(argparse.ArgumentParser())

@@ -231,7 +231,7 @@ def test_rounds_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 10 * all_rounds.open_arcs <= all_rounds.arc_rounds <= all_rounds.rounds * all_rounds.open_arcs
     assert 0 <= all_rounds.core_usage_arcs < all_rounds.open_arcs <= problem.n_usage_arcs
     assert min(all_rounds.first_ns, all_rounds.ns, all_rounds.start, all_rounds.checks, all_rounds.sharing) > 0
-    assert all_rounds.seconds == pytest.approx(sum(all_rounds.told()[name] for name in ("start", "sharing", "checks", "cut")))
+    assert all_rounds.seconds == pytest.approx(sum(all_rounds.as_dict()[name] for name in ("start", "sharing", "checks", "cut")))
 
 
 def test_the_command_adds_to_what_is_there(

@@ -183,7 +183,7 @@ def test_a_summary_by_hand(summary: medical.Summary, data: MedicalData) -> None:
 def test_the_tables_say_what_was_measured(summary: medical.Summary, monkeypatch: pytest.MonkeyPatch) -> None:
     """Means and standard deviations in percent and dollars, the two choices' mean, and how many budgets were not proven."""
     monkeypatch.setattr(medical, "SHARES", (0.0, 0.5))
-    text = medical.told([summary])
+    text = medical.report([summary])
     first, second = [line for line in text.splitlines() if line.startswith("| bupa")]
     cells = [c.strip() for c in first.split("|")[1:-1]]
     assert cells[0] == f"bupa ({summary.tested} tested)"

@@ -59,7 +59,7 @@ def test_a_result_is_read_back_as_it_was(tmp_path: Path) -> None:
     assert [figure.value for figure in again.figures] == [5151860, 1.235e-7, None]
     assert again.rows == [replace(ROW, seconds_a=1.235, ratio=0.6173)]
     assert again.origin == HERE
-    assert again.written() == file.read_text()
+    assert again.as_json() == file.read_text()
     assert read_folder(tmp_path / "new") == {"cuts": again}
     assert read_folder(tmp_path / "nowhere") == {}
     for foreign in ("[1]", '{"by": "rows", "schema": 9}'):
@@ -85,7 +85,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
     def interrupted(*_: Any, **__: Any) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Result, "written", interrupted)
+    monkeypatch.setattr(Result, "as_json", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_result(replace(RESULT, seconds=1.0), tmp_path)
     assert file.read_text() == before
@@ -102,8 +102,8 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
         ("[]", "schema None"),
         ('{"schema": 0}', "schema 0, this suite reads 1"),
         ('{"schema": 1}', "no result of a study"),
-        (RESULT.written().replace('"runs"', '"walks"'), "no result of a study"),
-        (RESULT.written().replace('"load"', '"burden"'), "no result of a study"),
+        (RESULT.as_json().replace('"runs"', '"walks"'), "no result of a study"),
+        (RESULT.as_json().replace('"load"', '"burden"'), "no result of a study"),
     ],
 )
 def test_a_file_that_is_no_result_is_refused(text: str, told: str, tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_full_study_has_a_process_of_its_own(places: Places, monkeypatch: pyte
             raise subprocess.CalledProcessError(fails.pop(), made)
 
     monkeypatch.setattr(running, "run_child", run)
-    monkeypatch.setattr(running, "grow_apart", lambda data, folder: done.append((data, folder)))
+    monkeypatch.setattr(running, "grow_in_child", lambda data, folder: done.append((data, folder)))
     monkeypatch.setattr(running, "find_dataset", lambda _: None)
     study = _study(forests=("miniboone",), tables=("sonar",))
     assert running.run([study], places) == []
@@ -346,7 +346,7 @@ except KeyboardInterrupt:
             return super().wait(timeout)
 
     monkeypatch.setattr(children.subprocess, "Popen", Child)
-    monkeypatch.setattr(children, "PATIENCE", 0.2)
+    monkeypatch.setattr(children, "GRACE_SECONDS", 0.2)
     with pytest.raises(KeyboardInterrupt):
         children.run_child(["-S", "-c", code, str(begun), str(ended)])
     assert ended.exists() == heeds
@@ -357,14 +357,14 @@ def test_a_forest_is_grown_once_and_apart(tmp_path: Path, monkeypatch: pytest.Mo
     """In another process, whole or not at all, named after scikit-learn's version."""
     ran: list[list[str]] = []
     monkeypatch.setattr(forests, "run_child", ran.append)
-    forests.grow_apart("miniboone", tmp_path)
+    forests.grow_in_child("miniboone", tmp_path)
     assert ran == [["-m", "benchmarks.suite.forests", "miniboone", str(tmp_path)]]
     monkeypatch.setattr(forests, "train", lambda name, seed, file: file.write_text(f"{name} {seed}"))
     assert forests.main("miniboone", str(tmp_path)) == 0
     file = forests.forest_file("miniboone", tmp_path)
     assert file.read_text() == "miniboone 0"
     assert list(tmp_path.iterdir()) == [file]
-    forests.grow_apart("miniboone", tmp_path)
+    forests.grow_in_child("miniboone", tmp_path)
     assert len(ran) == 1
 
     def stopped(name: str, seed: int, file: Path) -> None:
@@ -401,12 +401,12 @@ def test_a_change_counts_beyond_the_noise_of_both(ratio: float, low: float, high
     for one in (replace(found.changes[0], **{side: replace(ROW, runs=1, low=99.0, high=99.0)}) for side in ("before", "now")):
         assert one.verdict == "one run"
     assert bool(found.slower) == (verdict == "slower")
-    told = comparing.told({"cuts": RESULT}, _changed(ratio, low, high))
+    told = comparing.report({"cuts": RESULT}, _changed(ratio, low, high))
     assert f"1 {verdict}" in told
     assert "other work" not in told
     busy = {"cuts": replace(RESULT, load=3.2)}
-    assert "beside other work (3.2 processes): cuts before" in comparing.told(busy, _changed(ratio, low, high))
-    assert "beside other work (3.2 processes): cuts now" in comparing.told({"cuts": RESULT}, busy)
+    assert "beside other work (3.2 processes): cuts before" in comparing.report(busy, _changed(ratio, low, high))
+    assert "beside other work (3.2 processes): cuts now" in comparing.report({"cuts": RESULT}, busy)
 
 
 def test_what_only_one_set_has_is_named() -> None:
@@ -420,7 +420,7 @@ def test_what_only_one_set_has_is_named() -> None:
     assert found.changes == ()
     assert found.gone == ("cuts: forest: min_cut / raw cut",)
     assert found.new == ("cuts: another forest: min_cut / raw cut",)
-    told = comparing.told({"cuts": RESULT}, {"cuts": other})
+    told = comparing.report({"cuts": RESULT}, {"cuts": other})
     assert "only before: cuts: forest: min_cut / raw cut" in told
     assert "| cuts | forest | usage arcs | 5,151,860 | 3,000,000 |" in told
     assert "| cuts | lp | gap | no end | 0 |" in told
@@ -431,13 +431,13 @@ def test_what_only_one_set_has_is_named() -> None:
 def test_tables_tell_ratios_and_figures() -> None:
     """A line each, what DESIGN says beside; a single run has no spread; machines are told once."""
     single = replace(RESULT, study="lp", rows=[replace(ROW, runs=1, design="")], figures=[])
-    told = tables.told({"cuts": RESULT, "lp": single}).splitlines()
+    told = tables.report({"cuts": RESULT, "lp": single}).splitlines()
     assert told[0].startswith("cuts, lp: Z80, 2 cores, 23.5 GiB, CP/M, numpy 2.4, Python 3.11.7, commit ababababab")
     assert "| forest | min_cut / raw cut | 1.23 | 2 | **0.617** | 0.5 to 0.75 | 2.9-3.7 s a cut |" in told
     assert "| forest | min_cut / raw cut | 1.23 | 2 | **0.617** | one run | - |" in told
     assert "| forest | usage arcs | 5,151,860 | 5.1 million |" in told
     assert "| lp | gap | no end | - |" in told
-    assert tables.told({}) == "no results"
+    assert tables.report({}) == "no results"
     two = replace(RESULT, rows=[ROW, replace(ROW, instance="wood", ratio=0.3), replace(ROW, a="path", ratio=4.0)])
     told = tables.summary_table([two]).splitlines()
     assert told[2:] == [
@@ -445,7 +445,7 @@ def test_tables_tell_ratios_and_figures() -> None:
         "| cuts | path / raw cut | 1 | 1.23 | 2 | **4** | 2.9-3.7 s a cut |",
     ]
     nothing = replace(RESULT, rows=[], figures=[])
-    assert "no ratios\n\nno ratios\n\nno figures" in tables.told({"cuts": nothing})
+    assert "no ratios\n\nno ratios\n\nno figures" in tables.report({"cuts": nothing})
     assert [tables.number(x) for x in (0.0, 1234.5, 12.34, 1.5e-9)] == ["0", "1,234", "12.3", "1.5e-09"]
 
 
@@ -539,4 +539,4 @@ def test_kept_results_are_real_and_small() -> None:
         assert result.study in STUDIES
         assert not result.quick
         assert file.stat().st_size < 50_000
-        assert result.written() == file.read_text()
+        assert result.as_json() == file.read_text()

@@ -223,7 +223,7 @@ def test_a_real_instance_is_the_kept_forest(tmp_path: Path) -> None:
     labels = cuts.lambdas("miniboone", problem, Setting(tmp_path))
     assert [label for label, _, _ in labels] == ["lambda' = 0.05", "lambda' = 0.2", "lambda' = 0.5", "lambda' = 1"]
     assert [lam for _, lam, _ in labels] == [Fraction(1, 60), Fraction(1, 15), Fraction(1, 6), Fraction(1, 3)]
-    assert Setting(tmp_path).said("10.6 s") == "10.6 s"
+    assert Setting(tmp_path).design("10.6 s") == "10.6 s"
 
 
 def test_rounds_alone_have_true_gaps_that_close() -> None:

@@ -26,7 +26,7 @@ from solvers.price_sharing.run import Run
 
 ROUNDS = (100, 150, 300)
 CHECK = 25
-"""Rounds after which gaps are told, and between two looks at value and bound; DESIGN section 5."""
+"""Rounds after which gaps are reported, and between two looks at value and bound; DESIGN section 5."""
 
 ROUNDS_ALONE = f"{ROUNDS[0]} rounds, nothing fixed"
 
@@ -54,12 +54,12 @@ def measure_cuts(data: str, setting: Setting) -> Found:
     name, problem = instance(data, setting)
     warm_up()
     rows: list[Row] = []
-    figures = [Figure(name, "usage arcs", problem.n_usage_arcs, setting.said("5.1 million"))]
+    figures = [Figure(name, "usage arcs", problem.n_usage_arcs, setting.design("5.1 million"))]
     for label, lam, scaled in lambdas(data, problem, setting):
-        here = f"{name}, {label}"
-        rows += against_the_raw_cut(here, problem, lam, setting)
+        where = f"{name}, {label}"
+        rows += against_the_raw_cut(where, problem, lam, setting)
         gaps = GAPS.get((data, scaled), ("", "", ""))
-        figures += by_rounds(here, problem, lam, dict(zip(ROUNDS, gaps, strict=True)))
+        figures += by_rounds(where, problem, lam, dict(zip(ROUNDS, gaps, strict=True)))
     return rows, figures
 
 
@@ -77,13 +77,13 @@ def rate(problem: pm.PruningProblem, scaled: float) -> Fraction:
     return Fraction(str(scaled)) * Fraction(float(problem.usage.total_weight)) / errors
 
 
-def against_the_raw_cut(here: str, problem: pm.PruningProblem, lam: Lam, setting: Setting) -> list[Row]:
-    """Pairs, measured in turns; all that is exact finds the same pruning.
+def against_the_raw_cut(where: str, problem: pm.PruningProblem, lam: Lam, setting: Setting) -> list[Row]:
+    """Pairs, measured in turns; all exact engines must find the same pruning.
 
     Raises
     ------
     SolverFailedError
-        where they do not.
+        if they do not.
     """
     works: dict[str, Any] = {
         "raw cut": raw_cut(problem, lam),
@@ -95,34 +95,34 @@ def against_the_raw_cut(here: str, problem: pm.PruningProblem, lam: Lam, setting
     found = alternate(works, repeats=setting.repeats, limit=0.4 * setting.limit)
     for engine in ("min_cut", "price_sharing"):
         if not np.array_equal(found.answer[engine].pruning.kept, found.answer["raw cut"]):
-            raise pm.errors.SolverFailedError(f"{here}: {engine} and the raw cut find different prunings; one of them is wrong")
+            raise pm.errors.SolverFailedError(f"{where}: {engine} and the raw cut find different prunings; one of them is wrong")
     return [
-        Row.of(here, found, "min_cut", "raw cut", setting.said(ONE_CUT)),
-        Row.of(here, found, "price_sharing", "raw cut"),
-        Row.of(here, found, ROUNDS_ALONE, "raw cut", setting.said(HUNDRED)),
-        Row.of(here, found, "price_sharing", "min_cut"),
+        Row.of(where, found, "min_cut", "raw cut", setting.design(ONE_CUT)),
+        Row.of(where, found, "price_sharing", "raw cut"),
+        Row.of(where, found, ROUNDS_ALONE, "raw cut", setting.design(HUNDRED)),
+        Row.of(where, found, "price_sharing", "min_cut"),
     ]
 
 
-def by_rounds(here: str, problem: pm.PruningProblem, lam: Lam, design: dict[int, str]) -> list[Figure]:
+def by_rounds(where: str, problem: pm.PruningProblem, lam: Lam, design: dict[int, str]) -> list[Figure]:
     """Milliseconds of a round, gaps of rounds alone, and the rounds that price sharing needs with fixing and a last cut."""
     seconds, gaps = averaged(problem, lam, tuple(design))
-    figures = [Figure(here, "ms a round, nothing fixed", 1000 * seconds, A_ROUND if any(design.values()) else "")]
-    for (rounds, told), gap in zip(design.items(), gaps, strict=True):
-        figures.append(Figure(here, f"relative gap after {rounds} rounds, nothing fixed", gap, told))
+    figures = [Figure(where, "ms a round, nothing fixed", 1000 * seconds, A_ROUND if any(design.values()) else "")]
+    for (rounds, design_text), gap in zip(design.items(), gaps, strict=True):
+        figures.append(Figure(where, f"relative gap after {rounds} rounds, nothing fixed", gap, design_text))
     best = pm.engines.price_sharing(problem, lam)
-    return [*figures, Figure(here, "rounds of price_sharing to the optimum", best.stats["iterations"])]
+    return [*figures, Figure(where, "rounds of price_sharing to the optimum", best.stats["iterations"])]
 
 
 class Unfixed(Run):
-    """Rounds and checks as the prototype had them: nothing is fixed, so nothing gets smaller."""
+    """Rounds and checks as in the prototype, without fixing splits, so the instance does not shrink."""
 
     def _fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
         """Leave all splits open."""
 
 
 def averaged(problem: pm.PruningProblem, lam: Lam, after: Sequence[int]) -> tuple[float, list[float]]:
-    """Least seconds of a round, and relative gaps after so many; value and bound are looked at every `CHECK` rounds."""
+    """Least seconds of a round, and relative gaps after the given rounds; value and bound are computed every `CHECK` rounds."""
     seconds, gaps = [], []
     with ThreadPoolExecutor(1) as pool:
         run = Unfixed(LocalRows(integer_objective(problem, lam).refined(), pool), "smallest")

@@ -1,4 +1,4 @@
-"""Algorithm 1 of BP16, and Dantzig-Wolfe decomposition: gaps by iterations, and seconds to a gap that they reach."""
+"""Algorithm 1 of BP16, and Dantzig-Wolfe decomposition: gaps by iterations, and seconds to a gap that both reach."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def measure_primal_dual(setting: Setting) -> Found:
     rows: list[Row] = []
     figures: list[Figure] = []
     for label, lam, _ in lambdas("miniboone", problem, setting):
-        here = f"{name}, {label}"
+        where = f"{name}, {label}"
         works: dict[str, Any] = {
             "price_sharing": partial(price_sharing, problem, lam, gap=COMMON),
             "primal_dual": partial(primal_dual, problem, lam, gap=COMMON, time_limit=LIMIT),
         }
         found = alternate(works, repeats=setting.repeats, limit=setting.limit)
         if max(answer.relative_gap for answer in found.answer.values()) <= COMMON:
-            rows.append(Row.of(f"{here}, to a gap of {COMMON:g}", found, "price_sharing", "primal_dual"))
+            rows.append(Row.of(f"{where}, to a gap of {COMMON:g}", found, "price_sharing", "primal_dual"))
         gaps = primal_dual(problem, lam, gap=0, iterations=max(AFTER)).history["gap"]
         for iterations, design in AFTER.items():
             gap = float(gaps[:iterations][-1])
             what = f"relative gap of primal_dual after {iterations} iterations"
-            figures.append(Figure(here, what, gap, setting.said(design)))
+            figures.append(Figure(where, what, gap, setting.design(design)))
     return rows, figures
 
 
@@ -61,7 +61,7 @@ def measure_dantzig_wolfe(setting: Setting) -> Found:
         dantzig_wolfe(warm, lam, gap=GAP, scheme=scheme)
     for given in QUICK if setting.quick else [s for s in SETTINGS if s.data in DATA]:
         problem, lam = priced_instance(given)
-        here = f"{given.data}, {given.trees} trees, lambda' = {float(given.rate):g}"
+        where = f"{given.data}, {given.trees} trees, lambda' = {float(given.rate):g}"
         works: dict[str, Any] = {"min_cut": partial(min_cut, problem, lam)}
         for name, scheme in SCHEMES.items():
             works[f"dantzig_wolfe, {name}"] = partial(dantzig_wolfe, problem, lam, gap=GAP, scheme=scheme, time_limit=LIMIT)
@@ -73,10 +73,10 @@ def measure_dantzig_wolfe(setting: Setting) -> Found:
             engine = f"dantzig_wolfe, {name}"
             answer = found.answer[engine]
             if answer.bound > optimum * (1 + 1e-12) or answer.value < optimum * (1 - 1e-12):
-                raise pm.errors.SolverFailedError(f"{here}: {engine} claims more than min_cut; one of them is wrong")
-            figures.append(Figure(here, f"rounds of {engine}", answer.stats["rounds"]))
-            figures.append(Figure(here, f"relative gap of {engine}", answer.relative_gap))
+                raise pm.errors.SolverFailedError(f"{where}: {engine} claims more than min_cut; one of them is wrong")
+            figures.append(Figure(where, f"rounds of {engine}", answer.stats["rounds"]))
+            figures.append(Figure(where, f"relative gap of {engine}", answer.relative_gap))
         closed = [name for name in works if found.answer[name].relative_gap <= GAP]
         pairs = (("dantzig_wolfe, ours", "dantzig_wolfe, plain"), ("min_cut", "dantzig_wolfe, ours"))
-        rows += [Row.of(here, found, a, b) for a, b in pairs if a in closed and b in closed]
+        rows += [Row.of(where, found, a, b) for a, b in pairs if a in closed and b in closed]
     return rows, figures

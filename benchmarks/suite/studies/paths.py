@@ -1,4 +1,4 @@
-"""The whole path: against plain divide and conquer, and against one cut."""
+"""The path, compared with plain divide and conquer and with one cut."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def measure_path(data: str, setting: Setting) -> Found:
     }
     found = alternate(works, repeats=setting.repeats, limit=2 * setting.limit)
     check_agreement(name, found, lam)
-    to_plain, to_cut, breakpoints = map(setting.said, DESIGN[data])
+    to_plain, to_cut, breakpoints = map(setting.design, DESIGN[data])
     rows = [
         Row.of(name, found, PATH, PLAIN, to_plain),
         Row.of(name, found, PATH, "min_cut", to_cut),
@@ -46,19 +46,19 @@ def measure_path(data: str, setting: Setting) -> Found:
     ]
     figures = [
         Figure(name, "breakpoints", len(first), breakpoints),
-        Figure(name, "usage arcs", problem.n_usage_arcs, setting.said("5.1 million")),
+        Figure(name, "usage arcs", problem.n_usage_arcs, setting.design("5.1 million")),
         *(Figure(name, f"arcs of all cuts, {kind}", found.answer[kind].stats["arcs_cut"]) for kind in (PATH, PLAIN)),
     ]
     return rows, figures
 
 
 def check_agreement(name: str, found: Measured[Any], lam: Lam) -> None:
-    """Both paths are the same, and cuts find what they hold.
+    """Check that both paths are equal, and that cuts find the path's prunings.
 
     Raises
     ------
     SolverFailedError
-        where not.
+        if they differ.
     """
     path, plain = found.answer[PATH], found.answer[PLAIN]
     if path.breakpoints != plain.breakpoints or not np.array_equal(path.level, plain.level):

@@ -1,4 +1,4 @@
-"""The instances that no one has solved: `benchmarks.scale` is run, and its figures are taken in."""
+"""The largest instances: runs `benchmarks.scale` and reads its figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POINTS = 20
 
 TITLES = {"hepmass": "HEPMASS's shape", "yahoo": "Yahoo's shape"}
 
-SAID: dict[str, Mapping[str, str]] = {
+DESIGN: dict[str, Mapping[str, str]] = {
     "hepmass": {
         "gap": "1.6e-4 after 30 rounds, 141 s; 2.1e-5 after 60, 270 s",
         "seconds_to_gap": "asked for: 120",
@@ -24,33 +24,33 @@ SAID: dict[str, Mapping[str, str]] = {
     },
     "yahoo": {"seconds_to_gap": "asked for: 120", "peak_memory_at_gap_mb": "asked for: 1,500"},
 }
-"""DESIGN section 5 and the issue."""
+"""Figures of the design document (section 5), and targets."""
 
 FOR_BOTH: Mapping[str, str] = {"seconds_to_optimum": "asked for: 900", "seconds_of_all_points": "asked for: 1,800"}
 
 
 def measure_scale(data: str, setting: Setting) -> Found:
-    """No rows: nothing else solves these. Figures: all numbers that `benchmarks.scale` has told.
+    """No rows, since no other engine solves these. Figures: all numbers that `benchmarks.scale` wrote.
 
     Raises
     ------
     CalledProcessError
-        where it fails.
+        if it fails.
     """
     command = ["--data", data, "--path", str(POINTS), "--out", str(setting.folder)]
     run_child(["-m", "benchmarks.scale", *command], stdout=sys.stderr)
     file = setting.folder / f"scale-{data}.json"
     try:
-        told = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BrokenFileError(f"{file}, which benchmarks.scale writes, cannot be read: {error}") from error
-    return [], figures(data, told)
+    return [], figures(data, content)
 
 
-def figures(data: str, told: Mapping[str, Any]) -> list[Figure]:
-    """The numbers among what was told; seconds to the optimum are those to the gap and those beyond."""
-    numbers = {name: value for name, value in told.items() if isinstance(value, int | float)}
+def figures(data: str, content: Mapping[str, Any]) -> list[Figure]:
+    """The numbers among what it wrote; seconds to the optimum are those to the gap and those beyond."""
+    numbers = {name: value for name, value in content.items() if isinstance(value, int | float)}
     if {"seconds_to_gap", "seconds_more_to_optimum"} <= numbers.keys():
         numbers["seconds_to_optimum"] = numbers["seconds_to_gap"] + numbers["seconds_more_to_optimum"]
-    said = {**FOR_BOTH, **SAID[data]}
-    return [Figure(TITLES[data], name.replace("_", " "), value, said.get(name, "")) for name, value in numbers.items()]
+    design = {**FOR_BOTH, **DESIGN[data]}
+    return [Figure(TITLES[data], name.replace("_", " "), value, design.get(name, "")) for name, value in numbers.items()]
