@@ -193,6 +193,7 @@ OURS: list[Method] = [
     FunctionMethod("cascade of LightGBM models", partial(cascade, engine="LightGBM"), ours=True),
     FunctionMethod("cascade of linear models", linear_cascade, ours=True, refuses=_linear_refuses),
     FunctionMethod("cascade of HistGradientBoosting models", partial(cascade, engine="HistGradientBoosting"), ours=True),
+    FunctionMethod("cascade of XGBoost models", partial(cascade, engine="XGBoost"), ours=True),
     FunctionMethod("pruning for the forest's loss", forest_loss, ours=True, refuses=_refuses_large),
     FunctionMethod("CEGB, pruned and refitted", grown_pruned, ours=True, refuses=grown_pruned_refuses),
 ]
