@@ -166,8 +166,8 @@ def _for_classes(
     problem: PruningProblem, budgets: ClassBudgets, method: str, time_limit: float | None, options: dict[str, Any]
 ) -> ClassBudgetsSolution:
     """Solve (3)."""
-    _chosen(dict.fromkeys(CLASS_METHODS), CLASS_METHODS[0] if method == AUTO else method, "budgets by class")
     name: Any = CLASS_METHODS[0] if method == AUTO else method
+    _chosen(dict.fromkeys(CLASS_METHODS), name, "budgets by class")
     engine = partial(solve_class_budgets, method=name)
     _check_options(engine, options, method)
     return engine(problem, budgets, time_limit=math.inf if time_limit is None else time_limit, **options)

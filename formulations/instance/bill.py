@@ -1,4 +1,4 @@
-"""The bill of some rows for a set K of kept splits: (3) of `formulations.instance.usage_arcs`, from sums that add up over rows.
+"""The bill of some rows for a set K of kept splits: (3) of `formulations.instance.usage`, from sums that add up over rows.
 
     cost = (1/N) sum_m c_m p_m  +  sum over K's items paid once for all rows of c_m  +  (1/N) sum over h in K of a_f |S_h|   (1)
 

@@ -33,6 +33,11 @@ class Sample:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weights, 1 each if none are given; shape (N,)."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
     def take(self, rows: NDArray[np.int64]) -> Sample:
         """Some of the examples."""
         X = self.X.iloc[rows] if isinstance(self.X, pd.DataFrame) else self.X[rows]

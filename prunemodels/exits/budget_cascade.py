@@ -16,19 +16,17 @@ from tqdm import tqdm
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
-from prunemodels.estimators.samples import Sample, other_sample, training_sample
+from prunemodels.estimators.samples import Sample, training_sample
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal
 from prunemodels.exits.elimination import ItemSet, Part, eliminate
 from prunemodels.exits.exit_path import LEVELS, Doubts
 from prunemodels.exits.fitting import (
-    Division,
     StagePlan,
     Training,
     check_both,
     check_kinds,
     classes_of,
-    divisions,
     fit_stage,
     is_unfitted,
     without_weight_zero,
@@ -130,13 +128,8 @@ class _BudgetCascade(Cascade):
         plan = [StagePlan(self._model(), np.arange(1))]
         check_kinds(plan, is_classifier(self))
         check_takes_weights(self.stopped_weight, plan)
-        held_out: Sample | Sequence[Division]
-        if X_valid is not None:
-            held_out = without_weight_zero(other_sample(self, X_valid, y_valid, sample_weight_valid, "valid"))
-            parts = [(sample, held_out)]
-        else:
-            held_out = divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
-            parts = [(sample.take(a), sample.take(b)) for a, b in held_out]
+        held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
+        parts = [(sample.take(a), sample.take(b)) for a, b in held_out] if isinstance(held_out, list) else [(sample, held_out)]
         plans = self._plans(parts, items, classes, rng)
         return self._fit_stages(Training(plans, sample, held_out, items, classes, self._seed, self.refit, self.n_jobs), rng)
 

@@ -8,17 +8,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
-from prunemodels.estimators.samples import Sample, rows_to_predict
+from prunemodels.estimators.samples import Sample, other_sample, rows_to_predict
 from prunemodels.evaluation.choosing import Rule, check_rule
 from prunemodels.exits.exit_path import Choice, ExitPath, learn_exit_path
-from prunemodels.exits.fitting import Training, judged_stages
+from prunemodels.exits.fitting import Division, Training, divisions, judged_stages, without_weight_zero
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
 from prunemodels.exits.reach import trained_for_reach
 from prunemodels.exits.set_stages import SetStages
@@ -46,6 +46,14 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     policy_: ExitPolicy
     row_: int | None
     numeric_: bool
+
+    def _held_out(
+        self, sample: Sample, X_valid: Any, y_valid: Any, sample_weight_valid: Any, rng: np.random.RandomState
+    ) -> Sample | list[Division]:
+        """The rows that no stage is trained on: those given, else divisions of the sample."""
+        if X_valid is not None:
+            return without_weight_zero(other_sample(self, X_valid, y_valid, sample_weight_valid, "valid"))
+        return divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
 
     def _fit_stages(self, training: Training, rng: np.random.RandomState) -> Self:
         """Fit stages and learn when to stop. With `stopped_weight`, fit stages again for the rows that reach them."""

@@ -84,7 +84,7 @@ class Part:
     @property
     def weights(self) -> NDArray[np.float64]:
         """Weights of the held-out rows."""
-        return np.ones(len(self.held_out)) if self.held_out.weight is None else self.held_out.weight
+        return self.held_out.weights
 
 
 def eliminate(

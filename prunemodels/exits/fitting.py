@@ -134,7 +134,7 @@ def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, see
         for a classifier without probabilities, and an estimator whose fit takes no weights if there are weights.
     """
     if plan.estimator is None or not plan.columns.size:
-        weights = np.ones(len(sample)) if sample.weight is None else sample.weight
+        weights = sample.weights
         y = np.asarray(sample.y)
         return Constant(constant_of(y if classes is None else np.searchsorted(classes, y), weights, classes))
     model = seeded(clone(plan.estimator), seed)

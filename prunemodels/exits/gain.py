@@ -40,11 +40,13 @@ def is_beyond_chance(gain: Floats, weights: Floats) -> bool:
 def losses(value: Floats, truth: NDArray[Any]) -> Floats:
     """Log loss or squared error of every row."""
     if value.shape[1] == 1:
-        return np.asarray((value[:, 0] - truth) ** 2)
+        return errors(value, truth)
     of_true_class = np.take_along_axis(value, truth[:, None].astype(np.int64), axis=1)[:, 0]
     return np.asarray(-np.log(np.maximum(of_true_class, SMALLEST)))
 
 
 def errors(value: Floats, truth: NDArray[Any]) -> Floats:
-    """0-1 loss, or squared error, of every row."""
-    return losses(value, truth) if value.shape[1] == 1 else np.asarray(value.argmax(axis=1) != truth, dtype=np.float64)
+    """0-1 loss, or squared error, of every row; `value` has the shape (N, K), or (S, N, K) for several models."""
+    if value.shape[-1] == 1:
+        return np.asarray((value[..., 0] - truth) ** 2)
+    return np.asarray(value.argmax(axis=-1) != truth, dtype=np.float64)

@@ -13,18 +13,16 @@ from sklearn.utils import check_random_state
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
-from prunemodels.estimators.samples import Sample, other_sample, training_sample
+from prunemodels.estimators.samples import Sample, training_sample
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal, keep_columns
 from prunemodels.exits.exit_path import LEVELS, Doubts
 from prunemodels.exits.fitting import (
-    Division,
     StagePlan,
     Training,
     check_both,
     check_kinds,
     classes_of,
-    divisions,
     is_unfitted,
     without_weight_zero,
 )
@@ -116,11 +114,7 @@ class _Cascade(Cascade):
         check_kinds(plans, is_classifier(self))
         check_takes_weights(self.stopped_weight, plans)
         seed = int(rng.randint(np.iinfo(np.int32).max))
-        held_out: Sample | Sequence[Division]
-        if X_valid is not None:
-            held_out = without_weight_zero(other_sample(self, X_valid, y_valid, sample_weight_valid, "valid"))
-        else:
-            held_out = divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
+        held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
         return self._fit_stages(Training(plans, sample, held_out, items, classes, seed, self.refit, self.n_jobs), rng)
 
     def _estimators(self) -> list[Any]:

@@ -80,13 +80,13 @@ def trained_for_reach(
         return judged, kept
     fitted, new_table, _ = judged_stages(replace(training, plans=[training.plans[s] for s in refitted]), factors[refitted])
     truth = class_numbers(training.classes, rows.y, len(rows))
-    weights = np.ones(len(rows)) if rows.weight is None else rows.weight
+    weights = rows.weights
     models, value = list(stages.models), table.value.copy()
     for k, s in enumerate(refitted):
         at = np.flatnonzero(valid_stop >= s)
         if is_better(new_table.value[k, at], table.value[s, at], truth[at], weights[at]):
             kept[s], models[s], value[s] = True, fitted.models[k], new_table.value[k]
-    mixed = StageTable(value, table.spread, table.cost, table.once)
+    mixed = replace(table, value=value)
     return (stages_of(training.plans, models, training.items, training.classes), mixed, rows), kept
 
 

@@ -15,7 +15,7 @@ used in (3), this lowers the loss by more than a standard error and does not rai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,7 @@ class Stack:
         inputs, value = stack_inputs(table.value), table.value.copy()
         for s in np.flatnonzero(self.stacked).tolist():
             value[s] = _combined(self.weight[s, : s + 1], self.base[s], inputs[: s + 1])
-        return StageTable(value, table.spread, table.cost, table.once)
+        return replace(table, value=value)
 
 
 def stack_inputs(value: Floats) -> Floats:
@@ -106,7 +106,7 @@ def learn_stack(table: StageTable, truth: NDArray[Any], weights: Floats, rng: np
         if is_better(combined, table.value[s], truth, weights):
             value[s], stacked[s] = combined, True
             weight[s, : s + 1], base[s] = _fitted(inputs[: s + 1], truth, weights)
-    return Stack(weight, base, stacked), StageTable(value, table.spread, table.cost, table.once)
+    return Stack(weight, base, stacked), replace(table, value=value)
 
 
 def _combined(weight: Floats, base: Floats, inputs: Floats) -> Floats:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Task
+from prunemodels.exits.gain import errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +145,7 @@ class StageTable:
         truth
             shape (N,): class numbers (columns of `value`; -1 is wrong everywhere), or targets where K = 1.
         """
-        if self.value.shape[2] == 1:
-            return np.asarray((self.value[:, :, 0] - truth) ** 2)
-        return np.asarray(self.value.argmax(axis=2) != truth, dtype=np.float64)
+        return errors(self.value, truth)
 
 
 def table_of(stages: Stages, X: Any) -> StageTable:

@@ -70,7 +70,7 @@ class GivenTable:
                 f"errors: y of {source}",
                 entry=lambda i: f"errors: {source}, row {block.first + i + 1:,}: y",
             )
-            weight = np.ones(len(truth)) if block.weight is None else block.weight
+            weight = block.weights
             counted = errors_on_sample(ensemble, route(ensemble, block.rows), truth, weight)
             e[:] += counted.e
             total[:] += counted.weight

@@ -176,7 +176,7 @@ def hold_out_on_table(
     paid, weights, losses = [], [], []
 
     def add(block: RowBlock) -> None:
-        weight = np.ones(len(block.rows)) if block.weight is None else block.weight
+        weight = block.weights
         counted = weight > 0
         paid.append(usage.on(block.rows).row_costs(kept)[counted])
         weights.append(weight[counted])

@@ -44,6 +44,11 @@ class RowBlock:
     weight: NDArray[np.float64] | None
     first: int
 
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weights, 1 each if none are given; shape (n,)."""
+        return np.ones(len(self.rows)) if self.weight is None else self.weight
+
 
 class Reader:
     """Reads a table for a forest, as often as the table allows.

@@ -21,14 +21,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
 
 TOTAL_BITS = 61
 """Bits of the sum of capacities at the source."""
 
 
 @dataclass(frozen=True, eq=False)
-class IntegerObjective:
-    """Profits of splits and prices of purchases as integers, each worth `unit` of (OBJ).
+class IntegerPrices:
+    """Prices of purchases as integers: the part of (OBJ) that depends on rows.
 
     Parameters
     ----------
@@ -38,6 +39,47 @@ class IntegerObjective:
         int64, shape (N,).
     grid
         int64, shape (M (N + 1),): all prices, instead of the two above, where the instance was rounded.
+    """
+
+    usage: Usage
+    item_price: NDArray[np.int64]
+    weight: NDArray[np.int64]
+    grid: NDArray[np.int64] | None
+
+    def profits(self, nodes: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
+        """Profits of some nodes, default: of all. Prices alone earn nothing: zeros."""
+        return np.zeros(self.usage.ensemble.n_nodes if nodes is None else nodes.size, dtype=np.int64)
+
+    def prices(self, purchases: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
+        """Prices of some purchases, numbered as in `formulations.instance.usage_arcs`; default: of all, shape (M (N + 1),)."""
+        if purchases is None:
+            if self.grid is not None:
+                return self.grid
+            by_row = np.where(self.usage.costs.paid_once, 0, self.item_price)
+            return np.concatenate([np.outer(by_row, self.weight).ravel(), self.prices_paid_once()])
+        prices = np.empty(purchases.size, dtype=np.int64)
+        _prices(purchases, self.usage.n_rows, *self.price_arrays, prices)
+        return prices
+
+    def prices_paid_once(self) -> NDArray[np.int64]:
+        """Prices (3) of the items that are paid once for all rows, 0 for the others; shape (M,)."""
+        if self.grid is not None:
+            return self.grid[self.usage.costs.n_items * self.usage.n_rows :]
+        return np.where(self.usage.costs.paid_once, self.item_price * self.weight.sum(), 0)
+
+    @property
+    def price_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """What `price_of` takes."""
+        grid = np.zeros(0, dtype=np.int64) if self.grid is None else self.grid
+        return self.item_price, self.weight, self.prices_paid_once(), grid
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerObjective(IntegerPrices):
+    """Profits of splits and prices of purchases as integers, each worth `unit` of (OBJ).
+
+    Parameters
+    ----------
     gain, q, p, bits
         the profits (1); `gain` is int64, shape (n,).
     lam
@@ -49,9 +91,6 @@ class IntegerObjective:
     """
 
     problem: PruningProblem
-    item_price: NDArray[np.int64]
-    weight: NDArray[np.int64]
-    grid: NDArray[np.int64] | None
     gain: NDArray[np.int64]
     q: int
     p: int
@@ -73,29 +112,6 @@ class IntegerObjective:
             profit -= self.problem.integers.evaluation[some] * self.p
         return np.left_shift(profit, self.bits, out=profit)
 
-    def prices(self, purchases: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
-        """Prices of some purchases, numbered as in `formulations.instance.usage_arcs`; default: of all, shape (M (N + 1),)."""
-        if purchases is None:
-            if self.grid is not None:
-                return self.grid
-            by_row = np.where(self.problem.costs.paid_once, 0, self.item_price)
-            return np.concatenate([np.outer(by_row, self.weight).ravel(), self.prices_paid_once()])
-        prices = np.empty(purchases.size, dtype=np.int64)
-        _prices(purchases, self.problem.n_rows, *self.price_arrays, prices)
-        return prices
-
-    def prices_paid_once(self) -> NDArray[np.int64]:
-        """Prices (3) of the items that are paid once for all rows, 0 for the others; shape (M,)."""
-        if self.grid is not None:
-            return self.grid[self.problem.costs.n_items * self.problem.n_rows :]
-        return np.where(self.problem.costs.paid_once, self.item_price * self.weight.sum(), 0)
-
-    @property
-    def price_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """What `price_of` takes."""
-        grid = np.zeros(0, dtype=np.int64) if self.grid is None else self.grid
-        return self.item_price, self.weight, self.prices_paid_once(), grid
-
     def refined(self) -> IntegerObjective:
         """The same on the finest binary grid that fits, so that parts of prices can be whole numbers of units too."""
         gains = int(np.abs(self.gain).sum()) * self.q + int(self.problem.integers.evaluation.sum()) * self.p
@@ -114,7 +130,9 @@ def integer_objective(problem: PruningProblem, lam: Fraction) -> IntegerObjectiv
     ratio = fitting_ratio(problem, lam)
     p, q = ratio.numerator, ratio.denominator
     unit = ints.gain_unit / q
-    return IntegerObjective(problem, ints.price * p, ints.weight, None, ints.gain, q, p, 0, ratio * ints.lam_unit, unit, 0.0)
+    return IntegerObjective(
+        problem.usage, ints.price * p, ints.weight, None, problem, ints.gain, q, p, 0, ratio * ints.lam_unit, unit, 0.0
+    )
 
 
 def fitting_ratio(problem: PruningProblem, lam: Fraction) -> Fraction:
@@ -171,7 +189,18 @@ def _on_grid(problem: PruningProblem, lam: Fraction) -> IntegerObjective:
     slack = float(np.abs(scaled - rounded).sum()) + math.ldexp(lost, exponent) * 2.0**-50
     ints, unit = problem.integers, Fraction(2) ** -exponent
     return IntegerObjective(
-        problem, ints.price, ints.weight, grid, rounded.astype(np.int64), 1, 0, 0, lam, unit, math.ldexp(slack, -exponent)
+        problem.usage,
+        ints.price,
+        ints.weight,
+        grid,
+        problem,
+        rounded.astype(np.int64),
+        1,
+        0,
+        0,
+        lam,
+        unit,
+        math.ldexp(slack, -exponent),
     )
 
 

@@ -37,12 +37,12 @@ class SolvedCore:
 
 def solve_core(remaining: Remaining, ties: Ties) -> SolvedCore:
     """Cut the network of the open splits and the purchases that are not paid."""
-    problem = remaining.objective.problem
-    arcs = problem.usage_arcs(remaining.nodes)
+    usage = remaining.objective.usage
+    arcs = usage.arcs(remaining.nodes)
     dual = np.zeros(arcs.tail.size, dtype=np.int64)
     unpaid = np.arange(arcs.tail.size) if remaining.paid is None else np.flatnonzero(~remaining.paid[arcs.head])
     # if there are few arcs, a table of all purchases would take too much memory
-    n_purchases = problem.n_purchases if 2 * unpaid.size >= problem.n_purchases else None
-    part = subproblem(problem.ensemble.parent, remaining.nodes, arcs.tail[unpaid], arcs.head[unpaid], n_purchases)
+    n_purchases = usage.n_purchases if 2 * unpaid.size >= usage.n_purchases else None
+    part = subproblem(usage.ensemble.parent, remaining.nodes, arcs.tail[unpaid], arcs.head[unpaid], n_purchases)
     closure, dual[unpaid] = merged_cut(part.closure_problem(remaining.profit, remaining.objective.prices(part.purchases)), ties)
     return SolvedCore(closure.keep, closure.value, dual, closure.n_arcs)

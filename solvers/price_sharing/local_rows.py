@@ -52,7 +52,7 @@ class LocalRows:
     @property
     def n_cells(self) -> int:
         """Pairs of a row and an item that some open split needs."""
-        return self.n_items * self.objective.problem.n_rows
+        return self.n_items * self.objective.usage.n_rows
 
     @property
     def cut_bytes(self) -> int:

@@ -21,7 +21,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from formulations.instance.scratch import array_beside
-from solvers.closures.integer_objective import IntegerObjective
+from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.slices import Slices, slices_of
 
 
@@ -43,7 +43,7 @@ class Remaining:
         integer value of the splits that are fixed in.
     """
 
-    objective: IntegerObjective
+    objective: IntegerPrices
     nodes: NDArray[np.int32]
     parent: NDArray[np.int32]
     slices: Slices
@@ -58,35 +58,42 @@ class Remaining:
     @property
     def blocked_usage(self) -> tuple[Any, ...]:
         """The first arguments of the compiled passes over blocks of rows."""
-        problem, s = self.objective.problem, self.slices
-        blocks = problem.row_blocks
-        trees = problem.ensemble.tree_of
+        usage, s = self.objective.usage, self.slices
+        blocks = usage.row_blocks
+        trees = usage.ensemble.tree_of
         where = (blocks.start, blocks.stop, blocks.order, blocks.rows, blocks.size)
-        return (s.item, s.split, self.nodes, trees, *where, problem.costs.paid_once)
+        return (s.item, s.split, self.nodes, trees, *where, usage.costs.paid_once)
+
+    def unpaid_prices(self, purchases: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The prices of some purchases, 0 for those that are paid."""
+        price = self.objective.prices(purchases)
+        if self.paid is not None:
+            price[self.paid[purchases]] = 0
+        return price
 
     def fixed(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> Remaining:
         """What remains after open splits were fixed in or out; bool, shape (k,). The array `paid` is updated, not copied."""
         paid, base = self.paid, self.base
         if kept.any():
             if paid is None:
-                paid = array_beside(self.objective.problem.routing, self.objective.problem.n_purchases, np.bool_)
+                paid = array_beside(self.objective.usage.routing, self.objective.usage.n_purchases, np.bool_)
                 paid[:] = False
             base += int(self.profit[kept].sum()) - int(_pay(*self.blocked_usage, kept, paid, *self.objective.price_arrays))  # type: ignore[call-arg]
         stays = ~(kept | out)
         return _opened(self.objective, self.nodes[stays], paid, base)
 
 
-def all_open(objective: IntegerObjective, is_open: NDArray[np.bool_]) -> Remaining:
+def all_open(objective: IntegerPrices, is_open: NDArray[np.bool_]) -> Remaining:
     """(1) before anything is fixed; open splits are closed under parents. Bool, shape (n,)."""
     nodes = np.flatnonzero(is_open).astype(np.int32)
     return _opened(objective, nodes, None, 0)
 
 
-def _opened(objective: IntegerObjective, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None, base: int) -> Remaining:
-    ensemble = objective.problem.ensemble
+def _opened(objective: IntegerPrices, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None, base: int) -> Remaining:
+    ensemble = objective.usage.ensemble
     place = np.full(ensemble.n_nodes + 1, -1, dtype=np.int32)  # the last is for "no parent"
     place[nodes] = np.arange(nodes.size, dtype=np.int32)
-    return Remaining(objective, nodes, place[ensemble.parent[nodes]], slices_of(objective.problem, nodes), paid, base)
+    return Remaining(objective, nodes, place[ensemble.parent[nodes]], slices_of(objective.usage, nodes), paid, base)
 
 
 @njit(cache=True, nogil=True)

@@ -108,7 +108,7 @@ class Run:
         the lowest bound (1) since splits were last fixed, up to rounding, and the scores that it was found at.
     fixed_in, fixed_out : bool, shape (n,)
         splits that are decided.
-    core_load
+    core_dual
         the flow on the core's usage arcs once it is cut; None before.
     """
 
@@ -117,7 +117,7 @@ class Run:
         problem = rows.objective.problem
         n = problem.ensemble.n_nodes
         self.stages: list[FixingStage] = []
-        self.core_load: NDArray[np.int64] | None = None
+        self.core_dual: NDArray[np.int64] | None = None
         self.iteration = 0 if start is None else start.iteration
         self.rounds_averaged = self.rounds_without_progress = self.checks = 0
         self.lowest_bound = math.inf
@@ -240,12 +240,12 @@ class Run:
         core = self.rows.solve_core(self.ties)
         self._take(core.keep, core.value)
         self.bound = self.best_value
-        self.core_load = core.dual
+        self.core_dual = core.dual
         return core.n_arcs
 
     def decided(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Splits that are proven to be in the optimum, and splits that are proven not to be; bool, shape (n,)."""
-        if self.core_load is not None:
+        if self.core_dual is not None:
             return self.best_kept, ~self.best_kept
         # Splits that are not worth keeping even without prices are left out here: every lambda finds them by itself.
         return self.fixed_in, self.fixed_out
@@ -259,7 +259,7 @@ class Run:
         """The proof of `bound`."""
         objective = self.objective
         return SharedPrices(
-            tuple(self.stages), self.remaining.nodes, self.score_at_lowest, self.core_load,
+            tuple(self.stages), self.remaining.nodes, self.score_at_lowest, self.core_dual,
             objective.unit, objective.lam, self.iteration,
         )  # fmt: skip
 

@@ -58,7 +58,7 @@ class Sharing:
 
     def _halves(self) -> list[tuple[int, int, int, int]]:
         """The first and last block and the first and last slice of each thread; a single block is divided by items."""
-        s, n_blocks = self.remaining.slices, self.remaining.objective.problem.row_blocks.n_blocks
+        s, n_blocks = self.remaining.slices, self.remaining.objective.usage.row_blocks.n_blocks
         if s.n_arcs < ONE_THREAD_ARCS or (n_blocks == 1 and len(s.parts) < 3):
             return [(0, n_blocks, 0, s.parts[-1])]
         if n_blocks == 1:
@@ -72,8 +72,8 @@ class Sharing:
         Z_j and the sums over slices are sums of at most T, or N, positive numbers, and a handful of products: the relative error
         is below (N + T + 64) 2^-53. The charges are lowered by twice that, and a lower charge is always feasible.
         """
-        problem = self.remaining.objective.problem
-        margin = (problem.n_rows + problem.ensemble.n_splits.bit_length() + problem.ensemble.n_trees + 64) * 2.0**-52
+        usage = self.remaining.objective.usage
+        margin = (usage.n_rows + usage.ensemble.n_splits.bit_length() + usage.ensemble.n_trees + 64) * 2.0**-52
         charge = self.charges(score)
         charge *= 1.0 - margin
         return np.floor(charge, out=charge).astype(np.int64)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +34,9 @@ class Slices:
     n_arcs: int
 
 
-def slices_of(problem: PruningProblem, nodes: NDArray[np.int32]) -> Slices:
+def slices_of(usage: Usage, nodes: NDArray[np.int32]) -> Slices:
     """The slices of some splits, which are numbered by their places in `nodes`."""
-    charges, start, stop = problem.usage.charges, problem.routing.start, problem.routing.stop
+    charges, start, stop = usage.charges, usage.routing.start, usage.routing.stop
     count = (charges.start[nodes + 1] - charges.start[nodes]).astype(np.int32)
     split = np.repeat(np.arange(nodes.size, dtype=np.int32), count)
     place = np.repeat(charges.start[nodes].astype(np.int32) - np.cumsum(count, dtype=np.int32) + count, count)
@@ -46,7 +46,7 @@ def slices_of(problem: PruningProblem, nodes: NDArray[np.int32]) -> Slices:
     split, item = split[order], item[order]
     del place, order
     rows = stop[nodes[split]] - start[nodes[split]]
-    arcs = np.cumsum(np.where(problem.costs.paid_once[item], 1, rows), dtype=np.int64)
+    arcs = np.cumsum(np.where(usage.costs.paid_once[item], 1, rows), dtype=np.int64)
     return Slices(split, item, _parts(item, arcs), int(arcs[-1]) if arcs.size else 0)
 
 

@@ -79,11 +79,9 @@ def solve_gathered_core(problem: ShardedProblem, remaining: Remaining, ties: Tie
 
 def _paid_once(remaining: Remaining) -> ShardArcs:
     """Arcs of items that are paid once for all rows: those that the driver holds; row 0 stands for all rows."""
-    problem = remaining.objective.problem
-    usage = problem.usage_arcs(remaining.nodes)
-    price = remaining.objective.prices(usage.head)
-    if remaining.paid is not None:
-        price[remaining.paid[usage.head]] = 0
-    item = (usage.head - problem.costs.n_items * problem.n_rows).astype(np.int32)
-    row = np.zeros(usage.tail.size, dtype=np.int64)
-    return ShardArcs(usage.tail, item, row.astype(np.int32), row, price)
+    usage = remaining.objective.usage
+    arcs = usage.arcs(remaining.nodes)
+    item = (arcs.head - usage.costs.n_items * usage.n_rows).astype(np.int32)
+    row = np.zeros(arcs.tail.size, dtype=np.int64)
+    price = remaining.unpaid_prices(arcs.head)
+    return ShardArcs(arcs.tail, item, row.astype(np.int32), row, price)

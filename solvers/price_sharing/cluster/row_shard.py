@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,12 +23,9 @@ from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import MOST_PURCHASES, check_weights
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.integers import Integers
-from formulations.instance.node_errors import ErrorComponent, NodeErrors
-from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import as_rows, route
 from formulations.instance.usage import Usage
-from solvers.closures.integer_objective import IntegerObjective
+from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.cluster.item_payers import charges_by_row
 from solvers.price_sharing.cluster.row_sources import RowSource
 from solvers.price_sharing.cluster.shard_answers import MOST_WEIGHTS, ShardArcs, ShardFacts, ShardOpened
@@ -63,7 +61,7 @@ class RowShard:
             )
         self.weights = omega[weighted]
         self.routing = route(ensemble, rows if weighted.size == len(rows) else rows[weighted])
-        self._problem: PruningProblem | None = None
+        self._unpriced: IntegerPrices | None = None
         self._remaining: Remaining | None = None
 
     def facts(self) -> ShardFacts:
@@ -78,29 +76,20 @@ class RowShard:
         return self.routing.node_sums(self.ensemble, _in_units(self.weights, weight_unit))
 
     def set_weight_unit(self, weight_unit: Fraction) -> None:
-        """Set up the shard's own instance, in the unit of all shards' integer weights."""
-        n, weight = self.ensemble.n_nodes, _in_units(self.weights, weight_unit)
-        zeros = np.zeros(n, dtype=np.int64)
-        items = self.costs.n_items
-        integers = Integers(zeros, np.zeros(items, dtype=np.int64), weight, zeros, Fraction(1), Fraction(1), 0.0, 0.0)
-        self._problem = PruningProblem(
-            Usage(
-                self.ensemble,
-                self.costs,
-                (Fraction(0),) * self.ensemble.n_features,
-                charges_by_row(self.ensemble, self.costs),
-                None,
-                np.arange(weight.size),
-                self.weights,
-                self.routing,
-            ),
-            NodeErrors((ErrorComponent(np.zeros(n), np.ones(self.ensemble.n_trees), source="the driver's"),)),
-            integers,
+        """Set up what the shard's rows pay, in the unit of all shards' integer weights."""
+        ensemble, costs = self.ensemble, self.costs
+        no_price, charges, rows = (
+            (Fraction(0),) * ensemble.n_features,
+            charges_by_row(ensemble, costs),
+            np.arange(self.weights.size),
         )
+        usage = Usage(ensemble, costs, no_price, charges, None, rows, self.weights, self.routing)
+        no_prices = np.zeros(costs.n_items, dtype=np.int64)
+        self._unpriced = IntegerPrices(usage, no_prices, _in_units(self.weights, weight_unit), None)
 
     def open(self, item_price: NDArray[np.int64], is_open: NDArray[np.bool_]) -> ShardOpened:
         """Begin anew, with integer prices for a row of weight 1, shape (M,), and open splits, bool of shape (n,)."""
-        return self._set(all_open(self._objective(item_price), np.array(is_open)))
+        return self._set(all_open(self._prices(item_price), np.array(is_open)))
 
     def fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> ShardOpened:
         """Fix open splits in or out; bool, shape (k,). The shard alone knows which purchases the kept ones have paid."""
@@ -125,27 +114,17 @@ class RowShard:
 
     def bill(self, kept: NDArray[np.bool_], item_price: NDArray[np.int64]) -> int:
         """What the shard's rows pay for a pruning, bool of shape (n,), at any integer prices."""
-        pruned = all_open(self._objective(item_price), np.array(kept))
+        pruned = all_open(self._prices(item_price), np.array(kept))
         return paid_at(pruned, np.ones(pruned.nodes.size, dtype=np.int32), 1)[1]
 
     def usage_arcs(self) -> ShardArcs:
         """The usage arcs of the open splits, listed one by one; few are left when the core is gathered."""
-        remaining, problem = self.remaining, self.problem
-        usage = problem.usage_arcs(remaining.nodes)
-        item, row = np.divmod(usage.head.astype(np.int64), problem.n_rows)
-        price = remaining.objective.prices(usage.head)
-        if remaining.paid is not None:
-            price[remaining.paid[usage.head]] = 0
-        leaf = np.empty(usage.tail.size, dtype=np.int32)
-        ensemble, routing = self.ensemble, self.routing
-        _leaves(usage.tail, item, ensemble.left, ensemble.right, routing.start, routing.stop, leaf)
-        return ShardArcs(usage.tail, item.astype(np.int32), leaf, row, price)
-
-    @property
-    def problem(self) -> PruningProblem:
-        """The shard's own instance: its rows, without errors."""
-        assert self._problem is not None, "set_weight_unit comes first"
-        return self._problem
+        remaining, ensemble, routing = self.remaining, self.ensemble, self.routing
+        arcs = remaining.objective.usage.arcs(remaining.nodes)
+        item, row = np.divmod(arcs.head.astype(np.int64), routing.n_rows)
+        leaf = np.empty(arcs.tail.size, dtype=np.int32)
+        _leaves(arcs.tail, item, ensemble.left, ensemble.right, routing.start, routing.stop, leaf)
+        return ShardArcs(arcs.tail, item.astype(np.int32), leaf, row, remaining.unpaid_prices(arcs.head))
 
     @property
     def remaining(self) -> Remaining:
@@ -153,13 +132,10 @@ class RowShard:
         assert self._remaining is not None, "open comes first"
         return self._remaining
 
-    def _objective(self, item_price: NDArray[np.int64]) -> IntegerObjective:
+    def _prices(self, item_price: NDArray[np.int64]) -> IntegerPrices:
         """The shard's part of (OBJ) in integers: prices, and no gains."""
-        problem = self.problem
-        ints = problem.integers
-        return IntegerObjective(
-            problem, np.array(item_price), ints.weight, None, ints.gain, 1, 0, 0, Fraction(1), Fraction(1), 0.0
-        )
+        assert self._unpriced is not None, "set_weight_unit comes first"
+        return replace(self._unpriced, item_price=np.array(item_price))
 
 
 class _CallingThread(ThreadPoolExecutor):

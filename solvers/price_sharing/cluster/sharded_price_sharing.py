@@ -13,8 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
-
 from formulations.answers.solution import StopReason
 from formulations.instance.cost_items import exact
 from solvers.closures.cut import Ties
@@ -95,8 +93,7 @@ def _solution(
     objective, driver, kept = run.objective, problem.driver, run.best_kept
     ints = driver.integers
     # The driver pays for the items that are paid once, and for evaluation; the shards' rows pay for the others.
-    bought_once = np.unique(driver.usage.charges.item[np.repeat(kept, np.diff(driver.usage.charges.start))])
-    once = int(ints.price[bought_once].sum()) * int(ints.weight.sum())
+    once = int(ints.price[driver.usage.once(kept)].sum()) * int(ints.weight.sum())
     bill = once + problem.shards.bill(kept, ints.price) + int(ints.evaluation[kept].sum())
     roots = driver.errors.of_all_roots(driver.ensemble)
     error, cost = roots - int(ints.gain[kept].sum()) * ints.gain_unit, bill * ints.price_unit
