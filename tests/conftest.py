@@ -3,6 +3,10 @@
 import os
 import signal
 
+# Workers of pytest-xdist share the cores. With OpenMP's own threads on top of them, threads wait for each other most of the time.
+# Set before anything imports scikit-learn.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from hypothesis import settings
 
 # the same examples in every run, so that a failure is of the change that it is seen with; `explore` looks for new ones
