@@ -70,12 +70,12 @@ class TreeNetwork:
     head: NDArray[np.int32]
     leaves: FictitiousLeaves
 
-    @property
+    @cached_property
     def nodes(self) -> slice:
         """The tree's nodes among those of the forest."""
         return self.problem.ensemble.nodes_of(self.tree)
 
-    @property
+    @cached_property
     def n_nodes(self) -> int:
         """k, the tree's nodes, and how many arcs belong to them."""
         return int(self.nodes.stop - self.nodes.start)

@@ -139,6 +139,7 @@ def generate_columns(
     smoothing: float = 0.5,
     best: tuple[NDArray[np.float64], float] | None = None,
     known: Sequence[Column] = (),
+    judge: Callable[[float, bool], None] | None = None,
     progress: Callable[[Round], None] | None = None,
 ) -> Generated:
     """Solve the master, price and add columns, until the gap or a limit is reached or no column prices out.
@@ -159,6 +160,8 @@ def generate_columns(
         charges to start from, with their bound.
     known
         the columns that the master already has.
+    judge
+        called after pricing at the master's own charges, with the bound there and whether columns enter.
     progress
         called after every round.
 
@@ -168,7 +171,8 @@ def generate_columns(
         if pricing returns a column that the master already has, with a negative reduced cost: a sign is then wrong in the master
         or in the pricing.
     """
-    run = _ColumnLoop(master, pricing, reference, tolerance, smoothing, best, {pricing.key(c) for c in known})
+    keys = {pricing.key(c) for c in known}
+    run = _ColumnLoop(master, pricing, reference, tolerance, smoothing, best, keys, judge or (lambda *_: None))
     return run.until(gap, time_limit, rounds, progress)
 
 
@@ -184,8 +188,9 @@ class _ColumnLoop(Generic[Column]):
         smoothing: float,
         best: tuple[NDArray[np.float64], float] | None,
         keys: set[Hashable],
+        judge: Callable[[float, bool], None],
     ) -> None:
-        self.master, self.pricing = master, pricing
+        self.master, self.pricing, self.judge = master, pricing, judge
         self.reference, self.tolerance, self.smoothing = reference, tolerance, smoothing
         self.charge: NDArray[np.float64] | None = None if best is None else best[0]
         self.bound = -math.inf if best is None else best[1]
@@ -232,6 +237,8 @@ class _ColumnLoop(Generic[Column]):
             if found.bound > self.bound:
                 self.bound, self.charge = found.bound, found.charge
             columns = self._new(found.columns, answer)
+            if alpha == 0.0:
+                self.judge(found.bound, bool(columns))
             if columns or alpha == 0.0:
                 return columns, alpha, round_bound
             tries += 1

@@ -11,17 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
+from formulations.instance.problem import PruningProblem
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import MasterAnswer, PricingAnswer
 
-PricingMethod = Literal["tree pass", "shortest paths"]
+if TYPE_CHECKING:
+    from solvers.column_generation.shortest_paths import CheapestPrunings
+
+PricingMethod = Literal["shortest paths", "tree pass"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,30 +59,39 @@ def columns_of(coupling: Coupling, kept: NDArray[np.bool_]) -> list[TreePruning]
     return [TreePruning(t, nodes[first[t] : first[t + 1]], float(cost[t])) for t in range(len(cost))]
 
 
-class TreePricing:
-    """Solves (1) for all trees, by a pass over the trees or as shortest paths in integers."""
+class TreeSolver:
+    """Solves (1) for all trees of a problem, as shortest paths in integers or by a pass over the trees."""
 
-    def __init__(self, coupling: Coupling, method: PricingMethod = "tree pass", incumbent: Incumbent | None = None) -> None:
-        if method not in ("tree pass", "shortest paths"):
-            raise InvalidInputError(f"pricing is {method!r}; choose 'tree pass' or 'shortest paths'")
-        self.coupling, self.incumbent = coupling, incumbent
-        self.networks = None
+    def __init__(self, problem: PruningProblem, method: PricingMethod) -> None:
+        if method not in get_args(PricingMethod):
+            raise InvalidInputError(f"pricing is {method!r}; choose {' or '.join(map(repr, get_args(PricingMethod)))}")
+        self.problem, self.batches = problem, None
         if method == "shortest paths":
             from formulations.programs.shortest_path import tree_networks
+            from solvers.column_generation.shortest_paths import batches_of
 
-            self.networks = tree_networks(coupling.problem)
+            self.batches = batches_of(tree_networks(problem))
+
+    def cheapest(self, stop: NDArray[np.float64], split_cost: NDArray[np.float64]) -> CheapestPrunings:
+        """The cheapest pruning of every tree, given the costs of leaves and of kept splits, both of shape (n,)."""
+        from solvers.column_generation.shortest_paths import price_by_shortest_paths, price_by_tree_pass
+
+        if self.batches is None:
+            return price_by_tree_pass(self.problem, stop, split_cost)
+        return price_by_shortest_paths(self.problem, stop, split_cost, self.batches)
+
+
+class TreePricing:
+    """The pricing problem of IP3's relaxation at one lambda."""
+
+    def __init__(self, coupling: Coupling, method: PricingMethod = "shortest paths", incumbent: Incumbent | None = None) -> None:
+        self.coupling, self.incumbent = coupling, incumbent
+        self.trees = TreeSolver(coupling.problem, method)
 
     def price(self, charge: NDArray[np.float64]) -> PricingAnswer[TreePruning]:
         """Solve (1) at the given charges. The bound is lowered by the largest possible rounding error."""
-        from solvers.column_generation.shortest_paths import price_by_shortest_paths, price_by_tree_pass
-
         q = self.coupling.within_prices(charge)
-        split_cost = self.coupling.own + self.coupling.by_node(q)
-        problem = self.coupling.problem
-        if self.networks is None:
-            found = price_by_tree_pass(problem, self.coupling.stop, split_cost)
-        else:
-            found = price_by_shortest_paths(problem, self.coupling.stop, split_cost, self.networks)
+        found = self.trees.cheapest(self.coupling.stop, self.coupling.own + self.coupling.by_node(q))
         bound = float(found.value.sum() - found.rounding.sum())
         upper = np.inf if self.incumbent is None else self.incumbent.offer(found.kept)
         return PricingAnswer(columns_of(self.coupling, found.kept), q, bound, float(upper))

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Literal, get_args
 
 from formulations.errors import InvalidInputError
 
+MasterKind = Literal["bundle", "linear program"]
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True)
 class Scheme:
     """Options of the decomposition; the defaults are the fast ones.
 
     Parameters
     ----------
+    master
+        ``"bundle"``: charges far from the best ones pay for the distance, see `solvers.column_generation.bundle`.
+        ``"linear program"``: the restricted master of NWS15's LP3, with a row for each usage; HiGHS goes on from its last basis.
     smoothing
-        alpha in [0, 1). Pricing uses alpha times the charges of the best bound plus 1 - alpha times the master's; 0 is no
-        smoothing.
+        alpha in [0, 1), for the linear program. Pricing uses alpha times the charges of the best bound plus 1 - alpha times the
+        master's; 0 is no smoothing.
     start
-        rounds of price sharing before the first master. They give the first charges and columns. With 0 each tree starts with two
-        columns: the unpruned tree and its root as a single leaf.
-    start_duals
-        charges >= 0 to start from instead, one for each usage arc of ``usage_columns(problem, merge=merge)``, in the unit of
-        (OBJ). They are reduced where their sum exceeds a price. The trees' best prunings at these charges are first columns too.
-    aggregate
-        True: write rows that are equal for the present columns only once, see `solvers.column_generation.master`. False: write
-        every row, in a program that grows and keeps its basis. Aggregation is faster with a good start, slower without one.
+        rounds of price sharing before the first master, for the bundle. They give the first charges and columns, and mostly the
+        optimum too, so that little work is left for column generation. With 0 every purchase's price is shared equally at first.
     merge
         True: one purchase for all purchases with the same users, and no row for a purchase with a single user. False: a row for
         each usage arc.
@@ -38,27 +35,38 @@ class Scheme:
     Raises
     ------
     InvalidInputError
-        for numbers out of range, and for an aggregated master without `look`, whose value alone is no upper bound.
+        for numbers out of range, and for options that the master does not have.
     """
 
-    smoothing: float = 0.5
-    start: int = 400
-    start_duals: NDArray[np.float64] | None = None
-    aggregate: bool = True
+    master: MasterKind = "bundle"
+    smoothing: float = 0.0
+    start: int = 0
     merge: bool = True
     look: bool = True
 
     def __post_init__(self) -> None:
+        if self.master not in get_args(MasterKind):
+            raise InvalidInputError(f"master is {self.master!r}; give one of {', '.join(map(repr, get_args(MasterKind)))}")
         if not 0 <= self.smoothing < 1:
             raise InvalidInputError(f"smoothing is {self.smoothing!r}; it must be at least 0 and below 1")
-        if self.start < 0:
+        if not self.start >= 0:
             raise InvalidInputError(f"start is {self.start!r} rounds; it must be 0 or more")
-        if self.aggregate and not self.look:
-            raise InvalidInputError("an aggregated master's value is no upper bound; set look=True, or aggregate=False")
+        if self.master == "bundle" and self.smoothing:
+            raise InvalidInputError(f"smoothing is {self.smoothing!r}, but a bundle stays near its centre instead; leave it 0")
+        if self.master == "bundle" and not self.look:
+            raise InvalidInputError("look is False, but a bundle needs a pruning's value to tell the gap; leave it True")
+        if self.master != "bundle" and self.start:
+            raise InvalidInputError(f"start is {self.start!r} rounds, but only a bundle starts from scores; leave it 0")
 
 
-STABILISED = Scheme()
-"""Aggregated rows, smoothing, and a start by price sharing."""
+BUNDLE = Scheme()
+"""Column generation with a proximal bundle master, from equal shares of the prices."""
 
-PLAIN = Scheme(smoothing=0.0, start=0, aggregate=False, merge=False, look=False)
+SMOOTHED = Scheme(master="linear program", smoothing=0.5)
+"""Rows merged, pricing at smoothed charges (Wentges), prunings of the forest valued in every round."""
+
+PLAIN = Scheme(master="linear program", merge=False, look=False)
 """The textbook version: a row for each usage arc, two first columns for each tree, and pricing at the master's own duals."""
+
+AFTER_PRICE_SHARING = Scheme(start=400)
+"""Up to 400 rounds of price sharing first. They do nearly all of the work."""

@@ -11,9 +11,8 @@ Each tree is solved alone, in one of two independent ways:
 possible effect is returned with the answer. With stop_h = error_h + lam * evaluation and charge_h = the duals of h's usage arcs,
 (1) is the pricing problem of Dantzig-Wolfe (NWS15 SUB1) and the inner minimum of BP16's Algorithm 1.
 
-Both run in one thread. OR-Tools holds Python's global lock while it solves, so threads gain nothing for (2). (3) is several
-hundred times faster than (2), which processes could not make up for: it takes ten nanoseconds a node, and two threads were no
-faster.
+The graphs of many trees are one network without arcs between them, with one unit of supply for each tree, so that OR-Tools is
+called once for thousands of boundaries. It holds Python's global lock while it solves, so threads gain nothing for (2).
 """
 
 from __future__ import annotations
@@ -34,6 +33,9 @@ from formulations.programs.shortest_path import TreeNetwork, tree_networks
 
 MOST_BITS = 62
 """Sums of costs must stay below 2^62, because OR-Tools uses int64."""
+
+BATCH = 512
+"""Boundaries of one call of OR-Tools, at least those of one tree. The larger the network, the coarser the grid of real costs."""
 
 Costs = NDArray[np.float64] | NDArray[np.int64]
 
@@ -79,6 +81,63 @@ class CheapestPrunings:
     seconds: float
 
 
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The graphs of some trees as one network, with the arcs (2) of each split as one arc.
+
+    Parameters
+    ----------
+    networks
+        the graphs.
+    tail, head
+        int32: boundaries of the network.
+    first_arc, first_boundary
+        of each graph; one more at the end.
+    """
+
+    networks: tuple[TreeNetwork, ...]
+    tail: NDArray[np.int32]
+    head: NDArray[np.int32]
+    first_arc: NDArray[np.int64]
+    first_boundary: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, networks: Sequence[TreeNetwork]) -> Batch:
+        """The graphs side by side."""
+        runs = [g.runs for g in networks]
+        first_arc = np.cumsum([0, *(r.tail.size for r in runs)])
+        first_boundary = np.cumsum([0, *(r.n_boundaries for r in runs)])
+        tail, head = (
+            np.concatenate([ends + start for ends, start in zip(both, first_boundary.tolist(), strict=False)]).astype(np.int32)
+            for both in ([r.tail for r in runs], [r.head for r in runs])
+        )
+        return cls(tuple(networks), tail, head, first_arc, first_boundary)
+
+    @property
+    def n_boundaries(self) -> int:
+        """Boundaries of all graphs."""
+        return int(self.first_boundary[-1])
+
+    @property
+    def name(self) -> str:
+        """The trees, for messages."""
+        first, last = self.networks[0].tree, self.networks[-1].tree
+        return f"tree {first}" if first == last else f"trees {first} to {last}"
+
+
+def batches_of(networks: Sequence[TreeNetwork]) -> list[Batch]:
+    """The graphs in batches of at most `BATCH` boundaries, in their order."""
+    groups: list[list[TreeNetwork]] = []
+    room = 0
+    for g in networks:
+        room -= g.runs.n_boundaries
+        if not groups or room < 0:
+            groups.append([])
+            room = BATCH - g.runs.n_boundaries
+        groups[-1].append(g)
+    return [Batch.of(group) for group in groups]
+
+
 def cheapest_path(network: TreeNetwork, cost: ArrayLike) -> PathAnswer:
     """The shortest path from the first boundary to the last, by (2).
 
@@ -94,19 +153,19 @@ def cheapest_path(network: TreeNetwork, cost: ArrayLike) -> PathAnswer:
     CapacityOverflowError
         if integer costs are too large for 64 bits.
     """
-    costs = _checked(cost, network.n_arcs, "cost", "arc")
+    costs, alone = _checked(cost, network.n_arcs, "cost", "arc"), Batch.of([network])
     if costs.dtype == np.int64:
-        arcs, total = _one_unit(network, costs.astype(np.int64))
+        [(arcs, total)] = _one_unit_each(alone, [costs.astype(np.int64)])
         value = float(total)
         return PathAnswer(arcs, value, float(abs(total - int(value))))
-    exponent = _finest(network, np.abs(costs.astype(np.float64)))
+    exponent = _finest(network, np.abs(costs.astype(np.float64)), alone.n_boundaries)
     on_grid, lost = _to_grid(costs.astype(np.float64), np.array(exponent))
-    arcs, total = _one_unit(network, on_grid)
+    [(arcs, total)] = _one_unit_each(alone, [on_grid])
     return PathAnswer(arcs, *_from_grid(total, exponent, float(lost.sum())))
 
 
 def price_by_shortest_paths(
-    problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike, networks: Sequence[TreeNetwork] | None = None
+    problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike, batches: Sequence[Batch] | None = None
 ) -> CheapestPrunings:
     """(1) for every tree by (2).
 
@@ -114,8 +173,8 @@ def price_by_shortest_paths(
     ----------
     node_cost, split_charge
         shape (n,): stop_h of every node, charge_h of every split, of any sign. If both are integers, nothing is rounded.
-    networks
-        the graphs of all trees, expanded or not, if they exist already; default: build them.
+    batches
+        ``batches_of`` the graphs of all trees, expanded or not, if they exist already; default: build them.
 
     Raises
     ------
@@ -126,17 +185,21 @@ def price_by_shortest_paths(
     """
     started = time.perf_counter()
     stop, charge = _pair(problem, node_cost, split_charge)
-    graphs = tree_networks(problem) if networks is None else networks
+    parts = batches_of(tree_networks(problem)) if batches is None else batches
+    graphs = [g for part in parts for g in part.networks]
     if [g.tree for g in graphs] != list(range(problem.ensemble.n_trees)) or any(g.problem is not problem for g in graphs):
-        raise InvalidInputError("networks: give the graphs of all trees of this problem, in their order")
+        raise InvalidInputError("batches: give the graphs of all trees of this problem, in their order")
     ints = np.zeros(len(graphs), dtype=np.int64)
     exponent, lost = ints, np.zeros(len(graphs))
     if real := stop.dtype != np.int64:
-        exponent, stop, charge, lost = _gridded(problem, graphs, stop.astype(np.float64), charge.astype(np.float64))
+        exponent, stop, charge, lost = _gridded(problem, parts, stop.astype(np.float64), charge.astype(np.float64))
     kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
-    for t, g in enumerate(graphs):
-        arcs, ints[t] = _one_unit(g, g.costs_by_split(stop.astype(np.int64), charge.astype(np.int64)))
-        kept[g.nodes] = g.pruning_of(arcs)
+    stop_ints, charge_ints = stop.astype(np.int64), charge.astype(np.int64)
+    for part in parts:
+        costs = [g.costs_by_split(stop_ints, charge_ints) for g in part.networks]
+        for g, (arcs, total) in zip(part.networks, _one_unit_each_in_parts(part, costs), strict=True):
+            ints[g.tree] = total
+            kept[g.nodes] = g.pruning_of(arcs)
     if not real:
         return CheapestPrunings(kept, ints, lost, time.perf_counter() - started)
     value, rounding = zip(*map(_from_grid, ints.tolist(), exponent.tolist(), lost.tolist()), strict=True)
@@ -202,20 +265,21 @@ def _checked(amounts: ArrayLike, length: int, name: str, of: str) -> Costs:
 
 
 def _gridded(
-    problem: PruningProblem, graphs: Sequence[TreeNetwork], stop: NDArray[np.float64], charge: NDArray[np.float64]
+    problem: PruningProblem, parts: Sequence[Batch], stop: NDArray[np.float64], charge: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Each tree's exponent, both costs on its grid, and by how much that can change the cost of any pruning of the tree."""
     ensemble = problem.ensemble
     charge = np.where(ensemble.is_split, charge, 0.0)
     size, weight = np.abs(stop), np.abs(charge)
-    exponent = np.array([_finest(g, g.costs_by_split(size, weight)) for g in graphs], dtype=np.int64)
+    finest = [_finest(g, g.costs_by_split(size, weight), part.n_boundaries) for part in parts for g in part.networks]
+    exponent = np.array(finest, dtype=np.int64)
     stop_ints, lost_stop = _to_grid(stop, exponent[ensemble.tree_of])
     charge_ints, lost_charge = _to_grid(charge, exponent[ensemble.tree_of])
     return exponent, stop_ints, charge_ints, np.add.reduceat(lost_stop + lost_charge, ensemble.roots)
 
 
-def _finest(network: TreeNetwork, size: NDArray[np.float64]) -> int:
-    """The exponent of the finest grid 2^-exponent for costs of the given sizes.
+def _finest(network: TreeNetwork, size: NDArray[np.float64], n_boundaries: int) -> int:
+    """The exponent of the finest grid 2^-exponent for costs of the given sizes, in a call for so many boundaries.
 
     OR-Tools multiplies the costs by V + 3, for V boundaries, and cost scaling lowers node potentials by about 1.5 (V + 3) times
     the largest such product (at most 6 (V + 3) epsilon by each refinement to epsilon, which falls by 5 a time). The
@@ -226,7 +290,7 @@ def _finest(network: TreeNetwork, size: NDArray[np.float64]) -> int:
         raise CapacityOverflowError(
             f"tree {network.tree}: costs up to {peak:.3g} add up to more than a float64 holds; scale them down"
         )
-    room = MOST_BITS - 2 - 2 * math.ceil(math.log2(network.runs.n_boundaries + 3))
+    room = MOST_BITS - 2 - 2 * math.ceil(math.log2(n_boundaries + 3))
     return room - math.frexp(peak)[1]
 
 
@@ -248,24 +312,41 @@ def _largest(network: TreeNetwork, size: NDArray[np.float64]) -> float:
     return float(np.add.reduceat(size, network.runs.first).max())
 
 
-def _one_unit(network: TreeNetwork, cost: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """(2) in integers: the arcs of the path in order, and the sum of their costs."""
+def _one_unit_each_in_parts(batch: Batch, costs: Sequence[NDArray[np.int64]]) -> list[tuple[NDArray[np.int64], int]]:
+    """`_one_unit_each`, tree by tree where the costs are too large for the whole batch."""
+    if len(costs) == 1 or _peak(batch, costs) * (batch.n_boundaries + 3) < 2.0**MOST_BITS:
+        return _one_unit_each(batch, costs)
+    return [_one_unit_each(Batch.of([g]), [cost])[0] for g, cost in zip(batch.networks, costs, strict=True)]
+
+
+def _peak(batch: Batch, costs: Sequence[NDArray[np.int64]]) -> float:
+    """The largest cost of an arc in OR-Tools' graph."""
+    return max(_largest(g, np.abs(cost.astype(np.float64))) for g, cost in zip(batch.networks, costs, strict=True))
+
+
+def _one_unit_each(batch: Batch, costs: Sequence[NDArray[np.int64]]) -> list[tuple[NDArray[np.int64], int]]:
+    """(2) in integers for every graph of a batch: the arcs of its path in order, and the sum of their costs."""
     # all arcs of a split are one arc: on a path of 10^5 boundaries OR-Tools takes minutes and does not react to Ctrl-C
-    runs, peak = network.runs, _largest(network, np.abs(cost.astype(np.float64)))
+    total = np.concatenate([np.add.reduceat(cost, g.runs.first) for g, cost in zip(batch.networks, costs, strict=True)])
+    peak = _peak(batch, costs)
     flow = min_cost_flow.SimpleMinCostFlow()
     status = flow.BAD_COST_RANGE
-    if peak * (runs.n_boundaries + 3) < 2.0**MOST_BITS:
-        total = np.add.reduceat(cost, runs.first)
-        flow.add_arcs_with_capacity_and_unit_cost(runs.tail, runs.head, np.ones(total.size, dtype=np.int64), total)
-        flow.set_nodes_supplies(np.array([0, runs.n_boundaries - 1], dtype=np.int32), np.array([1, -1], dtype=np.int64))
+    if peak * (batch.n_boundaries + 3) < 2.0**MOST_BITS:
+        flow.add_arcs_with_capacity_and_unit_cost(batch.tail, batch.head, np.ones(total.size, dtype=np.int64), total)
+        sources, sinks = batch.first_boundary[:-1], batch.first_boundary[1:] - 1
+        ends, one = np.concatenate([sources, sinks]).astype(np.int32), np.ones(sources.size, dtype=np.int64)
+        flow.set_nodes_supplies(ends, np.concatenate([one, -one]))
         status = flow.solve()
     if status == flow.BAD_COST_RANGE:
-        raise CapacityOverflowError(f"tree {network.tree}: integer costs up to {peak:.3g} are too large; scale them down")
+        raise CapacityOverflowError(f"{batch.name}: integer costs up to {peak:.3g} are too large; scale them down")
     if status != flow.OPTIMAL:
-        raise SolverFailedError(f"tree {network.tree}: OR-Tools' minimum cost flow ended with {status.name}")
-    used = flow.flows(np.arange(runs.first.size, dtype=np.int32)) > 0
-    arcs = np.flatnonzero(np.repeat(used, runs.length))
-    return arcs[np.argsort(network.tail[arcs])], int(cost[arcs].sum())
+        raise SolverFailedError(f"{batch.name}: OR-Tools' minimum cost flow ended with {status.name}")
+    used = flow.flows(np.arange(total.size, dtype=np.int32)) > 0
+    paths = []
+    for g, cost, first, last in zip(batch.networks, costs, batch.first_arc[:-1], batch.first_arc[1:], strict=True):
+        arcs = np.flatnonzero(np.repeat(used[first:last], g.runs.length))
+        paths.append((arcs[np.argsort(g.tail[arcs])], int(cost[arcs].sum())))
+    return paths
 
 
 @njit(cache=True, nogil=True)

@@ -21,14 +21,15 @@ from formulations.instance.problem import PruningProblem
 from solvers.closures.duals import proven_bound
 from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.tree_pass import free_of_charge
+from solvers.column_generation.bundle import BundleMaster
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.history import Round
 from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import generate_columns
-from solvers.column_generation.master import AggregatedMaster
 from solvers.column_generation.pricing import PricingMethod, TreePricing, columns_of
-from solvers.column_generation.scheme import STABILISED, Scheme
+from solvers.column_generation.scheme import BUNDLE, Scheme
+from solvers.column_generation.soft_prices import SoftPrices
 from solvers.column_generation.start import Start, share_prices
 from solvers.programs.rounding import is_integral
 
@@ -43,8 +44,8 @@ def dantzig_wolfe(
     time_limit: float = math.inf,
     gap: float = 1e-9,
     rounds: float = math.inf,
-    pricing: PricingMethod = "tree pass",
-    scheme: Scheme = STABILISED,
+    pricing: PricingMethod = "shortest paths",
+    scheme: Scheme = BUNDLE,
     progress: Callable[[Round], None] | None = None,
 ) -> Solution:
     """The optimum by Dantzig-Wolfe decomposition of IP3's relaxation.
@@ -60,9 +61,10 @@ def dantzig_wolfe(
     rounds
         largest number of solves of the master.
     pricing
-        "tree pass", or "shortest paths" through OR-Tools.
+        "shortest paths": every tree's cheapest pruning as a shortest path, by OR-Tools' minimum cost flow. "tree pass": by
+        our own pass over the trees, which is faster.
     scheme
-        `STABILISED`, `PLAIN`, or any other `Scheme`.
+        `BUNDLE`, `SMOOTHED`, `PLAIN`, `AFTER_PRICE_SHARING`, or any other `Scheme`.
     progress
         called after every round.
 
@@ -125,8 +127,9 @@ class _DantzigWolfe:
             time_limit=time_limit - start_seconds,
             rounds=rounds,
             smoothing=self.scheme.smoothing,
-            best=None if start.charge is None else (start.charge, start.bound),
+            best=(start.charge, start.bound) if isinstance(master, BundleMaster) else None,
             known=start.columns,
+            judge=master.judge if isinstance(master, BundleMaster) else None,
             progress=progress,
         )
         if master.y is not None:
@@ -153,27 +156,23 @@ class _DantzigWolfe:
             self.problem, lam, pruning, value, bound, found.stopped, tolerance, duals, stats, "dantzig_wolfe", history
         )
 
-    def master(self, start: Start) -> AggregatedMaster | FullMaster:
+    def master(self, start: Start) -> BundleMaster | FullMaster:
         """The restricted master, still without columns."""
-        if self.scheme.aggregate:
-            return AggregatedMaster(self.coupling, self.incumbent, start.charge)
+        if self.scheme.master == "bundle":
+            return BundleMaster(self.coupling, self.incumbent, start.score, start.bound)
         return FullMaster(self.coupling, self.incumbent if self.scheme.look else None)
 
     def start(self, gap: float, time_limit: float) -> Start:
         """The first charges, their bound and the first columns."""
-        given = self.scheme.start_duals
-        if given is not None:
-            charge = np.asarray(given, dtype=np.float64)
-            arcs = self.coupling.columns.node.size
-            if charge.shape != (arcs,) or not np.isfinite(charge).all():
-                raise InvalidInputError(
-                    f"start_duals has shape {charge.shape}; give one finite number for each usage arc, {arcs} in all"
-                )
-            found = self.pricing.price(charge[self.coupling.arc])
-            columns = {c.key: c for c in [*columns_of(self.coupling, self.incumbent.pruning.kept), *found.columns]}
-            return Start(found.charge, found.bound, list(columns.values()), 0)
+        soft = SoftPrices(self.coupling)
         if self.scheme.start:
-            return share_prices(self.coupling, self.incumbent, rounds=self.scheme.start, gap=gap, time_limit=time_limit)
+            return share_prices(soft, self.incumbent, rounds=self.scheme.start, gap=gap, time_limit=time_limit)
         unpruned = self.problem.ensemble.is_split
         both = [*columns_of(self.coupling, np.zeros_like(unpruned)), *columns_of(self.coupling, unpruned)]
-        return Start(None, -math.inf, list({c.key: c for c in both}.values()), 0)
+        score = np.zeros(unpruned.size)
+        charge, bound = soft.shares(score)[0], -math.inf
+        if self.scheme.master == "bundle":
+            found = self.pricing.price(charge)
+            charge, bound = found.charge, found.bound
+            both += [*columns_of(self.coupling, self.incumbent.pruning.kept), *found.columns]
+        return Start(score, charge, bound, list({c.key: c for c in both}.values()), 0)

@@ -1,6 +1,6 @@
 """The start of column generation: prices are shared among splits by multiplicative weights.
 
-    q_{u,c} = p_c exp(s_u) / sum over the users u' of c of exp(s_u')                                                        (1)
+    q_{u,c}  by (1) of `solvers.column_generation.soft_prices`                                                              (1)
     s_u <- s_u + 15 / (k + 5)   where the trees, priced at q, keep u       (round k)                                        (2)
 
 The shares (1) of a purchase sum to its price, so every round gives a Lagrangian bound. The mean of the trees' prunings, weighted
@@ -14,13 +14,12 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import relative_gap
 from solvers.column_generation.pricing import TreePruning, columns_of
+from solvers.column_generation.soft_prices import SoftPrices
 from solvers.price_sharing.step import step_size
 
 ROUNDS_PER_ROUNDING = 25
@@ -33,24 +32,25 @@ class Start:
 
     Parameters
     ----------
-    charge
-        q, one for each coupling row, within the prices; None if there are none.
-    bound
-        the Lagrangian bound at these charges.
+    score
+        s of (1), shape (n,).
+    charge, bound
+        q at these scores, one for each coupling row, and the Lagrangian bound there.
     columns
         the first columns, each once.
     rounds
         rounds of price sharing that were made.
     """
 
-    charge: NDArray[np.float64] | None
+    score: NDArray[np.float64]
+    charge: NDArray[np.float64]
     bound: float
     columns: list[TreePruning]
     rounds: int
 
 
 def share_prices(
-    coupling: Coupling, incumbent: Incumbent, *, rounds: int = 200, gap: float = 0.0, last: int = 30, time_limit: float = np.inf
+    soft: SoftPrices, incumbent: Incumbent, *, rounds: int, gap: float = 0.0, last: int = 30, time_limit: float = np.inf
 ) -> Start:
     """Repeat (1) and (2) until the relative gap, the number of rounds or the time limit is reached.
 
@@ -59,13 +59,14 @@ def share_prices(
     from solvers.column_generation.shortest_paths import price_by_tree_pass
 
     started = time.perf_counter()
+    coupling = soft.coupling
     problem = coupling.problem
     score, mean = np.zeros(coupling.stop.size), np.zeros(coupling.stop.size)
     best, bound = score, -np.inf
     recent: list[NDArray[np.bool_]] = []
     k = 0
     while k < rounds and time.perf_counter() - started < time_limit:
-        split_cost = coupling.own + _charges(coupling, score)[1]
+        split_cost = coupling.own + soft.shares(score)[1]
         found = price_by_tree_pass(problem, coupling.stop, split_cost)
         if (value := float(found.value.sum() - found.rounding.sum())) > bound:
             best, bound = score.copy(), value
@@ -76,25 +77,4 @@ def share_prices(
             break
         score = score + np.where(found.kept, step_size(k - 1), 0.0)
     columns = {c.key: c for kept in [incumbent.pruning.kept, *recent[::-1]] for c in columns_of(coupling, kept)}
-    return Start(_charges(coupling, best)[0], bound, list(columns.values()), k)
-
-
-def _charges(coupling: Coupling, score: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(1) for every coupling row, and its sums over each split's rows."""
-    charge, by_node = np.empty(coupling.n_rows), np.zeros(score.size)
-    weight = np.exp(np.maximum(score - score.max(initial=0.0), -600.0))
-    _share(coupling.node, coupling.purchase, coupling.price, weight, charge, by_node)
-    return charge, by_node
-
-
-@njit(cache=True)
-def _share(node, purchase, price, weight, charge, by_node):  # type: ignore[no-untyped-def]
-    total = np.zeros(price.shape[0])
-    for k in range(node.shape[0]):
-        total[purchase[k]] += weight[node[k]]
-    for j in range(price.shape[0]):
-        if total[j] > 0:
-            total[j] = price[j] / total[j]
-    for k in range(node.shape[0]):
-        charge[k] = total[purchase[k]] * weight[node[k]]
-        by_node[node[k]] += charge[k]
+    return Start(best, soft.shares(best)[0], bound, list(columns.values()), k)

@@ -195,8 +195,8 @@ def test_each_study_sets_against_what_it_should(quick: dict[str, Result]) -> Non
         against = [(ours, f"{solver}_{form}") for form in ("ip3", "closure") for ours in ("min_cut", "price_sharing")]
         assert pairs[f"lp-{solver}"] == 2 * against
     assert pairs["decomposition-primal-dual"] == 2 * [("price_sharing", "primal_dual")]
-    ours = "dantzig_wolfe, ours"
-    assert pairs["decomposition-dantzig-wolfe"] == [(ours, "dantzig_wolfe, plain"), ("min_cut", ours)]
+    ours = "dantzig_wolfe, bundle"
+    assert pairs["decomposition-dantzig-wolfe"] == [(ours, "dantzig_wolfe, textbook"), ("min_cut", ours)]
 
 
 def test_figures_say_what_was_proven(quick: dict[str, Result]) -> None:
@@ -208,7 +208,7 @@ def test_figures_say_what_was_proven(quick: dict[str, Result]) -> None:
     assert found[name, "usage arcs"] == problem.n_usage_arcs
     assert found[f"{name}, 30 % of the cost", "relative gap after 300 rounds, nothing fixed"] < 1e-3  # type: ignore[operator]
     assert found["breast cancer, 40 rows", "relative gap of highs_ip3"] == pytest.approx(0, abs=1e-9)
-    assert found["iris, 5 trees, lambda' = 1", "relative gap of dantzig_wolfe, ours"] == pytest.approx(0, abs=1e-6)
+    assert found["iris, 5 trees, lambda' = 1", "relative gap of dantzig_wolfe, bundle"] == pytest.approx(0, abs=1e-6)
     assert instance("covtype426k", small)[0] == "digits, 100 rows"
 
 

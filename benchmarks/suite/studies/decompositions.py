@@ -52,21 +52,22 @@ def measure_primal_dual(setting: Setting) -> Found:
 
 
 def measure_dantzig_wolfe(setting: Setting) -> Found:
-    """Rows: our scheme against the textbook's, and against min_cut. Figures: rounds of both, and their gaps."""
+    """Rows: the bundle master against the textbook's, and against min_cut. Figures: rounds of both, and their gaps."""
     rows: list[Row] = []
     figures: list[Figure] = []
     lam: Lam
     warm, lam = priced_instance(QUICK[0])
-    for scheme in SCHEMES.values():
-        dantzig_wolfe(warm, lam, gap=GAP, scheme=scheme)
+    for scheme, pricing in SCHEMES.values():
+        dantzig_wolfe(warm, lam, gap=GAP, scheme=scheme, pricing=pricing)
     for given in QUICK if setting.quick else [s for s in SETTINGS if s.data in DATA]:
         problem, lam = priced_instance(given)
         where = f"{given.data}, {given.trees} trees, lambda' = {float(given.rate):g}"
         works: dict[str, Any] = {"min_cut": partial(min_cut, problem, lam)}
-        for name, scheme in SCHEMES.items():
-            works[f"dantzig_wolfe, {name}"] = partial(dantzig_wolfe, problem, lam, gap=GAP, scheme=scheme, time_limit=LIMIT)
+        for name, (scheme, pricing) in SCHEMES.items():
+            options = {"gap": GAP, "scheme": scheme, "pricing": pricing, "time_limit": LIMIT}
+            works[f"dantzig_wolfe, {name}"] = partial(dantzig_wolfe, problem, lam, **options)
         works["min_cut"]()
-        works["dantzig_wolfe, ours"]()
+        works["dantzig_wolfe, bundle"]()
         found = alternate(works, repeats=setting.repeats, limit=setting.limit / 6)
         optimum = found.answer["min_cut"].value
         for name in SCHEMES:
@@ -77,6 +78,6 @@ def measure_dantzig_wolfe(setting: Setting) -> Found:
             figures.append(Figure(where, f"rounds of {engine}", answer.stats["rounds"]))
             figures.append(Figure(where, f"relative gap of {engine}", answer.relative_gap))
         closed = [name for name in works if found.answer[name].relative_gap <= GAP]
-        pairs = (("dantzig_wolfe, ours", "dantzig_wolfe, plain"), ("min_cut", "dantzig_wolfe, ours"))
+        pairs = (("dantzig_wolfe, bundle", "dantzig_wolfe, textbook"), ("min_cut", "dantzig_wolfe, bundle"))
         rows += [Row.of(where, found, a, b) for a, b in pairs if a in closed and b in closed]
     return rows, figures

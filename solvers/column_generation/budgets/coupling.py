@@ -25,7 +25,7 @@ from solvers.closures.tree_pass import best_tree_closures
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.loop import MasterAnswer, PricingAnswer
-from solvers.column_generation.pricing import TreePruning, columns_of
+from solvers.column_generation.pricing import PricingMethod, TreePruning, TreeSolver, columns_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,9 @@ class BudgetCoupling:
     budget: Fraction
 
     @classmethod
-    def build(cls, problem: PruningProblem, budget: Fraction) -> BudgetCoupling:
-        """Set up (1) to (3). Purchases with the same users become one, and those with a single user go into own."""
-        return cls(Coupling.build(problem, 1.0), budget)
+    def build(cls, problem: PruningProblem, budget: Fraction, *, merge: bool = True) -> BudgetCoupling:
+        """Set up (1) to (3). With `merge`, purchases with the same users become one, and those of a single user go into own."""
+        return cls(Coupling.build(problem, 1.0, merge=merge), budget)
 
     @property
     def problem(self) -> PruningProblem:
@@ -84,19 +84,18 @@ class BudgetCoupling:
 
 
 class BudgetPricing:
-    """The cheapest pruning of every tree at charges q and lambda, by a pass over the trees."""
+    """The cheapest pruning of every tree at charges q and lambda."""
 
-    def __init__(self, coupling: BudgetCoupling, incumbent: BudgetIncumbent) -> None:
+    def __init__(self, coupling: BudgetCoupling, incumbent: BudgetIncumbent, method: PricingMethod = "shortest paths") -> None:
         self.coupling, self.incumbent = coupling, incumbent
+        self.trees = TreeSolver(coupling.problem, method)
 
     def price(self, charge: NDArray[np.float64]) -> PricingAnswer[TreePruning]:
         """(4) at the given charges, less the largest possible rounding error."""
-        from solvers.column_generation.shortest_paths import price_by_tree_pass
-
         lam = max(0.0, float(charge[-1]))
         at = self.coupling.at(lam)
         q = at.within_prices(charge[:-1])
-        found = price_by_tree_pass(self.coupling.problem, at.stop, at.own + at.by_node(q))
+        found = self.trees.cheapest(at.stop, at.own + at.by_node(q))
         bound = float(found.value.sum() - found.rounding.sum()) - lam * self.coupling.limit
         self.incumbent.offer(found.kept)
         return PricingAnswer(self.coupling.columns_of(found.kept), np.append(q, lam), bound)

@@ -1,4 +1,4 @@
-"""Dantzig-Wolfe decomposition of LP1's relaxation: the master has the budget row, whose dual value is -lambda*.
+"""Dantzig-Wolfe decomposition of LP1's relaxation.
 
 Columns are prunings of single trees. Pricing at the master's q and lambda is the same as for a fixed lambda. The relaxation is
 not integral: its optimum is a mixture of two nested prunings, which are level sets of the master's mixture of columns.
@@ -20,14 +20,15 @@ from formulations.answers.solution import History, StopReason
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from solvers.closures.tree_pass import free_of_charge
+from solvers.closures.tree_pass import free_of_charge, without_prices
+from solvers.column_generation.budgets.bundle import BudgetBundleMaster
 from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPricing
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
 from solvers.column_generation.budgets.master import BudgetMaster
-from solvers.column_generation.budgets.start import BudgetStart, secants
 from solvers.column_generation.history import Generated, Round
 from solvers.column_generation.loop import generate_columns, relative_gap
-from solvers.column_generation.pricing import TreePruning
+from solvers.column_generation.pricing import PricingMethod, TreePruning
+from solvers.column_generation.scheme import BUNDLE, Scheme
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +44,8 @@ class BudgetDecomposition:
     lam
         by how much the error falls for another unit of the budget: the negative dual value of the budget row; 0 if it is slack.
     columns
-        for every tree, the prunings that the master mixes and their weights, which sum to 1. If no master was solved, because the
-        start closed the gap or the time was over: the prunings of `mixture`.
+        for every tree, prunings whose mixture is the optimal point, and their weights, which sum to 1: those of the linear
+        program, or else the prunings of `mixture`.
     mixture
         the best mixture of two nested prunings of the forest; the relaxation's optimum once bound and value meet.
     pruning
@@ -86,11 +87,11 @@ def dantzig_wolfe_budget(
     time_limit: float = math.inf,
     tolerance: float = 1e-6,
     rounds: float = math.inf,
-    start: int = 200,
-    smoothing: float = 0.5,
+    pricing: PricingMethod = "shortest paths",
+    scheme: Scheme = BUNDLE,
     progress: Callable[[Round], None] | None = None,
 ) -> BudgetDecomposition:
-    """LP1's relaxation by Dantzig-Wolfe decomposition with the budget row in the master.
+    """LP1's relaxation by Dantzig-Wolfe decomposition.
 
     Parameters
     ----------
@@ -102,11 +103,9 @@ def dantzig_wolfe_budget(
         stop when (value - bound) / (error of the all-roots forest - bound) is at most that.
     rounds
         largest number of solves of the master.
-    start
-        rounds of price sharing at each lambda that is tried before the first master. They often make a master unnecessary. With 0
-        each tree starts with two or three columns.
-    smoothing
-        alpha in [0, 1). Pricing uses alpha times the charges and lambda of the best bound plus 1 - alpha times the master's.
+    pricing, scheme
+        as in `dantzig_wolfe`. A bundle changes lambda from round to round, a linear program has a budget row. Prunings of the
+        forest are valued in every round, whatever the scheme says.
     progress
         called after every round.
 
@@ -120,14 +119,14 @@ def dantzig_wolfe_budget(
         if Ctrl-C arrived meanwhile.
     """
     limit = exact(budget, "budget")
-    for name, number in (("time_limit", time_limit), ("tolerance", tolerance), ("rounds", rounds), ("start", start)):
+    for name, number in (("time_limit", time_limit), ("tolerance", tolerance), ("rounds", rounds)):
         if not number >= 0:
             raise InvalidInputError(f"{name} is {number!r}; it must be 0 or more")
-    if not 0 <= smoothing < 1:
-        raise InvalidInputError(f"smoothing is {smoothing!r}; it must be at least 0 and below 1")
+    if scheme.start:
+        raise InvalidInputError(f"the scheme begins with {scheme.start} rounds of price sharing; under a budget it has no start")
     try:
-        run = _BudgetDantzigWolfe(problem, limit)
-        return run.solve(time_limit, tolerance, rounds, start, smoothing, progress)
+        run = _BudgetDantzigWolfe(problem, limit, scheme, pricing)
+        return run.solve(time_limit, tolerance, rounds, progress)
     except InterruptedSolveError:
         raise
     except KeyboardInterrupt as stop:
@@ -137,69 +136,68 @@ def dantzig_wolfe_budget(
 class _BudgetDantzigWolfe:
     """One run of the decomposition."""
 
-    def __init__(self, problem: PruningProblem, budget: Fraction) -> None:
+    def __init__(self, problem: PruningProblem, budget: Fraction, scheme: Scheme, pricing: PricingMethod) -> None:
         self.started = time.perf_counter()
-        self.problem = problem
-        self.coupling = BudgetCoupling.build(problem, budget)
-        self.incumbent = BudgetIncumbent(Pruning(problem, free_of_charge(problem, "smallest")), budget)
-        self.master = BudgetMaster(self.coupling, self.incumbent)
+        self.problem, self.scheme = problem, scheme
+        self.coupling = BudgetCoupling.build(problem, budget, merge=scheme.merge)
+        self.cheap, self.dear = (Pruning(problem, kept(problem, "smallest")) for kept in (free_of_charge, without_prices))
+        self.incumbent = BudgetIncumbent(self.cheap, budget)
+        self.incumbent.offer_levels(self.dear.kept.astype(np.float64), 0.0)
+        self.pricing = BudgetPricing(self.coupling, self.incumbent, pricing)
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.started
 
     def solve(
-        self,
-        time_limit: float,
-        tolerance: float,
-        rounds: float,
-        start: int,
-        smoothing: float,
-        progress: Callable[[Round], None] | None,
+        self, time_limit: float, tolerance: float, rounds: float, progress: Callable[[Round], None] | None
     ) -> BudgetDecomposition:
         """Find first columns, generate the others, and prove the bound."""
-        first = secants(self.coupling, self.incumbent, rounds=start, gap=tolerance, time_limit=time_limit - self.seconds)
-        start_seconds, columns = self.seconds, list(first.columns.values())
-        upper, reference = float(self.incumbent.mixture.value), self.coupling.unit.reference
-        if relative_gap(upper, first.bound, reference) <= tolerance:  # a master could not improve this
-            return self._answer(Generated(StopReason.CONVERGED, first.charge, first.bound, upper, ()), first, start_seconds)
-        self.master.add(columns)
+        coupling, charge, bound = self.coupling, np.zeros(self.coupling.unit.n_rows + 1), self.dear.error
+        upper, reference = float(self.incumbent.mixture.value), coupling.unit.reference
+        if relative_gap(upper, bound, reference) <= tolerance:  # the budget does not bind, or no budget helps
+            return self._answer(Generated(StopReason.CONVERGED, charge, bound, upper, ()), None)
+        master: BudgetBundleMaster | BudgetMaster
+        if self.scheme.master == "bundle":
+            master = BudgetBundleMaster(coupling, self.incumbent, self.cheap, self.dear)
+        else:
+            master = BudgetMaster(coupling, self.incumbent)
+        ends = (np.zeros_like(self.cheap.kept), self.cheap.kept, self.dear.kept)
+        columns = list({c.key: c for kept in ends for c in coupling.columns_of(kept)}.values())
+        master.add(columns)
         found = generate_columns(
-            self.master,
-            BudgetPricing(self.coupling, self.incumbent),
+            master,
+            self.pricing,
             reference=reference,
             gap=tolerance,
-            tolerance=self.master.tolerance,
-            time_limit=time_limit - start_seconds,
+            tolerance=master.tolerance,
+            time_limit=time_limit - self.seconds,
             rounds=rounds,
-            smoothing=smoothing,
-            best=None if first.charge is None else (first.charge, first.bound),
+            smoothing=self.scheme.smoothing,
+            best=(charge, bound),
             known=columns,
+            judge=master.judge if isinstance(master, BudgetBundleMaster) else None,
             progress=progress,
         )
-        return self._answer(found, first, start_seconds)
+        return self._answer(found, master)
 
-    def _answer(self, found: Generated, first: BudgetStart, start_seconds: float) -> BudgetDecomposition:
-        master, mixture = self.master, self.incumbent.mixture
+    def _answer(self, found: Generated, master: BudgetBundleMaster | BudgetMaster | None) -> BudgetDecomposition:
+        mixture = self.incumbent.mixture
         bound = self._bound(found)
-        stats = {
-            "seconds": self.seconds,
-            "start_seconds": start_seconds,
-            "secants": float(first.secants),
-            **found.stats(),
-            "columns": float(master.n_columns),
-            "rows": float(master.n_rows),
-            "iterations": master.iterations,
-        }
-        lam = float(mixture.lam) if not found.rounds or mixture.weight < 1 else master.lam
-        value = min(master.value, float(mixture.value))
+        stats = {"seconds": self.seconds, **found.stats()}
+        value = float(mixture.value)
+        # a single pruning that costs B is optimal for many lambdas: that of the best bound is one of them
+        lam = float(mixture.lam if mixture.weight < 1 or found.charge is None else found.charge[-1])
+        if master is not None:
+            stats |= {"columns": float(master.n_columns), "rows": float(master.n_rows), "iterations": master.iterations}
+            value = min(master.value, value)
         return BudgetDecomposition(
             self.problem,
             self.coupling.budget,
             value,
             bound,
             lam,
-            self._mixed(),
+            self._mixed(master),
             mixture,
             self.incumbent.pruning,
             found.history(),
@@ -214,14 +212,16 @@ class _BudgetDantzigWolfe:
         charge, lam = found.charge[:-1], exact(float(found.charge[-1]), "lam")
         return max(self.coupling.proven_bound(charge, rate) for rate in {lam, self.incumbent.mixture.lam})
 
-    def _mixed(self) -> tuple[tuple[tuple[TreePruning, float], ...], ...]:
+    def _mixed(self, master: BudgetBundleMaster | BudgetMaster | None) -> tuple[tuple[tuple[TreePruning, float], ...], ...]:
         """The columns with a positive weight, tree by tree; the weights sum to 1 up to rounding."""
-        trees: list[list[tuple[TreePruning, float]]] = [[] for _ in range(self.problem.ensemble.n_trees)]
-        pairs = list(zip(self.master.columns, self.master.alpha.tolist(), strict=False))
+        mixture = self.incumbent.mixture
+        pairs: list[tuple[TreePruning, float]] = []
+        if isinstance(master, BudgetMaster):
+            pairs = list(zip(master.columns, master.alpha.tolist(), strict=False))
         if not pairs:
-            mixture = self.incumbent.mixture
             for pruning, share in ((mixture.dearer, mixture.weight), (mixture.cheaper, 1 - mixture.weight)):
                 pairs += [(column, float(share)) for column in self.coupling.columns_of(pruning.kept)]
+        trees: list[list[tuple[TreePruning, float]]] = [[] for _ in range(self.problem.ensemble.n_trees)]
         for column, weight in pairs:
             if weight > 0:
                 trees[column.tree].append((column, weight))

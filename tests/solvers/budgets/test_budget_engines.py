@@ -37,6 +37,7 @@ def test_every_engine_on_every_instance(seed: int, name: str) -> None:
     problem = random_problem(seed, rounded=seed % 4 == 3)
     path, recount = pm.pruning_path(problem), Recount(problem)
     slack = 2 * problem.integers.error_rounding + 1e-12
+    stops_at = 1e-6 * float(path.problem.errors.of_all_roots(problem.ensemble)) if name == "dantzig_wolfe" else 0.0
     for budget in budgets_of(path)[:: 1 + seed % 3]:
         optimum = brute_force_budget(problem, budget)
         found = BUDGET_SOLVERS[name](problem, budget, time_limit=20)
@@ -45,7 +46,8 @@ def test_every_engine_on_every_instance(seed: int, name: str) -> None:
         assert float(error) == pytest.approx(found.error, abs=slack)
         assert optimum.error - slack <= found.error <= best_breakpoint(problem, budget, path=path).error + slack
         assert found.bound <= optimum.error + slack
-        assert found.bound >= float(found.relaxation.value) - slack - float(found.relaxation.lam) * problem.integers.cost_rounding
+        off = slack + stops_at + float(found.relaxation.lam) * problem.integers.cost_rounding
+        assert found.bound >= float(found.relaxation.value) - off
         if name in ("exact", "brute_force"):
             assert found.error <= optimum.error + slack
             assert found.status is Status.OPTIMAL or problem.integers.cost_rounding > 0

@@ -11,4 +11,4 @@ def test_every_scheme_has_a_line_and_closes_the_gap() -> None:
     assert len(told) == 2 + len(dantzig_wolfe.PARTS)
     assert {line.count("|") for line in told} == {14}
     assert not any("gap" in line for line in told[2:])
-    assert dantzig_wolfe.PARTS["plain"] is dantzig_wolfe.SCHEMES["plain"]
+    assert dantzig_wolfe.PARTS["textbook"] is dantzig_wolfe.SCHEMES["textbook"]

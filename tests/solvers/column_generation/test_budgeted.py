@@ -1,4 +1,4 @@
-"""Dantzig-Wolfe with the budget row in the master: against the path's mixture, and its parts by hand."""
+"""Dantzig-Wolfe under a budget: against the path's mixture, and its parts by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPri
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
 from solvers.column_generation.budgets.master import BudgetMaster
 from solvers.column_generation.budgets.solve import BudgetDecomposition, dantzig_wolfe_budget
-from solvers.column_generation.budgets.start import secants
+from solvers.column_generation.scheme import AFTER_PRICE_SHARING, BUNDLE, SMOOTHED
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.budgets.test_classes import two_wards
@@ -31,14 +31,17 @@ def rounding(problem: pm.PruningProblem, lam: float) -> float:
     return 2 * (problem.integers.error_rounding + lam * problem.integers.cost_rounding)
 
 
-@looped(("name", "start"), [*((name, 100) for name in PRESENT), *((name, 0) for name in REAL)])
-def test_columns_give_the_paths_mixture(name: str, start: int) -> None:
-    """Value, lambda* and mixture are the path's at breakpoints and between them, with and without a start; bounds never above."""
+SCHEMES = {"bundle": BUNDLE, "linear program": SMOOTHED}
+
+
+@looped(("name", "scheme"), [*((name, "bundle") for name in PRESENT), *((name, "linear program") for name in REAL)])
+def test_columns_give_the_paths_mixture(name: str, scheme: str) -> None:
+    """Value, lambda* and mixture are the path's at breakpoints and between them, with both masters; bounds never above."""
     problem = instance(name)
     path = pm.pruning_path(problem)
     for budget in budgets_of(path, 2):
         hull = relaxed_optimum(path, budget)
-        found = dantzig_wolfe_budget(problem, budget, start=start, tolerance=1e-9)
+        found = dantzig_wolfe_budget(problem, budget, scheme=SCHEMES[scheme], tolerance=1e-9)
         agrees(found.value, found.lam, hull, path)
         assert found.stopped is StopReason.CONVERGED
         size = max(1.0, float(hull.value))
@@ -62,14 +65,14 @@ def check_mixture(found: BudgetDecomposition, hull: float) -> None:
     assert found.pruning.integer_gain >= mixture.cheaper.integer_gain or mu == 0 or problem.integers.cost_rounding > 0
 
 
-@pytest.mark.parametrize("start", [0, 100])
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", ["papers", "iris", "wine, evaluation", "breast cancer, licence"])
-def test_the_masters_columns_are_the_point(name: str, start: int) -> None:
+def test_the_masters_columns_are_the_point(name: str, scheme: str) -> None:
     """Weights of each tree's columns sum to 1, and weighted errors to the value; nothing else is mixed."""
     problem = instance(name)
     path = pm.pruning_path(problem)
     budget = (path.exact_cost[0] + path.exact_cost[1]) / 2
-    found = dantzig_wolfe_budget(problem, budget, tolerance=1e-9, start=start)
+    found = dantzig_wolfe_budget(problem, budget, tolerance=1e-9, scheme=SCHEMES[scheme])
     assert len(found.columns) == problem.ensemble.n_trees
     total = 0.0
     for t, mixed in enumerate(found.columns):
@@ -118,7 +121,7 @@ def test_signs_by_hand() -> None:
 def test_a_shared_purchase_by_hand() -> None:
     """Two stumps on one feature gain .1 each and pay 1 together: the coupling rows' charges share lambda = .2, .1 each."""
     problem = twin_stumps()
-    found = dantzig_wolfe_budget(problem, 0.5, start=0)
+    found = dantzig_wolfe_budget(problem, 0.5)
     assert found.value == pytest.approx(0.3)
     assert found.lam == pytest.approx(0.2)
     assert found.bound == pytest.approx(0.3)
@@ -200,25 +203,10 @@ def test_limits_leave_what_is_proven() -> None:
     assert none.bound <= value <= none.value + 1e-12
     assert none.pruning.exact_cost <= budget
     assert none.bound == pytest.approx(float(path.error[0]))  # that of no budget at all
-    one = dantzig_wolfe_budget(problem, budget, rounds=1, start=0, tolerance=0)
+    one = dantzig_wolfe_budget(problem, budget, rounds=1, tolerance=0)
     assert one.stopped is StopReason.ITERATION_LIMIT
     assert one.bound <= value <= one.value + 1e-12
     assert len(one.history["gap"]) == 1
-
-
-def test_the_start_nearly_solves_it() -> None:
-    """Secants end at the hull's edge: their bound is within a thousandth of the path's value before any master is solved."""
-    problem = instance("digits")
-    path = pm.pruning_path(problem)
-    budget = (path.exact_cost[3] + path.exact_cost[4]) / 2
-    value, roots = float(relaxed_optimum(path, budget).value), Pruning.all_roots(problem).error
-    coupling = BudgetCoupling.build(problem, budget)
-    start = secants(coupling, BudgetIncumbent(Pruning.all_roots(problem), budget), rounds=200, gap=1e-6)
-    assert value - start.bound <= 1e-3 * (roots - value)
-    assert start.bound <= value + 1e-12
-    assert 1 <= start.secants <= 12
-    assert start.charge is not None
-    assert float(start.charge[-1]) == pytest.approx(float(relaxed_optimum(path, budget).lam), rel=0.05)
 
 
 def test_levels_that_do_not_reach_the_budget_are_no_mixture() -> None:
@@ -242,8 +230,8 @@ def test_levels_that_do_not_reach_the_budget_are_no_mixture() -> None:
         ({"budget": 1, "time_limit": -1}, "time_limit is -1"),
         ({"budget": 1, "tolerance": float("nan")}, "tolerance is nan"),
         ({"budget": 1, "rounds": -2}, "rounds is -2"),
-        ({"budget": 1, "start": -2}, "start is -2"),
-        ({"budget": 1, "smoothing": 1.0}, "smoothing is 1.0"),
+        ({"budget": 1, "scheme": AFTER_PRICE_SHARING}, "begins with 400 rounds of price sharing"),
+        ({"budget": 1, "pricing": "guess"}, "pricing is 'guess'"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:

@@ -6,17 +6,15 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from formulations import Pruning, PruningProblem
-from formulations.instance.papers import two_trees
-from solvers import brute_force
+from formulations import Pruning
+from solvers.column_generation.bundle import BundleMaster
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import MasterAnswer
-from solvers.column_generation.master import AggregatedMaster
 from solvers.column_generation.pricing import TreePricing, TreePruning, columns_of
+from solvers.column_generation.soft_prices import SoftPrices
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import stump, twin_stumps
@@ -30,22 +28,17 @@ def roots_and_whole(coupling: Coupling) -> list[TreePruning]:
     return list({c.key: c for c in both}.values())
 
 
-def aggregated(coupling: Coupling, frozen: NDArray[np.float64] | None = None) -> AggregatedMaster:
-    return AggregatedMaster(coupling, Incumbent(Pruning.all_roots(coupling.problem), coupling.lam), frozen)
-
-
-def answer_of(master: AggregatedMaster | FullMaster, columns: list[TreePruning]) -> MasterAnswer:
+def answer_of(master: BundleMaster | FullMaster, columns: list[TreePruning]) -> MasterAnswer:
     master.add(columns)
     answer = master.solve(math.inf)
     assert answer is not None
     return answer
 
 
-@pytest.mark.parametrize("kind", [FullMaster, aggregated])
-def test_duals_of_twin_stumps_by_hand(kind: type) -> None:
+def test_duals_of_twin_stumps_by_hand() -> None:
     """Unpruned wins: .1 + .1 + a price of .1 = .3. Each tree's r is .1 + q, q >= 0 of both make the price: together .3."""
     coupling = Coupling.build(twin_stumps(), 0.1)
-    answer = answer_of(kind(coupling), roots_and_whole(coupling))
+    answer = answer_of(FullMaster(coupling), roots_and_whole(coupling))
     assert answer.value == pytest.approx(0.3, abs=1e-12)
     assert (answer.charge >= 0).all()
     assert answer.charge.sum() == pytest.approx(0.1, abs=1e-12)
@@ -70,9 +63,9 @@ def some_columns(coupling: Coupling, seed: int) -> list[TreePruning]:
     return list({c.key: c for c in found}.values())
 
 
-@looped("seed", range(60))
-def test_aggregated_rows_lose_nothing(seed: int) -> None:
-    """Both masters have the same value; charges stay within prices, the r add up to the value, no column prices out."""
+@looped("seed", range(20))
+def test_merged_rows_lose_nothing(seed: int) -> None:
+    """Rows merged or not, the value is the same; charges stay within prices, the r add up to it, no column prices out."""
     problem = random_problem(seed)
     plain, merged = Coupling.build(problem, LAM, merge=False), Coupling.build(problem, LAM)
     # their random charges differ: the prunings that were found for both; costs are another, where a purchase has one user
@@ -80,11 +73,10 @@ def test_aggregated_rows_lose_nothing(seed: int) -> None:
     keys = {c.key for c in rows} & {c.key for c in aggregates}
     value = answer_of(FullMaster(plain), [c for c in rows if c.key in keys]).value
     columns = [c for c in aggregates if c.key in keys]
-    for master in (FullMaster(merged), aggregated(merged)):
-        answer = answer_of(master, columns)
-        check_duals(merged, answer, columns)
-        assert answer.value == pytest.approx(value, rel=1e-9, abs=1e-12)
-        assert float(answer.convexity.sum()) == pytest.approx(value, rel=1e-9, abs=1e-12)
+    answer = answer_of(FullMaster(merged), columns)
+    check_duals(merged, answer, columns)
+    assert answer.value == pytest.approx(value, rel=1e-9, abs=1e-12)
+    assert float(answer.convexity.sum()) == pytest.approx(value, rel=1e-9, abs=1e-12)
 
 
 def check_duals(coupling: Coupling, answer: MasterAnswer, columns: list[TreePruning]) -> None:
@@ -96,44 +88,80 @@ def check_duals(coupling: Coupling, answer: MasterAnswer, columns: list[TreePrun
     np.testing.assert_allclose(by_tree, 0.0, atol=1e-9)  # each tree has a column in the basis
 
 
-@looped("seed", range(0, 60, 2))
-def test_frozen_charges_lower_the_value_until_refined(seed: int) -> None:
-    """Whatever charges are frozen, the value is no larger, duals are feasible, and refining ends at the exact value."""
+def bundle(coupling: Coupling) -> BundleMaster:
+    incumbent = Incumbent(Pruning.all_roots(coupling.problem), coupling.lam)
+    return BundleMaster(coupling, incumbent, np.zeros(coupling.stop.size), -math.inf)
+
+
+def test_a_bundle_step_by_hand() -> None:
+    """Twin stumps at a price of .1: keeping or pruning both costs the same charges, so every step keeps the shares at .05 each.
+
+    The single leaves cost .2 + .2, unpruned .1 + .05 each. The mixture is all unpruned, whose value as a linear program is .3.
+    """
+    coupling = Coupling.build(twin_stumps(), 0.1)
+    master = bundle(coupling)
+    answer = answer_of(master, roots_and_whole(coupling))
+    np.testing.assert_allclose(answer.charge, [0.05, 0.05], rtol=1e-9)
+    np.testing.assert_allclose(answer.convexity, [0.15, 0.15], rtol=1e-9)
+    assert answer.upper == pytest.approx(0.3, rel=1e-12)
+    assert answer.upper <= answer.value <= 0.3 + 2e-3
+
+
+@looped("seed", range(20))
+def test_a_bundle_ends_at_the_linear_programs_value(seed: int) -> None:
+    """Serious steps without new columns lead to the value of the restricted linear program; charges stay within the prices."""
     coupling = Coupling.build(random_problem(seed), LAM)
-    columns = columns_of(coupling, brute_force(coupling.problem, LAM).pruning.kept)  # type: ignore[union-attr]
-    exact = answer_of(aggregated(coupling), columns).value
-    frozen = np.random.default_rng(seed).random(coupling.n_rows) * coupling.price[coupling.purchase]
-    master = aggregated(coupling, frozen)
+    columns = some_columns(coupling, seed)
+    exact = answer_of(FullMaster(coupling), columns).value
+    master = bundle(coupling)
     master.add(columns)
-    for _ in range(20):
+    best = -math.inf
+    for _ in range(60):
         answer = master.solve(math.inf)
         assert answer is not None
-        check_duals(coupling, answer, columns)
-        assert answer.value <= exact + 1e-12
-        if not master.refine():
-            break
-    assert answer.value == pytest.approx(exact, rel=1e-9, abs=1e-12)
+        assert (coupling.by_purchase(answer.charge) <= coupling.price * (1 + 1e-9)).all()
+        assert answer.value >= exact - 1e-9
+        model = float(answer.convexity.sum())
+        assert model <= exact + 1e-9
+        best = max(best, model)
+        master.judge(model, found_columns=False)
+    assert best == pytest.approx(exact, rel=1e-4, abs=1e-6)
 
 
-def test_frozen_charges_are_dropped_where_a_purchase_is_made() -> None:
-    """Papers' trees, all but one user of an item kept: its charge is frozen at first and counts as lost, then it is 0."""
-    problem: PruningProblem = two_trees()
-    coupling = Coupling.build(problem, 0.01)
-    kept = problem.ensemble.is_split.copy()
-    lower = int(coupling.node[-1])
-    kept[lower] = False
-    kept[np.flatnonzero(problem.ensemble.parent == lower)] = False
-    columns = columns_of(coupling, kept)
-    master = aggregated(coupling, 0.5 * coupling.price[coupling.purchase])
-    first = answer_of(master, columns)
-    dropped = (coupling.node == lower) & (first.charge > 0)
-    assert dropped.any()
-    assert master.refine()
-    second = master.solve(math.inf)
-    assert second is not None
-    assert (second.charge[dropped] == 0).all()
-    assert second.value == pytest.approx(first.value + first.charge[dropped].sum(), rel=1e-12)
-    assert not master.refine()
+def test_a_bad_step_is_not_taken() -> None:
+    """A bound below the centre's leaves the scores, and lowers eta if it loses more than the model promised."""
+    coupling = Coupling.build(twin_stumps(), 0.1)
+    master = bundle(coupling)
+    answer_of(master, roots_and_whole(coupling))
+    master.judge(0.25, found_columns=True)
+    eta, score = master.bundle.eta, master.bundle.score
+    master.solve(math.inf)
+    master.judge(0.1, found_columns=True)
+    assert master.bundle.bound == 0.25
+    assert master.bundle.score is score
+    assert master.bundle.eta == eta / 2
+
+
+def test_soft_prices_share_the_price() -> None:
+    """Shares add up to the prices, are the derivatives of the smooth value, and scores far apart lose nothing."""
+    coupling = Coupling.build(random_problem(3), LAM)
+    soft, rng = SoftPrices(coupling), np.random.default_rng(0)
+    for spread in (1.0, 30.0, 3000.0):
+        score = spread * rng.random(coupling.stop.size)
+        charge, by_node = soft.shares(score)
+        used = np.unique(coupling.purchase)
+        np.testing.assert_allclose(coupling.by_purchase(charge)[used], coupling.price[used], rtol=1e-12)
+        np.testing.assert_allclose(by_node, coupling.by_node(charge), rtol=1e-9, atol=1e-18)
+        # F(s) lies between the largest scores and those plus log of the number of users
+        value, hard = soft.value(score)[0], soft.hard_value(score)
+        users = np.bincount(coupling.purchase, minlength=coupling.price.size)[used]
+        assert hard <= value * (1 + 1e-12) <= (hard + float(coupling.price[used] @ np.log(users))) * (1 + 1e-9)
+    score = rng.random(coupling.stop.size)
+    for h in np.unique(coupling.node).tolist()[:5]:
+        step = np.zeros(score.size)
+        step[h] = 1e-6
+        slope = (soft.value(score + step)[0] - soft.value(score - step)[0]) / 2e-6
+        assert slope == pytest.approx(soft.value(score)[1][h], rel=1e-4)
 
 
 def test_a_growing_program_is_solved_on_from_its_basis() -> None:

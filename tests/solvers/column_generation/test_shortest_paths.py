@@ -21,6 +21,7 @@ from formulations.programs.shortest_path import tree_network, tree_networks
 from solvers.brute_force import all_prunings
 from solvers.column_generation.shortest_paths import (
     CheapestPrunings,
+    batches_of,
     cheapest_path,
     price_by_shortest_paths,
     price_by_tree_pass,
@@ -113,15 +114,15 @@ def test_both_are_equal_on_thousands_of_duals() -> None:
     for seed in range(500):
         problem = random_problem(seed)
         rng = np.random.default_rng(seed)
-        networks = tree_networks(problem, expanded=bool(seed % 2))
+        batches = batches_of(tree_networks(problem, expanded=bool(seed % 2)))
         for _ in range(2):
             stop, charge = rng.integers(-20, 20, (2, problem.ensemble.n_nodes))
-            one, other = price_by_shortest_paths(problem, stop, charge, networks), price_by_tree_pass(problem, stop, charge)
+            one, other = price_by_shortest_paths(problem, stop, charge, batches), price_by_tree_pass(problem, stop, charge)
             np.testing.assert_array_equal(one.value, other.value)
             real = stop_costs(problem, 0.3)
             dual = random_loads(problem, 0.3, rng)
             charge_of = np.bincount(problem.usage_arcs().tail, weights=dual, minlength=real.size)
-            one, other = price_by_shortest_paths(problem, real, charge_of, networks), price_by_tree_pass(problem, real, charge_of)
+            one, other = price_by_shortest_paths(problem, real, charge_of, batches), price_by_tree_pass(problem, real, charge_of)
             assert (np.abs(one.value - other.value) <= one.rounding + other.rounding).all()
 
 
@@ -134,7 +135,7 @@ def test_a_real_forest(real: PruningProblem, expanded: bool) -> None:
         dual = random_loads(real, lam, rng)
         stop = stop_costs(real, lam)
         charge = np.bincount(real.usage_arcs().tail, weights=dual, minlength=stop.size)
-        one, other = price_by_shortest_paths(real, stop, charge, networks), price_by_tree_pass(real, stop, charge)
+        one, other = price_by_shortest_paths(real, stop, charge, batches_of(networks)), price_by_tree_pass(real, stop, charge)
         assert (np.abs(one.value - other.value) <= one.rounding + other.rounding).all()
         assert one.rounding.max() < 1e-10
         assert other.rounding.max() < 1e-15
@@ -142,7 +143,7 @@ def test_a_real_forest(real: PruningProblem, expanded: bool) -> None:
         answers = [cheapest_path(n, arc_costs(n, stop, dual)) for n in networks]
         np.testing.assert_allclose([a.value for a in answers], other.value, rtol=0, atol=1e-10)
         ints = [np.rint(1e6 * c).astype(np.int64) for c in (stop, charge)]
-        exact = price_by_shortest_paths(real, *ints, networks)
+        exact = price_by_shortest_paths(real, *ints, batches_of(networks))
         np.testing.assert_array_equal(exact.value, price_by_tree_pass(real, *ints).value)
 
 
@@ -246,6 +247,21 @@ def test_bad_costs_are_refused(engine: Any) -> None:
         engine(problem, np.zeros(12), np.where(np.arange(12) == 3, np.nan, 0))
 
 
+def test_batches_hold_all_trees(real: PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many boundaries a call of OR-Tools has, the trees are all there, in order, and the values are the same."""
+    networks, rng = tree_networks(real), np.random.default_rng(1)
+    stop, charge = rng.integers(0, 1000, (2, real.ensemble.n_nodes))
+    expected = price_by_tree_pass(real, stop, charge).value
+    largest = max(n.runs.n_boundaries for n in networks)
+    for size in (1, largest, 2 * largest, 10**6):
+        monkeypatch.setattr("solvers.column_generation.shortest_paths.BATCH", size)
+        batches = batches_of(networks)
+        assert [n.tree for b in batches for n in b.networks] == list(range(len(networks)))
+        assert all(b.n_boundaries <= size or len(b.networks) == 1 for b in batches)
+        assert (len(batches) == 1) == (size == 10**6)
+        np.testing.assert_array_equal(price_by_shortest_paths(real, stop, charge, batches).value, expected)
+
+
 def test_graphs_of_something_else_are_refused() -> None:
     """All trees, in their order, of this problem."""
     problem = two_trees()
@@ -253,4 +269,4 @@ def test_graphs_of_something_else_are_refused() -> None:
     zeros = np.zeros(12)
     for wrong in (networks[:1], networks[::-1], tree_networks(two_trees())):
         with pytest.raises(InvalidInputError, match="give the graphs of all trees of this problem, in their order"):
-            price_by_shortest_paths(problem, zeros, zeros, wrong)
+            price_by_shortest_paths(problem, zeros, zeros, batches_of(wrong))

@@ -1,0 +1,270 @@
+"""A restricted master that stays near the best charges so far: a proximal bundle step with an entropy term.
+
+The columns so far give a model of the Lagrangian bound at charges q, the best column of each tree at q:
+
+    model(q)  =  sum_t min over columns j of t of (c_j + sum over the splits u that j keeps of q_u)                         (1)
+
+A linear program would maximise (1) alone and jump from vertex to vertex. Here charges far from the centre q^
+pay for the distance:
+
+    maximise  model(q) - (1 / eta) sum_c sum_u q_{u,c} log(q_{u,c} / q^_{u,c})    s.t.  sum_u q_{u,c} = p_c for every c      (2)
+
+The dual of (2) chooses a mixture alpha of each tree's columns, which keeps the splits to the fractions y = sum_j alpha_j kept_j:
+
+    minimise  sum_j alpha_j c_j + (1 / eta) F(s + eta y)      s.t.  sum over the columns j of t of alpha_j = 1, alpha >= 0   (3)
+
+F is (2) of `solvers.column_generation.soft_prices`, and the centre has the scores s. At the optimum of (3) the charges of (2) are
+the shares at the scores s + eta y, so that one number for each split is the whole state. For eta to infinity, (3) becomes the
+linear program of NWS15's LP3: F(s + eta y) / eta tends to sum_c p_c max_u y_u. The multiplicative step of price sharing is (3)
+with a single column for each tree.
+
+If pricing at the new charges raises the bound by a tenth of what the model promised, they become the centre (*serious step*) and
+eta grows. Otherwise the centre stays, and the new columns correct the model (*null step*). See Kiwiel, Proximal minimization
+methods with generalized Bregman functions, SIAM J. Control Optim. 35 (1997); Frangioni, Standard bundle methods, 2020.
+
+(3) is smooth. It is solved by exponentiated gradients, to a tenth of what the model promises:
+
+    alpha_j <- alpha_j exp(-gamma g_j) / (sum over the columns of the tree)          g_j = c_j + sum over kept u of q_u      (4)
+
+gamma falls until the step satisfies Armijo's rule. sum_j alpha_j g_j - sum_t min_j g_j bounds what (3) can still fall.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from solvers.column_generation.coupling import Coupling
+from solvers.column_generation.incumbent import Incumbent
+from solvers.column_generation.loop import MasterAnswer
+from solvers.column_generation.pricing import TreePruning
+from solvers.column_generation.soft_prices import SoftPrices
+
+FIRST_ETA = 5.0
+"""The first eta: a split that a tree keeps fully gets exp(5) times the weight of one that it does not keep."""
+
+GROWTH, SHRINKAGE = 1.5, 0.5
+"""What eta is multiplied by after a serious step, and after a null step if (3) was not solved or the loss exceeds the promise."""
+
+SERIOUS = 0.1
+"""A step is serious if the bound rises by this part of what the model promised."""
+
+INNER_GAP = 0.1
+"""(3) is solved until it can fall by at most this part of what the model promises."""
+
+INNER_STEPS = 60
+"""Most evaluations of (3) in one solve."""
+
+FIRST_GAP = 1e-3
+"""As long as the centre has no bound, (3) is solved until it can fall by at most this part of the mixture's cost."""
+
+EXACTNESS = 1e-13
+"""Smaller differences, relative to the all-roots forest's value, are rounding."""
+
+MOST_IDLE = 100
+"""After this many steps in which the bound does not rise, and no column prices out, the run ends."""
+
+LARGEST_STEP = 1e100
+"""gamma grows to this at most; products with it do not overflow."""
+
+ROUNDING = 1e-14
+"""Relative rounding error of F. Near the optimum a step may change (3) by less."""
+
+NEW_WEIGHT = 0.1
+"""The first weight of a new column in its tree's mixture."""
+
+
+class Bundle:
+    """The model (1), its centre, and the solver of (3). The columns' costs and the prices are given at every step.
+
+    Parameters
+    ----------
+    score, bound
+        of the first centre, as in `BundleMaster`.
+    """
+
+    def __init__(self, coupling: Coupling, score: NDArray[np.float64], bound: float) -> None:
+        ensemble = coupling.problem.ensemble
+        self.score, self.bound, self.eta = score, bound, FIRST_ETA
+        self.evaluations = 0
+        self.columns: list[TreePruning] = []
+        self.alpha = np.zeros(0)
+        self._members = sparse.csr_array((ensemble.n_nodes, 0))
+        self._trees = ensemble.n_trees
+        self._next: NDArray[np.float64] | None = None
+        self._gamma = 0.0
+        self._solved = False
+
+    def add(self, columns: Sequence[TreePruning]) -> None:
+        """Add columns; those of one tree are kept side by side."""
+        both = [*self.columns, *columns]
+        tree = np.array([c.tree for c in both])
+        weight = np.append(self.alpha, np.full(len(columns), NEW_WEIGHT))
+        order = np.argsort(tree, kind="stable")
+        self.columns = [both[j] for j in order.tolist()]
+        self._first = np.searchsorted(tree[order], np.arange(self._trees))
+        self._count = np.diff(np.append(self._first, tree.size))
+        self.alpha = self._per_tree(weight[order])
+        kept = [c.kept for c in self.columns]
+        ends = np.cumsum([0, *(k.size for k in kept)])
+        shape = (self.score.size, len(kept))
+        self._members = sparse.csc_array((np.ones(ends[-1]), np.concatenate(kept), ends), shape=shape).tocsr()
+        self._kept = self._members.T.tocsr()
+
+    def cost(self, own: NDArray[np.float64], gain: NDArray[np.float64], root_error: NDArray[np.float64]) -> NDArray[np.float64]:
+        """c_j of every column: its tree's error as a single leaf, less the gains and plus the own prices of what it keeps."""
+        tree = np.array([c.tree for c in self.columns])
+        return np.asarray(root_error[tree] + self._kept @ (own - gain))
+
+    def step(
+        self, soft: SoftPrices, cost: NDArray[np.float64], least_gap: float, deadline: float, *, offset: float = 0.0
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Solve (3) and (2).
+
+        Parameters
+        ----------
+        cost
+            c_j of every column.
+        least_gap
+            (3) counts as solved once it can fall by this at most, however little the model promises.
+        deadline
+            of `time.perf_counter`.
+        offset
+            what is subtracted from (1), as in the centre's bound.
+
+        Returns
+        -------
+        tuple
+            y, shape (n,); the charges, one for each coupling row; and for each tree the least g_j.
+        """
+        alpha = self._per_tree(self.alpha + 1e-9)
+        y: NDArray[np.float64] = np.asarray(self._members @ alpha)
+        smooth, by_node = soft.value(self.score + self.eta * y)
+        value = float(cost @ alpha) + smooth / self.eta
+        gamma = self._gamma or self._trees / max(float(np.abs(cost).sum()) / cost.size * self._trees, 1e-300)
+        for _ in range(INNER_STEPS):
+            g = cost + self._kept @ by_node
+            least = np.minimum.reduceat(g, self._first)
+            left, promised = float(alpha @ g) - float(least.sum()), float(least.sum()) - offset
+            first = FIRST_GAP * float(alpha @ cost) if self.bound == -math.inf else INNER_GAP * (promised - self.bound)
+            self._solved = left <= max(least_gap, first)
+            if self._solved or time.perf_counter() > deadline:
+                break
+            moved = self._per_tree(np.maximum(alpha, 1e-12) * np.exp(np.clip(-gamma * (g - self._mean(alpha, g)), -50.0, 50.0)))
+            new_y: NDArray[np.float64] = np.asarray(self._members @ moved)
+            smooth, new_by_node = soft.value(self.score + self.eta * new_y)
+            new_value = float(cost @ moved) + smooth / self.eta
+            self.evaluations += 1
+            if new_value <= value - 1e-4 * float((alpha - moved) @ g) + ROUNDING * abs(smooth) / self.eta:
+                alpha, y, by_node, value = moved, new_y, new_by_node, new_value
+                gamma = min(1.5 * gamma, LARGEST_STEP)
+            elif np.array_equal(moved, alpha):
+                break
+            else:
+                gamma *= 0.5
+        self.alpha, self._gamma, self._next = alpha, gamma, self.score + self.eta * y
+        charge, by_node = soft.shares(self._next)
+        least = np.minimum.reduceat(cost + self._kept @ by_node, self._first)
+        return y, charge, least
+
+    def judge(self, bound: float, promised: float, found_columns: bool) -> None:
+        """Take the charges of the last step as the centre, or stay.
+
+        Parameters
+        ----------
+        bound, promised
+            the Lagrangian bound at these charges, and (1) there.
+        found_columns
+            whether pricing found columns that (1) did not have.
+        """
+        assert self._next is not None, "a step comes first"
+        if bound >= self.bound + SERIOUS * (promised - self.bound) or self.bound == -math.inf:
+            self.score, self.bound = self._next - self._next.max(initial=0.0), bound
+            if self._solved:
+                self._rescale(GROWTH)
+        elif not self._solved or bound < self.bound - (promised - self.bound):
+            self._rescale(SHRINKAGE)
+
+    def _rescale(self, factor: float) -> None:
+        """Change eta. The curvature of (3) is in proportion to it, so gamma changes the other way."""
+        self.eta *= factor
+        self._gamma /= factor
+
+    def _per_tree(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weights that sum to 1 for each tree."""
+        return np.asarray(weight / self._spread(np.add.reduceat(weight, self._first)))
+
+    def _mean(self, alpha: NDArray[np.float64], amount: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean over each tree's mixture, at each of its columns."""
+        return self._spread(np.add.reduceat(alpha * amount, self._first))
+
+    def _spread(self, by_tree: NDArray[Any]) -> NDArray[Any]:
+        return np.repeat(by_tree, self._count)
+
+
+class BundleMaster:
+    """The master at one lambda.
+
+    Parameters
+    ----------
+    score, bound
+        of the first centre: s, shape (n,), and the Lagrangian bound at its charges.
+    """
+
+    def __init__(self, coupling: Coupling, incumbent: Incumbent, score: NDArray[np.float64], bound: float) -> None:
+        self.coupling, self.incumbent = coupling, incumbent
+        self.bundle, self.soft = Bundle(coupling, score, bound), SoftPrices(coupling)
+        self.tolerance = EXACTNESS * coupling.reference
+        self.y: NDArray[np.float64] | None = None
+        self._promised = math.inf
+        self._idle = 0
+
+    @property
+    def columns(self) -> Sequence[TreePruning]:
+        """All columns."""
+        return self.bundle.columns
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns, which are prunings of trees."""
+        return len(self.bundle.columns)
+
+    @property
+    def n_rows(self) -> int:
+        """(3) has a row for each tree."""
+        return self.coupling.problem.ensemble.n_trees
+
+    @property
+    def iterations(self) -> float:
+        """Evaluations of (3)."""
+        return float(self.bundle.evaluations)
+
+    def add(self, columns: Sequence[TreePruning]) -> None:
+        """Add columns that the master does not have yet."""
+        if columns:
+            self.bundle.add(columns)
+
+    def solve(self, time_limit: float) -> MasterAnswer | None:
+        """The charges of (2). The value is that of the linear program at the mixture of (3)."""
+        coupling, bundle, problem = self.coupling, self.bundle, self.coupling.problem
+        cost = bundle.cost(coupling.own, problem.gain, coupling.stop[problem.ensemble.roots])
+        self.y, charge, least = bundle.step(self.soft, cost, self.tolerance, time.perf_counter() + time_limit)
+        upper = self.incumbent.offer_levels(self.y)
+        self._promised = float(least.sum())
+        value = float(cost @ bundle.alpha) + self.soft.hard_value(self.y)
+        return MasterAnswer(value, min(upper, value), charge, least)
+
+    def judge(self, bound: float, found_columns: bool) -> None:
+        """Make a serious or a null step, given the bound at the last charges."""
+        self._idle = 0 if found_columns or bound > self.bundle.bound + self.tolerance else self._idle + 1
+        self.bundle.judge(bound, self._promised, found_columns)
+
+    def refine(self) -> bool:
+        """Whether another step can raise the bound though no column prices out: the centre moves, and eta grows."""
+        return self._idle < MOST_IDLE
