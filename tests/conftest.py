@@ -9,9 +9,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from hypothesis import settings
 
-# the same examples in every run, so that a failure is of the change that it is seen with; `explore` looks for new ones
-settings.register_profile("repeatable", derandomize=True)
-settings.register_profile("explore", derandomize=False, print_blob=True)
+# the same examples in every run, so that a failure is of the change that it is seen with; `explore` looks for new ones;
+# no deadline, since an example may be the first to call a kernel, and wait for its compilation
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("explore", derandomize=False, print_blob=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 # a shell that runs this in the background has SIGINT ignored, and processes inherit that; tests send Ctrl-C to theirs
