@@ -1,4 +1,8 @@
-"""Every notebook runs from top to bottom, holds what it asserts, and is stored without outputs."""
+"""Every notebook runs from top to bottom, holds what it asserts, and is stored without outputs.
+
+The quick tests run the first four chapters, `make test-slow` and `make docs` run the longer ones: all that they call has tests of
+its own.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,14 @@ from typing import Any
 import pytest
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+LONGER = [pytest.param(file, marks=pytest.mark.slow) for file in NOTEBOOKS[4:]]
 
 
 def code_cells(file: Path) -> list[dict[str, Any]]:
     return [cell for cell in json.loads(file.read_text())["cells"] if cell["cell_type"] == "code"]
 
 
-@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [*NOTEBOOKS[:4], *LONGER], ids=lambda file: file.stem)
 def test_notebook_runs(file: Path) -> None:
     """The cells run in order in one namespace; their asserts are the notebook's claims."""
     cells = code_cells(file)

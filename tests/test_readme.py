@@ -12,6 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [page.relative_to(ROOT) for page in (ROOT / "docs").rglob("*.md")]
 PAGES = ["README.md", *sorted(str(page) for page in DOCS if "_build" not in page.parts)]
+LONG = {"docs/big_data.md", "docs/exits.md", "docs/other_libraries.md", "docs/rivals.md"}
+"""Pages whose examples train many models: `make test-slow` runs them."""
 
 
 def blocks(page: str) -> list[tuple[str, str | None]]:
@@ -20,7 +22,7 @@ def blocks(page: str) -> list[tuple[str, str | None]]:
     return [(code, shown or None) for code, shown in found]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in PAGES])
 def test_examples_print_what_is_shown(page: str) -> None:
     """A page's examples, run one after the other, given `pm`, print exactly the lines below each, where there are any."""
     names = {"pm": __import__("prunemodels")}

@@ -24,6 +24,7 @@ SECTIONS = ("start", "tutorials", "how_to", "explanation", "reference", "develop
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto\w+|data):: (\S+)", re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     """One strict build, notebooks not executed: no warning, all pages there, no dead link, nothing fetched from elsewhere."""
     pytest.importorskip("myst_nb", reason='the site needs pip install "prunemodels[docs]"')

@@ -50,7 +50,7 @@ def few(problem: Problem) -> Problem:
     return replace(problem, train=parts[0], valid=parts[1], test=parts[2], costs=costs, budgets=(1.0, 3.0), memory=Memory())
 
 
-@pytest.mark.parametrize("data", ["breast_cancer", "diabetes"])
+@pytest.mark.parametrize("data", ["breast_cancer", pytest.param("diabetes", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SCOUTED)
 def test_candidates_are_complete(name: str, data: str) -> None:
     """Each method yields finite numbers, costs between nothing and everything, and error rates or squared errors."""

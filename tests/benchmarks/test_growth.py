@@ -270,6 +270,7 @@ def test_studies_differ_in_what_they_are_against() -> None:
         assert len(sizes) >= 6
 
 
+@pytest.mark.slow
 def test_the_site_draws_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A picture for every study that is kept, those of `docs/scale.md` among them; drawn again only when figures are newer."""
     pytest.importorskip("sphinx", reason='the site needs pip install "prunemodels[docs]"')

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of the cascades that find their own sets."""
+"""scikit-learn's own checks of cascades: in the quick tests of one with given sets, in the slow ones of the others."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from prunemodels.exits import doubt, elimination
 QUICK: dict[str, Any] = {"cv": 2, "n_stages": 2, "n_levels": 2}
 
 FEW = [
-    pm.BudgetCascadeClassifier(DecisionTreeClassifier(max_depth=3), doubt="margin", **QUICK),
+    pm.CascadeClassifier([(None, []), (DecisionTreeClassifier(max_depth=3), None)], doubt="margin", cv=2, n_levels=4),
 ]
 
 REST = [
+    pm.BudgetCascadeClassifier(DecisionTreeClassifier(max_depth=3), doubt="margin", **QUICK),
     pm.BudgetCascadeRegressor(DecisionTreeRegressor(max_depth=3), **QUICK),
-    pm.CascadeClassifier([(None, []), (DecisionTreeClassifier(max_depth=3), None)], doubt="margin", cv=2, n_levels=4),
     pm.CascadeRegressor([(None, []), (DecisionTreeRegressor(max_depth=3), None)], cv=2, n_levels=4),
     pm.CascadeRegressor([(None, []), (DecisionTreeRegressor(max_depth=3), None)], stopped_weight=0, cv=2, n_levels=4),
     pm.BudgetCascadeClassifier(DecisionTreeClassifier(max_depth=3), stopped_weight=0.5, doubt="margin", **QUICK),

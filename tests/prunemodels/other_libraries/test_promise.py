@@ -86,7 +86,6 @@ def check(library: str, kind: str, seed: int, priced_by: str) -> None:
 
 QUICK = [
     ("xgboost", "two", 3, "unit"),
-    ("lightgbm", "three", 0, "weighted"),
     ("cegb", "numbers", 0, "shared"),
     ("lightgbm", "two", 3, "weighted"),
 ]

@@ -161,7 +161,7 @@ assert solver.getSolution().col_value[0] == 2.0
 """
 
 
-@pytest.mark.parametrize("code", [f"{FIRST}\n{ENGINES}", f"{ENGINES}\n{FIRST}"])
+@pytest.mark.parametrize("code", [f"{FIRST}\n{ENGINES}", pytest.param(f"{ENGINES}\n{FIRST}", marks=pytest.mark.slow)])
 def test_boosters_and_engines_share_a_process(code: str) -> None:
     """XGBoost, LightGBM and treelite work beside OR-Tools and HiGHS, whichever is imported first."""
     subprocess.run([sys.executable, "-c", code + USE], check=True, timeout=120)
