@@ -127,7 +127,7 @@ def test_the_papers_fractional_vertex_is_feasible_in_ip1_only() -> None:
     assert not feasible(exact)  # usage of feature 1 at the root: w + z1 = 1, so w must be 1
 
 
-@looped("seed", range(25))
+@looped("seed", range(12))
 @pytest.mark.parametrize("name", MATRICES)
 def test_both_encodings_are_the_same_program(name: str, seed: int) -> None:
     """Pyomo's standard form and the matrix of array operations agree: names, rows, bounds, costs, types."""
@@ -145,7 +145,7 @@ def test_both_encodings_are_the_same_program(name: str, seed: int) -> None:
         assert written.offset == pytest.approx(direct.offset, rel=1e-12)
 
 
-@looped("seed", range(25))
+@looped("seed", range(12))
 @pytest.mark.parametrize("name", ALL)
 def test_every_pruning_is_a_feasible_point_at_its_value(name: str, seed: int) -> None:
     """The 0-1 point of a pruning satisfies all rows, costs what the pruning costs, and is read back as that pruning."""
@@ -167,7 +167,7 @@ def test_every_pruning_is_a_feasible_point_at_its_value(name: str, seed: int) ->
         np.testing.assert_array_equal(read_pruning(model).kept, kept)
 
 
-@looped("seed", range(30))
+@looped("seed", range(12))
 def test_every_feasible_point_is_a_pruning(seed: int) -> None:
     """Of all 0-1 vectors z on a tiny forest, the feasible ones are the prunings, and w is forced where it is paid."""
     problem = random_problem(seed)

@@ -73,7 +73,7 @@ def polyhedra(draw: st.DrawFn, *, bounded: bool) -> Polyhedron:
     return read_polyhedron(matrix, np.array(lower, dtype=object), np.array(upper, dtype=object), least, most)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(polyhedra(bounded=True))
 def test_polytopes_have_the_vertices_of_their_bases(body: Polyhedron) -> None:
     """Double description finds the feasible basic solutions, each once, and nothing else; no direction leads out."""
@@ -81,7 +81,7 @@ def test_polytopes_have_the_vertices_of_their_bases(body: Polyhedron) -> None:
     assert vertices(body).bounded
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(polyhedra(bounded=False))
 def test_unbounded_polyhedra_have_vertices_and_directions(body: Polyhedron) -> None:
     """So it is without upper bounds; the directions are the vertices of the recession cone cut at height 1."""
@@ -98,7 +98,7 @@ def test_unbounded_polyhedra_have_vertices_and_directions(body: Polyhedron) -> N
     assert vertices(body).bounded == (not away)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_rank_and_kernel(data: st.DataObject) -> None:
     """The rank is Bareiss', and below n there is a direction that every row is orthogonal to; at n there is none."""

@@ -43,7 +43,7 @@ def leibniz(entries: list[list[Any]]) -> Any:
     return total
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(matrices(NUMBERS, square=True))
 def test_determinants(entries: list[list[Any]]) -> None:
     """The sum over permutations, for integers of any size and fractions, mixed."""
@@ -52,7 +52,7 @@ def test_determinants(entries: list[list[Any]]) -> None:
     assert entries == before
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(matrices(NUMBERS, square=False))
 def test_ranks(entries: list[list[Any]]) -> None:
     """The largest order of a minor that is not zero."""

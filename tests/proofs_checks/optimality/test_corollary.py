@@ -54,7 +54,7 @@ def budgets_of(cost: tuple[Fraction, ...], every: AllPrunings, unit: Fraction) -
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-@looped("seed", range(40))
+@looped("seed", range(16))
 def test_values_are_those_of_linear_programs(seed: int, ties: str) -> None:
     """At any budget the value is that of LP1's relaxation as HiGHS solves it; integral is what some pruning attains."""
     problem = random_problem(seed)

@@ -31,7 +31,7 @@ from tests.proofs_checks.optimality.slow_recount import slow_path_gaps, slow_val
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-@looped("seed", range(80))
+@looped("seed", range(24))
 def test_one_dual_state_proves_the_whole_path(seed: int, ties: str) -> None:
     """The flows of the breakpoints' cuts, put together, prove every row at both ends of its interval, with gap 0.
 
@@ -76,7 +76,7 @@ def solutions(seed: int) -> list[Solution]:
     return found
 
 
-@looped("seed", range(40))
+@looped("seed", range(16))
 def test_values_and_bounds_are_those_of_fractions(seed: int) -> None:
     """From duals the same bound comes out as from fractions; from scores it is never above and at most 10^-12 below."""
     for solution in solutions(seed):

@@ -327,7 +327,7 @@ HIGH = (0.05, 0, 0.003, 0.01, 0.02, 0.1)
 CORRUPTIONS = ("kept", "pruned", "fixed_in", "fixed_out", "dual", "score", "refer", "pruning", "proof")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 15), gap=st.sampled_from([0.0, 0.2]))
 def test_what_is_accepted_is_true(data: st.DataObject, seed: int, gap: float) -> None:
     """Whatever is changed in some points: if the checker still accepts them, every value and bound is true, by brute force."""
@@ -428,7 +428,7 @@ def test_another_instance_is_noticed() -> None:
     assert check_shared_path(problem, exactly(), np.array(problem.X)).holds
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0, 1e290), max_size=300))
 def test_sums_are_never_above(rates: list[float]) -> None:
     """A sum that is rounded down is at most the sum of the fractions, and at most 2^-45 of it below."""

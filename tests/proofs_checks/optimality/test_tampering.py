@@ -543,7 +543,7 @@ def test_evaluation_is_no_free_lunch() -> None:
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-@looped("seed", range(60))
+@looped("seed", range(24))
 def test_a_level_moved_anywhere_is_refuted(seed: int, ties: str) -> None:
     """On random forests no other level of any single split passes: the levels of smallest and of largest optima are unique."""
     path = pruning_path(random_problem(seed), ties=ties)  # type: ignore[arg-type]

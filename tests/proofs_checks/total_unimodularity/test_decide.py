@@ -77,16 +77,16 @@ def test_blocks_that_are_all_one_kind_get_one_tree() -> None:
 
 
 def test_small_random_matrices_agree_with_the_definition() -> None:
-    """A thousand of all densities: the same answer as all square subdeterminants, never undecided, all certificates checked."""
+    """300 of all densities: the same answer as all square subdeterminants, never undecided, all certificates checked."""
     rng = np.random.default_rng(0)
     answers = Counter()
-    for _ in range(1000):
+    for _ in range(300):
         m, n = rng.integers(1, 8, size=2).tolist()
         matrix = families.random_signs(m, n, float(rng.uniform(0.2, 0.8)), rng)
         answer = proven(matrix, check_total_unimodularity(matrix))
         assert answer is by_subdeterminants(read_matrix(matrix)).holds, matrix.tolist()
         answers[answer] += 1
-    assert min(answers[True], answers[False]) > 200
+    assert min(answers[True], answers[False]) > 60
 
 
 def test_mixes_and_mutations_agree_with_the_definition() -> None:

@@ -253,7 +253,7 @@ def _reducible(matrix: Matrix) -> bool:
     return False
 
 
-@looped("seed", range(60))
+@looped("seed", range(24))
 def test_every_step_is_allowed_and_none_is_left(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Replayed on the dense matrix each step's condition holds in its turn, and the rest has nothing that may go.
 
@@ -313,7 +313,7 @@ def test_blocks_are_the_connected_parts() -> None:
 
 
 @given(st.integers(0, 10**6), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_reduced_networks_come_back_whole(seed: int, transposed: bool) -> None:
     """Blocks of network matrices with zero, unit and copied lines put in have one tree and paths for the whole."""
     rng = np.random.default_rng(seed)
@@ -342,7 +342,7 @@ def _is_chordless_cycle(entries: object) -> bool:
     return bool((support.sum(axis=0) == 2).all() and (support.sum(axis=1) == 2).all())
 
 
-@looped("seed", range(30))
+@looped("seed", range(12))
 def test_totally_unimodular_matrices_have_right_signs_and_a_flip_is_found(seed: int) -> None:
     """No chordless cycle is wrong in a totally unimodular matrix; with the sign of an entry on a cycle flipped, one is."""
     base = (families.r10, families.r12, families.cycles_of_k5)[seed % 3]()
@@ -357,11 +357,11 @@ def test_totally_unimodular_matrices_have_right_signs_and_a_flip_is_found(seed: 
 
 
 def test_the_wrong_cycle_of_an_odd_cycle_is_all_of_it() -> None:
-    """A cycle of 301 rows and columns whose entries add up to 2 modulo 4 is the only one; minimal by its form."""
-    matrix = families.odd_cycle(301)
+    """A cycle of 101 rows and columns whose entries add up to 2 modulo 4 is the only one; minimal by its form."""
+    matrix = families.odd_cycle(101)
     found = wrong_cycle(read_matrix(matrix))
     assert found is not None
-    assert found.order == 301
+    assert found.order == 101
     assert str(check_violation(matrix, found).certificate) == "determinant 2, minimal"
     matrix[0, 0] = -1
     assert wrong_cycle(read_matrix(matrix)) is None
@@ -375,7 +375,7 @@ def test_a_right_signing_of_a_support_that_is_not_regular_passes() -> None:
     assert by_camion(read_matrix(signed)).holds is False
 
 
-@looped("seed", range(40))
+@looped("seed", range(16))
 def test_found_cycles_are_chordless_and_violate(seed: int) -> None:
     """In random matrices with long cycles, what is returned has two entries in each line and determinant 2 or -2."""
     rng = np.random.default_rng(seed)

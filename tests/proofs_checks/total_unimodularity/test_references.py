@@ -96,12 +96,12 @@ def test_families(family: str, decide: Callable[[SignMatrix], Verdict]) -> None:
 
 @pytest.mark.parametrize("shape", [(1, 3), (2, 2), (3, 2), (3, 3), (3, 5), (4, 4), (5, 4)], ids=str)
 def test_random_matrices(shape: tuple[int, int]) -> None:
-    """On 600 random matrices a shape, dense and sparse, each reference says what all minors say."""
+    """On 200 random matrices a shape, dense and sparse, each reference says what all minors say."""
     rng = np.random.default_rng(0)
-    density = rng.choice([0.3, 0.45, 0.6, 0.9], size=(600, 1, 1))
-    batch = ((rng.random((600, *shape)) < density) * rng.choice([-1, 1], size=(600, *shape))).astype(np.int8)
+    density = rng.choice([0.3, 0.45, 0.6, 0.9], size=(200, 1, 1))
+    batch = ((rng.random((200, *shape)) < density) * rng.choice([-1, 1], size=(200, *shape))).astype(np.int8)
     truth = np.all([np.abs(value) <= 1 for value in minors(batch.astype(np.int64)).values()], axis=0)
-    assert shape[0] == 1 or 50 < truth.sum() < 595
+    assert shape[0] == 1 or 16 < truth.sum() < 199
     for matrix, yes in zip(batch, truth, strict=True):
         given_matrix = read_matrix(matrix)
         for decide in REFERENCES.values():
@@ -121,7 +121,7 @@ def test_every_matrix_of_order_two() -> None:
     assert refused == 8
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(["network", "r10", "r12"]), st.booleans())
 def test_agreement_on_mixes(seed: int, base: str, flip: bool) -> None:
     """The references agree on mixes of regular matrices, and refute them once a sign on a cycle is flipped (Camion)."""

@@ -14,7 +14,7 @@ from prunemodels.exits import elimination
 @pytest.fixture
 def examples():
     X, y = load_breast_cancer(return_X_y=True)
-    return X[:, :8], y
+    return X[:250, :8], y[:250]
 
 
 def _cascade(place, **more):

@@ -127,7 +127,7 @@ def test_weights_minimise_the_objective(seed: int, regression: bool) -> None:
         assert all(objective(found + step * d) >= least - 1e-6 for d in directions)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=SEEDS)
 def test_nobody_hears_a_stack_that_has_seen_him(seed: int) -> None:
     """A row's own label does not move what the table says of it, but for whether a stage is stacked at all."""

@@ -22,7 +22,7 @@ from prunemodels.other_libraries.reading import read_model
 from solvers import min_cut, price_sharing
 from tests.loops import looped
 from tests.prunemodels.other_libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings
-from tests.prunemodels.other_libraries.test_majoriser import NAMES, Tiny, direct_loss, tiny
+from tests.prunemodels.other_libraries.test_majoriser import NAMES, direct_loss, every_loss, tiny
 
 COSTS = [1, 2, 3, 4, 5, 6]
 
@@ -56,12 +56,13 @@ def test_stationary_means_optimal_for_the_own_majoriser(name: str) -> None:
     assert Pruning(bound.problem, here.kept).value(lam) <= min(values) * (1 + 1e-9)
 
 
-def least_losses(t: Tiny, prunings: NDArray[np.bool_]) -> NDArray[np.float64]:
+def least_losses(name: str) -> NDArray[np.float64]:
     """For each pruning the least loss of the trees up to some tree, behind which none splits; for averages that of all trees."""
+    t = tiny(name)
     e, rows = t.forest.ensemble, np.asarray(t.usage.X)[t.usage.rows]
     least = []
-    for kept in prunings:
-        losses = [direct_loss(t, kept)]
+    for kept, loss in zip(*every_loss(name), strict=True):
+        losses = [loss]
         for trees in range(0, e.n_trees, t.forest.n_outputs):
             if not t.forest.averaged and not kept[e.tree_start[trees] :].any():
                 later = t.forest.with_values(np.where(e.tree_of[:, None] < trees, e.value, 0.0))
@@ -75,8 +76,7 @@ def test_near_the_best_of_all_prunings(name: str) -> None:
     """Over six lambdas the answer is never better than the best of all prunings of all first trees, and within 2 % of it."""
     t = tiny(name)
     rows = np.asarray(t.usage.X)
-    everyone = all_prunings(t.forest.ensemble)
-    loss, cost = least_losses(t, everyone), np.array([t.usage.cost(kept) for kept in everyone])
+    loss, cost = least_losses(name), np.array([t.usage.cost(kept) for kept in every_loss(name)[0]])
     weight = np.zeros(len(rows))
     weight[t.usage.rows] = t.usage.weights
     y = {"numbers": YR / 100, "softmax": Y3, "rest": Y3}.get(name, Y2)[120:180]
@@ -87,7 +87,7 @@ def test_near_the_best_of_all_prunings(name: str) -> None:
         assert best - 1e-12 <= p.loss + p.lam * p.cost <= 1.02 * best
 
 
-MODEL = xgboost.XGBClassifier(n_estimators=12, max_depth=3, n_jobs=1).fit(X2[:120], Y2[:120])
+MODEL = xgboost.XGBClassifier(n_estimators=6, max_depth=3, n_jobs=1).fit(X2[:120], Y2[:120])
 
 
 @cache
@@ -126,12 +126,12 @@ def test_each_lambda_has_the_best_that_was_visited() -> None:
 
 def test_a_budget_is_kept_and_used() -> None:
     """A budget's answer costs no more, loses no more than the path's at that cost, and 0 leaves the bare roots."""
-    for budget in (0.0, 3.0, 6.5, 10.0, 1000.0):
+    for budget in (0.0, 6.5, 1000.0):
         p = prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, budget=budget)
         assert p.cost <= budget
         if budget >= trade_off()[-1].cost:
             assert p.loss <= trade_off().at_cost(budget).loss + 0.01
-    assert prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, budget=0).n_splits == 0
+        assert budget or p.n_splits == 0
     assert trade_off().at_cost(0).n_splits == 0
     with pytest.raises(InvalidInputError, match="budget is -1"):
         trade_off().at_cost(-1)

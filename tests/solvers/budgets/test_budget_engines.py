@@ -20,7 +20,7 @@ from solvers.budgets.open_part import open_part
 from tests.instances import ensemble_of, plain_errors, random_problem, random_tree
 from tests.loops import looped
 
-SEEDS = range(40)
+SEEDS = range(16)
 
 
 def budgets_of(path: PruningPath) -> list[Fraction]:
@@ -93,7 +93,7 @@ def test_the_papers_trees_by_hand() -> None:
     assert repr(found.relaxation).startswith("Mixture(error 0.1875: 0.5 of cost 3, 0.5 of cost 2")
 
 
-@looped("seed", range(25))
+@looped("seed", range(12))
 def test_the_search_finds_what_lies_inside_of_an_edge(seed: int) -> None:
     """A budget for which the path offers the cheaper end alone: what the search finds is a pruning within the ends' errors."""
     problem = random_problem(seed + 200)
@@ -118,9 +118,9 @@ def a_larger_problem(seed: int) -> PruningProblem:
 
 
 def test_the_search_beats_the_path() -> None:
-    """Over 30 instances and their budgets, most of those where the path is not optimal are solved by the search."""
+    """Over eight instances and their budgets, most of those where the path is not optimal are solved by the search."""
     improvable = solved = 0
-    for seed in range(30):
+    for seed in range(8):
         problem = a_larger_problem(seed)
         path = pm.pruning_path(problem)
         for budget in budgets_of(path):
@@ -128,7 +128,7 @@ def test_the_search_beats_the_path() -> None:
             if best_breakpoint(problem, budget, path=path).error > optimum + 1e-12:
                 improvable += 1
                 solved += best_within(problem, budget, rounds=20, path=path).error <= optimum + 1e-12
-    assert improvable >= 40
+    assert improvable >= 10
     assert solved >= 0.8 * improvable, f"{solved} of {improvable}"
 
 

@@ -81,7 +81,7 @@ def slow_costs(problem: PruningProblem, kept: np.ndarray, members: np.ndarray) -
     return total / weight + fixed
 
 
-@looped("seed", range(40))
+@looped("seed", range(16))
 def test_costs_by_class_are_what_its_examples_pay(seed: int) -> None:
     """Exact costs of random prunings and classes equal those of walking every example down; floats agree; all rows give LP1's."""
     problem = random_problem(seed, rounded=seed % 5 == 0)
@@ -220,7 +220,7 @@ def test_pyomo_and_arrays_write_the_same_program(name: str, shares: tuple[Fracti
     assert solve_model(class_budgets.build(rows, merge=True))[1].objective == pytest.approx(whole, abs=1e-9)
 
 
-@looped("seed", range(30))
+@looped("seed", range(12))
 def test_all_prunings_lie_between_bound_and_answer(seed: int) -> None:
     """On small forests "exact" finds the best of all prunings, "round" is no better, its bound no higher; budgets hold."""
     problem = random_problem(seed + 200, rounded=seed % 6 == 5)

@@ -40,7 +40,7 @@ from tests.loops import looped
 from tests.solvers.cases import PRESENT, instance
 
 GRID = 9
-COSTLY = range(40)
+COSTLY = range(16)
 
 
 Instance = tuple[PruningProblem, PruningPath, AllPrunings]
@@ -86,7 +86,7 @@ def knapsack(gains: list[int], prices: list[float]) -> PruningProblem:
 
 
 @pytest.mark.parametrize("make", [small, costly])
-@looped("seed", lambda: (seed for seed in range(60) if count_prunings(random_problem(seed).ensemble) <= 20_000))
+@looped("seed", lambda: (seed for seed in range(24) if count_prunings(random_problem(seed).ensemble) <= 20_000))
 def test_equals_brute_force(seed: int, make: Callable[[int], Instance]) -> None:
     """On every budget of a grid the answer is as good as the best of all prunings, and says so."""
     problem, path, _ = make(seed)
@@ -469,7 +469,7 @@ def test_windows_end_with_the_whole() -> None:
     assert several > 50
 
 
-@looped("seed", range(25))
+@looped("seed", range(12))
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 def test_narrow_windows_lead_to_the_same_optimum(seed: int, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
     """Started from the edge alone, and widened little by little, the answer is still the optimum."""

@@ -90,10 +90,10 @@ def test_its_mixture_starts_the_next(seed: int) -> None:
 
 
 def test_there_are_gaps_and_closed_ones() -> None:
-    """Of 60 random instances many are proven optimal and some are not: both kinds of answer occur."""
-    found = [frank_wolfe(random_instance(seed).problem, 0.05, tolerance=1e-6) for seed in range(60)]
+    """Of 30 random instances many are proven optimal and some are not: both kinds of answer occur."""
+    found = [frank_wolfe(random_instance(seed).problem, 0.05, tolerance=1e-6) for seed in range(30)]
     optimal = sum(s.status == Status.OPTIMAL for s in found)
-    assert 10 < optimal < 60
+    assert 5 < optimal < 30
     assert all((s.relative_gap <= 1e-6) == (s.status == Status.OPTIMAL) for s in found)
     assert all(s.relaxation_gap <= 1e-6 for s in found)
 
@@ -117,7 +117,7 @@ def _free(problem):  # type: ignore[no-untyped-def]
 
 def test_without_splits_there_is_one_answer() -> None:
     """Trees of a single leaf: loss of the constants, gap 0."""
-    seeds = [s for s in range(300) if not random_instance(s).problem.ensemble.n_splits]
+    seeds = [s for s in range(60) if not random_instance(s).problem.ensemble.n_splits]
     assert seeds
     for seed in seeds[:5]:
         found = frank_wolfe(random_instance(seed).problem, 0.1)
@@ -141,7 +141,7 @@ def test_limits_are_told_and_the_answer_is_whole() -> None:
 
 def test_rounding_and_what_was_seen_both_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somewhere a level set beats all that was cut or mixed, somewhere the reverse; the answer is the better of the two."""
-    problems = [random_instance(seed).problem for seed in range(150)]
+    problems = [random_instance(seed).problem for seed in (*range(16), 76, 104)]  # few have either
     answers = [frank_wolfe(problem, 0.05, tolerance=1e-6) for problem in problems]
     rounded = [level_sets_of(a.problem, a.point).best(0.05)[1] for a in answers]
     monkeypatch.setattr(_FrankWolfe, "round", lambda _: None)
