@@ -16,7 +16,7 @@ from formulations.instance.routing import leaves_of
 from solvers.brute_force import all_prunings
 from tests.instances import random_problem, with_usage
 
-TRIED = settings(deadline=None, max_examples=30)
+TRIED = settings(deadline=None, max_examples=60)
 """Compiled code is compiled in the first example."""
 
 KINDS = ("regression", "binary", "classes", "log")
