@@ -23,11 +23,11 @@ BUDGET = 1.5
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exits")
-    data, y = make_classification(300, 4, n_informative=3, n_redundant=0, flip_y=0.05, random_state=3)
+    data, y = make_classification(450, 4, n_informative=3, n_redundant=0, flip_y=0.05, random_state=3)
     X = pd.DataFrame(data.round(3), columns=list("abcd"))
-    forest = RandomForestClassifier(4, max_depth=3, random_state=0).fit(X[:100], y[:100])
+    forest = RandomForestClassifier(4, max_depth=3, random_state=0).fit(X[:150], y[:150])
     skops.io.dump(forest, folder / "forest.skops")
-    for name, rows in (("train", slice(0, 100)), ("valid", slice(100, 200)), ("test", slice(200, 300))):
+    for name, rows in (("train", slice(0, 150)), ("valid", slice(150, 300)), ("test", slice(300, 450))):
         X[rows].assign(label=y[rows]).to_csv(folder / f"{name}.csv", index=False)
     pd.DataFrame({"feature": X.columns, "cost": [1, 0.5, 1, 2]}).to_csv(folder / "costs.csv", index=False)
     return folder
@@ -79,7 +79,7 @@ def test_the_screen_has_the_same_figures(folder: Path, capsys: pytest.CaptureFix
     """Without --json one screen names the model, the policy, the held-out change, the stages and the budgets."""
     assert main(exits("--held-out", "test.csv")) == 0
     shown = capsys.readouterr().out
-    for part in ("RandomForestClassifier, 4 trees", "optimal policies", "budget 1.5: cost", "held out       test.csv, 100"):
+    for part in ("RandomForestClassifier, 4 trees", "optimal policies", "budget 1.5: cost", "held out       test.csv, 150"):
         assert part in shown
     for part in ("paired change", "stops at", "most of them have bought", "held-out error", "out.skops"):
         assert part in shown
