@@ -44,7 +44,7 @@ class Line:
             self.ended.append(request.items)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), stops=st.booleans(), limit=st.sampled_from([None, 1, 2]))
 def test_the_result_is_that_of_one_after_the_other(seed, stops, limit):
     """In whatever order the answers come, and however many are in flight."""

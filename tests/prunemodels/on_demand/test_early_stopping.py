@@ -43,7 +43,7 @@ def test_the_classes_are_the_forests(kind, order):
     assert (stopping.trees_finished[~stopping.stopped_early] == n_trees).all()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(seed=SEEDS, ties=st.booleans(), lost=st.floats(0, 0.4), order=st.sampled_from(ORDERS))
 def test_the_classes_are_the_full_walks(seed, ties, lost, order):
     """Also with ties, arbitrary values of inner nodes, up to four classes, and features lost: as without early stopping."""
@@ -57,7 +57,7 @@ def test_the_classes_are_the_full_walks(seed, ties, lost, order):
     assert np.array_equal(stopping.probabilities[same], full.probabilities[same])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(seed=SEEDS, lost=st.floats(0, 0.4))
 def test_a_row_stops_at_once_when_it_is_decided_and_not_before(seed, lost):
     """Before each request for a row some completion of the open trees changes its class; when it has stopped, none does."""
@@ -84,7 +84,7 @@ def test_a_row_stops_at_once_when_it_is_decided_and_not_before(seed, lost):
             assert decided(i, seen)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=SEEDS, tolerance=st.floats(0, 2), lost=st.floats(0, 0.4))
 def test_regression_stops_within_the_tolerance(seed, tolerance, lost):
     """A row's prediction is as near to the full walk's as promised, and a tolerance of 0 leaves it exact."""

@@ -67,7 +67,7 @@ def test_the_cost_is_the_reported_one(kind):
     assert result.mean_cost == pytest.approx(told, rel=1e-12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=SEEDS)
 def test_every_row_pays_what_the_problem_says(seed):
     """Row by row and in fractions, the purchases are those of the unpruned problem."""
@@ -86,7 +86,7 @@ def test_every_row_pays_what_the_problem_says(seed):
     assert np.array_equal(result.cost, [float(c) for c in result.exact_cost])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(seed=SEEDS, lost=st.floats(0, 0.6), up_front=st.floats(0, 0.6))
 def test_against_the_slow_walk(seed, lost, up_front):
     """With features lost and known, for every row: the same requests, purchases, nodes, flags and costs as the slow walk's."""
@@ -120,7 +120,7 @@ def test_against_the_slow_walk(seed, lost, up_front):
             assert result.predictions[i] == case.trees.classes[np.argmax(mean)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(seed=SEEDS, stops=st.booleans(), lost=st.floats(0, 0.5))
 def test_no_item_is_named_twice_and_no_cost_exceeds_the_full_one(seed, stops, lost):
     """Whatever is lost or left out, a row is never asked to pay for more than the full walk, and for no delivered item again."""
@@ -140,7 +140,7 @@ def test_no_item_is_named_twice_and_no_cost_exceeds_the_full_one(seed, stops, lo
         assert sum(m in result.once for _, m in paid) >= len(result.once)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(seed=SEEDS, stops=st.booleans(), most=st.integers(1, 3))
 def test_rows_do_not_matter_to_each_other(seed, stops, most):
     """A row served alone, among others, or in small requests gets, buys and pays the same."""
