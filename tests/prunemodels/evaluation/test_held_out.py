@@ -247,7 +247,7 @@ def misled(p: Population) -> tuple[PruningProblem, pm.PruningPath]:
     raise AssertionError("no sample misleads")
 
 
-REPEATS = 300
+REPEATS = 200
 
 
 def tolerance(confidence: float) -> float:
@@ -258,7 +258,7 @@ def tolerance(confidence: float) -> float:
 @pytest.mark.parametrize("method", ["betting", "bernstein", "hoeffding"])
 @pytest.mark.parametrize("n", [20, 150])
 def test_a_fixed_path_is_certified_as_often_as_stated(method: Method, n: int) -> None:
-    """Rows that chose too dear a pruning: over 300 certifying samples the one taken meets the budget in 80 % or more."""
+    """Rows that chose too dear a pruning: over 200 certifying samples the one taken meets the budget in 80 % or more."""
     p = worst_case()
     problem, path = misled(p)
     met = 0
