@@ -56,7 +56,7 @@ def proof(solution: Solution) -> SharedPrices:
     return solution.certificate
 
 
-@looped("seed", range(60))
+@looped("seed", range(24))
 def test_rounds_and_fixing_find_the_optimum(seed: int) -> None:
     """Without a cut of everything at once, both extreme optima are those of the cut, and the checker accepts each stage."""
     problem = random_problem(seed, rounded=seed % 3 == 0)
@@ -139,7 +139,7 @@ def test_a_run_cut_short_gives_a_true_bound(rounds: int) -> None:
     assert late.bound <= best + 1e-12 <= late.value + 2e-12
 
 
-@looped("seed", range(40))
+@looped("seed", range(16))
 def test_whole_charges_never_exceed_the_prices(seed: int) -> None:
     """The integers charged are at most the exact shares of the scores, recomputed in fractions, for wild scores too."""
     problem = random_problem(seed)
@@ -166,7 +166,7 @@ def test_whole_charges_never_exceed_the_prices(seed: int) -> None:
                 assert spread > 100 or charged[k] >= share * (1 - Fraction(1, 2**40)) - 1
 
 
-@looped("seed", range(40))
+@looped("seed", range(16))
 def test_forcing_is_what_it_says(seed: int) -> None:
     """The best with a split forced in, or out, is the best of all closures of the trees with it, or without it."""
     problem = random_problem(seed)
@@ -229,7 +229,7 @@ def test_blocks_of_rows_charge_what_one_block_does(name: str, size: int, monkeyp
     assert level[1] == same_level[1]
 
 
-@looped("seed", range(30))
+@looped("seed", range(12))
 def test_the_best_level_is_the_smallest_of_the_best(seed: int) -> None:
     """Of the level sets of any numbers, made to fall along the paths, the best is found, and the smallest of equals."""
     problem = random_problem(seed)
@@ -371,7 +371,7 @@ price_sharing(problem, 0.002, checkpoint=sys.argv[1])
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_killed_run_goes_on(tmp_path: Path, how: signal.Signals) -> None:
     """Killed at any moment the checkpoint is whole, nothing else stays, and the next run starts from it and finds the optimum."""
     file = tmp_path / "run.scores"

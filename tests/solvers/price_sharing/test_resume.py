@@ -84,7 +84,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
-@pytest.mark.parametrize(("gap", "step"), [(0.0, 3), (1e-6, 7)])
+@pytest.mark.parametrize(("gap", "step"), [(0.0, 5), (1e-6, 7)])
 def test_stopped_at_any_check_it_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gap: float, step: int) -> None:
     """Stopped before a check, whichever, the next call makes the rounds since the one before, and ends with the same points."""
     problem, lams = digits_problem(), (0.02, 0.025, 0.03)
@@ -170,7 +170,7 @@ def _is_newer(file: Path, others: list[Path]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_killed_path_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals) -> None:
     """A process that is killed, or stopped with Ctrl-C, within a point leaves whole files; the next call ends the same."""
     with subprocess.Popen(

@@ -54,7 +54,7 @@ def assert_as_whole(problem: PruningProblem, found: ShardedSolution, lam: float,
         assert found.status is Status.OPTIMAL
 
 
-@looped("seed", range(40))
+@looped("seed", range(16))
 def test_parted_rows_have_the_optimum_of_the_whole(seed: int) -> None:
     """Pruning, value and bound are the whole's, for both extreme optima, with all that an instance can have, rounded ones too."""
     problem = random_problem(seed, rounded=seed % 4 == 0)
@@ -81,7 +81,7 @@ def test_real_forests_in_four_parts(name: str) -> None:
     assert cores
 
 
-@looped("seed", range(40))
+@looped("seed", range(16))
 def test_integers_are_those_of_the_whole(seed: int) -> None:
     """From weights and their counts alone the driver finds the integers that the whole instance has."""
     problem = random_problem(seed, rounded=seed % 4 == 0)
@@ -138,7 +138,7 @@ def test_shards_charge_their_parts(name: str, threads: int, monkeypatch: pytest.
     assert (summed > 0).any()
 
 
-@looped("seed", range(20))
+@looped("seed", range(12))
 def test_whole_charges_of_shards_never_exceed_the_prices(seed: int) -> None:
     """Each shard rounds down by itself, so the sums are at most the exact shares, recomputed in fractions."""
     problem = random_problem(seed)
