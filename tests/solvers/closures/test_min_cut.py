@@ -47,7 +47,7 @@ def test_the_optimum_is_found_and_proven_in_integers(seed: int) -> None:
         assert found.relative_gap <= 1e-12
 
 
-@looped("seed", range(60))
+@looped("seed", range(24))
 def test_rounded_instances_are_solved_to_float_precision(seed: int) -> None:
     """With real errors the cut runs on a grid, and its bound is still below every pruning and within 1e-9 of the best."""
     problem = random_problem(seed, rounded=True)
@@ -71,7 +71,7 @@ def test_cut_on_arbitrary_forests(seed: int, lam: Fraction, ties: str) -> None:
 
 @pytest.mark.parametrize("bits", [4, 9])
 @pytest.mark.parametrize("rounded", [False, True])
-@looped("seed", range(25))
+@looped("seed", range(12))
 def test_bounds_stay_true_on_a_coarse_grid(seed: int, rounded: bool, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a few bits instead of 61, lambda and prices are badly rounded; the bound is then loose, and still a bound."""
     monkeypatch.setattr(solvers.closures.integer_objective, "TOTAL_BITS", bits)

@@ -95,7 +95,7 @@ def test_step_rules() -> None:
     assert polyak.size == DEFAULT_SIZE["polyak"] / 64
 
 
-@looped("seed", range(40))
+@looped("seed", range(16))
 def test_every_iteration_brackets_the_optimum(seed: int) -> None:
     """Values are at least and bounds at most the optimum in every iteration, whatever the rule, start and averaging."""
     problem, lam = random_problem(seed, rounded=seed % 4 == 3), (0.02, 0.1)[seed % 2]
