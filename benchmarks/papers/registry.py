@@ -9,7 +9,7 @@ import benchmarks.papers
 from benchmarks.papers.experiment import Experiment
 from formulations.errors import InvalidInputError
 
-PREFIXES = ("nws15_", "bp16_", "brf15_", "cegb17_", "other_")
+PREFIXES = ("nws15_", "bp16_", "brf15_", "cegb17_", "cstc13_", "other_")
 
 
 def experiments() -> dict[str, Experiment]:

@@ -1,4 +1,4 @@
-"""Approximately submodular tree of classifiers (ASTC), for regression and two classes.
+"""Approximately submodular tree of classifiers (ASTC), for regression and classes.
 
 Kusner, Chen, Zhou, Xu, Weinberger, Chen, *Feature-cost sensitive learning with submodular trees of classifiers*, AAAI 2014. Of
 that paper we had the abstract, the introduction and a summary, not the full text. They give the following. The tree of linear
@@ -9,7 +9,8 @@ the fit of a set S at node k is
 
 over the examples that reach the node, so each step is least squares in closed form. The threshold sends half of the examples to
 each child. Ours: the node budgets (A2); that weak learners whose items are all paid are taken first; hard splits of the
-examples; and pruning and fine-tuning as for CSTC.
+examples; pruning and fine-tuning as for CSTC; and more than two classes, for which (A1) is summed over one least-squares
+prediction for each class, and nodes branch as in CSTC.
 
 If (A2) leaves a node nothing worth buying, the node may spend all of the budget.
 
@@ -33,7 +34,8 @@ from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifi
 from prunemodels.rivals.cstc.finishing import FINE_RIDGE, Examples
 from prunemodels.rivals.cstc.greedy_selection import select
 from prunemodels.rivals.cstc.purchases import Purchases
-from prunemodels.rivals.cstc.training import halving_threshold
+from prunemodels.rivals.cstc.soft_tree import Weights
+from prunemodels.rivals.cstc.training import dividing_threshold, principal_direction
 
 
 class _ASTC(TreeOfClassifiers):
@@ -88,10 +90,10 @@ class _ASTC(TreeOfClassifiers):
             )
         return budgets
 
-    def _grow(self, train: Examples, purchases: Purchases) -> ClassifierTree:
+    def _grow(self, train: Examples, purchases: Purchases, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
         """Fit the nodes top to bottom; a node that no example reaches is not kept."""
         n_nodes, T = 2**self.depth - 1, train.phi.shape[1]
-        beta, intercept, threshold = np.zeros((n_nodes, T)), np.zeros(n_nodes), np.zeros(n_nodes)
+        weights = Weights.zero(n_nodes, T, train.y.shape[1])
         kept, at, budgets = np.zeros(n_nodes, dtype=bool), np.zeros(len(train.y), dtype=np.int64), self._budgets()
         ridge = FINE_RIDGE * train.spread()
         bought = np.zeros((n_nodes, T), dtype=bool)
@@ -105,15 +107,18 @@ class _ASTC(TreeOfClassifiers):
             chosen = select(train, rows, purchases, before, budgets[level], self.min_gain, ridge)
             if not chosen.columns.size:  # a node without weak learners cannot branch, so no node below will spend the rest
                 chosen = select(train, rows, purchases, before, budgets[-1], self.min_gain, ridge)
-            beta[k, chosen.columns], intercept[k] = chosen.beta, chosen.intercept
             bought[k] = before
             bought[k, chosen.columns] = True
-            scores = train.phi[rows] @ beta[k] + intercept[k]
-            threshold[k] = halving_threshold(scores, train.weights[rows])
-            upper = scores > threshold[k]
+            beta = np.zeros((T, train.y.shape[1]))
+            beta[chosen.columns] = chosen.beta
+            scores = train.phi[rows] @ beta + chosen.intercept
+            direction = principal_direction(scores, train.weights[rows])
+            threshold = dividing_threshold(scores @ direction, train.weights[rows])
+            weights = weights.with_node(k, beta, chosen.intercept, threshold, direction)
+            upper = scores @ direction > threshold
             if 2 * k + 2 < n_nodes and upper.any() and not upper.all():
                 at[rows] = np.where(upper, 2 * k + 1, 2 * k + 2)
-        return ClassifierTree(beta, intercept, threshold, beta, intercept, kept)
+        return [ClassifierTree.of(weights, kept)]
 
 
 class ASTCRegressor(TreeRegression, _ASTC):
@@ -154,13 +159,16 @@ class ASTCRegressor(TreeRegression, _ASTC):
 
 
 class ASTCClassifier(TreeClassification, _ASTC):
-    """Approximately submodular tree of classifiers, for two classes: `ASTCRegressor` on labels -1 and 1.
+    """Approximately submodular tree of classifiers, for two or more classes.
 
-    The second class is predicted where the prediction is above 0; validation counts wrong labels; more than two classes are
-    refused. Parameters and attributes are those of `ASTCRegressor`, and besides:
+    For two classes it is `ASTCRegressor` on labels -1 and 1; the second class is predicted where the prediction is above 0. For
+    more, each node has a least-squares prediction for each class, of 1 for the class and 0 for the others, on weak learners that
+    it buys once for all of them; the class of the largest is predicted. More than two classes are ours, as in `CSTCClassifier`.
+    Validation counts wrong labels. Parameters and attributes are those of `ASTCRegressor`, except that `n_weak_learners` trees
+    are boosted for each of more than two classes, and besides:
 
     Attributes
     ----------
     classes_
-        the two labels.
+        the labels.
     """

@@ -1,7 +1,11 @@
-"""Cost-sensitive tree of classifiers (CSTC13), for regression and two classes."""
+"""Cost-sensitive tree of classifiers (CSTC13), for regression and classes."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +19,8 @@ from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifi
 from prunemodels.rivals.cstc.finishing import Examples, with_zeros
 from prunemodels.rivals.cstc.global_loss import GlobalLoss
 from prunemodels.rivals.cstc.purchases import Purchases
-from prunemodels.rivals.cstc.training import train
+from prunemodels.rivals.cstc.training import starting_parts
+from prunemodels.rivals.cstc.training import train as train_tree
 
 
 class _CSTC(TreeOfClassifiers):
@@ -33,7 +38,8 @@ class _CSTC(TreeOfClassifiers):
         learning_rate: float = 0.1,
         min_samples_leaf: int = 20,
         rho: float = 1e-4,
-        sharpness: float = 10.0,
+        sharpness: float | Sequence[float] = (10.0, 30.0, 100.0),
+        n_init: int = 4,
         zero_tol: float = 1e-3,
         evaluation_cost: float = 0,
         max_cycles: int = 20,
@@ -52,6 +58,7 @@ class _CSTC(TreeOfClassifiers):
         self.min_samples_leaf = min_samples_leaf
         self.rho = rho
         self.sharpness = sharpness
+        self.n_init = n_init
         self.zero_tol = zero_tol
         self.evaluation_cost = evaluation_cost
         self.max_cycles = max_cycles
@@ -64,26 +71,36 @@ class _CSTC(TreeOfClassifiers):
         super()._check_settings()
         for name in ("lam", "rho", "zero_tol", "tol"):
             exact(getattr(self, name), name)
-        if not exact(self.sharpness, "sharpness") > 0:
-            raise InvalidInputError(f"sharpness is {self.sharpness!r}; give a number > 0")
+        self._stages()
+        if isinstance(self.n_init, bool) or not isinstance(self.n_init, int | np.integer) or self.n_init < 1:
+            raise InvalidInputError(f"n_init is {self.n_init!r}; give a whole number >= 1")
         if not self.max_cycles >= 0:
             raise InvalidInputError(f"max_cycles is {self.max_cycles!r}; give a whole number >= 0")
 
-    def _grow(self, examples: Examples, purchases: Purchases) -> ClassifierTree:
-        share = examples.weights / examples.weights.sum()
-        loss = GlobalLoss(examples.phi, examples.y, share, purchases, self.lam, self.rho, self.sharpness)
-        with tqdm(total=self.max_cycles + 1, desc="CSTC", unit="cycle", disable=not self.verbose) as bar:
+    def _stages(self) -> list[float]:
+        """The sharpness of each stage."""
+        given = np.asarray(self.sharpness, dtype=object).ravel().tolist()
+        stages = [s for s in given if isinstance(s, Real) and not isinstance(s, bool) and 0 < float(s) < math.inf]
+        numbers = [float(s) for s in stages]
+        if not numbers or len(numbers) < len(given) or numbers != sorted(numbers):
+            raise InvalidInputError(f"sharpness is {self.sharpness!r}; give a number > 0, or some that do not fall, one a stage")
+        return numbers
 
-            def tick(value: float) -> None:
-                bar.set_postfix(loss=f"{value:.5g}", refresh=False)
+    def _grow(self, train: Examples, purchases: Purchases, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
+        """One tree for each start."""
+        stages, n_nodes = self._stages(), 2**self.depth - 1
+        loss = GlobalLoss(train.phi, train.y, train.shares(), purchases, self.lam, self.rho, stages[-1])
+        schedules = [stages[start if start < len(stages) else 0 :] for start in range(self.n_init)]
+        grown: list[tuple[float, ClassifierTree]] = []
+        with tqdm(total=self.n_init, desc="CSTC", unit="start", disable=not self.verbose) as bar:
+            for schedule, parts in zip(schedules, starting_parts(n_nodes, self.n_init, len(stages), rng), strict=True):
+                w = train_tree(loss, schedule, parts, self.max_cycles, self.tol).weights
+                w = replace(w, beta=with_zeros(w.beta, train.spread(), self.zero_tol))
+                grown.append((replace(loss, sharpness=math.inf).value(w), ClassifierTree.of(w, np.ones(n_nodes, dtype=bool))))
+                bar.set_postfix(loss=f"{grown[-1][0]:.5g}", refresh=False)
                 bar.update()
-
-            trained = train(loss, self.depth, self.max_cycles, self.tol, tick)
-        self.losses_ = np.array(trained.losses)
-        w = trained.weights
-        beta = with_zeros(w.beta, examples.spread(), self.zero_tol)
-        kept = np.ones(len(beta), dtype=bool)
-        return ClassifierTree(beta, w.intercept, w.threshold, beta, w.intercept, kept)
+        self.start_losses_ = np.array([value for value, _ in grown])
+        return [grown[start][1] for start in np.argsort(self.start_losses_, kind="stable")]
 
 
 class CSTCRegressor(TreeRegression, _CSTC):
@@ -96,7 +113,8 @@ class CSTCRegressor(TreeRegression, _CSTC):
 
     From the paper: weak learners and their costs (section 3), tree, soft traversal, loss and relaxation (4.1), initialisation top
     to bottom, cyclic optimisation with auxiliary variables, pruning, fine-tuning (4.2). Ours: intercepts, labels scaled to
-    variance 1, `sharpness`, first thresholds, `zero_tol`, L-BFGS in place of conjugate gradients, and what `finishing` names.
+    variance 1, `sharpness` and its schedule, several starts and their first thresholds, `zero_tol`, L-BFGS in place of conjugate
+    gradients, and what `finishing` names.
 
     Parameters
     ----------
@@ -113,18 +131,25 @@ class CSTCRegressor(TreeRegression, _CSTC):
     rho
         weight of the l1 term, >= 0.
     sharpness
-        s of (S1), > 0; the larger it is, the closer soft traversal is to the hard paths that predictions take.
+        s of (S1), > 0: one number, or one for each stage of the training, which do not fall; each stage goes on from the weights
+        that the one before ended at. The larger it is, the closer soft traversal is to the hard paths that predictions take.
+    n_init
+        number of starts. The first goes through all stages of `sharpness`, the next one leaves out the first stage, and so on;
+        those after these draw the parts in which nodes first divide their examples. With validation examples the start is kept
+        whose finished tree is the cheapest of those that err least there, see `finishing`; else that of the least loss (5) along
+        hard paths.
     zero_tol
         weights up to this size become zero, see `finishing`.
     evaluation_cost
         price of evaluating one weak learner.
     max_cycles, tol
-        largest number of cycles over the nodes; they end earlier when one lowers the loss by less than the fraction `tol`.
+        largest number of cycles over the nodes in each stage; they end earlier when one lowers the loss by less than the fraction
+        `tol`.
     validation_fraction
         share of the examples that is set aside to prune the tree; None: it is pruned on the examples given to `fit`, or not at
         all.
     random_state
-        for setting examples aside, and for boosting.
+        for setting examples aside, for boosting, and for the starts after the first one.
     verbose
         above 0: a progress bar.
 
@@ -132,24 +157,28 @@ class CSTCRegressor(TreeRegression, _CSTC):
     ----------
     tree_
         `ClassifierTree`: the weights, for labels of mean 0 and variance 1.
-    losses_
-        the loss after the initialisation and each cycle; it never rises.
+    start_losses_
+        the loss (5) of each start along hard paths, on the training examples, shape (n_init,).
     weak_learners_, purchases_, path_costs_
         phi; the items that it needs; what an example pays that leaves at each node.
     """
 
 
 class CSTCClassifier(TreeClassification, _CSTC):
-    """Cost-sensitive tree of classifiers, for two classes.
+    """Cost-sensitive tree of classifiers, for two or more classes.
 
-    `CSTCRegressor` on labels -1 and 1; the second class is predicted where the prediction is above 0. CSTC13 leaves classes out
-    "because of space limitations"; squared loss on -1 and 1 is ours. Validation counts wrong labels. More than two classes are
-    refused: one tree for each class would pay for its features by itself, which is a different model.
+    CSTC13 leaves classes out "because of space limitations", so all of this is ours. For two classes it is `CSTCRegressor` on
+    labels -1 and 1; the second class is predicted where the prediction is above 0. For more, each node has a linear predictor for
+    each class, of 1 for the class and 0 for the others; the class of the largest is predicted. The squared losses of the classes
+    are added up, and the classes share the cost of what they use: the mixed norm (4) of `global_loss` runs over them, so a weak
+    learner that one class uses is free for the others. An example branches by the first principal direction of the predictions.
+    With two classes this would be the model above. Validation counts wrong labels.
 
-    Parameters and attributes are those of `CSTCRegressor`, and besides:
+    Parameters and attributes are those of `CSTCRegressor`, except that `n_weak_learners` trees are boosted for each of more than
+    two classes, and besides:
 
     Attributes
     ----------
     classes_
-        the two labels.
+        the labels.
     """

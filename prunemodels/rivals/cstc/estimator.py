@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from formulations.errors import InvalidInputError
 from prunemodels.rivals.cstc.classifier_tree import ClassifierTree
-from prunemodels.rivals.cstc.finishing import Examples, fine_tuned, pruned
+from prunemodels.rivals.cstc.finishing import NO_ERROR, Examples, cheapest_of_best, fine_tuned, pruned
 from prunemodels.rivals.cstc.purchases import Purchases, purchases_of, read_prices
 from prunemodels.rivals.cstc.weak_learners import WeakLearners, fit_weak_learners
 
@@ -25,7 +26,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     tree_
-        `ClassifierTree`: the weights, for labels of mean 0 and variance 1.
+        `ClassifierTree`: the weights, for labels of mean 0 and variance 1; of several outputs the variances sum to 1.
     weak_learners_, purchases_
         phi, and the items that it needs.
     path_costs_
@@ -38,16 +39,16 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
     path_costs_: NDArray[np.float64]
 
     @abstractmethod
-    def _grow(self, train: Examples, purchases: Purchases) -> ClassifierTree:
-        """The tree before fine-tuning."""
+    def _grow(self, train: Examples, purchases: Purchases, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
+        """The trees before fine-tuning, one for each start, the best on the training examples first."""
 
     @abstractmethod
     def _targets(self, y: Any) -> NDArray[np.float64]:
-        """Labels as numbers."""
+        """Labels as numbers, shape (N, K)."""
 
     @abstractmethod
     def _error(self, y: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The validation error of each example."""
+        """The validation error of each example, from labels and predictions of shape (N, K)."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_valid: Any = None, y_valid: Any = None) -> Self:
         """Fit weak learners, then the tree over them; prune it on validation examples.
@@ -64,7 +65,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InvalidInputError
-            for settings or prices that do not fit, and for other than two classes.
+            for settings or prices that do not fit, and for a single class.
         """
         self._check_settings()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=isinstance(self, RegressorMixin))
@@ -85,8 +86,8 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any, weights: Any, given: Any, prices: Any, rng: np.random.RandomState) -> None:
         """Set the fitted attributes from checked examples."""
         share = weights / weights.sum()
-        self._mean = float(share @ y)
-        self._scale = float(np.sqrt(share @ (y - self._mean) ** 2)) or 1.0
+        self._mean = share @ y
+        self._scale = float(np.sqrt(share @ ((y - self._mean) ** 2).sum(axis=1))) or 1.0
         settings = {
             "max_iter": self.n_weak_learners,
             "max_depth": self.weak_depth,
@@ -99,17 +100,35 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         self.weak_learners_ = fit_weak_learners(self.features, X, scaled, weights, settings)
         self.purchases_ = purchases_of(prices, self.weak_learners_.uses, self.evaluation_cost)
         train = Examples(self.weak_learners_.transform(X), scaled, weights)
-        tree = self._grow(train, self.purchases_)
-        if given is not None:
-            X_valid, y_valid, valid_weights = given
-            tree = fine_tuned(tree, train, leaving=False)
-
-            def error(values: NDArray[np.float64]) -> float:
-                return float(valid_weights @ self._error(y_valid, self._mean + self._scale * values))
-
-            tree = pruned(tree, self.weak_learners_.transform(X_valid), error)
-        self.tree_ = fine_tuned(tree, train, leaving=True)
+        trees = self._grow(train, self.purchases_, rng)
+        if given is None:
+            self.tree_ = fine_tuned(trees[0], train, leaving=True)
+        else:
+            self.tree_ = self._best(trees, train, *given)
         self.path_costs_ = self.tree_.bills(self.purchases_)
+
+    def _best(
+        self,
+        trees: Sequence[ClassifierTree],
+        train: Examples,
+        X_valid: NDArray[np.float64],
+        y_valid: NDArray[np.float64],
+        weights: NDArray[np.float64],
+    ) -> ClassifierTree:
+        """Fine-tune and prune all trees, and take the cheapest of those that err least on the validation examples."""
+        phi = self.weak_learners_.transform(X_valid)
+
+        def errors(values: NDArray[np.float64]) -> NDArray[np.float64]:
+            return self._error(y_valid, self._mean + self._scale * values)
+
+        finished = []
+        for tree in trees:
+            judged = fine_tuned(tree, train, leaving=False)
+            judged = pruned(judged, phi, lambda values: float(weights @ errors(values)))
+            finished.append(fine_tuned(judged, train, leaving=True))
+        by_start = np.array([errors(tree.predict(phi)) for tree in finished])
+        costs = [float(weights @ tree.bills(self.purchases_)[tree.leaving(phi)]) for tree in finished]
+        return finished[cheapest_of_best(by_start, weights, np.array(costs), (self._scale * NO_ERROR) ** 2)]
 
     def _check_settings(self) -> None:
         """Refuse invalid settings before any work."""
@@ -135,8 +154,9 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         """Rows to train on and to validate on: the same fraction of each class, and at least one row of it to train on."""
         if self.validation_fraction is None:
             return np.arange(len(y)), None
-        stratum = y if isinstance(self, ClassifierMixin) else np.zeros(len(y))
-        aside = np.zeros(len(y), dtype=bool)
+        aside, stratum = np.zeros(len(y), dtype=bool), np.zeros(len(y))
+        if isinstance(self, ClassifierMixin):
+            stratum = y[:, 0] if y.shape[1] == 1 else y.argmax(axis=1)
         for c in np.unique(stratum):
             members = rng.permutation(np.flatnonzero(stratum == c))
             aside[members[: min(round(self.validation_fraction * len(members)), len(members) - 1)]] = True
@@ -174,39 +194,40 @@ class TreeRegression(RegressorMixin):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The number predicted for each row."""
-        return self._values(X)  # type: ignore[no-any-return]
+        values = self._values(X)
+        return values[:, 0]  # type: ignore[no-any-return]
 
     def _targets(self, y: Any) -> NDArray[np.float64]:
-        return np.asarray(y, dtype=np.float64)
+        return np.asarray(y, dtype=np.float64)[:, None]
 
     def _error(self, y: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray((y - values) ** 2)
+        return np.asarray(((y - values) ** 2)[:, 0])
 
 
 class TreeClassification(ClassifierMixin):  # type: ignore[misc]
-    """The classification part of an estimator: two classes, as -1 and 1."""
+    """The classification part of an estimator: two classes as -1 and 1, more as one column of 0 and 1 each."""
 
     classes_: NDArray[Any]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Least-squares prediction of -1 (first class) and 1 (second), shape (N,)."""
-        return self._values(X)  # type: ignore[no-any-return]
+        """Least-squares predictions.
+
+        For two classes of -1 (first class) and 1 (second), shape (N,); for more of 0 and 1, shape (N, n_classes).
+        """
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values  # type: ignore[no-any-return]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row: the second where `decision_function` is above 0."""
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(np.int64)])
+        """The class of each row: of two the second where `decision_function` is above 0, of more that of its largest column."""
+        values = self._values(X)
+        return np.asarray(self.classes_[_decided(values)])
 
     def _learn_labels(self, y: NDArray[Any]) -> None:
         check_classification_targets(y)
-        kind = type_of_target(y, input_name="y")
         self.classes_ = np.unique(y)
-        if len(self.classes_) != 2:
-            # scikit-learn's checks expect its own wording
-            number = "1 class" if len(self.classes_) == 1 else f"{len(self.classes_)} classes"
+        if len(self.classes_) < 2:
             raise InvalidInputError(
-                f"Only binary classification is supported. The type of the target is {kind}: y has {number}; wrap it in "
-                "sklearn.multiclass.OneVsRestClassifier, whose members each pay for their own features"
+                f"y has 1 class, {self.classes_.tolist()[0]!r}, after rows of weight 0 are left out; give at least 2 classes"
             )
 
     def _targets(self, y: Any) -> NDArray[np.float64]:
@@ -215,12 +236,15 @@ class TreeClassification(ClassifierMixin):  # type: ignore[misc]
             raise InvalidInputError(
                 f"y_valid has the label {unknown[:1].tolist()[0]!r}, y has only {self.classes_.tolist()}; drop those rows"
             )
-        return np.where(np.asarray(y) == self.classes_[1], 1.0, -1.0)
+        labels = np.asarray(y)
+        if len(self.classes_) == 2:
+            return np.where(labels == self.classes_[1], 1.0, -1.0)[:, None]
+        return (labels[:, None] == self.classes_).astype(np.float64)
 
     def _error(self, y: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray((values > 0) != (y > 0), dtype=np.float64)
+        return np.asarray(_decided(values) != _decided(y), dtype=np.float64)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+
+def _decided(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The number of the class of each row of values, shape (N, K)."""
+    return np.asarray(values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1), dtype=np.int64)

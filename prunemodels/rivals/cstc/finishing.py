@@ -1,15 +1,19 @@
 """Turn trained weights into the tree that predicts: zeros, fine-tuning, pruning.
 
-*Zeros* (ours; the relaxed penalties shrink weights towards EPS, not to zero): beta_kt is set to 0 where |beta_kt| times the
-standard deviation of h_t on the training examples is at most `zero_tol`, where y has variance 1. *Fine-tuning* (CSTC13 section
-4.2): classifiers that predict are fitted again without the penalties, on the examples that leave there; zero weights stay zero:
+*Zeros* (ours; the relaxed penalties shrink weights towards EPS, not to zero): beta_kt is set to 0 where |beta_kt|, the norm over
+the outputs, times the standard deviation of h_t on the training examples is at most `zero_tol`, where y has variance 1.
+*Fine-tuning* (CSTC13 section 4.2): classifiers that predict are fitted again without the penalties, on the examples that leave
+there; zero weights stay zero:
 
-    minimise over the non-zero beta, and b:   sum_i w_i (y_i - phi(x_i)' beta - b)^2 + FINE_RIDGE W sum_t var(h_t) beta_t^2  (F1)
+    minimise over the non-zero beta, and b:   sum_i w_i |y_i - beta' phi(x_i) - b|^2 + FINE_RIDGE W sum_t var(h_t) |beta_t|^2 (F1)
 
 The small ridge term is ours, and so is fitting the last nodes to the examples that leave by the hard path. *Tree pruning*
 (ibid.): a node is removed with all below it, deepest first, if the validation error does not rise without it; each node is judged
 with its own (F1) on all examples that reach it. The paper prunes first, but comparing shrunken classifiers would not be fair.
 After pruning, the nodes that predict are fitted for the last time.
+
+*Choice among starts* (ours): of the finished trees those count as equally good whose validation error exceeds the least one by no
+more than the standard error of the difference; the cheapest of them is taken.
 """
 
 from __future__ import annotations
@@ -25,24 +29,32 @@ from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, path_to
 FINE_RIDGE = 1e-4
 """Weight of the ridge term of (F1)."""
 
+NO_ERROR = 1e-3
+"""A root mean squared difference up to this, of labels of variance 1, is no error: the ridge term alone makes some."""
+
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Examples in the space of weak learners: phi (N, T), labels (N,), weights (N,)."""
+    """Examples in the space of weak learners: phi (N, T), labels (N, K), weights (N,)."""
 
     phi: NDArray[np.float64]
     y: NDArray[np.float64]
     weights: NDArray[np.float64]
 
+    def shares(self) -> NDArray[np.float64]:
+        """The weights, scaled to sum to 1."""
+        return self.weights / self.weights.sum()
+
     def spread(self) -> NDArray[np.float64]:
         """Variance of each weak learner, shape (T,)."""
-        share = self.weights / self.weights.sum()
+        share = self.shares()
         return np.asarray(np.maximum(share @ self.phi**2 - (share @ self.phi) ** 2, 0.0))
 
 
 def with_zeros(beta: NDArray[np.float64], variance: NDArray[np.float64], zero_tol: float) -> NDArray[np.float64]:
-    """The weights with small ones set to exactly zero, shape (V, T)."""
-    return np.asarray(np.where(np.abs(beta) * np.sqrt(variance) > zero_tol, beta, 0.0))
+    """The weights with small ones set to exactly zero, shape (V, T, K)."""
+    large = np.sqrt((beta**2).sum(axis=2) * variance) > zero_tol
+    return np.asarray(np.where(large[:, :, None], beta, 0.0))
 
 
 def fine_tuned(tree: ClassifierTree, train: Examples, *, leaving: bool) -> ClassifierTree:
@@ -57,15 +69,15 @@ def fine_tuned(tree: ClassifierTree, train: Examples, *, leaving: bool) -> Class
         rows = np.flatnonzero(members)
         if not rows.size:
             continue
-        active = np.flatnonzero(tree.beta[k])
+        active = np.flatnonzero((tree.beta[k] != 0).any(axis=1))
         share = train.weights[rows] / train.weights[rows].sum()
         phi, y = train.phi[np.ix_(rows, active)], train.y[rows]
-        centre, mean = share @ phi, float(share @ y)
+        centre, mean = share @ phi, share @ y
         centred = phi - centre
         matrix = centred.T @ (share[:, None] * centred) + np.diag(ridge[active])
         beta[k] = 0.0
-        beta[k, active] = np.linalg.solve(matrix, centred.T @ (share * (y - mean)))
-        intercept[k] = mean - float(centre @ beta[k, active])
+        beta[k, active] = np.linalg.solve(matrix, centred.T @ (share[:, None] * (y - mean)))
+        intercept[k] = mean - centre @ beta[k, active]
     return replace(tree, final_beta=beta, final_intercept=intercept)
 
 
@@ -77,7 +89,7 @@ def pruned(tree: ClassifierTree, phi: NDArray[np.float64], error: Callable[[NDAr
     phi
         validation examples, shape (N, T).
     error
-        computes the error of predictions for them, shape (N,); less is better.
+        computes the error of predictions for them, shape (N, K); less is better.
     """
     least = error(tree.predict(phi))
     for k in range(tree.n_nodes - 1, 0, -1):
@@ -90,3 +102,27 @@ def pruned(tree: ClassifierTree, phi: NDArray[np.float64], error: Callable[[NDAr
         if new_error <= least:
             tree, least = without, new_error
     return tree
+
+
+def cheapest_of_best(
+    errors: NDArray[np.float64], weights: NDArray[np.float64], costs: NDArray[np.float64], no_error: float
+) -> int:
+    """The number of the cheapest tree among the best on validation examples; of equally cheap ones the first.
+
+    Parameters
+    ----------
+    errors
+        error of each tree on each example, shape (trees, N).
+    weights
+        weights of the examples, shape (N,).
+    costs
+        mean cost of each tree, shape (trees,).
+    no_error
+        mean errors that differ by at most this are equal.
+    """
+    share = weights / weights.sum()
+    means = errors @ share
+    lead = errors - errors[int(means.argmin())]
+    noise = np.sqrt((lead - (lead @ share)[:, None]) ** 2 @ share**2)
+    good = np.flatnonzero(lead @ share <= noise + no_error)
+    return int(good[costs[good].argmin()])

@@ -1,10 +1,12 @@
 """The loss by which all classifiers of a tree are trained jointly.
 
-    L = sum_k [ sum_i (w_i / W) p_ik (y_i - f_ik)^2 + rho |beta_k|_1 ] + lambda sum_l p_l C_l,   p_l = sum_i (w_i / W) p_il  (5)
-    C_l = sum_t e_t sqrt( sum_{j in pi_l} (beta_t^j)^2 ) + sum_m c_m sqrt( sum_{j in pi_l} sum_t F_{mt} (beta_t^j)^2 )       (4)
+    L = sum_k [ sum_i (w_i / W) p_ik |y_i - f_ik|^2 + rho sum_t |beta_kt| ] + lambda sum_l p_l C_l                            (5)
+    C_l = sum_t e_t sqrt( sum_{j in pi_l} |beta_jt|^2 ) + sum_m c_m sqrt( sum_{j in pi_l} sum_t F_{mt} |beta_jt|^2 )         (4)
 
-k: classifier nodes; l: terminal elements, one below each classifier of the last level; p_ik as in (S1). It is CSTC13's equation
-(5) with squared loss: expected tree risk (6), l1 term, and the expected cost of (2) after the mixed-norm relaxation
+k: classifier nodes; l: terminal elements, one below each classifier of the last level; p_ik as in (S1), and p_l is its weighted
+mean. |.| is the Euclidean norm over the K outputs, and the absolute value for the paper's single one. So a weak learner that one
+class uses is free for the others (ours: (3) with the classes among the places that use it). (5) is CSTC13's equation with squared
+loss: expected tree risk (6), l1 term, and the expected cost of (2) after the mixed-norm relaxation
 
     || sum_j |a_ij| ||_0  summed over i   ->   sum_i sqrt( sum_j a_ij^2 )                                                      (3)
 
@@ -38,11 +40,11 @@ class GlobalLoss:
     Parameters
     ----------
     phi, y, share
-        examples in the space of weak learners, shape (N, T); labels; weights that sum to 1.
+        examples in the space of weak learners, shape (N, T); labels, shape (N, K); weights that sum to 1.
     purchases
         prices of the weak learners.
     lam, rho, sharpness
-        lambda and rho of (5), s of (S1).
+        lambda and rho of (5), s of (S1); an infinite s: the paths that predictions take.
     """
 
     phi: NDArray[np.float64]
@@ -54,39 +56,49 @@ class GlobalLoss:
     sharpness: float
 
     def scores(self, weights: Weights) -> NDArray[np.float64]:
-        """f_ik, shape (N, V)."""
-        return np.asarray(self.phi @ weights.beta.T + weights.intercept)
+        """f_ik, shape (N, V, K)."""
+        n_nodes, n_weak, n_outputs = weights.beta.shape
+        side_by_side = weights.beta.transpose(1, 0, 2).reshape(n_weak, n_nodes * n_outputs)
+        return np.asarray((self.phi @ side_by_side).reshape(-1, n_nodes, n_outputs) + weights.intercept)
+
+    def chances_up(self, scores: NDArray[np.float64], weights: Weights) -> NDArray[np.float64]:
+        """The chance of going up of each example at each node, shape (N, V)."""
+        return upper_chance(weights.branching(scores), weights.threshold, self.sharpness)
+
+    def risk(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """|y_i - f_ik|^2, shape (N, V)."""
+        return np.asarray(((self.y[:, None, :] - scores) ** 2).sum(axis=2))
 
     def value(self, weights: Weights) -> float:
         """The loss (5), smoothed."""
         scores = self.scores(weights)
-        p = self.share[:, None] * reach(upper_chance(scores, weights.threshold, self.sharpness))
+        p = self.share[:, None] * reach(self.chances_up(scores, weights))
         last = range(len(weights.intercept) // 2, len(weights.intercept))
         cost = sum(float(p[:, k].sum()) * self.path_cost(weights.beta[path_to(k)]) for k in last)
-        risk = float((p * (self.y[:, None] - scores) ** 2).sum())
-        return risk + self.rho * float(np.sqrt(weights.beta**2 + EPS**2).sum()) + self.lam * cost
+        risk = float((p * self.risk(scores)).sum())
+        return risk + self.rho * float(np.sqrt((weights.beta**2).sum(axis=2) + EPS**2).sum()) + self.lam * cost
 
     def path_cost(self, beta: NDArray[np.float64]) -> float:
-        """The cost (4), smoothed, for the classifiers of a path, shape (nodes, T)."""
+        """The cost (4), smoothed, for the classifiers of a path, shape (nodes, T, K)."""
         z, z_item = self.roots(beta)
         return float(self.purchases.evaluation @ z + self.purchases.price @ z_item)
 
     def roots(self, beta: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The best z of (L1) for a path: for each weak learner, shape (T,), and for each item, shape (M,)."""
-        squares = (beta**2).sum(axis=0)
+        squares = (beta**2).sum(axis=(0, 2))
         return np.sqrt(squares + EPS**2), np.sqrt(squares @ self.purchases.needs + EPS**2)
 
     def bend(self, beta: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Slopes d, shape (T,): (4) is at most C + sum_t d_t (new^2 - old^2) / 2 where one node of the path changes."""
+        """Slopes d, shape (T,): (4) is at most C + sum_t d_t (|new|^2 - |old|^2) / 2 where one node of the path changes."""
         z, z_item = self.roots(beta)
         return np.asarray(self.purchases.evaluation / z + self.purchases.needs @ (self.purchases.price / z_item))
 
     def majoriser(self, k: int, weights: Weights) -> Majoriser:
         """The upper bound of (5) for changes of node k, with all other nodes unchanged."""
         scores = self.scores(weights)
-        up = upper_chance(scores, weights.threshold, self.sharpness)
+        up = self.chances_up(scores, weights)
         p = self.share * reach(up)[:, k]
-        risk = (self.y[:, None] - scores) ** 2
+        risk = self.risk(scores)
         leaves, chance = terminals_below(k, up)
         paths = [weights.beta[path_to(leaf)] for leaf in leaves]
         if len(leaves) == 1:
@@ -106,6 +118,7 @@ class GlobalLoss:
             np.array([self.path_cost(path) for path in paths]),
             np.array([self.bend(path) for path in paths]),
             weights.beta[k],
+            weights.direction[k],
         )
 
 
@@ -113,10 +126,10 @@ class GlobalLoss:
 class Majoriser:
     """(5) as a function of one node's beta, b and theta, without constant terms; the quadratics of (L1) replace the roots.
 
-    With u_i = sigma(s (f_i - theta)), of the examples in the node p_i:
+    With u_i = sigma(s (a'f_i - theta)), of the examples in the node p_i:
 
-        M = sum_i p_i [ (y_i - f_i)^2 + low_i + u_i gain_i ] + lambda sum_l P_l Q_l + (rho / 2) sum_t (beta_t^2 / z_t + z_t)  (M)
-        P_l = base_l + sum_i p_i u_i difference_il,    Q_l = C_l + sum_t d_lt (beta_t^2 - old_t^2) / 2
+        M = sum_i p_i [ |y_i - f_i|^2 + low_i + u_i gain_i ] + lambda sum_l P_l Q_l + (rho / 2) sum_t (|beta_t|^2 / z_t + z_t) (M)
+        P_l = base_l + sum_i p_i u_i difference_il,    Q_l = C_l + sum_t d_lt (|beta_t|^2 - |old_t|^2) / 2
 
     Parameters
     ----------
@@ -131,7 +144,9 @@ class Majoriser:
     cost, bend
         shapes (L,) and (L, T): C_l and d_l.
     old
-        the node's beta that the bound was made at.
+        the node's beta that the bound was made at, shape (T, K).
+    direction
+        the node's a, shape (K,).
     """
 
     loss: GlobalLoss
@@ -143,28 +158,33 @@ class Majoriser:
     cost: NDArray[np.float64]
     bend: NDArray[np.float64]
     old: NDArray[np.float64]
+    direction: NDArray[np.float64]
 
-    def curvature(self, intercept: float, threshold: float) -> NDArray[np.float64]:
-        """Second derivatives of the penalties by beta, shape (T,), with unchanged chances P_l."""
-        u = upper_chance(self.loss.phi @ self.old + intercept, threshold, self.loss.sharpness)
+    def sizes(self) -> NDArray[np.float64]:
+        """The best z of (L1) for the l1 term, shape (T,)."""
+        return np.asarray(np.sqrt((self.old**2).sum(axis=1) + EPS**2))
+
+    def curvature(self, intercept: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
+        """Second derivatives of the penalties by beta, shape (T,), the same for all outputs, with unchanged chances P_l."""
+        u = upper_chance((self.loss.phi @ self.old + intercept) @ self.direction, threshold, self.loss.sharpness)
         chances = self.base + (self.p * u) @ self.difference
-        return np.asarray(self.loss.lam * (chances @ self.bend) + self.loss.rho / np.sqrt(self.old**2 + EPS**2))
+        return np.asarray(self.loss.lam * (chances @ self.bend) + self.loss.rho / self.sizes())
 
     def __call__(
-        self, beta: NDArray[np.float64], intercept: float, threshold: float
-    ) -> tuple[float, NDArray[np.float64], float, float]:
+        self, beta: NDArray[np.float64], intercept: NDArray[np.float64], threshold: float
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], float]:
         """M, and its derivatives by beta, b and theta."""
         loss = self.loss
         scores = loss.phi @ beta + intercept
-        u = upper_chance(scores, threshold, loss.sharpness)
+        u = upper_chance(scores @ self.direction, threshold, loss.sharpness)
         residual = loss.y - scores
         moved = self.p * u
         P = self.base + moved @ self.difference
-        Q = self.cost + 0.5 * self.bend @ (beta**2 - self.old**2)
-        z = np.sqrt(self.old**2 + EPS**2)
-        value = self.p @ (residual**2 + self.low) + moved @ self.gain
-        value += loss.lam * (P @ Q) + 0.5 * loss.rho * float(((beta**2 + EPS**2) / z + z).sum())
+        Q = self.cost + 0.5 * self.bend @ (beta**2 - self.old**2).sum(axis=1)
+        z = self.sizes()
+        value = self.p @ ((residual**2).sum(axis=1) + self.low) + moved @ self.gain
+        value += loss.lam * (P @ Q) + 0.5 * loss.rho * float((((beta**2).sum(axis=1) + EPS**2) / z + z).sum())
         by_chance = loss.sharpness * moved * (1 - u) * (self.gain + loss.lam * (self.difference @ Q))
-        by_score = by_chance - 2 * self.p * residual
-        by_beta = loss.phi.T @ by_score + (loss.lam * (P @ self.bend) + loss.rho / z) * beta
-        return float(value), np.asarray(by_beta), float(by_score.sum()), -float(by_chance.sum())
+        by_score = by_chance[:, None] * self.direction - 2 * self.p[:, None] * residual
+        by_beta = loss.phi.T @ by_score + (loss.lam * (P @ self.bend) + loss.rho / z)[:, None] * beta
+        return float(value), np.asarray(by_beta), np.asarray(by_score.sum(axis=0)), -float(by_chance.sum())

@@ -4,7 +4,8 @@
 
 Each step projects the chosen column out of the others (a step of the Cholesky factorisation of the columns' covariance, the R of
 their QR factorisation), so that all gains of a step are one vector: gain_t = r_t^2 / G_tt, with r the covariance of the columns
-with y and G that among the columns, both after projection. A node costs O(N T^2) once and O(T^2) for each step.
+with y and G that among the columns, both after projection. A node costs O(N T^2) once and O(T^2) for each step. With K
+outputs r_t is a vector, and r_t^2 its squared norm: z(S) is summed over the outputs.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from prunemodels.rivals.cstc.finishing import Examples
 from prunemodels.rivals.cstc.purchases import Purchases
 
 SPENT = 1e-8
-"""A column is no longer used when less than this share of its variance remains: the chosen columns explain it."""
+"""A column is not used when less than this share of its variance over all examples is left: it is constant in the node, but for
+rounding, or the chosen columns explain it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The columns chosen, in order, and the least-squares classifier on them."""
+    """The columns chosen, in order, and the least-squares classifier on them: beta (columns, K), intercept (K,)."""
 
     columns: NDArray[np.int64]
     beta: NDArray[np.float64]
-    intercept: float
+    intercept: NDArray[np.float64]
 
 
 def select(
@@ -55,15 +57,16 @@ def select(
         added to the variances in the final fit, shape (T,).
     """
     share = train.weights[rows] / train.weights[rows].sum()
-    centre, mean = share @ train.phi[rows], float(share @ train.y[rows])
+    centre, mean = share @ train.phi[rows], share @ train.y[rows]
     centred = train.phi[rows] - centre
     covariance = centred.T @ (share[:, None] * centred)
-    with_y = centred.T @ (share * (train.y[rows] - mean))
+    with_y = centred.T @ (share[:, None] * (train.y[rows] - mean))
     part = float(train.weights[rows].sum() / train.weights.sum())
-    columns = np.array(_forward(covariance, with_y, _Account(purchases, before, budget), min_gain / part), dtype=np.int64)
+    account, least = _Account(purchases, before, budget), SPENT * train.spread()
+    columns = np.array(_forward(covariance, with_y, account, min_gain / part, least), dtype=np.int64)
     matrix = covariance[np.ix_(columns, columns)] + np.diag(ridge[columns])
-    beta = np.linalg.solve(matrix, with_y[columns]) if columns.size else np.zeros(0)
-    return Selection(columns, beta, mean - float(centre[columns] @ beta))
+    beta = np.linalg.solve(matrix, with_y[columns])
+    return Selection(columns, beta, mean - centre[columns] @ beta)
 
 
 class _Account:
@@ -87,15 +90,17 @@ class _Account:
         self.paid |= self.purchases.needs[t]
 
 
-def _forward(covariance: NDArray[np.float64], with_y: NDArray[np.float64], account: _Account, min_gain: float) -> list[int]:
-    """(G1), step by step; free columns first, by their gain."""
-    remaining, r, variance = covariance.copy(), with_y.copy(), covariance.diagonal()
+def _forward(
+    covariance: NDArray[np.float64], with_y: NDArray[np.float64], account: _Account, min_gain: float, least: NDArray[np.float64]
+) -> list[int]:
+    """(G1), step by step; free columns first, by their gain; a column with a variance up to `least`, shape (T,), has none."""
+    remaining, r = covariance.copy(), with_y.copy()
     chosen: list[int] = []
     for _ in range(len(r)):
         diagonal = remaining.diagonal()
-        usable = diagonal > np.maximum(SPENT * variance, np.finfo(float).tiny)
+        usable = diagonal > np.maximum(least, np.finfo(float).tiny)
         usable[chosen] = False
-        gain = np.where(usable, r**2 / np.where(usable, diagonal, 1.0), 0.0)
+        gain = np.where(usable, (r**2).sum(axis=1) / np.where(usable, diagonal, 1.0), 0.0)
         cost = account.new_costs()
         gain[(cost > account.budget_left + 1e-9 * max(1.0, abs(account.budget_left))) | (gain <= min_gain)] = 0.0
         free = np.where(cost == 0, gain, 0.0)
@@ -106,6 +111,6 @@ def _forward(covariance: NDArray[np.float64], with_y: NDArray[np.float64], accou
         chosen.append(t)
         account.buy(t)
         column = remaining[:, t] / np.sqrt(diagonal[t])
-        r -= column * (r[t] / np.sqrt(diagonal[t]))
+        r -= np.outer(column, r[t] / np.sqrt(diagonal[t]))
         remaining -= np.outer(column, column)
     return chosen

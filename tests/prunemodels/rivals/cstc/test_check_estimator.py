@@ -15,8 +15,8 @@ QUICK: dict[str, Any] = {"lam": 1e-4, "depth": 2, "max_cycles": 2, **FEW}
 
 # nothing is set aside and nothing boosted: a weight of 2 is the same as the row twice, and no check may fail
 EXACT = [
-    CSTCClassifier(lam=1e-4, depth=2, features="identity", validation_fraction=None),
-    CSTCRegressor(lam=1e-4, depth=2, features="identity", validation_fraction=None),
+    CSTCClassifier(lam=1e-4, depth=2, features="identity", validation_fraction=None, max_cycles=2),
+    CSTCRegressor(lam=1e-4, depth=2, features="identity", validation_fraction=None, max_cycles=2),
     ASTCClassifier(depth=2, features="identity", validation_fraction=None),
     ASTCRegressor(depth=2, features="identity", validation_fraction=None),
 ]
