@@ -4,6 +4,9 @@
     python -m benchmarks.papers nws15_table1            the short version: minutes
     python -m benchmarks.papers nws15_table1 --full     the papers' repeats and settings: hours
     python -m benchmarks.papers compare                 published figures beside ours, over all that was run
+    python -m benchmarks.papers keep                    copy the rows of what was run to benchmarks/results/papers
+    python -m benchmarks.papers verdicts                a verdict on every published number, from the rows kept there
+    python -m benchmarks.papers hours                   how long each --full takes, from the seconds kept there
 
 After Ctrl-C or a crash, the same command continues.
 """
@@ -13,15 +16,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.papers.comparing import comparison_table, with_notes
 from benchmarks.papers.experiment import Experiment, Presentation, Scope
+from benchmarks.papers.kept_rows import FOLDER, keep_rows
 from benchmarks.papers.registry import experiment_named, experiments
 from benchmarks.papers.running import Failure, run_units
 from benchmarks.papers.store import Store
 from benchmarks.papers.tables import markdown
+from benchmarks.papers.verdicts import counts, hours, rounded, verdict_table
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.tradeoff import save_picture
@@ -42,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="python -m benchmarks.papers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("name", nargs="?", help="an experiment, or compare; none: list them")
+    made.add_argument("name", nargs="?", help="an experiment, compare, keep, verdicts or hours; none: list them")
     made.add_argument("--full", action="store_true", help="the papers' repeats and settings instead of the short version")
     made.add_argument("--repeats", type=int, help="seeds 0, 1, ...; default: the version's")
     made.add_argument("--data", nargs="+", help="data sets in the folder PRUNEMODELS_DATA; default: the version's")
@@ -103,6 +108,24 @@ def report(experiment: Experiment, shown: Presentation, scope: Scope, machines: 
     return "\n".join(lines)
 
 
+def verdicts(_: Path) -> str:
+    """Write ``verdicts.csv`` beside the kept rows; returns the counts of verdicts and the table as Markdown."""
+    table = verdict_table()
+    shown = rounded(table)
+    with OutputFiles() as outputs:
+        shown.to_csv(outputs.aside(FOLDER / "verdicts.csv"), index=False, lineterminator="\n")
+    return f"{markdown(counts(table))}\n\n{markdown(shown)}"
+
+
+COMMANDS: dict[str, Callable[[Path], str]] = {
+    "compare": lambda out: with_notes(comparison_table(out)),
+    "keep": lambda out: "\n".join(map(str, keep_rows(out))),
+    "verdicts": verdicts,
+    "hours": lambda _: markdown(hours()),
+}
+"""Everything that is no experiment; each gets the folder of results and returns the text to print."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     args = parser().parse_args(arguments)
@@ -111,8 +134,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if args.name is None:
             print(listing())
             return 0
-        if args.name == "compare":
-            print(with_notes(comparison_table(args.out)))
+        if args.name in COMMANDS:
+            print(COMMANDS[args.name](args.out))
             return 0
         experiment = experiment_named(args.name)
         scope = experiment.scope(full=args.full, repeats=args.repeats, data=args.data, rows=args.rows)

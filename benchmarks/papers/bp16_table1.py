@@ -21,7 +21,7 @@ import prunemodels as pm
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.forests import Grown, grown
 from benchmarks.papers.methods import optimal
-from benchmarks.papers.published import BP16_TABLE_1, BP16_VOTES, NAMES, SUBSETS
+from benchmarks.papers.published import BP16_TABLE_1, BP16_VOTES, NAMES, SUBSETS, USAGE_NAMES
 from benchmarks.papers.tables import mean_of, plus_minus, spread_of
 from prunemodels.evaluation.path import Vote, evaluate_path
 from prunemodels.judging.curve import TradeoffCurve
@@ -164,14 +164,15 @@ def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
     found = []
     for ours, theirs in (("unpruned", "unpruned"), ("pruned to the paper's cost", "BudgetPrune")):
         line, paper = at[at["forest"] == ours], BP16_TABLE_1[theirs]
-        for column in ("cost", "error") if len(line) else ():
-            label = f"MiniBooNE, {theirs}: {column}"
-            found.append(Comparison(label, getattr(paper, column), mean_of(line[column]), spread_of(line[column])))
+        for column in ("none", "few", "more", "cost", "error") if len(line) else ():
+            label, values = f"MiniBooNE, {theirs}: {USAGE_NAMES.get(column, column)}", tuple(line[column])
+            found.append(Comparison(label, getattr(paper, column), mean_of(values), spread_of(values), values=values))
     pruned = votes(frame).query("share > 0") if VOTES in set(frame["method"]) else pd.DataFrame()
     for data, at in pruned.groupby("data", sort=False) if len(pruned) else ():
         lower = int((at["majority less mean, points"] > 0).sum())
         label = f"{NAMES.get(str(data), data)}: mean of the leaves' fractions against majority"
-        found.append(Comparison(label, BP16_VOTES, f"less error at {lower} of {len(at)} budgets"))
+        told = f"less error at {lower} of {len(at)} budgets"
+        found.append(Comparison(label, BP16_VOTES, told, holds=lower == len(at)))
     return found
 
 

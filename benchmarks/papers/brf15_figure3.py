@@ -44,6 +44,9 @@ SHOWN: Mapping[str, Sequence[float]] = {
 SIX_FEATURES = 6.0
 """BRF15 on MiniBooNE: "using just about 6 features on average", less error than ASTC or CSTC with any number."""
 
+SIMILAR = 0.5
+"""Points of error: a mean difference over budgets up to this is "similar performance"; ours."""
+
 CLAIM = "with 6 features BudgetRF errs less than ASTC or CSTC with any number of features"
 
 
@@ -167,7 +170,7 @@ def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
 def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
     reached = summary(frame)
     claim = six_feature_claim(reached, "miniboone")
-    found = [Comparison("MiniBooNE, Figure 3 (b)", CLAIM, claim)] if claim else []
+    found = [Comparison("MiniBooNE: six features", CLAIM, claim, holds=claim.startswith("holds"))] if claim else []
     alike = "GreedyMiser achieves similar performance with BudgetRF"
     for data in ("miniboone",):
         wide = reached[reached["data"] == data].pivot_table(index="budget", columns="method", values="error")
@@ -175,7 +178,8 @@ def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
             gap = 100 * (wide[GREEDY_MISER] - wide[BUDGET_RF]).dropna()
             spread = spread_of(gap)
             ours = f"GreedyMiser errs {mean_of(gap):+.2f} ± {spread:.2f} points against BudgetRF over {len(gap)} budgets"
-            found.append(Comparison(f"{NAMES[data]}, Figure 3 (b)", alike, ours))
+            holds = abs(mean_of(gap)) <= SIMILAR
+            found.append(Comparison(f"{NAMES[data]}: GreedyMiser against BudgetRF", alike, ours, holds=holds))
     return found
 
 

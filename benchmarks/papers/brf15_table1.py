@@ -113,8 +113,9 @@ def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
         if str(data) in BRF15_TABLE_1:
             features, error = BRF15_TABLE_1[str(data)][str(method)][BRF15_TREES.index(int(str(trees)))]
             label = f"{NAMES.get(str(data), data)}, {method}, {trees} trees"
-            found.append(Comparison(f"{label}: % of features", features, mean_of(at["features"]), spread_of(at["features"])))
-            found.append(Comparison(f"{label}: test error", error, mean_of(at["error"]), spread_of(at["error"])))
+            for what, printed, column in (("% of features", features, "features"), ("test error", error, "error")):
+                ours = tuple(at[column])
+                found.append(Comparison(f"{label}: {what}", printed, mean_of(ours), spread_of(ours), values=ours))
     return found
 
 

@@ -157,7 +157,7 @@ def compare_a(frame: pd.DataFrame) -> Sequence[Comparison]:
     for data in frame["data"].unique():
         first, second = verdicts_a(frame, data)
         label = f"{NAMES.get(data, data)}, Figure 3 (a)"
-        found += [Comparison(label, ALIKE, first), Comparison(label, ONES, second)]
+        found += [Comparison(label, ALIKE, first, other_data=True), Comparison(label, ONES, second, other_data=True)]
     return found
 
 
@@ -228,7 +228,8 @@ def present_b(frame: pd.DataFrame, scope: Scope) -> Presentation:
 
 def compare_b(frame: pd.DataFrame) -> Sequence[Comparison]:
     label = "MiniBooNE, Figure 3 (b), a split costs"
-    return [Comparison(f"{label} {price:g}", ALWAYS, _duel_told(reached)) for price, reached in by_price(frame).items()]
+    told = {price: _duel_told(reached) for price, reached in by_price(frame).items()}
+    return [Comparison(f"{label} {price:g}", ALWAYS, ours, other_data=True) for price, ours in told.items()]
 
 
 EXPERIMENTS = (

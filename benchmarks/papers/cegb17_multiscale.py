@@ -200,7 +200,7 @@ def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
 
 def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
     sentences = verdicts(summary(frame))
-    return [Comparison("synthetic flies, Figure 4 (b)", CLAIM, "; ".join(sentences))] if sentences else []
+    return [Comparison("synthetic flies, Figure 4 (b)", CLAIM, "; ".join(sentences), other_data=True)] if sentences else []
 
 
 EXPERIMENT = Experiment(

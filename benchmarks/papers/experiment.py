@@ -96,6 +96,14 @@ class Comparison:
         standard deviation over repeats; NaN for a single one.
     why
         why the two differ, where it is not the experiment's reason.
+    values
+        our number in each repeat; its mean is `ours`.
+    published_sd
+        the standard deviation that the paper prints; NaN: none.
+    holds
+        of a sentence: whether our numbers bear it out as the paper words it. None: of a number.
+    other_data
+        whether the paper's data are absent, so that ours cannot answer.
     """
 
     figure: str
@@ -103,6 +111,10 @@ class Comparison:
     ours: float | str
     spread: float = float("nan")
     why: str = ""
+    values: tuple[float, ...] = ()
+    published_sd: float = float("nan")
+    holds: bool | None = None
+    other_data: bool = False
 
     @property
     def difference(self) -> float:

@@ -42,12 +42,17 @@ def targets(data: str, unpruned: float) -> dict[str, float]:
     return {level: unpruned * max(1.0, ratio) for level, ratio in zip(LEVELS, ratios, strict=True)}
 
 
-def level_of(runs: pd.DataFrame, target: float) -> Level:
-    """The cheapest share whose mean test error meets the target; if none does, the share of least error."""
+def rows_at(runs: pd.DataFrame, target: float) -> pd.DataFrame:
+    """The rows of the cheapest share whose mean test error meets the target; if none does, of the share of least error."""
     means = runs.groupby("share")[["cost", "error"]].mean().sort_values("cost", kind="stable")
     good = means.index[means["error"] <= target + ROUNDING]
     share = good[0] if len(good) else means["error"].idxmin()
-    at = runs[runs["share"] == share]
+    return runs[runs["share"] == share]
+
+
+def level_of(runs: pd.DataFrame, target: float) -> Level:
+    """Cost and error of `rows_at`."""
+    at = rows_at(runs, target)
     return Level(at["cost"].to_numpy(), at["error"].to_numpy())
 
 

@@ -29,9 +29,19 @@ import prunemodels as pm
 from benchmarks.papers.data import FOLDS, SMALL, fold
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.forests import Grown, Kind, grow_forest, grown
-from benchmarks.papers.matched_levels import LEVELS, METHODS, Level, level_by_validation, level_of, paired, split, targets
+from benchmarks.papers.matched_levels import (
+    LEVELS,
+    METHODS,
+    Level,
+    level_by_validation,
+    level_of,
+    paired,
+    rows_at,
+    split,
+    targets,
+)
 from benchmarks.papers.methods import OPTIMAL, prunings
-from benchmarks.papers.published import NAMES, NWS15_TABLE_1, SAME_DATA, SUBSETS
+from benchmarks.papers.published import NAMES, NWS15_TABLE_1, SAME_DATA, SUBSETS, Measured
 from benchmarks.papers.tables import mean_of, plus_minus, spread_of
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.judging.curve import TradeoffCurve
@@ -185,22 +195,30 @@ def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
             continue
         paper, name = NWS15_TABLE_1[data], NAMES[data]
         unpruned, by_method = split(frame, data)
-        found.append(Comparison(f"{name}, no pruning: cost", paper.unpruned.cost, *_both(unpruned["cost"])))
-        found.append(Comparison(f"{name}, no pruning: error", paper.unpruned.error, *_both(unpruned["error"])))
-        wanted = targets(data, mean_of(unpruned["error"]))
+        found += _cost_and_error(f"{name}, no pruning", paper.unpruned, unpruned)
+        wanted, full = targets(data, mean_of(unpruned["error"])), unpruned.groupby("seed")["cost"].mean()
         for method, runs in by_method.items():
             for level in LEVELS:
                 theirs = getattr(paper, f"{'ensemble' if method == OPTIMAL else 'individual'}_{level}")
-                ours = level_of(runs, wanted[level])
-                share = 100 * ours.cost / mean_of(unpruned["cost"])
+                at = rows_at(runs, wanted[level])
                 label = f"{name}, {'ens' if method == OPTIMAL else 'ind'}.pru.{level}"
-                found.append(Comparison(f"{label}: % of unpruned cost", 100 * theirs.cost / paper.unpruned.cost, *_both(share)))
-                found.append(Comparison(f"{label}: error", theirs.error, *_both(ours.error)))
+                shares = tuple(100 * at.groupby("seed")["cost"].mean() / full)
+                printed = 100 * theirs.cost / paper.unpruned.cost
+                found.append(
+                    Comparison(f"{label}: % of unpruned cost", printed, mean_of(shares), spread_of(shares), values=shares)
+                )
+                found += _cost_and_error(label, theirs, at)
     return [replace(c, why=SAME_DATA) if c.figure.startswith(("Sonar", "Heart")) else c for c in found]
 
 
-def _both(values: Any) -> tuple[float, float]:
-    return mean_of(values), spread_of(values)
+def _cost_and_error(label: str, theirs: Measured, ours: pd.DataFrame) -> list[Comparison]:
+    """Both quantities; a repeat's value is the mean over its folds, the spread is over all runs, as in the paper."""
+    found = []
+    for column, published, sd in (("cost", theirs.cost, theirs.cost_sd), ("error", theirs.error, theirs.error_sd)):
+        values = tuple(ours.groupby("seed")[column].mean())
+        spread = spread_of(ours[column])
+        found.append(Comparison(f"{label}: {column}", published, mean_of(values), spread, values=values, published_sd=sd))
+    return found
 
 
 EXPERIMENT = Experiment(

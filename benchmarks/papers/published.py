@@ -5,6 +5,7 @@ Curves give no numbers, so of those only the statements in the text are here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 SUBSETS = (
@@ -23,6 +24,11 @@ NAMES = {
     "covtype_two": "Forest, two classes",
     "sonar": "Sonar",
     "heart_statlog": "Heart",
+    "cifar10": "CIFAR-10",
+    "yahoo": "Yahoo",
+    "scene15": "Scene15",
+    "hepmass_1000": "HEPMASS-1000",
+    "hepmass_not1000": "HEPMASS-not1000",
 }
 """Our data sets, as the papers call theirs."""
 
@@ -135,11 +141,69 @@ BP16_FIGURE_2A = (18.0, 40.0)
 BP16_FIGURE_5 = "BudgetPrune as good as with uniform prices, CCP drops significantly"
 """BP16 section 6.4 on Figure 5, MiniBooNE, non-uniform prices."""
 
-BP16_FIGURE_6 = "entropy: higher accuracy; Pairs: lower cost, and more accurate where cost is low (b)"
-"""BP16 section 6.4 on Figure 6, MiniBooNE (a) and Forest (b)."""
+BP16_FIGURE_6 = "entropy: higher accuracy; Pairs: lower cost"
+"""BP16 section 6.4 on Figure 6, MiniBooNE (a) and Forest (b), of the unpruned forests."""
 
 BP16_FIGURE_7 = "the smaller feature subset: higher accuracy and higher cost unpruned, slightly better pruned"
 """BP16 section 6.4 on Figure 7, Scene15, 20 and 120 features at a split; GreedyPrune drops with 120."""
 
 CEGB17_FIGURE_2CD = "significantly better than both GreedyMiser and BudgetPrune"
 """CEGB17 section 5 on Figure 2 (c), (d), MiniBooNE and Forest with two classes: no numbers, only this."""
+
+NWS15, BRF15, BP16 = "NWS15, Table 1", "BRF15, Table 1", "BP16, Table 1"
+
+SENTENCES = (
+    ("BRF15, section 3", "Yahoo: BudgetRF against ASTC and CSTC", "more precise at a cost of 70 than they at 450 and more"),
+    ("BRF15, section 3", "CIFAR-10: BudgetRF against ASTC", "errs more at low budgets, less from a budget of about 90 on"),
+    ("BRF15, section 3", "CIFAR-10: BudgetRF against CSTC", "errs less on the entire curve"),
+    ("BP16, Figure 2 (c)", "Yahoo: BudgetPrune against GreedyMiser", "similar ranking accuracy at 30 % of its cost"),
+    ("BP16, Figure 2 (d)", "Scene15, BudgetPrune", "the same accuracy at the cost of 9 as at the full cost of 32"),
+    ("BP16, Figure 2 (d)", "Scene15: BudgetPrune and GreedyPrune", "significantly outperform other competing methods"),
+    ("BP16, Figure 7", "Scene15: size of the random feature subset", BP16_FIGURE_7),
+    ("CEGB17, Figure 2 (a)", "Yahoo: trees of 16 leaves against GreedyMiser", "always strictly better"),
+    ("CEGB17, Figure 2 (b)", "Yahoo: CEGB against others", "performs significantly better"),
+    ("CEGB17, Figure 2 (e)", "HEPMASS-1000: CEGB against GreedyMiser", "a better tradeoff"),
+    ("CEGB17, Figure 2 (f)", "HEPMASS-not1000: CEGB against GreedyMiser", "a better tradeoff"),
+    ("CEGB17, section 5.1", "Yahoo: lambda = 0.001", "converges to a lower accuracy, other lambda to the same"),
+)
+"""Source, what it is about, and what it says: of data that are absent here."""
+
+
+def printed() -> Iterator[tuple[str, str, float | str, bool]]:
+    """Every number of the tables, every one of `SENTENCES`: source, label, what is printed, whether the data are absent."""
+    for data, line in NWS15_TABLE_1.items():
+        yield from ((NWS15, label, number, data == "cifar10") for label, number in _nws15(NAMES[data], line))
+    for data, methods in BRF15_TABLE_1.items():
+        for method, cells in methods.items():
+            for trees, (features, error) in zip(BRF15_TREES, cells, strict=True):
+                label = f"{NAMES[data]}, {method}, {trees} trees"
+                yield BRF15, f"{label}: % of features", features, data == "cifar10"
+                yield BRF15, f"{label}: test error", error, data == "cifar10"
+    for name, usage in BP16_TABLE_1.items():
+        for quantity in ("none", "few", "more", "cost", "error"):
+            yield BP16, f"MiniBooNE, {name}: {USAGE_NAMES.get(quantity, quantity)}", getattr(usage, quantity), False
+    yield from ((source, label, text, True) for source, label, text in SENTENCES)
+
+
+USAGE_NAMES = {
+    "none": "share that no tree uses",
+    "few": "share that 1 to 7 trees use",
+    "more": "share that more trees use",
+}
+"""What the columns of BP16's Table 1 are: of all pairs of a test example and a feature, or of those of a typical feature."""
+
+
+def _nws15(name: str, line: PrunedForest) -> Iterator[tuple[str, float]]:
+    """Label and number of one data set of NWS15's Table 1."""
+    cells = {
+        "no pruning": line.unpruned,
+        "ens.pru.low": line.ensemble_low,
+        "ind.pru.low": line.individual_low,
+        "ens.pru.high": line.ensemble_high,
+        "ind.pru.high": line.individual_high,
+    }
+    for column, cell in cells.items():
+        if cell is not line.unpruned:
+            yield f"{name}, {column}: % of unpruned cost", 100 * cell.cost / line.unpruned.cost
+        yield f"{name}, {column}: cost", cell.cost
+        yield f"{name}, {column}: error", cell.error

@@ -56,13 +56,19 @@ class Store:
         BrokenFileError
             if the file does not hold a unit's rows.
         """
-        place = self.place(unit)
+        return self._read(self.place(unit))
+
+    def all_units(self) -> list[dict[str, Any]]:
+        """The content of every file of a unit, whatever its scope."""
+        return [self._read(place) for place in sorted((self.folder / "units").glob("*.json"))]
+
+    def _read(self, place: Path) -> dict[str, Any]:
         try:
             content = json.loads(place.read_text())
         except (ValueError, UnicodeDecodeError) as error:
             raise BrokenFileError(f"{place} is no unit's file ({error}); delete it, and run the experiment again") from error
-        if not isinstance(content, dict) or not {"rows", "seconds", "machine"} <= set(content):
-            raise BrokenFileError(f"{place} lacks rows, seconds or machine; delete it, and run the experiment again")
+        if not isinstance(content, dict) or not {"unit", "rows", "seconds", "machine"} <= set(content):
+            raise BrokenFileError(f"{place} lacks unit, rows, seconds or machine; delete it, and run the experiment again")
         return content
 
     def frame(self, units: Sequence[Unit]) -> pd.DataFrame:

@@ -191,10 +191,10 @@ def test_table_1_says_where_individual_pruning_wins() -> None:
 
 
 def test_nws15_is_compared_figure_by_figure() -> None:
-    """Two figures of the unpruned forest, two for each method and level, as the paper has them."""
+    """Two figures of the unpruned forest, three for each method and level, as the paper has them."""
     frame = pd.DataFrame(shares(OPTIMAL, 0, TOGETHER) + shares(INDIVIDUAL, 0, ALONE)).assign(data="miniboone")
     found = {c.figure: c for c in nws15_table1.compare(frame)}
-    assert len(found) == 10
+    assert len(found) == 14
     assert found["MiniBooNE, no pruning: cost"].published == NWS15_TABLE_1["miniboone"].unpruned.cost
     level = found["MiniBooNE, ens.pru.high: % of unpruned cost"]
     assert (level.published, level.ours) == (pytest.approx(43.17, abs=0.01), 50.0)
@@ -232,7 +232,7 @@ def test_figure_2_shows_and_compares() -> None:
     found = {c.figure: c for c in bp16_figure2.compare(frame)}
     alike = found["MiniBooNE, BudgetPrune: features at the unpruned forest's error + 0.1 point"]
     assert (alike.published, alike.ours) == (18.0, 18.0)
-    assert found["MiniBooNE: features of the unpruned forest"].ours == 40.0
+    assert found["MiniBooNE, BudgetPrune: features of the unpruned forest"].ours == 40.0
     assert found["MiniBooNE: CEGB against BudgetPrune"].ours == "CEGB errs less at 6 of 14 budgets"
     assert found["MiniBooNE: BudgetPrune against all, CEGB among them"].ours == "least error at 8 of 14 budgets"
 
@@ -290,7 +290,11 @@ def test_votes_are_counted_both_ways() -> None:
     assert shown.tables["table1"].iloc[0].tolist() == ["x", "unpruned", "50.0 %", "25.0 %", "25.0 %", "5.0", "10.00"]
     assert bp16_table1.compare(frame)[-1].ours == "less error at 1 of 3 budgets"
     mini = bp16_table1.compare(frame.assign(data="miniboone"))
-    assert [(c.figure, c.published, c.ours) for c in mini[:2]] == [
+    assert [(c.figure, c.published, c.ours) for c in mini[:5]] == [
+        ("MiniBooNE, unpruned: share that no tree uses", 0.073, 0.5),
+        ("MiniBooNE, unpruned: share that 1 to 7 trees use", 0.917, 0.25),
+        ("MiniBooNE, unpruned: share that more trees use", 0.01, 0.25),
         ("MiniBooNE, unpruned: cost", 42.0, 5.0),
         ("MiniBooNE, unpruned: error", 0.066, 0.1),
     ]
+    assert not bp16_table1.compare(frame)[-1].holds  # "consistently less error" needs all budgets

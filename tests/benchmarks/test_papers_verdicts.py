@@ -1,0 +1,220 @@
+"""Kept rows of the papers' experiments, and the verdicts that are made of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import prunemodels as pm
+from benchmarks.papers import __main__ as command
+from benchmarks.papers import brf15_table1, kept_rows, nws15_forests, nws15_table1, published, verdicts
+from benchmarks.papers.data import Parts
+from benchmarks.papers.experiment import Comparison, Scope, Unit
+from benchmarks.papers.kept_rows import keep_rows, kept_frame, kept_units
+from benchmarks.papers.store import Store
+
+
+def number(published_value: float, *values: float, sd: float = math.nan) -> Comparison:
+    return Comparison("x", published_value, float(np.mean(values)), values=values, published_sd=sd)
+
+
+def test_the_interval_is_welchs() -> None:
+    """1, 2, 3: s = 1, n = 3; without a printed sd df = 2 and t = 4.303, so h = 4.303 / sqrt(3) = 2.484."""
+    assert verdicts.half_width((1.0, 2.0, 3.0)) == pytest.approx(2.484, abs=1e-3)
+    # with s_p = 1 over 10 runs: 1/3 + 1/10; df = (13/30)^2 / (1/18 + 1/900) = 3.314, t = 3.019 (by interpolation in tables)
+    assert verdicts.half_width((1.0, 2.0, 3.0), 1.0) == pytest.approx(3.019 * math.sqrt(13 / 30), abs=0.01)
+    assert math.isnan(verdicts.half_width((1.0, 2.0)))
+    assert verdicts.half_width((1.0, 1.0, 1.0)) == 0
+
+
+@pytest.mark.parametrize(
+    ("comparison", "verdict"),
+    [
+        (number(4.4, 1, 2, 3), "reproduced"),  # 2.4 away, within 2.484
+        (number(4.6, 1, 2, 3), "not reproduced"),
+        (number(4.6, 1, 2, 3, sd=1.0), "not reproduced"),  # the paper's spread costs less than the degrees of freedom it adds
+        (number(2.0, 2, 2), "too few repeats"),
+        (Comparison("x", "a wins", "at 3 of 3", holds=True), "reproduced"),
+        (Comparison("x", "a wins", "at 2 of 3", holds=False), "not reproduced"),
+        (Comparison("x", "a wins", "at 3 of 3", holds=True, other_data=True), "other data"),
+    ],
+)
+def test_verdicts(comparison: Comparison, verdict: str) -> None:
+    """A number is reproduced within the interval, a sentence if our numbers bear it out, nothing on other data."""
+    assert verdicts.verdict_on(comparison) == verdict
+
+
+def test_labels_are_taken_apart() -> None:
+    """The data set, whose name may have a comma, then the method, then the quantity."""
+    label = "Forest, two classes, RF (Gini), 1 trees: test error"
+    assert verdicts.parts_of(label) == ("Forest, two classes", "RF (Gini), 1 trees", "test error")
+    assert verdicts.parts_of("MiniBooNE: CEGB against BudgetPrune") == ("MiniBooNE", "", "CEGB against BudgetPrune")
+    assert verdicts.parts_of("Scene15, BudgetPrune") == ("Scene15", "BudgetPrune", "")
+    assert verdicts.parts_of("nothing known") == ("", "", "nothing known")
+
+
+def brf15_rows(features: float, seed: int) -> list[dict[str, float | None]]:
+    """A unit's rows on MiniBooNE: the share of features given at one tree, errors as printed."""
+    printed = published.BRF15_TABLE_1["miniboone"]["BudgetRF"]
+    return [
+        {"trees": k, "features": f if k > 1 else features, "error": e + seed / 1e4, "error_mean_vote": 0.1, "splits": 7}
+        for k, (f, e) in zip(published.BRF15_TREES, printed, strict=True)
+    ]
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    """BRF15's Table 1, three seeds of one method on one data set."""
+    store = Store(tmp_path / "out" / "brf15_table1")
+    units = [u for u in brf15_table1.units(Scope(("miniboone",), 3)) if u.method == "BudgetRF"]
+    for unit, features in zip(units, (20.001234, 21.0, 22.0), strict=True):
+        store.keep(unit, brf15_rows(features, unit.seed), 3600.0, "here")
+    store.keep(replace(units[0], rows=100), brf15_rows(0, 0), 1.0, "a trial")
+    return tmp_path / "out"
+
+
+def test_rows_are_kept_and_read_back(finished: Path, tmp_path: Path) -> None:
+    """Four digits remain, constants are in the list of units, and trials are left out."""
+    folder = tmp_path / "kept"
+    files = keep_rows(finished, folder)
+    assert [f.name for f in files] == ["brf15_table1-miniboone-1.csv", "brf15_table1-units.csv"]
+    assert files[0].read_text().splitlines()[:2] == ["unit,trees,features,error", "0,1,20,0.1241"]
+    assert json.loads(kept_units(brf15_table1.EXPERIMENT, folder)["constant"][0]) == {"error_mean_vote": 0.1, "splits": 7}
+    frame = kept_frame(brf15_table1.EXPERIMENT, folder)
+    assert len(frame) == 12
+    assert set(frame["machine"]) == {"here"}
+    assert frame[frame["trees"] == 1]["features"].tolist() == [20.0, 21.0, 22.0]
+    assert set(frame["splits"]) == {7}
+    assert frame["seed"].tolist() == [0] * 4 + [1] * 4 + [2] * 4
+
+
+def test_full_files_are_followed_by_others(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight rows fill a file of two units of four; the third unit is in the next."""
+    monkeypatch.setattr(kept_rows, "FILE_ROWS", 8)
+    names = [f.name for f in keep_rows(finished, tmp_path / "kept")]
+    assert names == ["brf15_table1-miniboone-1.csv", "brf15_table1-miniboone-2.csv", "brf15_table1-units.csv"]
+    assert len(kept_frame(brf15_table1.EXPERIMENT, tmp_path / "kept")) == 12
+
+
+def test_fewer_units_do_not_replace_more(finished: Path, tmp_path: Path) -> None:
+    """Who has run a part cannot overwrite the whole by mistake."""
+    keep_rows(finished, tmp_path / "kept")
+    gone = next((finished / "brf15_table1" / "units").glob("*.json"))
+    for place in (finished / "brf15_table1" / "units").glob("*.json"):
+        gone = place if json.loads(place.read_text())["unit"]["rows"] is None else gone
+    gone.unlink()
+    with pytest.raises(pm.errors.InvalidInputError, match=r"has 2 finished units of brf15_table1, but .* keeps 3"):
+        keep_rows(finished, tmp_path / "kept")
+    with pytest.raises(pm.errors.InvalidInputError, match="holds no finished units"):
+        keep_rows(tmp_path / "nothing", tmp_path / "empty")
+
+
+def test_damaged_lists_of_units_are_named(finished: Path, tmp_path: Path) -> None:
+    """Another header is refused, and so is what is no table."""
+    index = keep_rows(finished, tmp_path / "kept")[-1]
+    for text in ("a,b\n1,2\n", ""):
+        index.write_text(text)
+        with pytest.raises(pm.errors.BrokenFileError, match=r"brf15_table1-units\.csv"):
+            kept_frame(brf15_table1.EXPERIMENT, tmp_path / "kept")
+
+
+def test_every_published_number_is_in_the_table(finished: Path, tmp_path: Path) -> None:
+    """14 numbers a data set of NWS15 and 24 of BRF15, CIFAR-10 among them, 10 of BP16, and the sentences on absent data."""
+    keep_rows(finished, tmp_path / "kept")
+    table = verdicts.verdict_table(tmp_path / "kept")
+    assert len(table) == 6 * 14 + 4 * 24 + 10 + len(published.SENTENCES)
+    brf = table[(table["source"] == "BRF15, Table 1") & (table["repeats"] == 3)].set_index(["method", "quantity"])
+    assert len(brf) == 8
+    one = brf.loc[("BudgetRF, 1 trees", "% of features")]
+    # 20, 21, 22 after rounding: s = 1, h = 2.484; the paper's 16.4 is 4.6 away
+    assert (one["published"], one["ours"], one["verdict"]) == (16.4, 21.0, "not reproduced")
+    assert one["interval"] == pytest.approx(2.484, abs=1e-3)
+    assert brf.loc[("BudgetRF, 10 trees", "test error"), "verdict"] == "reproduced"
+    assert set(table.loc[table["data"] == "CIFAR-10", "verdict"]) == {"other data"}
+    assert set(table.loc[table["data"] == "Sonar", "verdict"]) == {"not run"}
+    count = verdicts.counts(table).set_index(["source", "data"]).loc[("BRF15, Table 1", "MiniBooNE")]
+    assert count.to_dict() == {"reproduced": 7, "not reproduced": 1, "not run": 16, "other data": 0}
+
+
+def test_labels_of_the_list_are_those_of_the_experiments() -> None:
+    """What an experiment compares with a printed table is found in the list of printed numbers, so that none appears twice."""
+    printed = {(source, label) for source, label, _, _ in published.printed()}
+    shares = [
+        {"data": "sonar", "seed": s, "method": m, "share": share, "cost": 1.0, "error": 0.1, "valid_error": None, "fold": 0}
+        for s in range(2)
+        for m in nws15_table1.METHODS
+        for share in (0.0, 1.0)
+    ]
+    found = nws15_table1.compare(pd.DataFrame(shares))
+    assert len(found) == 14
+    assert {("NWS15, Table 1", c.figure) for c in found} <= printed
+    rows = pd.DataFrame(brf15_rows(1, 0)).assign(data="cifar10", method="BudgetRF", seed=0)
+    assert {("BRF15, Table 1", c.figure) for c in brf15_table1.compare(rows)} <= printed
+
+
+def test_hours_of_the_full_version(finished: Path, tmp_path: Path) -> None:
+    """A unit of BudgetRF on MiniBooNE took an hour; the full version has ten, and 80 or more of other data and methods."""
+    keep_rows(finished, tmp_path / "kept")
+    row = verdicts.hours(tmp_path / "kept").iloc[0]
+    assert row["experiment"] == "brf15_table1"
+    assert (row["hours, one core"], row["hours, two cores"], row["kept units"]) == (10.0, 5.0, 3)
+    assert row["units not measured"] == row["units of --full"] - 10
+
+
+def test_the_commands(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """keep, verdicts and hours, one after the other; the table is written beside the rows."""
+    folder = tmp_path / "kept"
+    monkeypatch.setattr(command, "FOLDER", folder)
+    monkeypatch.setattr(kept_rows.keep_rows, "__defaults__", (folder,))
+    for made in (verdicts.verdict_table, verdicts.hours):
+        monkeypatch.setattr(made, "__defaults__", (folder,))
+    assert command.main(["keep", "--out", str(finished)]) == 0
+    assert command.main(["verdicts"]) == 0
+    assert "| BRF15, Table 1 | MiniBooNE | 7 | 1 |" in capsys.readouterr().out
+    written = pd.read_csv(folder / "verdicts.csv")
+    assert written.loc[written["repeats"] == 3, "published"].tolist()[0] == "16.4"
+    assert command.main(["hours"]) == 0
+
+
+def test_the_committed_verdicts_are_those_of_the_committed_rows() -> None:
+    """The table in the repository is the command's: nobody typed or forgot to renew it."""
+    made = verdicts.rounded(verdicts.verdict_table()).fillna("").astype(str)
+    written = pd.read_csv(kept_rows.FOLDER / "verdicts.csv", keep_default_na=False, dtype=str)
+    pd.testing.assert_frame_equal(made, written)
+
+
+def test_signal_is_thinned_to_the_share() -> None:
+    """Of 100 examples with as many of both classes, 50 background and 19 signal remain at a share of 0.28 (19 / 69)."""
+    y = np.tile([0, 1], 50)
+    X = np.arange(100, dtype=np.float32)[:, None]
+    p = nws15_forests.thinned(Parts(X, y, X, y, X, y), 0.28, 0)
+    assert (len(p.y_train), int(p.y_train.sum())) == (69, 19)
+    assert np.array_equal(p.y_test, p.X_test[:, 0].astype(int) % 2)  # rows keep their labels
+
+
+def test_forests_are_named_by_what_they_change() -> None:
+    """The list begins with Table 1's forest; a missing depth stays the usual one after a table has made it NaN."""
+    setting = {**nws15_forests.USUAL, "trees": 20, "max_depth": math.nan}
+    assert nws15_forests.changed(setting) == "trees = 20"
+    assert nws15_forests.changed(nws15_forests.USUAL) == "as in Table 1"
+    units = nws15_forests.units(Scope(("miniboone",), 1))
+    assert len({u.key for u in units}) == 2 * len(nws15_forests.CHANGES)
+
+
+def test_a_changed_forest_is_grown_and_read() -> None:
+    """Fewer trees cost less, and pruning by validation errors leaves another path."""
+    base = {**nws15_forests.USUAL, "trees": 4}
+    costs = {}
+    for name, change in {"four": {}, "two": {"trees": 2}, "validation": {"errors": "validation"}}.items():
+        rows = nws15_forests.run(Unit("nws15_forests", "breast_cancer", 0, "BudgetPrune", {**base, **change}))
+        costs[name] = [row["cost"] for row in rows]
+    assert costs["two"][0] < costs["four"][0] == costs["validation"][0]
+    assert costs["validation"] != costs["four"]
