@@ -3,6 +3,7 @@
     python -m benchmarks.scale --data hepmass               1.4 million cost rows, 28 features, 40 trees grown on 100,000 rows
     python -m benchmarks.scale --data yahoo                 146,769 cost rows, 519 priced features, 140 trees grown on 60,000 rows
     python -m benchmarks.scale --data hepmass --path 20     also a path of 20 lambdas
+    python -m benchmarks.scale --train 3500000              forest grown on as many rows as CEGB17's on HEPMASS; not measured
     ... --out FOLDER                                        saves the forest and the path's points; a stopped run continues
 
 Data are generated (`benchmarks.hepmass_like`, `benchmarks.yahoo_like`), forests have entropy and as many features at a split as
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,8 @@ class Report:
 
 def measure(name: str, shape: Shape, out: Path, n_path: int) -> dict[str, Any]:
     """All figures of one instance."""
-    report = Report(out / f"scale-{name}.json")
+    stem = name if shape.n_train == SHAPES[name].n_train else f"{name}-{shape.n_train}"
+    report = Report(out / f"scale-{stem}.json")
     forest = joblib.load(out / forest_file(name, shape))
     nodes = sum(e.tree_.node_count for e in forest.estimators_)
     sizes = {"items": len(shape.prices), "features": len(shape.prices), "points": n_path}
@@ -97,13 +99,15 @@ def measure(name: str, shape: Shape, out: Path, n_path: int) -> dict[str, Any]:
     started = time.perf_counter()
     problem = pm.problem_from_forest(forest, X, costs=list(shape.prices))
     report.add(seconds_to_build=round(time.perf_counter() - started, 1))
-    report.add(cost_rows=problem.n_rows, trees=problem.ensemble.n_trees, splits=problem.ensemble.n_splits)
+    report.add(
+        training_rows=shape.n_train, cost_rows=problem.n_rows, trees=problem.ensemble.n_trees, splits=problem.ensemble.n_splits
+    )
     report.add(items=problem.costs.n_items, usage_arcs=problem.n_usage_arcs)
     unit = problem.n_rows / (shape.trees * float(problem.errors.components[0].weight[0]))
     _one(problem, _short(shape.one * unit), report)
     if n_path:
         lams = [_short(float(lam) * unit) for lam in np.geomspace(*shape.ends, n_path)]
-        _path(problem, lams, unit, out / f"path-{name}-{shape.n_cost}-{n_path}", report)
+        _path(problem, lams, unit, out / f"path-{stem}-{shape.n_cost}-{n_path}", report)
     report.add(peak_memory_mb=round((high_water() or 0) / 1e6))
     return report.figures
 
@@ -168,10 +172,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Instances that no one has solved.")
     parser.add_argument("--data", default="hepmass", choices=sorted(SHAPES))
     parser.add_argument("--path", type=int, default=0, metavar="POINTS")
+    parser.add_argument("--train", type=int, metavar="ROWS", help="rows that the forest is grown on; default: the instance's")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    shape = SHAPES[args.data]
+    if args.train is not None and args.train < 1:
+        parser.error(f"--train is {args.train}; give at least 1")
+    shape = SHAPES[args.data] if args.train is None else replace(SHAPES[args.data], n_train=args.train)
     if args.measure:
         measure(args.data, shape, args.out, args.path)
         return
@@ -181,6 +188,7 @@ def main() -> None:
         if not (out / forest_file(args.data, shape)).exists():
             grow(shape, out / forest_file(args.data, shape))
         command = ["--data", args.data, "--path", str(args.path), "--out", str(out), "--measure"]
+        command += [] if args.train is None else ["--train", str(args.train)]
         raise SystemExit(subprocess.run([sys.executable, "-m", "benchmarks.scale", *command], check=False).returncode)
 
 

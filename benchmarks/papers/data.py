@@ -2,7 +2,8 @@
 
 Beside the files in the folder that ``PRUNEMODELS_DATA`` names: those that scikit-learn ships (for tests), and ``covtype_two``,
 Covertype with its largest class (2, lodgepole pine) against the rest. CEGB17 says "restricted to two classes" and not which: the
-choice is ours, the usual one.
+choice is ours, the usual one. CIFAR-10 is read from the publisher's files, if they are in that folder: the seed draws the
+training and the validation images.
 """
 
 from __future__ import annotations
@@ -16,14 +17,23 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
+from benchmarks.data import load_cifar10
 from benchmarks.instances import SHIPPED
-from prunemodels.datasets import Dataset, load_dataset, part_sizes
+from benchmarks.papers.experiment import Scope, Unit
+from prunemodels.datasets import Dataset, data_folder, load_dataset, part_sizes
 
 TWO_CLASSES = {"covtype_two": ("covtype426k", 2)}
 """Name -> the data set behind it, and the class that stands against the rest."""
 
 SMALL = ("sonar", "heart_statlog", "heart_cleveland")
 """Data sets that the papers cross-validate."""
+
+
+CIFAR10 = "cifar10"
+"""In NWS15's and BRF15's Table 1."""
+
+LOADING = "loading"
+"""The only unit of an absent data set; it fails with a message that says where the files belong."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +64,35 @@ def dataset(name: str) -> Dataset:
 @lru_cache(maxsize=2)
 def parts(name: str, seed: int, rows: int | None = None) -> Parts:
     """The papers' three parts, shuffled with the seed; with `rows`, the first of each in proportion."""
+    if name == CIFAR10:
+        return _cifar10_parts(seed, rows)
     data = dataset(name)
     X = data.X.to_numpy(dtype=np.float32)
     share = 1.0 if rows is None else min(1.0, rows / sum(data.sizes))
     train, valid, test = (part[: max(1, round(share * len(part)))] for part in data.parts(seed))
     return Parts(X[train], data.y[train], X[valid], data.y[valid], X[test], data.y[test])
+
+
+def _cifar10_parts(seed: int, rows: int | None) -> Parts:
+    """CIFAR-10 in BRF15's parts, two classes."""
+    images = load_cifar10(random_state=seed)
+    whole = (images.train, images.validation, images.test)
+    share = 1.0 if rows is None else min(1.0, rows / sum(map(len, whole)))
+    train, valid, test = (part.take(slice(0, max(1, round(share * len(part))))) for part in whole)
+    return Parts(train.X, train.y, valid.X, valid.y, test.X, test.y)
+
+
+def is_absent(name: str) -> bool:
+    """Whether a data set of the publishers' own files has no folder (both variants of HEPMASS share one)."""
+    return not (data_folder() / name.split("_")[0]).is_dir()
+
+
+def without_cifar10(experiment: str, scope: Scope) -> tuple[Scope, list[Unit]]:
+    """The scope without CIFAR-10 where its files are absent, and then the unit that says so."""
+    if CIFAR10 not in scope.data or not is_absent(CIFAR10):
+        return scope, []
+    others = tuple(name for name in scope.data if name != CIFAR10)
+    return Scope(others, scope.repeats, scope.full, scope.rows), [Unit(experiment, CIFAR10, 0, LOADING, {}, scope.rows)]
 
 
 FOLDS = 10

@@ -1,15 +1,17 @@
 """The papers' other data sets, if their files are present: Yahoo! Learning to Rank, Scene15, CIFAR-10, HEPMASS.
 
 We may not redistribute any of them, and some are available on request only; `benchmarks.data` says which files it wants
-and where they come from. An absent data set is reported in one line, and the others are run. For each: the optimal prunings of
-the forest that the papers grow on it, GreedyMiser and CEGB over a small grid, with the data's own prices; error against cost,
-points chosen on the validation part:
+and where they come from. An absent data set is reported in one line, and the others are run. For each, with the data's own
+prices: every pruning of the forest that the papers grow on it (BudgetPrune, CCP, GreedyPrune, early stopping, individual, fewer
+trees), and BudgetRF, GreedyMiser, CEGB, CSTC and ASTC over small grids; error against cost, points chosen on the validation part.
+CSTC and ASTC are left out where there are more than two classes (Scene15).
 
     yahoo      BP16 Figure 2 (c), BRF15 Figure 3 (a), CEGB17 Figure 2 (b): 140 trees, cost-weighted entropy, 400 random features
                at a split; error is 1 - Average Precision@5 of the scores, relevance over 0 against none, learners by squared loss
     scene15    BP16 Figure 2 (d): 500 trees, entropy, 20 random features at a split; descriptors are paid once
     cifar10    BRF15 Figure 3 (d), NWS15 Table 1: BudgetRF, 40 trees, Pairs
-    hepmass_*  CEGB17 Figure 2 (e), (f): 40 trees, entropy
+    hepmass_*  CEGB17 Figure 2 (e), (f): 40 trees, entropy. The full version grows them on all 3.5 million training events, as
+               CEGB17 did its own; the short one on the first `SHORT_TRAINING`. The notes name the number.
 
 The short version has a tenth of the trees; ``--rows`` cuts the parts.
 """
@@ -29,10 +31,12 @@ from numpy.typing import NDArray
 from benchmarks import data as published_data
 from benchmarks.data import Part, PublishedData
 from benchmarks.data.ranking import average_precision_at_5
+from benchmarks.papers.brf15_figure3 import ALPHAS, ASTC, BUDGET_RF, CSTC
 from benchmarks.papers.budget_curves import POINT, by_budget, error_at, figures
+from benchmarks.papers.data import LOADING, Parts, is_absent
 from benchmarks.papers.experiment import Experiment, Presentation, Row, Scope, Unit, Value
-from benchmarks.papers.methods import CEGB, GREEDY_MISER, OPTIMAL
-from prunemodels.datasets import data_folder
+from benchmarks.papers.forests import Grown
+from benchmarks.papers.methods import CEGB, GREEDY_MISER, PRUNINGS, prunings
 from prunemodels.judging.curve import tradeoff_curve
 
 LOADERS: Mapping[str, Callable[[], PublishedData]] = {
@@ -43,11 +47,13 @@ LOADERS: Mapping[str, Callable[[], PublishedData]] = {
     "hepmass_not1000": partial(published_data.load_hepmass, variant="not1000"),
 }
 
-LOADING = "loading"
-"""The only unit of an absent data set; it fails with a message that says where the files belong."""
+POINTS = 40
+"""Number of prunings of a path that become points, at costs that rise by a constant factor up to the unpruned forest's."""
 
-PRUNINGS = 40
-"""Number of optimal prunings that become points, at costs that rise by a constant factor up to the unpruned forest's."""
+SHORT_TRAINING = 100_000
+"""Training examples of the short version, at most."""
+
+SEVERAL_CLASSES = ("scene15",)
 
 BUDGETS = 24
 """Number of budgets in a picture, as shares of the largest cost on the validation part, denser at small costs."""
@@ -71,24 +77,31 @@ FORESTS: Mapping[str, Forest] = {
 }
 
 
-def present_in_folder(data: str) -> bool:
-    """Whether the data folder has a folder of that name (both variants of HEPMASS share one)."""
-    return (data_folder() / data.split("_")[0]).is_dir()
-
-
 def units(scope: Scope) -> list[Unit]:
     found = []
     for data, seed in scope.groups():
-        if not present_in_folder(data):
+        if is_absent(data):
             found += [Unit("other_data", data, seed, LOADING, {}, scope.rows)] if seed == 0 else []
             continue
-        lams = (0.0, 1e-5, 1e-4, 1e-3, 1e-2) if scope.full else (1e-4, 1e-2)
-        trees = FORESTS[data].trees if scope.full else max(5, FORESTS[data].trees // 10)
-        grid: list[tuple[str, Mapping[str, Value]]] = [(OPTIMAL, {"trees": trees})]
-        rounds = 400 if scope.full else 40
-        grid += [(m, {"lam": lam, "n_estimators": rounds}) for m in (GREEDY_MISER, CEGB) for lam in lams]
+        training = None if scope.full else SHORT_TRAINING
+        grid = [(m, {**s, "training": training}) for m, s in _grid(data, full=scope.full)]
         found += [Unit("other_data", data, seed, method, setting, scope.rows) for method, setting in grid]
     return found
+
+
+def _grid(data: str, *, full: bool) -> list[tuple[str, dict[str, Value]]]:
+    """Every method with its settings."""
+    trees = FORESTS[data].trees if full else max(5, FORESTS[data].trees // 10)
+    lams = (0.0, 1e-5, 1e-4, 1e-3, 1e-2) if full else (1e-4, 1e-2)
+    rounds = 400 if full else 40
+    grid: list[tuple[str, dict[str, Value]]] = [(method, {"trees": trees}) for method in PRUNINGS]
+    grid += [(BUDGET_RF, {"trees": trees, "alpha": alpha}) for alpha in (ALPHAS if full else (0, 10))]
+    grid += [(m, {"lam": lam, "n_estimators": rounds}) for m in (GREEDY_MISER, CEGB) for lam in lams]
+    if data not in SEVERAL_CLASSES:
+        weak = 100 if full else 20
+        grid += [(CSTC, {"lam": lam, "n_weak_learners": weak}) for lam in (lams[1:] if full else lams)]
+        grid += [(ASTC, {"share": share, "n_weak_learners": weak}) for share in ((0.05, 0.1, 0.2, 0.4) if full else (0.2,))]
+    return grid
 
 
 @lru_cache(maxsize=1)
@@ -118,33 +131,56 @@ def _loss_on(part: Part, _: NDArray[Any], predictions: NDArray[Any]) -> float:
 
 def run(unit: Unit) -> list[Row]:
     data = loaded(unit.data, unit.rows)
-    if unit.method == OPTIMAL:
+    if unit.method in PRUNINGS:
         return _prunings(data, unit)
+    if unit.method == BUDGET_RF:
+        return _budget_rf(data, unit)
+    if unit.method in (CSTC, ASTC):
+        return _trees_of_classifiers(data, unit)
     return _boosted(data, unit)
 
 
-def _prunings(data: PublishedData, unit: Unit) -> list[Row]:
-    """Points of the optimal prunings."""
+def _training(data: PublishedData, unit: Unit) -> Part:
+    """What the models are trained on: the first examples, so many as the setting says."""
+    most: Any = unit.setting["training"]
+    return data.train if most is None else data.train.take(slice(0, most))
+
+
+@lru_cache(maxsize=1)
+def _forest(name: str, rows: int | None, seed: int, trees: int, training: int | None) -> Grown:
+    """The forest that the papers grow, with its instance; units in a row share it."""
     import prunemodels as pm
     from prunemodels.rivals.budget_rf import BudgetRFClassifier
 
-    kind: Any = FORESTS[unit.data]
-    most = min(kind.max_features or data.train.X.shape[1], data.train.X.shape[1])
+    data, kind = loaded(name, rows), FORESTS[name]
+    impurity: Any = kind.impurity
+    train = data.train if training is None else data.train.take(slice(0, training))
     grower = BudgetRFClassifier(
         data.costs,
-        n_estimators=int(str(unit.setting["trees"])),
-        impurity=kind.impurity,
-        max_features=most,
-        splits="random" if kind.impurity == "pairs" else "all",
-        random_state=unit.seed,
+        n_estimators=trees,
+        impurity=impurity,
+        max_features=min(kind.max_features or train.X.shape[1], train.X.shape[1]),
+        splits="random" if impurity == "pairs" else "all",
+        random_state=seed,
     )
-    forest = grower.fit(data.train.X, data.train.y).forest_
-    path = pm.pruning_path(pm.problem_from_forest(forest, data.validation.X, costs=data.costs), certificate=False)
-    dear = float(path.cost[0])
-    rows = np.unique([*(path.row_at_cost(dear * s) for s in np.geomspace(0.01, 1, PRUNINGS)), len(path) - 1])
+    forest = grower.fit(train.X, train.y).forest_
+    parts = Parts(train.X, train.y, data.validation.X, data.validation.y, data.test.X, data.test.y)
+    return Grown(forest, parts, pm.problem_from_forest(forest, data.validation.X, costs=data.costs))
+
+
+def _prunings(data: PublishedData, unit: Unit) -> list[Row]:
+    """Points of a path of prunings."""
+    import prunemodels as pm
+
+    s: Any = unit.setting
+    grown = _forest(unit.data, unit.rows, unit.seed, s["trees"], s["training"])
+    path = prunings(unit.method, grown)
+    cheap, dear = float(path.cost[-1]), float(path.cost[0])
+    budgets = np.maximum(dear * np.geomspace(0.01, 1, POINTS), cheap)  # the cheapest of fewer trees is one tree
+    rows = np.unique([*(path.row_at_cost(budget) for budget in budgets), len(path) - 1])
     found: list[Row] = []
     for k in rows:
-        pruned = pm.apply_pruning(path[int(k)], forest)
+        pruned = pm.apply_pruning(path[int(k)], grown.forest)
         seen = [_judged(pruned, part, data) for part in (data.validation, data.test)]
         found.append(dict(zip(POINT, (float(path.parameter[k]), *seen[0], *seen[1]), strict=True)))
     return found
@@ -159,11 +195,57 @@ def _judged(forest: Any, part: Part, data: PublishedData) -> tuple[float, float]
     return cost, error(part, forest.predict(part.X) if part.query is None else forest.predict_proba(part.X)[:, -1])
 
 
+def _budget_rf(data: PublishedData, unit: Unit) -> list[Row]:
+    """Points after each tree; of ranking the share of class 1 among the examples of the leaves (BRF15's confidence)."""
+    from prunemodels.rivals.budget_rf import BudgetRFClassifier
+
+    s: Any = unit.setting
+    ranking, train = data.train.query is not None, _training(data, unit)
+    model = BudgetRFClassifier(
+        data.costs,
+        n_estimators=s["trees"],
+        alpha=s["alpha"],
+        vote="counts" if ranking else "majority",
+        random_state=unit.seed,
+    ).fit(train.X, train.y)
+    seen: list[Sequence[float] | NDArray[np.float64]] = []
+    for part in (data.validation, data.test):
+        votes = model.staged_predict_proba(part.X)
+        told = (v[:, -1] if ranking else model.classes_[v.argmax(axis=1)] for v in votes)
+        seen += [model.staged_cost(part.X), [error(part, predictions) for predictions in told]]
+    return [dict(zip(POINT, (float(k + 1), *(float(c[k]) for c in seen)), strict=True)) for k in range(len(seen[0]))]
+
+
+def _trees_of_classifiers(data: PublishedData, unit: Unit) -> list[Row]:
+    """The point of CSTC, or of ASTC with a share of the price of everything as its budget."""
+    from prunemodels.rivals import cstc
+
+    s, train, valid = dict(unit.setting), _training(data, unit), data.validation
+    s.pop("training")
+    options: dict[str, Any] = {**s, "random_state": unit.seed}
+    if unit.method == ASTC:
+        options["budget"] = float(options.pop("share")) * float(np.sum(data.costs.prices))
+    regression = data.train.query is not None
+    kinds = {CSTC: (cstc.CSTCClassifier, cstc.CSTCRegressor), ASTC: (cstc.ASTCClassifier, cstc.ASTCRegressor)}
+    kind: Any = kinds[unit.method][regression]
+    model = kind(data.costs, **options).fit(train.X, train.y, X_valid=valid.X, y_valid=valid.y)
+    return _points(model, data)
+
+
+def _points(model: Any, data: PublishedData) -> list[Row]:
+    """The points of a fitted learner that validation data would choose."""
+    curves = [tradeoff_curve(model, part.X, part.y, loss=partial(_loss_on, part)) for part in (data.validation, data.test)]
+    columns = (curves[0].parameter, curves[0].cost, curves[0].error, curves[1].cost, curves[1].error)
+    return [dict(zip(POINT, (float(c[k]) for c in columns), strict=True)) for k in curves[0].undominated()]
+
+
 def _boosted(data: PublishedData, unit: Unit) -> list[Row]:
     """Points after each round; of ranking the numbers that a regression predicts."""
     from prunemodels.rivals import cegb, greedy_miser
 
     shared: dict[str, Any] = {"random_state": unit.seed, **unit.setting}
+    train = _training(data, unit)
+    shared.pop("training")
     ranking = data.train.query is not None
     if unit.method == GREEDY_MISER:
         miser: Any = greedy_miser.GreedyMiserRegressor if ranking else greedy_miser.GreedyMiserClassifier
@@ -172,10 +254,7 @@ def _boosted(data: PublishedData, unit: Unit) -> list[Row]:
         boosting: Any = cegb.CEGBRegressor if ranking else cegb.CEGBClassifier
         plain = data.costs.n_items == data.costs.n_features
         model = boosting(data.costs, engine="lightgbm" if plain else "own", num_leaves=64, **shared)
-    model.fit(data.train.X, data.train.y)
-    curves = [tradeoff_curve(model, part.X, part.y, loss=partial(_loss_on, part)) for part in (data.validation, data.test)]
-    columns = (curves[0].parameter, curves[0].cost, curves[0].error, curves[1].cost, curves[1].error)
-    return [dict(zip(POINT, (float(c[k]) for c in columns), strict=True)) for k in curves[0].undominated()]
+    return _points(model.fit(train.X, train.y), data)
 
 
 def budgets_of(frame: pd.DataFrame) -> dict[str, Sequence[float]]:
@@ -189,8 +268,12 @@ def budgets_of(frame: pd.DataFrame) -> dict[str, Sequence[float]]:
 def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
     reached = by_budget(frame, budgets_of(frame))
     shown = {data: budgets[3::5] for data, budgets in budgets_of(frame).items()}
-    absent = [data for data in scope.data if not present_in_folder(data)]
+    absent = [data for data in scope.data if is_absent(data)]
     notes = [f"absent: {', '.join(absent)}" if absent else "all data sets are present"]
+    for data, at in frame.groupby("data", sort=False):
+        rows = len(loaded(str(data), scope.rows).train)
+        most = at["training"].min()
+        notes.append(f"{data}: trained on {rows if np.isnan(most) else min(rows, int(most)):,} of {rows:,} training examples")
     notes += [f"{data}: {remark}" for data in frame["data"].unique() for remark in loaded(str(data), scope.rows).remarks]
     tables = [error_at(at, shown) for _, at in reached.groupby("data", sort=False)]
     named = {f"error_{data}": t for data, t in zip(reached["data"].unique(), tables, strict=True)}

@@ -15,12 +15,10 @@ from benchmarks.papers import (
     cegb17_figure3,
     cegb17_flies,
     cegb17_multiscale,
-    other_data,
 )
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.data import parts
 from benchmarks.papers.experiment import Unit
-from prunemodels.datasets import FOLDER_VARIABLE
 
 
 def test_table1_counts_features_and_errors_of_the_first_trees() -> None:
@@ -236,43 +234,3 @@ def test_multiscale_verdicts() -> None:
     told = cegb17_multiscale.verdicts(cegb17_multiscale.summary(pd.DataFrame(rows)))
     assert told[0].startswith("SEG of 0.880, 0.02 under the best of plain boosting, costs 100 ")
     assert told[1:] == ["CEGB pays 25, 4.0 times less", f"{cegb17_multiscale.PRUNED} never reaches it"]
-
-
-def write_hepmass(folder: Path) -> None:
-    rng = np.random.default_rng(0)
-    folder.mkdir()
-    for part, n in (("train", 300), ("test", 150)):
-        y = rng.integers(0, 2, n)
-        table = pd.DataFrame({"# label": y.astype(float), "f0": y + rng.normal(size=n), "f1": rng.normal(size=n)})
-        table.to_csv(folder / f"1000_{part}.csv.gz", index=False)
-
-
-def write_yahoo(folder: Path) -> None:
-    rng = np.random.default_rng(0)
-    folder.mkdir()
-    relevance = rng.integers(0, 5, 240)
-    lines = [
-        f"{r} qid:{i // 8} 2:{r / 5 + rng.uniform(0.1, 0.5):.3f} 7:{rng.uniform(0.1, 1):.3f}" for i, r in enumerate(relevance)
-    ]
-    (folder / "set1.train.txt").write_text("\n".join(lines) + "\n")
-    (folder / "feature_costs.txt").write_text("5\n100\n")
-
-
-@pytest.mark.slow
-def test_other_data_are_run_where_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What is in the data folder is run with its own prices; what is absent is told in one line, and the status is 1."""
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    other_data.loaded.cache_clear()
-    write_hepmass(tmp_path / "hepmass")
-    write_yahoo(tmp_path / "yahoo")
-    assert main(["other_data", "--data", "hepmass_1000", "yahoo", "scene15", "--out", str(tmp_path / "out")]) == 1
-    told = capsys.readouterr()
-    assert told.err.count("scene15, seed 0, loading: BrokenFileError: there is no file scene15.csv") == 1
-    assert "absent: scene15" in told.out
-    curves = pd.read_csv(tmp_path / "out" / "other_data" / "curves.csv")
-    assert set(curves["data"]) == {"hepmass_1000", "yahoo"}
-    assert set(curves["method"]) == {"BudgetPrune", "GreedyMiser", "CEGB"}
-    assert curves.loc[curves["data"] == "yahoo", "cost"].max() > 2  # real prices: 5 and 100
-    assert (tmp_path / "out" / "other_data" / "yahoo.png").is_file()

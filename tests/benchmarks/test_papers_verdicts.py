@@ -205,8 +205,24 @@ def test_forests_are_named_by_what_they_change() -> None:
     setting = {**nws15_forests.USUAL, "trees": 20, "max_depth": math.nan}
     assert nws15_forests.changed(setting) == "trees = 20"
     assert nws15_forests.changed(nws15_forests.USUAL) == "as in Table 1"
-    units = nws15_forests.units(Scope(("miniboone",), 1))
-    assert len({u.key for u in units}) == 2 * len(nws15_forests.CHANGES)
+    units = nws15_forests.units(Scope(("miniboone", "covtype_two"), 1))
+    seeds = len(nws15_forests.CHANGES) + 2 + 3 + 1  # two more of the decisive change on MiniBooNE; on Forest three, and the usual
+    assert len({u.key for u in units}) == 2 * seeds
+
+
+def test_the_table_of_forests_by_hand() -> None:
+    """Costs 10 and 6 of a forest at equal errors are shares of 100 and 60 per cent; the paper's line comes first."""
+    runs = [
+        {"share": share, "cost": 10.0 * share or 10.0, "error": 0.1, "valid_error": 0.1, "fold": None}
+        for share in (0.0, 0.6, 1.0)
+    ]
+    rows = [
+        {**row, **nws15_forests.USUAL, "data": "miniboone", "seed": 0, "method": m} for m in nws15_forests.METHODS for row in runs
+    ]
+    table = nws15_forests.table(pd.DataFrame(rows))
+    assert table["forest"].tolist() == ["NWS15", "as in Table 1"]
+    assert table["ens.pru.high, %"].tolist() == pytest.approx([43.17, 60.0], abs=0.01)
+    assert table["cost"].tolist() == [37.0671, 10.0]
 
 
 def test_a_changed_forest_is_grown_and_read() -> None:

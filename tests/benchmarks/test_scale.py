@@ -107,6 +107,11 @@ def test_the_forest_is_grown_apart_and_once(tmp_path: Path, monkeypatch: pytest.
             scale.main()
         assert stopped.value.code == 0
     assert len(grown) == 2
+    monkeypatch.setattr(sys, "argv", ["scale", "--train", "200000", "--out", str(tmp_path / "new")])
+    with pytest.raises(SystemExit):
+        scale.main()
+    assert grown.pop().name == "forest-hepmass-40-200000.joblib"  # another forest, and the measuring process is told
+    assert told.pop()[-2:] == ["--train", "200000"]
     assert grown[0] == tmp_path / "new" / "forest-hepmass-40-100000.joblib"
     assert told[0] == told[1]
     assert told[0][1:] == [
