@@ -100,6 +100,8 @@ class Comparison:
         our number in each repeat; its mean is `ours`.
     published_sd
         the standard deviation that the paper prints; NaN: none.
+    published_runs
+        the number of runs that the paper averages over.
     holds
         of a sentence: whether our numbers bear it out as the paper words it. None: of a number.
     other_data
@@ -113,6 +115,7 @@ class Comparison:
     why: str = ""
     values: tuple[float, ...] = ()
     published_sd: float = float("nan")
+    published_runs: int = 10
     holds: bool | None = None
     other_data: bool = False
 

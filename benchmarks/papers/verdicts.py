@@ -1,9 +1,9 @@
 """A verdict on every published number and sentence, from the rows that the repository keeps.
 
-Ours is the mean over n repeats (seeds) with standard deviation s; the paper's is p, over 10 runs, with its standard deviation
+Ours is the mean over n repeats (seeds) with standard deviation s; the paper's is p, over n_p runs, with its standard deviation
 s_p where it prints one, else 0. The interval is that of Welch, for the difference of two means at 95 %:
 
-    h = t(0.975, df) * sqrt(s^2 / n + s_p^2 / 10),      df by Welch and Satterthwaite                                     (1)
+    h = t(0.975, df) * sqrt(s^2 / n + s_p^2 / n_p),     df by Welch and Satterthwaite                                     (1)
 
     reproduced          |ours - p| <= h; of a sentence: our numbers bear it out as it is worded
     not reproduced      otherwise
@@ -35,7 +35,6 @@ from benchmarks.papers.registry import experiments
 from benchmarks.papers.tables import spread_of
 
 LEVEL = 0.975
-PAPER_RUNS = 10
 FEWEST = 3
 
 REPRODUCED, NOT_REPRODUCED, OTHER_DATA = "reproduced", "not reproduced", "other data"
@@ -44,17 +43,22 @@ TOO_FEW, NOT_RUN = "too few repeats", "not run"
 COLUMNS = ("source", "data", "method", "quantity", "published", "ours", "interval", "repeats", "verdict")
 
 
-def half_width(values: Sequence[float], published_sd: float = math.nan) -> float:
+def half_width(values: Sequence[float], published_sd: float = math.nan, published_runs: int = 10) -> float:
     """(1); NaN with fewer than `FEWEST` values."""
     n = len(values)
     if n < FEWEST:
         return math.nan
     ours = spread_of(values) ** 2 / n
-    theirs = 0.0 if math.isnan(published_sd) else published_sd**2 / PAPER_RUNS
+    theirs = 0.0 if math.isnan(published_sd) else published_sd**2 / published_runs
     if ours + theirs == 0:
         return 0.0
-    df = (ours + theirs) ** 2 / (ours**2 / (n - 1) + theirs**2 / (PAPER_RUNS - 1))
+    df = (ours + theirs) ** 2 / (ours**2 / (n - 1) + theirs**2 / (published_runs - 1))
     return float(stats.t.ppf(LEVEL, df)) * math.sqrt(ours + theirs)
+
+
+def interval_of(comparison: Comparison) -> float:
+    """(1) of one published number; NaN of a sentence."""
+    return half_width(comparison.values, comparison.published_sd, comparison.published_runs)
 
 
 def verdict_on(comparison: Comparison) -> str:
@@ -63,7 +67,7 @@ def verdict_on(comparison: Comparison) -> str:
         return OTHER_DATA
     if comparison.holds is not None:
         return REPRODUCED if comparison.holds else NOT_REPRODUCED
-    half = half_width(comparison.values, comparison.published_sd)
+    half = interval_of(comparison)
     if math.isnan(half):
         return TOO_FEW
     return REPRODUCED if abs(comparison.difference) <= half else NOT_REPRODUCED
@@ -97,7 +101,7 @@ def verdict_table(folder: Path = FOLDER) -> pd.DataFrame:
 
 
 def _row(source: str, c: Comparison) -> tuple[str | float | int, ...]:
-    values = (c.published, c.ours, half_width(c.values, c.published_sd), len(c.values))
+    values = (c.published, c.ours, interval_of(c), len(c.values))
     return (source, *parts_of(c.figure), *values, verdict_on(c))
 
 

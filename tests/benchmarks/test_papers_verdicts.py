@@ -29,6 +29,8 @@ def test_the_interval_is_welchs() -> None:
     assert verdicts.half_width((1.0, 2.0, 3.0)) == pytest.approx(2.484, abs=1e-3)
     # with s_p = 1 over 10 runs: 1/3 + 1/10; df = (13/30)^2 / (1/18 + 1/900) = 3.314, t = 3.019 (by interpolation in tables)
     assert verdicts.half_width((1.0, 2.0, 3.0), 1.0) == pytest.approx(3.019 * math.sqrt(13 / 30), abs=0.01)
+    # a hundred runs: 1/3 + 1/100 with nearly the 2 degrees of freedom of ours
+    assert verdicts.half_width((1.0, 2.0, 3.0), 1.0, 100) == pytest.approx(4.303 * math.sqrt(103 / 300), rel=0.08)
     assert math.isnan(verdicts.half_width((1.0, 2.0)))
     assert verdicts.half_width((1.0, 1.0, 1.0)) == 0
 
