@@ -66,6 +66,8 @@ CHANGES: Sequence[Mapping[str, Value]] = (
 )
 """One a forest."""
 
+AS_USUAL = "as in Table 1"
+
 SEEDS = 3
 """Of the decisive change, for one of the others."""
 
@@ -127,8 +129,13 @@ SHARES = ("ens.pru.low, %", "ind.pru.low, %", "ens.pru.high, %", "ind.pru.high, 
 def changed(setting: Mapping[str, Any]) -> str:
     """What a setting changes, in words."""
     usual = {**USUAL, "trees": 90} if setting["trees"] == 90 else USUAL  # of Table 1's small data
-    told = [f"{name} = {setting[name]}" for name in USUAL if not _same(setting[name], usual[name])]
-    return ", ".join(told) or "as in Table 1"
+    told = [f"{name} = {_short(setting[name])}" for name in USUAL if not _same(setting[name], usual[name])]
+    return ", ".join(told) or AS_USUAL
+
+
+def _short(value: Any) -> str:
+    """A value; whole numbers that a table has made floats without their point."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _same(value: Any, usual: Value) -> bool:
@@ -136,11 +143,12 @@ def _same(value: Any, usual: Value) -> bool:
 
 
 def table(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row a forest: cost and error unpruned, then the shares of the cost at both levels; the paper's first."""
+    """One row a forest: cost and error unpruned, shares of the cost at both levels; the paper's first, then Table 1's."""
     rows: list[dict[str, Any]] = []
     for data, of_data in frame.groupby("data", sort=False):
         rows.append(_published(str(data)))
-        rows += [_line(str(data), setting, at) for setting, at in of_data.groupby(list(USUAL), sort=False, dropna=False)]
+        ours = [_line(str(data), setting, at) for setting, at in of_data.groupby(list(USUAL), sort=False, dropna=False)]
+        rows += sorted(ours, key=lambda line: (line["forest"] != AS_USUAL, line["forest"]))
     return pd.DataFrame(rows)
 
 

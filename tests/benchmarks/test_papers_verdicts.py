@@ -206,6 +206,7 @@ def test_forests_are_named_by_what_they_change() -> None:
     """The list begins with Table 1's forest; a missing depth stays the usual one after a table has made it NaN."""
     setting = {**nws15_forests.USUAL, "trees": 20, "max_depth": math.nan}
     assert nws15_forests.changed(setting) == "trees = 20"
+    assert nws15_forests.changed({**nws15_forests.USUAL, "max_depth": 12.0}) == "max_depth = 12"
     assert nws15_forests.changed(nws15_forests.USUAL) == "as in Table 1"
     units = nws15_forests.units(Scope(("miniboone", "covtype_two"), 1))
     seeds = len(nws15_forests.CHANGES) + 2 + 3 + 1  # two more of the decisive change on MiniBooNE; on Forest three, and the usual
