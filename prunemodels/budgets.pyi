@@ -1,5 +1,6 @@
 """The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
 
+from formulations.answers.budget_rounding import BudgetRounding as BudgetRounding
 from prunemodels.evaluation.certified_budget import (
     CertifiedBudget as CertifiedBudget,
     budget_for_confidence as budget_for_confidence,
@@ -9,5 +10,6 @@ from prunemodels.forests.mixture import MixturePredictor as MixturePredictor, mi
 from solvers.budgets import (
     ClassBudgetsSolution as ClassBudgetsSolution,
     WorstCaseSolution as WorstCaseSolution,
+    round_relaxation as round_relaxation,
     solve_worst_case as solve_worst_case,
 )

@@ -4,9 +4,11 @@ from formulations.answers.budget_solution import BudgetSolver
 from solvers.budgets.by_class.solve import ClassBudgetsSolution, solve_class_budgets
 from solvers.budgets.by_columns import dantzig_wolfe_within
 from solvers.budgets.by_path import best_breakpoint
+from solvers.budgets.by_programs import integer_program_within, linear_program_within, pyomo_within
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.hull import relaxed_optimum
 from solvers.budgets.reference import brute_force_budget
+from solvers.budgets.rounding import round_relaxation
 from solvers.budgets.search import best_within
 from solvers.budgets.solve import solve_budget
 from solvers.budgets.worst_case import WorstCaseSolution, solve_worst_case
@@ -16,6 +18,9 @@ BUDGET_SOLVERS: dict[str, BudgetSolver] = {
     "best": best_within,
     "exact": exact_budget,
     "dantzig_wolfe": dantzig_wolfe_within,
+    "highs_lp1": linear_program_within,
+    "pyomo_lp1": pyomo_within,
+    "highs_lp1_integer": integer_program_within,
     "brute_force": brute_force_budget,
 }
 """The engines by name. A new engine is one file and one line here."""
@@ -29,7 +34,11 @@ __all__ = [
     "brute_force_budget",
     "dantzig_wolfe_within",
     "exact_budget",
+    "integer_program_within",
+    "linear_program_within",
+    "pyomo_within",
     "relaxed_optimum",
+    "round_relaxation",
     "solve_budget",
     "solve_class_budgets",
     "solve_worst_case",

@@ -148,3 +148,17 @@ def _climb_nodes(left, right, parent, profit, allowed, largest, best, keep):  # 
         if parent[h] >= 0 and not keep[parent[h]]:
             keep[h] = False
     return total
+
+
+@njit(cache=True)
+def _subtree_sums(parent, total):  # type: ignore[no-untyped-def]
+    for h in range(parent.shape[0] - 1, -1, -1):
+        if parent[h] >= 0:
+            total[parent[h]] += total[h]
+
+
+def subtree_sums(parent: NDArray[np.int32], amount: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sum of the amounts of each split and of all splits below it; int64, shape (k,), every parent before its children."""
+    total = amount.copy()
+    _subtree_sums(parent, total)
+    return total

@@ -20,6 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from solvers.budgets.exact.core import KnapsackCore, chain_sums
+from solvers.closures.tree_pass import subtree_sums
 
 LARGER_WEIGHT = 0.1
 """The weight of the larger of (1) and (2) in the order of splits; the smaller one has the weight 1."""
@@ -50,8 +51,8 @@ def estimates(part: KnapsackCore) -> Estimates:
     gain = chain_sums(part.parent, part.gain).astype(float)
     cost_left = np.maximum(total_cost - cost, 1e-9)
     kept = np.where(cost <= room, (lam * cost - gain) * (total_cost - room) / cost_left, total_gain * room / total_cost)
-    below = _below(part.parent, part.gain).astype(float)
-    alone = _below(part.parent, _alone(part)).astype(float)
+    below = subtree_sums(part.parent, part.gain).astype(float)
+    alone = subtree_sums(part.parent, _alone(part)).astype(float)
     cost_without = np.maximum(total_cost - alone, 1e-9)
     pruned = np.where(cost_without > room, (below - lam * alone) * room / cost_without, total_gain * room / total_cost)
     return Estimates(kept, np.where(cost <= room, (total_gain - gain) / cost_left, lam), pruned)
@@ -63,16 +64,6 @@ def _alone(part: KnapsackCore) -> NDArray[np.int64]:
     single = np.bincount(part.head, minlength=part.price.size)[part.head] == 1
     np.add.at(own, part.tail[single], part.price[part.head[single]])
     return own
-
-
-@njit(cache=True)
-def _below(parent, amount):  # type: ignore[no-untyped-def]
-    """The sum over a split and all below it."""
-    total = amount.copy()
-    for h in range(parent.shape[0] - 1, -1, -1):
-        if parent[h] >= 0:
-            total[parent[h]] += total[h]
-    return total
 
 
 @njit(cache=True)

@@ -48,9 +48,11 @@ def test_every_engine_on_every_instance(seed: int, name: str) -> None:
         assert found.bound <= optimum.error + slack
         off = slack + stops_at + float(found.relaxation.lam) * problem.integers.cost_rounding
         assert found.bound >= float(found.relaxation.value) - off
-        if name in ("exact", "brute_force"):
+        if name in ("exact", "highs_lp1_integer", "brute_force"):
             assert found.error <= optimum.error + slack
-            assert found.status is Status.OPTIMAL or problem.integers.cost_rounding > 0
+            # HiGHS' tolerances hide something where errors have no common unit to which its bound could be raised
+            open_gap = name == "highs_lp1_integer" and problem.integers.error_rounding > 0
+            assert found.status is Status.OPTIMAL or problem.integers.cost_rounding > 0 or open_gap
 
 
 @looped("seed", SEEDS)

@@ -1,0 +1,135 @@
+"""LP1 as a linear or integer program, by HiGHS as arrays or through Pyomo.
+
+The relaxation's point y is optimal for the Lagrangian at lambda*, so all of its level sets are optimal prunings there, one of
+which costs at most B. The best of them is the answer, and the best mixture of two of them is the relaxation's optimum in exact
+numbers (`solvers.column_generation.budgets.incumbent`). No number of an engine is trusted: the bound is recomputed in integers
+from the coupling rows' dual values, at the budget row's lambda and at the mixture's.
+
+The integer program is solved after its relaxation. Errors are whole multiples of one unit, so HiGHS' bound, less what its
+tolerances may hide, is raised to the next multiple.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import StopReason
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.problem import PruningProblem
+from formulations.programs.linear_program import LinearProgram
+from solvers.budgets.by_path import error_of
+from solvers.closures.level_sets import lower_to_parents, splits_kept
+from solvers.closures.tree_pass import free_of_charge
+from solvers.column_generation.budgets.coupling import BudgetCoupling
+from solvers.column_generation.budgets.incumbent import BudgetIncumbent
+from solvers.programs.engines.answer import LinearAnswer
+from solvers.programs.engines.highs import highs
+from solvers.programs.relaxation import engine_named, program_of
+from solvers.programs.rounding import program_stats
+
+Solved = Callable[[float], tuple[LinearProgram, LinearAnswer]]
+"""Builds and solves the relaxation of LP1, with merged purchases, within so many seconds."""
+
+
+def linear_program_within(
+    problem: PruningProblem, budget: Price, *, time_limit: float = math.inf, engine: str = "highs"
+) -> BudgetSolution:
+    """LP1's relaxation as arrays, by any engine for linear programs, and the best of its point's level sets within the budget.
+
+    Parameters
+    ----------
+    budget
+        B >= 0: the largest cost of an average example, in the unit of the prices.
+    time_limit
+        seconds for building and solving. If no point was found in time, `relaxation` is the best pruning free of charge.
+    engine
+        a name in `solvers.programs.engines.LINEAR_ENGINES`.
+
+    Raises
+    ------
+    InvalidInputError
+        for a budget that is negative or not a number, and an unknown engine.
+    SolverFailedError
+        if the engine fails.
+    InterruptedSolveError
+        on Ctrl-C.
+    """
+    started, limit, solver = time.perf_counter(), exact(budget, "budget"), engine_named(engine)
+
+    def solved(seconds: float) -> tuple[LinearProgram, LinearAnswer]:
+        program = program_of(problem, "LP1", budget=budget, relax=True, merge=True)
+        return program, solver(program, time_limit=max(0.0, seconds - (time.perf_counter() - started)))
+
+    return _relaxed(problem, limit, solved, time_limit, started)
+
+
+def pyomo_within(problem: PruningProblem, budget: Price, *, time_limit: float = math.inf) -> BudgetSolution:
+    """LP1's relaxation as a Pyomo model, solved by HiGHS. Parameters and errors as in `linear_program_within`."""
+    started, limit = time.perf_counter(), exact(budget, "budget")
+
+    def solved(seconds: float) -> tuple[LinearProgram, LinearAnswer]:
+        from formulations.models import FORMULATIONS
+        from solvers.programs.through_pyomo import solve_model
+
+        model = FORMULATIONS["LP1"](problem, budget=budget, relax=True, merge=True)
+        return solve_model(model, time_limit=max(0.0, seconds - (time.perf_counter() - started)))
+
+    return _relaxed(problem, limit, solved, time_limit, started)
+
+
+def integer_program_within(problem: PruningProblem, budget: Price, *, time_limit: float = math.inf) -> BudgetSolution:
+    """LP1 in 0-1 variables by HiGHS' branch and bound, after its relaxation. Parameters and errors as above.
+
+    The bound beyond that of the relaxation is HiGHS' own, less what its tolerances may hide: nothing proves it.
+    """
+    started = time.perf_counter()
+    found = linear_program_within(problem, budget, time_limit=time_limit)
+    if found.stopped is not StopReason.CONVERGED or found.relaxation.is_integral:
+        return found
+    program = program_of(problem, "LP1", budget=budget, merge=True)
+    answer = highs(program, time_limit=max(0.0, time_limit - (time.perf_counter() - started)))
+    best = BudgetIncumbent(found.pruning, found.budget)
+    if answer.x is not None:
+        best.offer(splits_kept(problem, program, answer.x) > 0.5)
+    stats = program_stats(program, answer, started)
+    bound = max(found.bound, _raised(problem, answer.bound)) if math.isfinite(answer.bound) else found.bound
+    error = error_of(best.pruning)
+    return replace(found, pruning=best.pruning, error=error, bound=min(bound, error), stopped=answer.stopped, stats=stats)
+
+
+def _relaxed(problem: PruningProblem, budget: Fraction, solved: Solved, time_limit: float, started: float) -> BudgetSolution:
+    """The solution that follows from the relaxation's point and dual values."""
+    program, answer = solved(time_limit)
+    best = BudgetIncumbent(Pruning(problem, free_of_charge(problem, "smallest")), budget)
+    coupling = BudgetCoupling.build(problem, budget)
+    charge, rates = np.zeros(coupling.unit.n_rows), {Fraction(0)}
+    lam = 0.0
+    if answer.row_dual is not None:
+        lam = max(0.0, -float(answer.row_dual[program.rows.of("budget")][0]))
+        charge = np.maximum(-answer.row_dual[program.rows.of("coupling")], 0.0)[coupling.unit.arc]
+        rates = {exact(lam, "lam")}
+    if answer.x is not None and answer.stopped is StopReason.CONVERGED:
+        y = np.where(problem.ensemble.is_split, splits_kept(problem, program, answer.x), 0.0)
+        lower_to_parents(problem.ensemble.parent, y)
+        best.offer_levels(np.clip(y, 0.0, 1.0), lam)
+        rates |= {best.mixture.lam}
+    bound = max(coupling.proven_bound(charge, rate) for rate in rates)
+    stats = program_stats(program, answer, started)
+    return BudgetSolution(problem, budget, best.pruning, error_of(best.pruning), bound, best.mixture, answer.stopped, stats)
+
+
+def _raised(problem: PruningProblem, bound: float) -> float:
+    """A bound of the error of prunings, raised to the next error that a pruning can have."""
+    ints = problem.integers
+    if ints.error_rounding:
+        return bound
+    roots = problem.errors.of_all_roots(problem.ensemble)
+    return float(roots - (roots - Fraction(bound)) // ints.gain_unit * ints.gain_unit)
