@@ -21,8 +21,9 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from prunemodels.comparison.compare import TYPES, check_solvers, compare
+from prunemodels.comparison.compare import check_solvers, compare
 from prunemodels.comparison.machine import machine
+from prunemodels.comparison.rows import TYPES
 from prunemodels.comparison.slopes import slope
 from solvers import pruning_path
 

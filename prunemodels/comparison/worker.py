@@ -1,7 +1,7 @@
 """Measure one engine's solve, and the program of the process in which `prunemodels.comparison.compare` runs it.
 
 The process reads two pickles from its standard input, ``sys.path`` and a `Task`, and writes two to its standard output,
-`BEGUN` when the solve begins and an `Answer` when it has ended. The argument is the engine's name.
+`BEGUN` when the solve begins and an `Answer` when it has ended. Its arguments are those of a `Run`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.budget_solution import BudgetSolution, BudgetSolver
 from formulations.answers.solution import Solver, StopReason
 from formulations.errors import InvalidInputError, PruneModelsError, SolverFailedError
 from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.memory import PeakMemory
 from solvers import SOLVERS, price_sharing
+from solvers.budgets import BUDGET_SOLVERS
 
 BOOTSTRAP = (
     "import pickle, signal, sys;"
     "signal.signal(signal.SIGINT, signal.SIG_IGN);"  # the parent handles Ctrl-C
     "sys.path[:] = pickle.load(sys.stdin.buffer);"
     "from prunemodels.comparison.worker import main;"
-    "main(sys.argv[1])"
+    "main(sys.argv[1:])"
 )
 """The program of the process. It sets the parent's ``sys.path`` first, because only then this package can be imported."""
 
@@ -43,14 +45,54 @@ BEGUN = "begun"
 WARM_UP_LAM = 0.1
 """Lambda for the papers' two trees, on which every engine is run first."""
 
+WARM_UP_BUDGET = 1
+"""Budget for the same trees, inside an edge of their hull."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One engine at one lambda or one budget.
+
+    Parameters
+    ----------
+    solver
+        a name in `SOLVERS` or, for a budget, in `BUDGET_SOLVERS`; or ``"module:function"``.
+    number
+        lambda or the budget.
+    """
+
+    solver: str
+    number: float | Fraction
+    is_budget: bool
+
+    def arguments(self) -> list[str]:
+        """The run as words of a command line."""
+        kind = "fraction" if isinstance(self.number, Fraction) else "float"
+        return [self.solver, "budget" if self.is_budget else "lam", kind, str(self.number)]
+
+    @classmethod
+    def of(cls, arguments: list[str]) -> Run:
+        """The run with these `arguments`."""
+        solver, goal, kind, number = arguments
+        return cls(solver, Fraction(number) if kind == "fraction" else float(number), goal == "budget")
+
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The instance that every engine solves, with lambda and the time limit."""
+    """The instance that every engine solves, with the time limit."""
 
     problem: PruningProblem
-    lam: float | Fraction
     time_limit: float
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureAnswer:
+    """The optimum of LP1's relaxation that an engine has found, see `formulations.answers.budget_solution.Mixture`."""
+
+    lam: Fraction
+    weight: Fraction
+    cheaper: NDArray[np.bool_]
+    dearer: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +112,8 @@ class Answer:
         peak memory above what the process held before; None if unknown.
     kept
         bool, shape (n,): the splits kept; None without a pruning.
+    mixture
+        of an engine for budgets; None at a lambda.
     """
 
     outcome: str
@@ -82,42 +126,51 @@ class Answer:
     tolerance: float = 0.0
     stats: Mapping[str, float] = field(default_factory=dict)
     method: str = ""
+    mixture: MixtureAnswer | None = None
 
 
-def find_engine(name: str) -> Solver:
-    """An engine by its name in `SOLVERS`, or any other as ``module:function``.
+def find_engine(name: str, *, is_budget: bool = False) -> Solver | BudgetSolver:
+    """An engine by its name in `SOLVERS` or, for budgets, `BUDGET_SOLVERS`; or any other as ``module:function``.
 
     Raises
     ------
     InvalidInputError
         if it is neither.
     """
-    if name in SOLVERS:
-        return SOLVERS[name]
+    registry: Mapping[str, Solver | BudgetSolver] = BUDGET_SOLVERS if is_budget else SOLVERS
+    if name in registry:
+        return registry[name]
     module, colon, function = name.partition(":")
     if not colon:
+        known = "BUDGET_SOLVERS" if is_budget else "SOLVERS"
         raise InvalidInputError(
-            f"the engine {name!r} is in the SOLVERS of another process only; name it as 'module:function', or take isolate=False"
+            f"the engine {name!r} is in the {known} of another process only; name it as 'module:function', or take isolate=False"
         )
-    found: Solver = getattr(importlib.import_module(module), function)
+    found: Solver | BudgetSolver = getattr(importlib.import_module(module), function)
     return found
 
 
-def solve(name: str, task: Task, begun: Callable[[], object] = lambda: None) -> Answer:
+def solve(run: Run, task: Task, begun: Callable[[], object] = lambda: None) -> Answer:
     """Warm an engine up and have it solve the task; `begun` is called in between.
 
     An exception of the engine becomes part of the answer; only Ctrl-C is passed on.
     """
     try:
-        engine = find_engine(name)
-        _warm_up(engine)
+        engine = find_engine(run.solver, is_budget=run.is_budget)
+        _warm_up(engine, is_budget=run.is_budget)
         begun()
         with PeakMemory() as memory:
             start = time.perf_counter()
             # the protocol says float, but exact engines also take fractions
-            solution = engine(task.problem, task.lam, time_limit=task.time_limit)  # type: ignore[arg-type]
+            solution = engine(task.problem, run.number, time_limit=task.time_limit)  # type: ignore[arg-type]
             seconds = time.perf_counter() - start
         kept = None if solution.pruning is None else solution.pruning.kept
+        mixture = tolerance = None
+        if isinstance(solution, BudgetSolution):
+            relaxed = solution.relaxation
+            mixture = MixtureAnswer(relaxed.lam, relaxed.weight, relaxed.cheaper.kept, relaxed.dearer.kept)
+        else:
+            tolerance = solution.tolerance
         return Answer(
             outcome="solved",
             seconds=seconds,
@@ -125,9 +178,10 @@ def solve(name: str, task: Task, begun: Callable[[], object] = lambda: None) -> 
             stopped=solution.stopped,
             kept=kept,
             bound=solution.bound,
-            tolerance=solution.tolerance,
+            tolerance=tolerance or 0.0,
             stats=dict(solution.stats),
             method=solution.method,
+            mixture=mixture,
         )
     except KeyboardInterrupt:  # among them InterruptedSolveError
         raise
@@ -139,19 +193,19 @@ def solve(name: str, task: Task, begun: Callable[[], object] = lambda: None) -> 
         return Answer("crashed", f"{type(error).__name__}: {error}".removesuffix(": "))
 
 
-def _warm_up(engine: Solver) -> None:
+def _warm_up(engine: Solver | BudgetSolver, *, is_budget: bool = False) -> None:
     """Solve a tiny instance, so that everything is imported and compiled before the time is measured."""
     # price sharing would cut so small an instance at once, and compile no round
     options = {"small_core": 0} if engine is price_sharing else {}
     try:
-        engine(two_trees(), WARM_UP_LAM, **options)
+        engine(two_trees(), WARM_UP_BUDGET if is_budget else WARM_UP_LAM, **options)
     except KeyboardInterrupt:
         raise
     except PruneModelsError:  # engines for a single tree refuse two
         pass
 
 
-def main(name: str) -> None:
+def main(arguments: list[str]) -> None:
     """Read a task from standard input, solve it, and write the answer to standard output."""
     _die_with_parent()
     with os.fdopen(os.dup(1), "wb") as answers:
@@ -162,7 +216,7 @@ def main(name: str) -> None:
             pickle.dump(BEGUN, answers)
             answers.flush()
 
-        pickle.dump(solve(name, task, begun), answers)
+        pickle.dump(solve(Run.of(arguments), task, begun), answers)
 
 
 def _die_with_parent() -> None:

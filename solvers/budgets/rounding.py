@@ -70,6 +70,7 @@ def _rounded(relaxation: Mixture) -> BudgetRounding:
         return BudgetRounding(relaxation, step, (cost[0] * problem.integers.price_unit,), 0)
     part = open_part(problem, dearer.kept, cheaper.kept)
     room = int((relaxation.budget / problem.integers.price_unit) // 1) - cost[0]
+    costs: tuple[int, ...]
     if relaxation.lam == 0:  # nothing is gained by spending more
         order, fits, of_split, costs = [0], 0, np.zeros(part.nodes.size, dtype=np.int64), (part.total_cost,)
     else:

@@ -21,10 +21,10 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
 from formulations.instance.papers import two_trees
-from prunemodels.comparison import compare as comparison
-from prunemodels.comparison import memory
-from prunemodels.comparison.compare import TYPES, compare
+from prunemodels.comparison import memory, processes
+from prunemodels.comparison.compare import compare
 from prunemodels.comparison.memory import PeakMemory
+from prunemodels.comparison.rows import BUDGET_TYPES, TYPES
 from prunemodels.comparison.worker import WARM_UP_LAM, find_engine
 from tests.instances import random_problem, with_usage
 
@@ -34,10 +34,13 @@ LAM = 0.01
 ODD = f"""
 import os, signal, sys, time
 from dataclasses import replace
+from fractions import Fraction
 from types import SimpleNamespace
 import numpy as np
-from formulations import InterruptedSolveError, Solution, SolverFailedError, StopReason
+from formulations import InterruptedSolveError, Pruning, Solution, SolverFailedError, StopReason
+from prunemodels.comparison.worker import WARM_UP_BUDGET
 from solvers import min_cut
+from solvers.budgets import best_breakpoint
 
 def odd(work):
     def engine(problem, lam, *, time_limit=float("inf")):
@@ -82,6 +85,24 @@ def lie(solution):
     pruning = SimpleNamespace(kept=~solution.problem.ensemble.is_split)
     return SimpleNamespace(pruning=pruning, stopped=StopReason.CONVERGED, bound=0.0, tolerance=0.0, stats={{}}, method="")
 
+def within(work):
+    def engine(problem, budget, *, time_limit=float("inf")):
+        solution = best_breakpoint(problem, budget)
+        return solution if budget == WARM_UP_BUDGET else work(solution)
+    return engine
+
+def overspend(solution):
+    return replace(solution, pruning=Pruning.unpruned(solution.problem))
+
+def overmix(solution):
+    return replace(solution, relaxation=replace(solution.relaxation, weight=Fraction(1)))
+
+def overweigh(solution):
+    return replace(solution, relaxation=replace(solution.relaxation, weight=Fraction(2)))
+
+def overprove(solution):
+    return replace(solution, bound=solution.error + 1)
+
 def report(solution):
     return replace(solution, stats={{"integral": 0.0, "iterations": 7.0, "nodes": 3.0}})
 
@@ -102,6 +123,8 @@ def dawdle(problem, lam, *, time_limit=float("inf")):
         time.sleep(0.5)
     return min_cut(problem, lam)
 
+for work in [overspend, overmix, overweigh, overprove]:
+    globals()[work.__name__] = within(work)
 for work in [die, leave, divide, fail, sleep, hoard, chat, boast, lie, report, give_up, fall_back, ctrl_c, interrupted]:
     globals()[work.__name__] = odd(work)
 """
@@ -193,7 +216,7 @@ def test_exceptions_are_rows(problem: pm.PruningProblem) -> None:
 
 def test_an_engine_that_does_not_look_at_the_clock_is_killed(problem: pm.PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past its time limit and the grace an engine's process is ended."""
-    monkeypatch.setattr(comparison, "GRACE", 0.2)
+    monkeypatch.setattr(processes, "GRACE", 0.2)
     row = compare(problem, LAM, ["odd_engines:sleep"], time_limit=0.3).iloc[0]
     assert row.status == "time limit"
     assert 0.5 <= row.seconds < 20
@@ -202,7 +225,7 @@ def test_an_engine_that_does_not_look_at_the_clock_is_killed(problem: pm.Pruning
 
 def test_an_engine_that_never_begins_is_killed(problem: pm.PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
     """Imports and warm-up have a limit of their own."""
-    monkeypatch.setattr(comparison, "START_UP", 0.1)
+    monkeypatch.setattr(processes, "START_UP", 0.1)
     row = compare(problem, LAM, ["min_cut"]).iloc[0]
     assert (row.status, row.note) == ("crashed", "killed because it had not begun to solve after 0.1 s")
 
@@ -271,6 +294,81 @@ def test_a_sparse_cost_sample() -> None:
     there, here = compare(problem, 50, ["min_cut"]), compare(problem, 50, ["min_cut"], isolate=False)
     same = [c for c in TYPES if c not in ("seconds", "peak_memory_mb")]
     pd.testing.assert_frame_equal(there[same], here[same])
+
+
+def test_budget_engines_side_by_side() -> None:
+    """A row for each engine and budget; LP1's value, lambda* and bounds are those worked out by hand, for every engine.
+
+    The papers' trees, features 1 each, costs 3, 2, 0 and errors 1/8, 2/8, 1: at 2.5 LP1 = 3/16 with lambda* = 1/8, and the best
+    pruning errs 2/8; at 1 LP1 = 5/8 with lambda* = 3/8, and 6/8; at 2 both are 2/8; beyond 3 another unit is worth nothing.
+    """
+    expected = {1.0: (5 / 8, 3 / 8, 6 / 8, 1), 2.5: (3 / 16, 1 / 8, 2 / 8, 2), 4.0: (1 / 8, 0, 1 / 8, 3)}
+    table = compare(two_trees(), budget=list(expected), isolate=False)
+    assert list(table.columns) == list(BUDGET_TYPES)
+    assert list(table.solver) == list(pm.BUDGET_SOLVERS) * 3
+    assert list(table.budget) == [b for b in expected for _ in pm.BUDGET_SOLVERS]
+    proven = {"exact", "highs_lp1_integer", "brute_force"}
+    for row in table.itertuples():
+        value, dual, error, cost = expected[row.budget]
+        assert (row.value, row.dual) == (value, pytest.approx(dual))
+        assert row.error in ({error} if row.solver in proven else {error, 1.0 if row.budget == 1 else error})
+        assert row.cost in ({cost} if row.error == error else {0})
+        assert row.integral == (row.budget == 4)
+        assert row.note == ""
+        assert value - 1e-12 <= row.bound <= error
+        assert row.gap == pytest.approx(row.error - row.bound)
+        assert (row.status == "optimal") == (row.gap <= 1e-12)
+        assert row.status == "optimal" or row.solver not in proven
+
+
+def test_budgets_in_processes_of_their_own(problem: pm.PruningProblem) -> None:
+    """What an engine finds for a fraction of a budget does not depend on the process; refusals and crashes are rows."""
+    budget = Fraction(10, 3)
+    names = ["path", "highs_lp1", "brute_force", "odd_engines:overspend"]
+    there, here = (compare(problem, budget=budget, solvers=names, isolate=isolate) for isolate in (True, False))
+    same = [c for c in BUDGET_TYPES if c not in ("seconds", "peak_memory_mb")]
+    pd.testing.assert_frame_equal(there[same], here[same])
+    assert list(there.status) == ["feasible", "feasible", "refused", "crashed"]
+    assert there.value[0] == pytest.approx(there.value[1], abs=1e-12)
+    assert (there.seconds[:2] > 0).all()
+
+
+def test_budget_answers_are_not_trusted(problem: pm.PruningProblem) -> None:
+    """A pruning or a mixture beyond the budget, a weight above 1, a bound above a pruning's error, an answer for a lambda."""
+    notes = {
+        "overspend": "the engine returned something that is not a pruning within the budget: it costs",
+        "overmix": "its relaxation costs",
+        "overweigh": "its relaxation has the weight 2",
+        "overprove": "is above",
+    }
+    for name, note in notes.items():
+        row = compare(problem, budget=2.5, solvers=[f"odd_engines:{name}"], isolate=False).iloc[0]
+        assert note in row.note
+        assert row.status == ("optimal" if name == "overprove" else "crashed")
+    row = compare(problem, budget=2.5, solvers=["solvers.closures.min_cut:min_cut"], isolate=False).iloc[0]
+    assert row.status == "crashed"
+    assert "no relaxation" in row.note
+
+
+BAD_BUDGETS = {
+    "both": ((1.0,), {"budget": 1}, "both of lam and budget given; give lam"),
+    "neither": ((), {}, "neither of lam and budget given; give lam"),
+    "negative": ((), {"budget": [1, -2]}, r"budget\[1\] is -2, negative"),
+    "NaN": ((), {"budget": math.nan}, "budget is nan"),
+    "text": ((), {"budget": "much"}, "budget is 'much'"),
+    "none": ((), {"budget": []}, "budget is empty"),
+    "classes": ((), {"budget": {"a": ([0], 1)}}, "budget is a mapping"),
+    "engine for lambda": ((), {"budget": 1, "solvers": ["min_cut"]}, "no solver 'min_cut' for a budget; there are path, best"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_BUDGETS)
+def test_bad_budgets_are_refused_before_any_process_starts(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both or neither goal, numbers that are no budgets, and engines for a lambda."""
+    arguments, options, message = BAD_BUDGETS[case]
+    monkeypatch.setattr(subprocess, "Popen", None)
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
+        compare(two_trees(), *arguments, **options)
 
 
 BAD = {

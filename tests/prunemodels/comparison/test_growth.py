@@ -17,8 +17,8 @@ import prunemodels as pm
 from formulations import InterruptedSolveError, InvalidInputError, PruningProblem, Solution
 from formulations.instance.papers import two_trees
 from prunemodels.comparison import growth, machine, worker
-from prunemodels.comparison.compare import TYPES
 from prunemodels.comparison.growth import INSTANCE, Growth, lam_at_share, measure_growth
+from prunemodels.comparison.rows import TYPES
 from prunemodels.comparison.worker import WARM_UP_LAM
 from solvers import pruning_path
 from solvers.price_sharing.run import Run
