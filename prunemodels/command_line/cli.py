@@ -157,7 +157,11 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
 def _add_compare(command: argparse.ArgumentParser) -> None:
     add_inputs(command)
     add = command.add_argument
-    add("--lam", type=nonnegative, required=True, metavar="L", help="how much error one unit of cost is worth")
+    goal = command.add_mutually_exclusive_group(required=True)
+    goal.add_argument("--lam", type=nonnegative, metavar="L", help="how much error one unit of cost is worth")
+    goal.add_argument(
+        "--budget", type=amounts, metavar="B,...", help="largest mean cost of a prediction; several budgets between commas"
+    )
     add("--solvers", type=names, metavar="A,B,...", help="which solvers, in that order (default: all)")
     add("--time-limit", type=seconds, default=math.inf, metavar="S", help="seconds for each solver (default: no limit)")
     add("--out", metavar="FILE.csv", help="also write the table, with all digits")

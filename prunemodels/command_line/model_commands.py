@@ -16,11 +16,13 @@ from formulations.programs.files import write_program
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from prunemodels.command_line.commands import read_problem
-from prunemodels.command_line.model_report import CompareSummary, ExportSummary, optimum
+from prunemodels.command_line.model_report import CompareSummary, ExportSummary, best_within, optimum
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.report import ForestFigures
-from prunemodels.comparison.compare import check_solvers, compare
+from prunemodels.comparison.compare import check_budgets, check_solvers, compare
 from prunemodels.files.outputs import OutputFiles, check_output
+from solvers import SOLVERS
+from solvers.budgets import BUDGET_SOLVERS
 
 PROGRAM_ENDINGS = (".lp", ".mps", ".lp.gz", ".mps.gz")
 
@@ -30,9 +32,12 @@ def compare_command(args: argparse.Namespace) -> CompareSummary:
     start = time.perf_counter()
     tables = [] if args.out is None else [check_output(args.out, "--out", endings=(".csv",), force=args.force)]
     with errors_naming("--solvers"):
-        solvers = check_solvers(args.solvers)
+        solvers = check_solvers(args.solvers, SOLVERS if args.budget is None else BUDGET_SOLVERS)
+    if args.budget is not None:
+        with errors_naming("--budget"):
+            check_budgets(args.budget)
     forest, data, _, problem = read_problem(args)
-    table = compare(problem, args.lam, solvers, time_limit=args.time_limit, progress=not args.quiet)
+    table = compare(problem, args.lam, solvers, budget=args.budget, time_limit=args.time_limit, progress=not args.quiet)
     with OutputFiles() as outputs:
         for file in tables:
             table.to_csv(outputs.aside(file), index=False)
@@ -45,9 +50,11 @@ def compare_command(args: argparse.Namespace) -> CompareSummary:
             examples=problem.n_rows,
             error_source=problem.errors.source,
             lam=args.lam,
+            budgets=tuple(args.budget or ()),
             seconds=time.perf_counter() - start,
             unpruned=ForestFigures.of(Pruning.unpruned(problem), None),
-            optimum=optimum(table),
+            optimum=optimum(table) if args.budget is None else None,
+            within=tuple(best_within(table, budget) for budget in args.budget or ()),
             table=table,
             written=tuple(str(file) for file in tables),
             ignored=data.ignored,

@@ -18,14 +18,64 @@ from prunemodels.command_line.report import ForestFigures, align, percent
 WIDTH = 118
 """Characters of a line of notes."""
 
+Columns = dict[str, tuple[str, Callable[[Any], str]]]
+"""Columns of a table on the screen: by the name in the data frame the header, and how a cell is written."""
+
+
+def _six_digits(number: float) -> str:
+    return f"{number:.6g}"
+
+
+def _short(digits: int) -> Callable[[float], str]:
+    """So many decimals up to 1,000, none above."""
+    return lambda x: f"{x:.{digits}f}" if x < 1000 else f"{x:,.0f}"
+
+
+AT_LAM: Columns = {
+    "status": ("status", str),
+    "value": ("value", _six_digits),
+    "bound": ("bound", _six_digits),
+    "relative_gap": ("rel. gap", lambda x: f"{x:.2g}"),
+    "integral": ("integral", lambda x: "yes" if x else "no"),
+    "splits": ("splits", lambda x: f"{x:,}"),
+    "seconds": ("seconds", _short(3)),
+    "peak_memory_mb": ("MB", _short(1)),
+    "iterations": ("iterations", lambda x: f"{x:,.0f}"),
+    "nodes": ("nodes", lambda x: f"{x:,.0f}"),
+}
+"""What the screen shows of a comparison at a lambda."""
+
+AT_BUDGET: Columns = {
+    "budget": ("budget", lambda x: f"{x:.5g}"),
+    "status": ("status", str),
+    "value": ("LP1", _six_digits),
+    "dual": ("dual", lambda x: f"{x:.4g}"),
+    "bound": ("bound", _six_digits),
+    "error": ("error", _six_digits),
+    "splits": ("splits", lambda x: f"{x:,}"),
+    "seconds": ("seconds", _short(3)),
+    "peak_memory_mb": ("MB", _short(1)),
+}
+"""What the screen shows of a comparison within budgets."""
+
 
 def optimum(table: pd.DataFrame) -> ForestFigures | None:
     """The pruning that the table's engines proved optimal; the best one if there are several, None if there is none."""
     proven = [row for row in table.to_dict("records") if row["status"] == Status.OPTIMAL]
     if not proven:
         return None
-    best = min(proven, key=lambda row: float(row["value"]))
-    return ForestFigures(float(best["cost"]), float(best["error"]), None, int(best["splits"]))
+    return _figures(min(proven, key=lambda row: float(row["value"])))
+
+
+def best_within(table: pd.DataFrame, budget: float) -> ForestFigures | None:
+    """The pruning of least error that the table's engines found within a budget; None if there is none."""
+    found = [row for row in table.to_dict("records") if row["budget"] == budget and not pd.isna(row["error"])]
+    return _figures(min(found, key=lambda row: float(row["error"]))) if found else None
+
+
+def _figures(row: dict[Any, Any]) -> ForestFigures:
+    """Cost, error and splits of the pruning of a row."""
+    return ForestFigures(float(row["cost"]), float(row["error"]), None, int(row["splits"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +86,10 @@ class CompareSummary:
     ----------
     unpruned, optimum
         cost and error before pruning and at the optimum, which show what lambda means; None if no engine proved an optimum.
+    lam, budgets
+        the goal of the command: lambda, or None with the budgets.
+    within
+        for each budget the best pruning within it that an engine found; None if none did.
     table
         of `prunemodels.compare`.
     """
@@ -47,11 +101,13 @@ class CompareSummary:
     data: str
     examples: int
     error_source: str
-    lam: float
+    lam: float | None
     seconds: float
     unpruned: ForestFigures
     optimum: ForestFigures | None
     table: pd.DataFrame
+    budgets: tuple[float, ...] = ()
+    within: tuple[ForestFigures | None, ...] = ()
     written: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
@@ -60,20 +116,24 @@ class CompareSummary:
         record: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "table"}
         record["unpruned"] = _sample_figures(self.unpruned)
         record["optimum"] = None if self.optimum is None else _sample_figures(self.optimum)
+        record["within"] = [None if found is None else _sample_figures(found) for found in self.within]
         record["solvers"] = [{name: _plain(cell) for name, cell in row.items()} for row in self.table.to_dict("records")]
         return json.dumps(record, indent=2, allow_nan=False)
 
     def text(self) -> str:
         """The summary on one screen."""
-        lines = [f"{self.forest}: {self.model} of {self.trees} trees, lambda = {self.lam:g}", "", self._meaning(), ""]
+        goal = f"lambda = {self.lam:g}" if self.lam is not None else f"cost at most {', '.join(f'{b:g}' for b in self.budgets)}"
+        lines = [f"{self.forest}: {self.model} of {self.trees} trees, {goal}", "", self._meaning(), ""]
         lines += [comparison_text(self.table), ""]
         lines.append(f"cost sample    {self.examples:,} examples of {self.data}")
         lines.append(f"time           {self.seconds:.1f} s in all")
         return "\n".join(lines + _last_lines(self.written, self.ignored))
 
     def _meaning(self) -> str:
-        """A table that shows what lambda means: the optimum beside the unpruned forest."""
+        """A table that shows what lambda means, or what the budgets buy: the prunings found beside the unpruned forest."""
         shown = {"unpruned": self.unpruned} | ({} if self.optimum is None else {"optimum": self.optimum})
+        found = zip(self.budgets, self.within, strict=True)
+        shown |= {f"within {budget:g}": figures for budget, figures in found if figures is not None}
         classes = self.task == "classification"
         measure = "error rate" if classes else "mean squared error"
         errors = [percent(f.sample_error) if classes else f"{f.sample_error:.4g}" for f in shown.values()]
@@ -82,10 +142,13 @@ class CompareSummary:
             [f"trees' {measure}, {self.error_source}", *errors],
             ["splits", *(f"{f.splits:,}" for f in shown.values())],
         ]
+        text = align(["", *shown], rows, left=1)
+        if self.lam is None:
+            return text
         worth = f"{100 * self.lam:.6g} %" if classes else f"{self.lam:.6g}"
         unit = f"lambda         one unit of cost is worth {worth} of {measure.removesuffix(' rate')}"
         missing = [] if self.optimum is not None else ["optimum        not proven by any of these solvers"]
-        return "\n".join([align(["", *shown], rows, left=1), "", unit, *missing])
+        return "\n".join([text, "", unit, *missing])
 
 
 @dataclass(frozen=True)
@@ -150,40 +213,25 @@ def reading(file: str) -> str:
 
 def comparison_text(table: pd.DataFrame) -> str:
     """The table for terminals: rounded, without empty columns, with the notes below."""
-    columns: dict[str, tuple[str, Callable[[Any], str]]] = {
-        "status": ("status", str),
-        "value": ("value", _six_digits),
-        "bound": ("bound", _six_digits),
-        "relative_gap": ("rel. gap", lambda x: f"{x:.2g}"),
-        "integral": ("integral", lambda x: "yes" if x else "no"),
-        "splits": ("splits", lambda x: f"{x:,}"),
-        "seconds": ("seconds", lambda x: f"{x:.3f}" if x < 1000 else f"{x:,.0f}"),
-        "peak_memory_mb": ("MB", lambda x: f"{x:.1f}" if x < 1000 else f"{x:,.0f}"),
-        "iterations": ("iterations", lambda x: f"{x:,.0f}"),
-        "nodes": ("nodes", lambda x: f"{x:,.0f}"),
-    }
-    shown = {name: how for name, how in columns.items() if table[name].notna().any()}
+    shown = {name: how for name, how in (AT_BUDGET if "budget" in table else AT_LAM).items() if table[name].notna().any()}
+    records = table.to_dict("records")
     rows = [
-        [row["solver"], *("" if pd.isna(row[name]) else show(row[name]) for name, (_, show) in shown.items())]
-        for row in table.to_dict("records")
+        [row["solver"], *("" if pd.isna(row[name]) else show(row[name]) for name, (_, show) in shown.items())] for row in records
     ]
-    notes = [
-        textwrap.fill(f"{row['solver']}: {_note(row)}", WIDTH, subsequent_indent="    ")
-        for row in table.to_dict("records")
-        if _note(row)
-    ]
+    notes = [textwrap.fill(f"{_whose(row)}: {_note(row)}", WIDTH, subsequent_indent="    ") for row in records if _note(row)]
     text = align(["solver", *(header for header, _ in shown.values())], rows, left=2, gap=2)
     return "\n".join([text, *([""] if notes else []), *notes])
+
+
+def _whose(row: dict[Any, Any]) -> str:
+    """The solver, with the budget if there is one."""
+    return f"{row['solver']} within {row['budget']:g}" if "budget" in row else str(row["solver"])
 
 
 def _note(row: dict[Any, Any]) -> str:
     """The reason why an engine stopped, unless it converged, and its note."""
     stopped = "" if row["stopped"] in ("", "converged") else f"stopped by {row['stopped']}"
     return "; ".join(part for part in (stopped, row["note"]) if part)
-
-
-def _six_digits(number: float) -> str:
-    return f"{number:.6g}"
 
 
 def _plain(cell: Any) -> Any:

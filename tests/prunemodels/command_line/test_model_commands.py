@@ -136,6 +136,33 @@ def test_compare_without_a_proof(case: Path, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.usefixtures("here")
+def test_compare_within_budgets(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--budget runs the budget engines: a row each and budget, and what the best pruning within each budget costs and errs."""
+    command = words("compare", "--budget", "2,3.5", "--solvers", "path,highs_lp1", "--out", "out/table.csv")
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("cost at most 2, 3.5")
+    assert max(map(len, lines)) <= 120
+    found = [pm.solve(the_problem(), budget=b, method="path") for b in (2, 3.5)]
+    paid = next(line for line in lines if line.startswith("cost per prediction")).split()
+    assert paid[-2:] == [f"{f.cost:.4g}" for f in found]
+    assert [line.split()[:3] for line in lines if line.startswith("highs_lp1")] == [
+        ["highs_lp1", "2", str(found[0].status)],
+        ["highs_lp1", "3.5", str(found[1].status)],
+    ]
+    table = pd.read_csv("out/table.csv")
+    assert list(table.budget) == [2, 2, 3.5, 3.5]
+    np.testing.assert_allclose(table.dual, [float(f.relaxation.lam) for f in found for _ in range(2)])
+    assert main(words("compare", "--budget", "3.5", "--solvers", "path", "--json")) == 0
+    told = strict(capsys.readouterr().out)
+    assert (told["lam"], told["optimum"], told["budgets"]) == (None, None, [3.5])
+    assert told["within"] == [{"cost": found[1].cost, "sample_error": found[1].error, "splits": found[1].pruning.n_splits}]
+    assert told["solvers"][0]["value"] == float(found[1].relaxation.value)
+    assert main(words("compare", "--budget", "2", "--solvers", "brute_force", "--json")) == 0
+    assert strict(capsys.readouterr().out)["within"] == [None]
+
+
+@pytest.mark.usefixtures("here")
 def test_compare_on_a_regression_forest(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Errors of a regressor are mean squared errors, named so."""
     X, y = load_diabetes(return_X_y=True, as_frame=True)
@@ -164,6 +191,25 @@ def test_all_columns_at_once_fit_a_terminal() -> None:
     cells = ["0.123457", "1.23456e-05", "0.12", "no", "1,234,567", "12,346", "12,346", "10,000,000", "12,345"]
     assert lines[1].split()[2:] == cells
     assert lines[3].startswith("highs_ip1_relaxed: stopped by time limit; word word")
+
+
+def test_all_columns_within_budgets_fit_a_terminal() -> None:
+    """The same for budgets; a note names the budget."""
+    row = {
+        "solver": "highs_lp1_integer",
+        "budget": 12345.678,
+        "status": "feasible",
+        "stopped": "time limit",
+        "value": 0.123456789,
+    }
+    row |= {"dual": 1.23456e-5, "bound": 1.23456e-5, "error": 0.123456789, "splits": 1234567, "seconds": 12345.6789}
+    row |= {"peak_memory_mb": 12345.6, "note": "word " * 50}
+    lines = comparison_text(pd.DataFrame([row])).splitlines()
+    assert max(map(len, lines)) <= 120
+    assert lines[1].split()[1:] == [
+        *("12346", "feasible", "0.123457", "1.235e-05", "1.23456e-05", "0.123457", "1,234,567", "12,346", "12,346")
+    ]
+    assert lines[3].startswith("highs_lp1_integer within 12345.7: stopped by time limit; word word")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +270,11 @@ BAD: list[tuple[list[str], list[str]]] = [
     # a command line, and what the message must name
     (["compare", "--lam", LAM, "--solvers", "min_cut,cut"], ["--solvers", "'cut'", "there are min_cut, "]),
     (["compare", "--lam", LAM, "--solvers", ","], ["--solvers", "empty"]),
-    (["compare"], ["--lam", "required"]),
+    (["compare"], ["--lam", "--budget", "required"]),
+    (["compare", "--lam", LAM, "--budget", "2"], ["--budget", "not allowed with"]),
+    (["compare", "--budget", "2,-1"], ["--budget", "'-1'"]),
+    (["compare", "--budget", ","], ["--budget", "budget is empty"]),
+    (["compare", "--budget", "2", "--solvers", "min_cut"], ["--solvers", "'min_cut' for a budget", "there are path, "]),
     (["compare", "--lam", "-1"], ["--lam", "'-1'"]),
     (["compare", "--lam", LAM, "--time-limit", "nan"], ["--time-limit", "'nan'", "give seconds >= 0"]),
     (["compare", "--lam", LAM, "--out", "out/t.txt"], ["--out", "'.txt'", ".csv"]),
