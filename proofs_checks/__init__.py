@@ -12,6 +12,7 @@ from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_m
 from proofs_checks.matrices.row_operations import check_printed_matrices, check_row_operations
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
+from proofs_checks.optimality.budget_rounding import check_budget_rounding
 from proofs_checks.optimality.budget_solution import check_budget_solution
 from proofs_checks.optimality.closure_path import check_closure_path
 from proofs_checks.optimality.corollary import check_corollary
@@ -33,6 +34,7 @@ __all__ = [
     "Verdict",
     "ViolatingSubmatrix",
     "arbitrary_objectives",
+    "check_budget_rounding",
     "check_budget_solution",
     "check_closure_path",
     "check_corollary",

@@ -5,6 +5,7 @@ from proofs_checks import (
     Verdict as Verdict,
     ViolatingSubmatrix as ViolatingSubmatrix,
     arbitrary_objectives as arbitrary_objectives,
+    check_budget_rounding as check_budget_rounding,
     check_budget_solution as check_budget_solution,
     check_closure_path as check_closure_path,
     check_corollary as check_corollary,

@@ -69,7 +69,7 @@ class BudgetRounding:
     @property
     def bound(self) -> Fraction:
         """Lambda* (B - cost of `pruning`): its error less LP1's value. The best pruning within B lies between the two."""
-        return self.relaxation.lam * max(Fraction(0), self.relaxation.budget - self.cost[self.row])
+        return self.relaxation.lam * (self.relaxation.budget - self.cost[self.row])
 
     @property
     def largest_bound(self) -> Fraction:

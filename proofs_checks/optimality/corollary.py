@@ -197,7 +197,7 @@ def check_corollary(path: PruningPath, budgets: Iterable[Price] | None = None, X
         proof = prove_path(path, X)
     except Refuted as wrong:
         return Verdict(claim, None, METHOD, f"the path is not proven: {wrong}")
-    found = _table(proof, asked)
+    found = at_budgets(proof, asked)
     holds: bool | None = all(row.integral for row in found.rows)
     if found.counterexample is None and not holds:
         holds = None
@@ -206,8 +206,8 @@ def check_corollary(path: PruningPath, budgets: Iterable[Price] | None = None, X
     return Verdict(claim, holds, METHOD, found)
 
 
-def _table(proof: PathProof, asked: list[Fraction] | None) -> Budgets:
-    """All budgets, in the integers that the path was proven in."""
+def at_budgets(proof: PathProof, asked: list[Fraction] | None) -> Budgets:
+    """All budgets, by default the middle of every edge, in the integers that the path was proven in."""
     path = proof.evidence.path
     ints = path.problem.integers
     roots = proof.evidence.recount.roots_error() * proof.evidence.recount.error_unit

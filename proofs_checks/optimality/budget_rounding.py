@@ -1,0 +1,155 @@
+"""Does a chain of optimal prunings show how far above LP1 the best pruning within a budget can be?
+
+    K_0  in  K_1  in ... in  K_r        prunings, K_0 and K_r the two that LP1's relaxation mixes at B                       (1)
+    error(K_i) + lambda* cost(K_i)  =  LP1 + lambda* B        for every i                                                    (2)
+    cost(K_row) <= B < cost(K_{row+1})                                                                                       (3)
+
+Then LP1 <= least error within B <= error(K_row) = LP1 + lambda* (B - cost(K_row)) < LP1 + lambda* (cost of the next component).
+LP1 and lambda* follow from a path that is proven first (`proofs_checks.optimality.corollary`). Errors and costs of the chain are
+added up in fractions, from the trees, the rows and the prices, one component after the other: a purchase counts where it is first
+needed. That the components are indivisible is checked against those that follow from the path's own duals
+(`proofs_checks.optimality.edges`): a chain that joins two of them has fewer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.budget_rounding import BudgetRounding
+from formulations.answers.pruning_path import PruningPath
+from proofs_checks.optimality.corollary import AtBudget, Point, at_budgets
+from proofs_checks.optimality.path_optimality import prove_path
+from proofs_checks.optimality.recount import Recount, Refuted, shown
+from proofs_checks.verdict import Verdict
+
+METHOD = "the chain recounted in fractions, the relaxation from a proven path"
+
+
+def check_budget_rounding(rounding: BudgetRounding, path: PruningPath, X: Any = None) -> Verdict:
+    """Is every set of the chain an optimal pruning at lambda*, and does the bound follow?
+
+    Parameters
+    ----------
+    rounding
+        of `prunemodels.budgets.round_relaxation`.
+    path
+        of the same problem, with its certificate.
+    X
+        the cost sample, if it is not the table that the problem refers to.
+
+    Returns
+    -------
+    Verdict
+        certificate: LP1's value, lambda*, cost and error of the pruning, both bounds, and the number of components; or what is
+        wrong. None where the path proves nothing or the instance had to be rounded.
+    """
+    budget = shown(rounding.relaxation.budget)
+    claim = f"a chain of optimal prunings shows how far above LP1 the least error within {budget} can be"
+    if path.certificate is None:
+        return Verdict(claim, None, METHOD, "the path carries no certificate")
+    if not path.problem.integers.exact:
+        return Verdict(claim, None, METHOD, "the instance had to be rounded")
+    try:
+        proof = prove_path(path, X)
+    except Refuted as wrong:
+        return Verdict(claim, None, METHOD, f"the path is not proven: {wrong}")
+    row = at_budgets(proof, [rounding.relaxation.budget]).rows[0]
+    try:
+        points = _chain(proof.evidence.recount, rounding)
+        _check(rounding, row, points)
+    except Refuted as wrong:
+        return Verdict(claim, False, METHOD, str(wrong))
+    told = {
+        "relaxation": float(row.value),
+        "lambda": float(row.lam),
+        "cost": float(points[rounding.row].cost),
+        "error": float(points[rounding.row].error),
+        "bound": float(rounding.bound),
+        "largest bound": float(rounding.largest_bound),
+        "components": rounding.n_components,
+    }
+    return Verdict(claim, True, METHOD, told)
+
+
+def _check(rounding: BudgetRounding, row: AtBudget, points: list[Point]) -> None:
+    """(1) to (3), and that the stated numbers are those of the chain."""
+    relaxation, budget = rounding.relaxation, rounding.relaxation.budget
+    for what, ours, theirs in (("value", relaxation.value, row.value), ("lambda*", relaxation.lam, row.lam)):
+        if ours != theirs:
+            raise Refuted(f"the relaxation's {what} is {shown(theirs)}, not {shown(ours)}")
+    for what, end, expected in (("cheaper", points[0], row.cheaper), ("dearer", points[-1], row.dearer)):
+        if end != expected:
+            raise Refuted(
+                f"the chain's {what} end costs {shown(end.cost)} and errs {shown(end.error)}; "
+                f"LP1 mixes a pruning of cost {shown(expected.cost)} and error {shown(expected.error)}"
+            )
+    if len(rounding.cost) != len(points):
+        raise Refuted(f"{len(rounding.cost)} costs are stated for a chain of {len(points)} prunings")
+    for i, (point, stated) in enumerate(zip(points, rounding.cost, strict=True)):
+        if point.cost != stated:
+            raise Refuted(f"pruning {i} of the chain costs {shown(point.cost)}, not {shown(stated)}")
+        if point.error + row.lam * point.cost != points[0].error + row.lam * points[0].cost:
+            raise Refuted(f"pruning {i} of the chain is not optimal at lambda* = {shown(row.lam)}")
+    if not 0 <= rounding.row < len(points):
+        raise Refuted(f"there is no pruning {rounding.row} in a chain of {len(points)}")
+    if points[rounding.row].cost > budget:
+        raise Refuted(f"pruning {rounding.row} costs {shown(points[rounding.row].cost)}, more than the budget {shown(budget)}")
+    if rounding.row + 1 < len(points) and points[rounding.row + 1].cost <= budget:
+        raise Refuted(f"pruning {rounding.row + 1} of the chain fits the budget {shown(budget)} too")
+    if rounding.n_components != row.components and row.lam > 0:
+        raise Refuted(f"the edge has {row.components} components, the chain {rounding.n_components}")
+
+
+def _chain(recount: Recount, rounding: BudgetRounding) -> list[Point]:
+    """Cost and error of every pruning of the chain.
+
+    Raises
+    ------
+    Refuted
+        if some set of the chain is no pruning.
+    """
+    step = rounding.step
+    n = recount.ensemble.n_nodes
+    if not isinstance(step, np.ndarray) or step.shape != (n,) or not np.issubdtype(step.dtype, np.integer):
+        raise Refuted(f"the chain is no array of {n} whole numbers, one for each node")
+    last = rounding.n_components
+    steps: list[int] = step.tolist()
+    members: list[list[int]] = [[] for _ in range(last + 1)]
+    for h in range(n):
+        if steps[h] > last:
+            continue
+        if recount.left[h] < 0:
+            raise Refuted(f"node {h} is a leaf, the chain keeps it")
+        above = recount.parent[h]
+        if above >= 0 and steps[above] > steps[h]:
+            raise Refuted(f"split {h} is in the chain before its parent {above}: some set of the chain is no pruning")
+        members[max(0, steps[h])].append(h)
+    bought: NDArray[np.bool_] = np.zeros(recount.n_purchases, dtype=bool)
+    error, cost, points = recount.roots_error(), 0, []
+    for i, splits in enumerate(members):
+        if i and not splits:
+            raise Refuted(f"step {i} of the chain adds nothing")
+        error -= sum(recount.gain(h) for h in splits)
+        cost += sum(recount.evaluation[h] for h in splits)
+        cost += _added_price(recount, bought, splits)
+        points.append(Point(cost * recount.cost_unit, error * recount.error_unit))
+    return points
+
+
+def _added_price(recount: Recount, bought: NDArray[np.bool_], splits: list[int]) -> int:
+    """What purchases cost that some splits need and nothing before them did, in `cost_unit`; they are marked as bought."""
+    new: dict[int, list[NDArray[np.int64]]] = {}
+    for h, m in itertools.chain.from_iterable(((h, m) for m in recount.charged_items[h]) for h in splits):
+        new.setdefault(m, []).append(recount.purchases(h, m))
+    total = 0
+    for m, purchases in new.items():
+        numbers = np.unique(np.concatenate(purchases))
+        numbers = numbers[~bought[numbers]]
+        bought[numbers] = True
+        prices = recount.prices(m)[numbers - recount.by_item(m).start]
+        total += int(sum(prices.tolist()))
+    return total
