@@ -77,7 +77,8 @@ class BudgetRounding:
         return self.relaxation.lam * max(self.component_costs, default=Fraction(0))
 
     def __repr__(self) -> str:
+        components = f"{self.n_components} component{'s' if self.n_components != 1 else ''}"
         return (
-            f"BudgetRounding({self.n_components} components, {self.row} within the budget, error at most "
+            f"BudgetRounding({components}, {self.row} within the budget, error at most "
             f"{float(self.bound):.6g} above LP1's {float(self.relaxation.value):.6g})"
         )

@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks import engines, in_use, instances, naive, second_process
+from benchmarks import budget_rounding, engines, in_use, instances, naive, second_process
 from prunemodels.datasets import FOLDER_VARIABLE
 
 
@@ -131,3 +131,17 @@ def test_judging_choosing_and_deploying_are_told() -> None:
     assert "11 budgets" in in_use.cross_validation(X, y, [float(b) for b in range(1, 12)], trees=3)
     told = in_use.at_work(forest, pm.apply_pruning(path.at_cost(3.0), forest), X[300:], repeats=2)
     assert "ONNX after" in told
+
+
+def test_the_rounding_theorem_on_a_small_forest() -> None:
+    """A line has a number for every column; no proven bound is above the theorem's, which `at_budgets` asserts at each budget."""
+    problem = instances.shipped("iris", trees=3, rows=30)
+    seen = list(budget_rounding.at_budgets(problem, pm.pruning_path(problem), seconds=5.0))
+    assert seen
+    for at in seen:
+        assert at.found.status == "optimal"
+        assert at.above(at.found.error) <= float(at.rounding.bound) + 1e-12 <= at.above(at.breakpoint.error) + 2e-12
+        assert at.reached == (at.above(at.found.error) >= float(at.rounding.bound) - 1e-12)
+    cells = budget_rounding.line("iris", problem, 5.0).split("|")
+    assert len(cells) == 13
+    assert cells[5].strip() == cells[10].strip() == str(len(seen))
