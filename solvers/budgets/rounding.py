@@ -16,7 +16,7 @@ import numpy as np
 from formulations.answers.budget_rounding import BudgetRounding
 from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning_path import PruningPath
-from formulations.errors import InvalidInputError
+from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import path_of
@@ -57,7 +57,12 @@ def round_relaxation(problem: PruningProblem, budget: Price, *, path: PruningPat
     limit = exact(budget, "budget")
     if path is not None and path.problem is not problem:
         raise InvalidInputError("the path belongs to another problem; give the path of this one, or None")
-    return _rounded(relaxed_optimum(path_of(problem, path), limit))
+    try:
+        return _rounded(relaxed_optimum(path_of(problem, path), limit))
+    except InterruptedSolveError:
+        raise
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError("interrupted while rounding LP1's optimum; nothing was changed") from stop
 
 
 def _rounded(relaxation: Mixture) -> BudgetRounding:

@@ -72,6 +72,19 @@ def test_pyomo_gives_the_paths_mixture(name: str) -> None:
         agrees(answer.objective, -model.dual[model.budget], relaxed_optimum(path, budget), path)
 
 
+@pytest.mark.parametrize("engine", ["highs_lp1", "pyomo_lp1", "highs_lp1_integer"])
+@looped("name", ["papers", "twin stumps", "losing splits", "stump, evaluation", *[f"random {seed}" for seed in range(8)]])
+def test_the_budget_engines_mix_as_the_path_does(name: str, engine: str) -> None:
+    """The mixture of the point's level sets costs B and is worth what the hull is; its lambda is a slope of the hull there."""
+    problem = instance(name)
+    path = pm.pruning_path(problem)
+    for budget in budgets_of(path):
+        mixture = pm.BUDGET_SOLVERS[engine](problem, budget).relaxation
+        agrees(float(mixture.value), float(mixture.lam), relaxed_optimum(path, budget), path, tolerance=1e-12)
+        cost = mixture.weight * mixture.dearer.exact_cost + (1 - mixture.weight) * mixture.cheaper.exact_cost
+        assert cost == min(budget, path.exact_cost[0])
+
+
 def test_duals_by_hand() -> None:
     """A stump that gains .2 for a price of 1: at budget .3 it is kept to .3, a unit of the budget is worth .2, above 1 nothing.
 

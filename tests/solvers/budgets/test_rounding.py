@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 import prunemodels as pm
 from formulations import InvalidInputError, PruningPath, PruningProblem
-from formulations.errors import SolverFailedError
+from formulations.errors import InterruptedSolveError, SolverFailedError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.papers import ERRORS, two_trees
 from solvers.brute_force import all_prunings
-from solvers.budgets import brute_force_budget, round_relaxation
+from solvers.budgets import brute_force_budget, round_relaxation, rounding
 from solvers.budgets.components import components_of
 from solvers.budgets.open_part import open_part
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
@@ -154,6 +154,17 @@ def test_a_path_of_largest_optima_may_have_an_edge_without_gain() -> None:
     problem = stump((2, 1, 1), [1], [[0], [1]])
     found = round_relaxation(problem, 0.5, path=pm.pruning_path(problem, ties="largest"))
     assert (found.relaxation.lam, found.bound, found.row) == (0, 0, 0)
+
+
+def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt while the components are found is named; one inside of the cut keeps its own words."""
+
+    def interrupted(part: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rounding, "components_of", interrupted)
+    with pytest.raises(InterruptedSolveError, match="interrupted while rounding LP1's optimum; nothing was changed"):
+        round_relaxation(two_trees(), 1)
 
 
 def test_bad_input_is_refused() -> None:
