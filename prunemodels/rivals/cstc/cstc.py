@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -80,7 +79,7 @@ class _CSTC(TreeOfClassifiers):
     def _stages(self) -> list[float]:
         """The sharpness of each stage."""
         given = np.asarray(self.sharpness, dtype=object).ravel().tolist()
-        stages = [s for s in given if isinstance(s, Real) and not isinstance(s, bool) and 0 < float(s) < math.inf]
+        stages = [s for s in given if isinstance(s, int | float | np.number) and s is not True and 0 < float(s) < math.inf]
         numbers = [float(s) for s in stages]
         if not numbers or len(numbers) < len(given) or numbers != sorted(numbers):
             raise InvalidInputError(f"sharpness is {self.sharpness!r}; give a number > 0, or some that do not fall, one a stage")

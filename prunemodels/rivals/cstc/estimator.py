@@ -239,7 +239,7 @@ class TreeClassification(ClassifierMixin):  # type: ignore[misc]
         labels = np.asarray(y)
         if len(self.classes_) == 2:
             return np.where(labels == self.classes_[1], 1.0, -1.0)[:, None]
-        return (labels[:, None] == self.classes_).astype(np.float64)
+        return np.asarray(labels[:, None] == self.classes_, dtype=np.float64)
 
     def _error(self, y: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(_decided(values) != _decided(y), dtype=np.float64)

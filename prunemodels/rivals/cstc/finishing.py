@@ -43,7 +43,7 @@ class Examples:
 
     def shares(self) -> NDArray[np.float64]:
         """The weights, scaled to sum to 1."""
-        return self.weights / self.weights.sum()
+        return np.asarray(self.weights / self.weights.sum())
 
     def spread(self) -> NDArray[np.float64]:
         """Variance of each weak learner, shape (T,)."""

@@ -125,7 +125,7 @@ def principal_direction(scores: NDArray[np.float64], share: NDArray[np.float64])
 
     It is (1,) for one output, and the first unit vector where nothing varies.
     """
-    first = np.eye(1, scores.shape[1])[0]
+    first: NDArray[np.float64] = np.eye(1, scores.shape[1])[0]
     if scores.shape[1] == 1 or not share.sum() > 0:
         return first
     centred = scores - share @ scores / share.sum()
@@ -135,7 +135,7 @@ def principal_direction(scores: NDArray[np.float64], share: NDArray[np.float64])
     direction: NDArray[np.float64] = vectors[:, -1]
     # of components equal up to rounding, the first
     largest = int(np.flatnonzero(np.abs(direction) >= (1 - 1e-9) * np.abs(direction).max())[0])
-    return direction * np.sign(direction[largest])
+    return np.asarray(direction * np.sign(direction[largest]))
 
 
 def dividing_threshold(scores: NDArray[np.float64], share: NDArray[np.float64], part: float = 0.5) -> float:
