@@ -133,6 +133,7 @@ def test_judging_choosing_and_deploying_are_told() -> None:
     assert "ONNX after" in told
 
 
+@pytest.mark.slow
 def test_the_rounding_theorem_on_a_small_forest() -> None:
     """A line has a number for every column; no proven bound is above the theorem's, which `at_budgets` asserts at each budget."""
     problem = instances.shipped("iris", trees=3, rows=30)

@@ -35,6 +35,7 @@ def test_the_table_is_written_in_pieces(folder: Path) -> None:
     assert table.slice(0, 300) != table.slice(300, 300)
 
 
+@pytest.mark.slow
 def test_every_way_ends_where_memory_ends(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Digests, evaluations and prunings agree between the ways of a kind; rows of the table have a peak each."""
     ends: dict[str, set[str]] = {}

@@ -42,6 +42,7 @@ def test_table1_counts_features_and_errors_of_the_first_trees() -> None:
         assert rows[k]["error"] == pytest.approx(np.mean((votes > k / 2) != p.y_test))  # of equal votes the first class
 
 
+@pytest.mark.slow
 def test_table1_from_command_to_table(tmp_path: Path) -> None:
     """One command runs all three methods and writes the table."""
     assert main(["brf15_table1", "--data", "breast_cancer", "--rows", "150", "--out", str(tmp_path)]) == 0
