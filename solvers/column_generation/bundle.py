@@ -208,8 +208,8 @@ class Bundle:
         return np.repeat(by_tree, self._count)
 
 
-class BundleMaster:
-    """The master at one lambda.
+class CentredMaster:
+    """What the masters at one lambda and under a budget have in common: a bundle, and serious or null steps.
 
     Parameters
     ----------
@@ -217,28 +217,16 @@ class BundleMaster:
         of the first centre: s, shape (n,), and the Lagrangian bound at its charges.
     """
 
-    def __init__(self, coupling: Coupling, incumbent: Incumbent, score: NDArray[np.float64], bound: float) -> None:
-        self.coupling, self.incumbent = coupling, incumbent
+    def __init__(self, coupling: Coupling, score: NDArray[np.float64], bound: float) -> None:
         self.bundle, self.soft = Bundle(coupling, score, bound), SoftPrices(coupling)
         self.tolerance = EXACTNESS * coupling.reference
-        self.y: NDArray[np.float64] | None = None
         self._promised = math.inf
         self._idle = 0
-
-    @property
-    def columns(self) -> Sequence[TreePruning]:
-        """All columns."""
-        return self.bundle.columns
 
     @property
     def n_columns(self) -> int:
         """The number of columns, which are prunings of trees."""
         return len(self.bundle.columns)
-
-    @property
-    def n_rows(self) -> int:
-        """(3) has a row for each tree."""
-        return self.coupling.problem.ensemble.n_trees
 
     @property
     def iterations(self) -> float:
@@ -250,6 +238,29 @@ class BundleMaster:
         if columns:
             self.bundle.add(columns)
 
+    def judge(self, bound: float, found_columns: bool) -> None:
+        """Make a serious or a null step, given the bound at the last charges."""
+        self._idle = 0 if found_columns or bound > self.bundle.bound + self.tolerance else self._idle + 1
+        self.bundle.judge(bound, self._promised, found_columns)
+
+    def refine(self) -> bool:
+        """Whether another step can raise the bound though no column prices out: the centre moves, and eta grows."""
+        return self._idle < MOST_IDLE
+
+
+class BundleMaster(CentredMaster):
+    """The master at one lambda."""
+
+    def __init__(self, coupling: Coupling, incumbent: Incumbent, score: NDArray[np.float64], bound: float) -> None:
+        super().__init__(coupling, score, bound)
+        self.coupling, self.incumbent = coupling, incumbent
+        self.y: NDArray[np.float64] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """(3) has a row for each tree."""
+        return self.coupling.problem.ensemble.n_trees
+
     def solve(self, time_limit: float) -> MasterAnswer | None:
         """The charges of (2). The value is that of the linear program at the mixture of (3)."""
         coupling, bundle, problem = self.coupling, self.bundle, self.coupling.problem
@@ -259,12 +270,3 @@ class BundleMaster:
         self._promised = float(least.sum())
         value = float(cost @ bundle.alpha) + self.soft.hard_value(self.y)
         return MasterAnswer(value, min(upper, value), charge, least)
-
-    def judge(self, bound: float, found_columns: bool) -> None:
-        """Make a serious or a null step, given the bound at the last charges."""
-        self._idle = 0 if found_columns or bound > self.bundle.bound + self.tolerance else self._idle + 1
-        self.bundle.judge(bound, self._promised, found_columns)
-
-    def refine(self) -> bool:
-        """Whether another step can raise the bound though no column prices out: the centre moves, and eta grows."""
-        return self._idle < MOST_IDLE

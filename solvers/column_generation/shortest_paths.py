@@ -197,7 +197,7 @@ def price_by_shortest_paths(
     stop_ints, charge_ints = stop.astype(np.int64), charge.astype(np.int64)
     for part in parts:
         costs = [g.costs_by_split(stop_ints, charge_ints) for g in part.networks]
-        for g, (arcs, total) in zip(part.networks, _one_unit_each_in_parts(part, costs), strict=True):
+        for g, (arcs, total) in zip(part.networks, _one_unit_each(part, costs), strict=True):
             ints[g.tree] = total
             kept[g.nodes] = g.pruning_of(arcs)
     if not real:
@@ -312,26 +312,20 @@ def _largest(network: TreeNetwork, size: NDArray[np.float64]) -> float:
     return float(np.add.reduceat(size, network.runs.first).max())
 
 
-def _one_unit_each_in_parts(batch: Batch, costs: Sequence[NDArray[np.int64]]) -> list[tuple[NDArray[np.int64], int]]:
-    """`_one_unit_each`, tree by tree where the costs are too large for the whole batch."""
-    if len(costs) == 1 or _peak(batch, costs) * (batch.n_boundaries + 3) < 2.0**MOST_BITS:
-        return _one_unit_each(batch, costs)
-    return [_one_unit_each(Batch.of([g]), [cost])[0] for g, cost in zip(batch.networks, costs, strict=True)]
-
-
-def _peak(batch: Batch, costs: Sequence[NDArray[np.int64]]) -> float:
-    """The largest cost of an arc in OR-Tools' graph."""
-    return max(_largest(g, np.abs(cost.astype(np.float64))) for g, cost in zip(batch.networks, costs, strict=True))
-
-
 def _one_unit_each(batch: Batch, costs: Sequence[NDArray[np.int64]]) -> list[tuple[NDArray[np.int64], int]]:
-    """(2) in integers for every graph of a batch: the arcs of its path in order, and the sum of their costs."""
+    """(2) in integers for every graph: the arcs of its path in order, and the sum of their costs.
+
+    One call for the batch, or a call for each tree where the costs are too large for the whole batch.
+    """
     # all arcs of a split are one arc: on a path of 10^5 boundaries OR-Tools takes minutes and does not react to Ctrl-C
     total = np.concatenate([np.add.reduceat(cost, g.runs.first) for g, cost in zip(batch.networks, costs, strict=True)])
-    peak = _peak(batch, costs)
+    peak = max(_largest(g, np.abs(cost.astype(np.float64))) for g, cost in zip(batch.networks, costs, strict=True))
+    fits = peak * (batch.n_boundaries + 3) < 2.0**MOST_BITS
+    if not fits and len(costs) > 1:
+        return [_one_unit_each(Batch.of([g]), [cost])[0] for g, cost in zip(batch.networks, costs, strict=True)]
     flow = min_cost_flow.SimpleMinCostFlow()
     status = flow.BAD_COST_RANGE
-    if peak * (batch.n_boundaries + 3) < 2.0**MOST_BITS:
+    if fits:
         flow.add_arcs_with_capacity_and_unit_cost(batch.tail, batch.head, np.ones(total.size, dtype=np.int64), total)
         sources, sinks = batch.first_boundary[:-1], batch.first_boundary[1:] - 1
         ends, one = np.concatenate([sources, sinks]).astype(np.int32), np.ones(sources.size, dtype=np.int64)

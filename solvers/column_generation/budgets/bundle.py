@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +20,11 @@ from formulations.answers.pruning import Pruning
 from solvers.closures.level_sets import best_level_set
 from solvers.column_generation.budgets.coupling import BudgetCoupling
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
-from solvers.column_generation.bundle import EXACTNESS, MOST_IDLE, Bundle
+from solvers.column_generation.bundle import CentredMaster
 from solvers.column_generation.loop import MasterAnswer
-from solvers.column_generation.pricing import TreePruning
-from solvers.column_generation.soft_prices import SoftPrices
 
 
-class BudgetBundleMaster:
+class BudgetBundleMaster(CentredMaster):
     """The master of LP1.
 
     Parameters
@@ -37,25 +34,11 @@ class BudgetBundleMaster:
     """
 
     def __init__(self, coupling: BudgetCoupling, incumbent: BudgetIncumbent, cheap: Pruning, dear: Pruning) -> None:
+        super().__init__(coupling.unit, np.zeros(coupling.unit.stop.size), -math.inf)
         self.coupling, self.incumbent = coupling, incumbent
         self.cheap, self.dear = cheap, dear
-        self.soft = SoftPrices(coupling.unit)
-        self.bundle = Bundle(coupling.unit, np.zeros(coupling.unit.stop.size), -math.inf)
-        self.tolerance = EXACTNESS * coupling.unit.reference
         self.lam = self._slope()
-        self._promised = math.inf
-        self._idle = 0
         self._join(cheap, dear)
-
-    @property
-    def columns(self) -> Sequence[TreePruning]:
-        """All columns."""
-        return self.bundle.columns
-
-    @property
-    def alpha(self) -> NDArray[np.float64]:
-        """The weights of the columns, which sum to 1 for each tree."""
-        return self.bundle.alpha
 
     @property
     def value(self) -> float:
@@ -63,24 +46,9 @@ class BudgetBundleMaster:
         return float(self.incumbent.mixture.value)
 
     @property
-    def n_columns(self) -> int:
-        """The number of columns, which are prunings of trees."""
-        return len(self.bundle.columns)
-
-    @property
     def n_rows(self) -> int:
         """A row for each tree, and the budget row."""
         return self.coupling.problem.ensemble.n_trees + 1
-
-    @property
-    def iterations(self) -> float:
-        """Evaluations of the smooth program, (3) of `solvers.column_generation.bundle`."""
-        return float(self.bundle.evaluations)
-
-    def add(self, columns: Sequence[TreePruning]) -> None:
-        """Add columns that the master does not have yet."""
-        if columns:
-            self.bundle.add(columns)
 
     def solve(self, time_limit: float) -> MasterAnswer | None:
         """A bundle step at (1)."""
@@ -94,15 +62,6 @@ class BudgetBundleMaster:
         self._promised = float(least.sum()) - spent
         self._improve(y)
         return MasterAnswer(self.value, self.value, np.append(charge, lam), least)
-
-    def judge(self, bound: float, found_columns: bool) -> None:
-        """Make a serious or a null step, given the bound at the last charges."""
-        self._idle = 0 if found_columns or bound > self.bundle.bound + self.tolerance else self._idle + 1
-        self.bundle.judge(bound, self._promised, found_columns)
-
-    def refine(self) -> bool:
-        """Whether another step can raise the bound though no column prices out: the centre moves, and eta grows."""
-        return self._idle < MOST_IDLE
 
     def _slope(self) -> float:
         """(1)."""
