@@ -3,6 +3,7 @@
 # make test-slow the tests that take minutes (real data, five seeds)
 # make wheel     sdist and wheel: dist/
 # make docs      the site, notebooks executed: docs/_build/html/index.html
+# make fuzz SECONDS=600  damaged files against every reader, random instances against every solver; SEED=N: others
 # make bench     what it costs, measured: seconds, arcs, bytes; more than an hour. make bench-quick: a minute
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -13,7 +14,11 @@ export MPLBACKEND := Agg
 # Rewriting the tests' assertions takes half a minute; later runs read them from __pycache__.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow lint types wheel docs bench bench-quick clean
+# seconds for both fuzzers together, and the seed of their random choices
+SECONDS ?= 600
+SEED ?= 0
+
+.PHONY: demo test test-slow lint types wheel docs fuzz bench bench-quick clean
 
 demo: $(VENV)/.user
 	$(BIN)/prunemodels demo --force
@@ -37,6 +42,10 @@ wheel: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs . docs/_build/html -d docs/_build/doctrees
+
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.fuzzing files --seconds $$(($(SECONDS) / 2)) --seed $(SEED); status=$$?; \
+	$(BIN)/python -m benchmarks.fuzzing answers --seconds $$(($(SECONDS) / 2)) --seed $(SEED) && exit $$status
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -1,0 +1,1 @@
+"""Fuzzers: random instances against enumeration (`answers`), and damaged files against every reader (`files`)."""
