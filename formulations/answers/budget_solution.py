@@ -21,6 +21,7 @@ from typing import ClassVar, Protocol
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status, StopReason
+from formulations.errors import SolverFailedError
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 
@@ -74,16 +75,34 @@ class Bounded:
     HIDDEN: ClassVar[float] = 1e-12
     """How far `error` and `bound` may be off in floating point, as a share of the all-roots forest's error."""
 
+    def __post_init__(self) -> None:
+        """Refuse a bound that the pruning's error refutes.
+
+        Raises
+        ------
+        SolverFailedError
+            if the bound is above the error by more than `hidden`.
+        """
+        if self.bound > self.error + self.hidden:
+            raise SolverFailedError(
+                f"the bound {self.bound!r} is above the error {self.error!r} of a pruning within the budget: a defect of the "
+                "engine or of a solver that it calls; please report the instance, and take another method"
+            )
+
+    @property
+    def hidden(self) -> float:
+        """How far error and bound may be off: what `HIDDEN` and the instance's rounding allow."""
+        return self.HIDDEN * Pruning.all_roots(self.problem).error + 2 * self.problem.integers.error_rounding
+
     @property
     def gap(self) -> float:
-        """How much less error there could be at most: error - bound, >= 0."""
+        """How much less error there could be at most: error - bound; 0 where the bound is above the error by rounding."""
         return max(0.0, self.error - self.bound)
 
     @property
     def status(self) -> Status:
-        """OPTIMAL where the gap is at most what `HIDDEN` and the instance's rounding allow."""
-        allowed = self.HIDDEN * Pruning.all_roots(self.problem).error + 2 * self.problem.integers.error_rounding
-        return Status.OPTIMAL if self.gap <= allowed else Status.FEASIBLE
+        """OPTIMAL where the gap is at most `hidden`."""
+        return Status.OPTIMAL if self.gap <= self.hidden else Status.FEASIBLE
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from formulations.programs.budget_rows import BudgetRows
 from formulations.programs.columns import usage_columns
+from formulations.programs.integer_rows import with_integer_rows
 from formulations.programs.linear_program import Block, LinearProgram, Names
 from formulations.programs.matrix import closure_matrix
 
@@ -26,7 +27,8 @@ def budget_rows_matrix(rows: BudgetRows, *, relax: bool = False, merge: bool = T
     Parameters
     ----------
     relax
-        the linear relaxation.
+        the linear relaxation. Without it the rows (1) are integers that no tolerance can blur, see
+        `formulations.programs.integer_rows`.
     merge
         one variable for purchases with the same usage.
     """
@@ -34,10 +36,16 @@ def budget_rows_matrix(rows: BudgetRows, *, relax: bool = False, merge: bool = T
     closure = closure_matrix(problem, lam=0, relax=relax, merge=merge)
     prices = sparse.hstack([rows.of_splits()[:, problem.splits], rows.of_purchases(usage_columns(problem, merge=merge))])
     block = Block("budget", (np.arange(len(rows.names)),))
-    return replace(
+    program = replace(
         closure,
         matrix=sparse.csr_array(sparse.vstack([closure.matrix, prices], format="csr")),
         row_lower=np.append(closure.row_lower, np.full(len(block), -np.inf)),
         row_upper=np.append(closure.row_upper, [float(limit) for limit in rows.limits]),
         rows=Names((*closure.rows.blocks, block)),
     )
+    return program if relax else in_integers(program, rows)
+
+
+def in_integers(program: LinearProgram, rows: BudgetRows) -> LinearProgram:
+    """A program whose block "budget" has the rows (1), with these in integers."""
+    return with_integer_rows(program, "budget", rows.limits, rows.integer_scales, rows.relative_error)

@@ -23,6 +23,7 @@ from scipy import sparse
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
+from formulations.instance.integers import common_unit
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import n_examples
 from formulations.programs.columns import PurchaseColumns
@@ -53,6 +54,26 @@ class BudgetRows:
         weight = sparse.csr_array(self.member.astype(np.float64) * self.problem.weights[None, :])
         per_group = np.asarray(weight.sum(axis=1)).ravel()
         return sparse.csr_array(sparse.diags_array(1.0 / per_group) @ weight)
+
+    @cached_property
+    def integer_scales(self) -> tuple[Fraction, ...]:
+        """For every group a factor that makes its prices integers, for `formulations.programs.integer_rows`."""
+        problem, weight = self.problem, self._integer_weights
+        unit = common_unit([p for p in (*problem.costs.prices, *problem.evaluation) if p])
+        scales = []
+        for c in range(len(self.names)):
+            mine = weight[self._rows_of(c)].tolist()
+            scales.append(Fraction(sum(mine), math.gcd(*mine)) / unit)
+        return tuple(scales)
+
+    @property
+    def relative_error(self) -> float:
+        """By how much floating point may have changed what `of_purchases` and `of_splits` say, as a share of it."""
+        return (64 + 2 * self.problem.n_rows) * 2.0**-53
+
+    def _rows_of(self, c: int) -> NDArray[np.int64]:
+        rows: NDArray[np.int64] = self.member.indices[self.member.indptr[c] : self.member.indptr[c + 1]]
+        return rows
 
     def of_purchases(self, columns: PurchaseColumns) -> sparse.csr_array:
         """What each purchase variable adds to each group's cost: float64, shape (C, J), merged purchases added up."""
@@ -87,7 +108,7 @@ class BudgetRows:
         evaluated = self._evaluations(pruning)
         found = []
         for c in range(len(self.names)):
-            rows = self.member.indices[self.member.indptr[c] : self.member.indptr[c + 1]]
+            rows = self._rows_of(c)
             mine = weight[rows]
             paid = sum((price * int((mine * bought[rows]).sum()) for price, bought in priced), Fraction(0))
             paid += sum((a * int((mine * times[rows]).sum()) for a, times in evaluated), Fraction(0))
@@ -153,6 +174,17 @@ def class_rows(problem: PruningProblem, budgets: Mapping[str, tuple[ArrayLike, P
         members.append(mine)
         limits.append(exact(limit, f"budgets[{name!r}]"))
     return BudgetRows(problem, tuple(map(str, budgets)), _membership(members, problem.n_rows), tuple(limits))
+
+
+def one_row(problem: PruningProblem, budget: Price) -> BudgetRows:
+    """One budget for the mean cost of all examples: LP1's.
+
+    Raises
+    ------
+    InvalidInputError
+        for a budget that is negative or no number.
+    """
+    return BudgetRows(problem, ("all",), _membership([np.arange(problem.n_rows)], problem.n_rows), (exact(budget, "budget"),))
 
 
 def example_rows(problem: PruningProblem, budget: Price) -> BudgetRows:

@@ -24,14 +24,16 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
+from formulations.programs.budget_matrix import in_integers
+from formulations.programs.budget_rows import one_row
 from formulations.programs.linear_program import LinearProgram
 from solvers.budgets.by_path import error_of
 from solvers.closures.level_sets import lower_to_parents, splits_kept
 from solvers.closures.tree_pass import free_of_charge
 from solvers.column_generation.budgets.coupling import BudgetCoupling
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
+from solvers.programs.budget_program import branch_within
 from solvers.programs.engines.answer import LinearAnswer
-from solvers.programs.engines.highs import highs
 from solvers.programs.relaxation import engine_named, program_of
 from solvers.programs.rounding import program_stats
 
@@ -94,15 +96,15 @@ def integer_program_within(problem: PruningProblem, budget: Price, *, time_limit
     found = linear_program_within(problem, budget, time_limit=time_limit)
     if found.stopped is not StopReason.CONVERGED or found.relaxation.is_integral:
         return found
-    program = program_of(problem, "LP1", budget=budget, merge=True)
-    answer = highs(program, time_limit=max(0.0, time_limit - (time.perf_counter() - started)))
+    rows = one_row(problem, budget)
+    program = in_integers(program_of(problem, "LP1", budget=budget, merge=True), rows)
     best = BudgetIncumbent(found.pruning, found.budget)
-    if answer.x is not None:
-        best.offer(splits_kept(problem, program, answer.x) > 0.5)
-    stats = program_stats(program, answer, started)
-    bound = max(found.bound, _raised(problem, answer.bound)) if math.isfinite(answer.bound) else found.bound
+    seconds_left = max(0.0, time_limit - (time.perf_counter() - started))
+    branched = branch_within(program, rows, lambda pruning: best.offer(pruning.kept), time_limit=seconds_left)
+    stats = program_stats(branched.program, branched.last, started)
+    bound = max(found.bound, _raised(problem, branched.bound)) if math.isfinite(branched.bound) else found.bound
     error = error_of(best.pruning)
-    return replace(found, pruning=best.pruning, error=error, bound=min(bound, error), stopped=answer.stopped, stats=stats)
+    return replace(found, pruning=best.pruning, error=error, bound=bound, stopped=branched.last.stopped, stats=stats)
 
 
 def _relaxed(problem: PruningProblem, budget: Fraction, solved: Solved, time_limit: float, started: float) -> BudgetSolution:

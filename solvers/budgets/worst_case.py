@@ -135,7 +135,7 @@ def _solve(rows: BudgetRows, started: float, time_limit: float) -> WorstCaseSolu
         pruning,
         max(rows.costs(pruning)),
         error,
-        min(bound, error),
+        bound,
         StopReason.TIME_LIMIT if late else StopReason.CONVERGED,
         stats,
     )

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from formulations.answers.budget_solution import Bounded
 from formulations.answers.pruning import Pruning
@@ -28,12 +27,11 @@ from formulations.instance.problem import PruningProblem
 from formulations.programs.budget_matrix import budget_rows_matrix
 from formulations.programs.budget_rows import BudgetRows, class_rows
 from solvers.budgets.by_class.cut import ClassCut
-from solvers.budgets.by_class.relaxation import ClassRelaxation, level_sets, relaxation_by_cuts, relaxation_by_program
+from solvers.budgets.by_class.relaxation import ClassRelaxation, relaxation_by_cuts, relaxation_by_program
 from solvers.budgets.by_class.rounding import ClassRounding
 from solvers.budgets.by_path import error_of
-from solvers.closures.level_sets import splits_kept
 from solvers.closures.tree_pass import free_of_charge
-from solvers.programs.engines.highs import highs
+from solvers.programs.budget_program import branch_within
 
 Engine = Literal["cuts", "highs"]
 Method = Literal["round", "exact"]
@@ -195,10 +193,5 @@ class _ClassBudgets:
 
 def branch(rows: BudgetRows, rounding: ClassRounding, time_limit: float) -> float:
     """Branch and bound by HiGHS: offers the prunings that it finds to `rounding`, and returns its bound."""
-    program = budget_rows_matrix(rows)
-    answer = highs(program, time_limit=time_limit)
-    if answer.x is not None:
-        y: NDArray[np.float64] = np.rint(splits_kept(rows.problem, program, answer.x))
-        for pruning, _ in level_sets(rows.problem, y):
-            rounding.offer(pruning)
-    return answer.bound - rows.problem.integers.error_rounding
+    found = branch_within(budget_rows_matrix(rows), rows, rounding.offer, time_limit=time_limit)
+    return found.bound - rows.problem.integers.error_rounding

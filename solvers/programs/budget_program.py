@@ -1,0 +1,110 @@
+"""Branch and bound for integer programs with budget rows, whose points are not believed before they are recomputed.
+
+HiGHS sees budget rows in integers of moderate size (`formulations.programs.integer_rows`). Where these had to be rounded down its
+optimum may exceed a budget by a hair. Then the purchases and splits S for which it pays more than the group c has are cut off,
+
+    sum_{j in S} x_j <= |S| - 1,          price_c(S) > B_c  in fractions                                                    (1)
+
+which no pruning within the budgets breaks, and the search begins again.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from formulations.answers.pruning import Pruning
+from formulations.programs.budget_rows import BudgetRows
+from formulations.programs.linear_program import Block, LinearProgram, Names
+from solvers.closures.level_sets import lower_to_parents, splits_kept
+from solvers.programs.engines.answer import LinearAnswer
+from solvers.programs.engines.highs import highs
+
+MOST_SEARCHES = 50
+"""After so many searches the last bound is returned as it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class BranchAnswer:
+    """What branch and bound found.
+
+    Parameters
+    ----------
+    bound
+        of the error of all prunings within the budgets: HiGHS' bound less what its tolerances may hide.
+    last
+        HiGHS' last answer, and the program that it is about.
+    """
+
+    bound: float
+    program: LinearProgram
+    last: LinearAnswer
+
+
+def branch_within(
+    program: LinearProgram, rows: BudgetRows, offer: Callable[[Pruning], object], *, time_limit: float
+) -> BranchAnswer:
+    """Search for the least error within budgets.
+
+    Parameters
+    ----------
+    program
+        with the block "budget" in integers; `formulations.programs.budget_matrix.in_integers`.
+    offer
+        is called with every optimum that HiGHS claims, within the budgets or not.
+    time_limit
+        seconds.
+
+    Raises
+    ------
+    SolverFailedError
+        if HiGHS fails.
+    InterruptedSolveError
+        on Ctrl-C.
+    """
+    deadline, bound = time.perf_counter() + time_limit, -math.inf
+    for _ in range(MOST_SEARCHES):
+        answer = highs(program, time_limit=max(0.0, deadline - time.perf_counter()))
+        bound = max(bound, answer.bound)
+        if answer.x is None:
+            break
+        found = _pruning(rows, program, answer.x)
+        offer(found)
+        over = [c for c, (cost, limit) in enumerate(zip(rows.costs(found), rows.limits, strict=True)) if cost > limit]
+        if not over or time.perf_counter() >= deadline:
+            break
+        program = _without(program, over, answer.x)
+    return BranchAnswer(bound, program, answer)
+
+
+def _pruning(rows: BudgetRows, program: LinearProgram, x: NDArray[np.float64]) -> Pruning:
+    """The pruning that an integral point stands for."""
+    problem = rows.problem
+    y = np.where(problem.ensemble.is_split, np.rint(splits_kept(problem, program, x)), 0.0)
+    lower_to_parents(problem.ensemble.parent, y)
+    return Pruning(problem, y > 0.5)
+
+
+def _without(program: LinearProgram, over: list[int], x: NDArray[np.float64]) -> LinearProgram:
+    """The program with a row (1) for each group that pays too much; S is all that the group pays for."""
+    first, start = program.rows.of("budget").start, program.matrix.indptr
+    chosen = [program.matrix.indices[start[first + c] : start[first + c + 1]] for c in over]
+    supports = [columns[x[columns] > 0.5] for columns in chosen]
+    cuts = sparse.csr_array(
+        (np.ones(sum(s.size for s in supports)), np.concatenate(supports), np.cumsum([0, *(s.size for s in supports)])),
+        shape=(len(over), program.shape[1]),
+    )
+    block = Block("exceeded", (np.arange(len(program.row_upper), len(program.row_upper) + len(over)),))
+    return replace(
+        program,
+        matrix=sparse.csr_array(sparse.vstack([program.matrix, cuts], format="csr")),
+        row_lower=np.append(program.row_lower, np.full(len(over), -np.inf)),
+        row_upper=np.append(program.row_upper, [s.size - 1.0 for s in supports]),
+        rows=Names((*program.rows.blocks, block)),
+    )
