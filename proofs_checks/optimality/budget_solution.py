@@ -20,9 +20,6 @@ from proofs_checks.verdict import Verdict
 
 METHOD = "routing again, the relaxation from a proven path, in fractions"
 
-PRECISION = Fraction(1, 10**12)
-"""How far the stated floats may be from the fractions, relatively."""
-
 
 def check_budget_solution(solution: BudgetSolution, path: PruningPath, X: Any = None) -> Verdict:
     """Does the pruning cost at most the budget, and are its error, the relaxation and the bound what they are said to be?
@@ -50,9 +47,10 @@ def check_budget_solution(solution: BudgetSolution, path: PruningPath, X: Any = 
     if not isinstance(table.certificate, Budgets):
         return Verdict(claim, None, METHOD, table.certificate)
     try:
-        error, cost = Recount(path.problem, X).objective(solution.pruning.kept)
+        recount = Recount(path.problem, X)
+        error, cost = recount.objective(solution.pruning.kept)
         row = table.certificate.rows[0]
-        _check(solution, row, error, cost)
+        _check(recount, solution, row, error, cost)
     except Refuted as wrong:
         return Verdict(claim, False, METHOD, str(wrong))
     told = {
@@ -64,20 +62,20 @@ def check_budget_solution(solution: BudgetSolution, path: PruningPath, X: Any = 
     }
     if not path.problem.integers.exact:
         return Verdict(claim, None, METHOD, {**told, "undecided": "the instance had to be rounded"})
-    if Fraction(solution.bound) > row.value + PRECISION * max(Fraction(1), row.value):
+    if Fraction(solution.bound) > row.value + recount.float_error(row.value):
         return Verdict(claim, None, METHOD, {**told, "undecided": "the bound is above what a path proves"})
     return Verdict(claim, True, METHOD, told)
 
 
-def _check(solution: BudgetSolution, row: AtBudget, error: Fraction, cost: Fraction) -> None:
+def _check(recount: Recount, solution: BudgetSolution, row: AtBudget, error: Fraction, cost: Fraction) -> None:
     """(1)."""
     if cost > solution.budget:
         raise Refuted(f"the pruning costs {shown(cost)}, more than the budget {shown(solution.budget)}")
     rounding = Fraction(solution.problem.integers.error_rounding)
     stated = solution.error
-    if not math.isfinite(stated) or abs(Fraction(stated) - error) > PRECISION * max(Fraction(1), error) + rounding:
+    if not math.isfinite(stated) or abs(Fraction(stated) - error) > recount.float_error(error) + rounding:
         raise Refuted(f"the pruning's error is {shown(error)}, not {stated!r}")
-    if not math.isfinite(solution.bound) or Fraction(solution.bound) > error + PRECISION * max(Fraction(1), error):
+    if not math.isfinite(solution.bound) or Fraction(solution.bound) > error + recount.float_error(error):
         raise Refuted(f"the bound {solution.bound!r} is above the pruning's own error {shown(error)}")
     relaxation = solution.relaxation
     for what, ours, theirs in (

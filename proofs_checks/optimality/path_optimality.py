@@ -44,7 +44,7 @@ from proofs_checks.verdict import Verdict
 METHOD = "routing again, one dual state for all lambda, in exact integers"
 
 PRECISION = 1e-12
-"""How far the path's floats may be from the exact numbers, relative to the largest of their column, or absolutely."""
+"""How far the path's floats may be from the exact numbers, as a share of the largest of their column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +243,7 @@ def check_column(name: str, given: NDArray[np.float64], mine: list[Fraction]) ->
     """Compare a column of floats with exact numbers; NaN fails, since no comparison with it is true."""
     if not isinstance(given, np.ndarray) or given.shape != (len(mine),):
         raise Refuted(f"the path's column {name} has not one number for each of {len(mine)} rows")
-    precision = Fraction(PRECISION) * max(Fraction(1), *mine)
+    precision = Fraction(PRECISION) * max(map(abs, mine), default=Fraction(0))
     for k, (number, true) in enumerate(zip(given.tolist(), mine, strict=True)):
         if not abs(number) < float("inf") or abs(Fraction(number) - true) > precision:
             raise Refuted(f"row {k} has the {name} {shown(true)}, not {number!r}")

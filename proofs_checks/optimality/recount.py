@@ -28,6 +28,12 @@ from proofs_checks.optimality.routes import Routes, cost_rows
 
 _INT64_SAFE = 2**62
 
+PRECISION = Fraction(1, 10**12)
+"""How far a float that is stated may be from the exact number, as a share of the error of the forest of single leaves."""
+
+ROUNDING = Fraction(1, 2**44)
+"""What floating point may add to that, as a share of the number itself: large values are sums of large costs."""
+
 
 class Refuted(Exception):  # noqa: N818 (not an error: the answer no)
     """The claim is false; the message says where."""
@@ -105,6 +111,10 @@ class Recount:
     def roots_error(self) -> int:
         """Error of the forest of single leaves, in `error_unit`."""
         return sum(self.error[int(r)] for r in self.ensemble.roots)
+
+    def float_error(self, number: Fraction) -> Fraction:
+        """How far a float that stands for this error, value or bound may be from it, in the units of (OBJ)."""
+        return PRECISION * self.roots_error() * self.error_unit + ROUNDING * abs(number)
 
     @cached_property
     def charged_items(self) -> dict[int, list[int]]:

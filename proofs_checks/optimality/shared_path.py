@@ -226,7 +226,7 @@ def _prove(recount: Recount, lam: Fraction, point: SharedPathPoint, others: Mapp
     here = error + proof.lam * cost
     found = proven_by_scores(recount, proof, here, np.flatnonzero(kept).tolist(), np.flatnonzero(pruned).tolist())
     value = error + lam * cost
-    compare(solution, value, found.bound)
+    compare(recount, solution, value, found.bound)
     if solution.tolerance == 0 and solution.stopped is StopReason.CONVERGED and found.bound != value:
         raise Refuted(f"it says that there is no gap, but there may be one of {shown(value - found.bound)}")
     return _Proven(place, point, value, found.bound, _hands_on_more(recount, point, found, found.bound == here))

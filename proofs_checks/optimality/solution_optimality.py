@@ -13,7 +13,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any
 
-from formulations.answers.solution import ItemDuals, SharedPrices, Solution
+from formulations.answers.solution import ItemDuals, SharedPrices, Solution, Status
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.item_duals import bound_of_duals
@@ -22,9 +22,6 @@ from proofs_checks.optimality.shared_prices import proven_by_scores
 from proofs_checks.verdict import Verdict
 
 METHOD = "routing again, weak duality in exact integers"
-
-PRECISION = 1e-12
-"""How far the floats `value` and `bound` may be from the exact numbers, relatively; absolutely where the value is below 1."""
 
 
 def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -> Verdict:
@@ -57,8 +54,9 @@ def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -
         return Verdict(claim, None, METHOD, "the solution carries no pruning, or no certificate")
     lam = exact(solution.lam, "lam")
     try:
-        value, bound = _value_and_bound(Recount(problem, X), solution, lam)
-        compare(solution, value, bound)
+        recount = Recount(problem, X)
+        value, bound = _value_and_bound(recount, solution, lam)
+        compare(recount, solution, value, bound)
     except Refuted as wrong:
         return Verdict(claim, False, METHOD, str(wrong))
     return Verdict(claim, True, METHOD, {"value": float(value), "bound": float(bound), "gap": float(value - bound)})
@@ -92,21 +90,27 @@ def check_rates(certificate: ItemDuals | SharedPrices, lam: Fraction) -> None:
         raise Refuted(f"the certificate was made for lambda = {certificate.lam}, which is not between 0 and {lam}")
 
 
-def compare(solution: Solution, value: Fraction, bound: Fraction) -> None:
-    """Check the value, bound and tolerance that the solution states.
+def compare(recount: Recount, solution: Solution, value: Fraction, bound: Fraction) -> None:
+    """Check the value, bound, tolerance and status that the solution states.
 
     Raises
     ------
     Refuted
-        where value and bound are not what was found, or the tolerance is no number >= 0.
+        where value and bound are not what was found, the tolerance is no number >= 0, or OPTIMAL is said of a larger gap.
     """
-    precision = Fraction(PRECISION) * max(Fraction(1), value)
-    if not _finite(solution.value) or abs(value - Fraction(solution.value)) > precision:
+    if not _finite(solution.value) or abs(value - Fraction(solution.value)) > recount.float_error(value):
         raise Refuted(f"the pruning is worth {shown(value)}, not {solution.value!r}")
-    if solution.bound != -math.inf and (not _finite(solution.bound) or bound < Fraction(solution.bound) - precision):
+    if solution.bound != -math.inf and (
+        not _finite(solution.bound) or Fraction(solution.bound) > bound + recount.float_error(bound)
+    ):
         raise Refuted(f"the certificate proves the bound {shown(bound)}, not {solution.bound!r}")
     if not _finite(solution.tolerance) or solution.tolerance < 0:
         raise Refuted(f"the tolerance is {solution.tolerance!r}; no status can rest on it")
+    if solution.status is Status.OPTIMAL and solution.bound != -math.inf:
+        roots, stated = recount.roots_error() * recount.error_unit, Fraction(solution.bound)
+        allowed = Fraction(solution.tolerance) * max(roots - stated, roots / 100) + recount.float_error(value)
+        if value - stated > allowed:
+            raise Refuted(f"the solution says optimal, but {shown(value - stated)} lie between its value and its bound")
 
 
 def _finite(number: object) -> bool:

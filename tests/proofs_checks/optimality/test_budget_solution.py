@@ -48,7 +48,9 @@ def test_tampered_answers_are_refuted(changes: dict[str, Any], message: str) -> 
     found = best_breakpoint(problem, 2.5)
     inside = {key: x for key, x in changes.items() if key in ("value", "weight", "lam")}
     outside = {key: x for key, x in changes.items() if key not in inside}
-    wrong = replace(found, relaxation=replace(found.relaxation, **inside), **outside)
+    wrong = replace(found, relaxation=replace(found.relaxation, **inside))
+    for name, value in outside.items():  # past the constructor, which refuses a bound above the error
+        object.__setattr__(wrong, name, value)
     verdict = check_budget_solution(wrong, pm.pruning_path(problem))
     assert verdict.holds is False
     assert message in verdict.certificate
