@@ -158,14 +158,16 @@ class Solution:
     def relative_gap(self) -> float:
         """Gap / (value of the all-roots forest - bound): the share of the attainable gain that is still open; 0 for gap 0.
 
-        A gap below 1e-12 of the all-roots forest's value is within the rounding of `value` and `bound` and counts as 0.
+        A gap below 1e-12 of the all-roots forest's value is within the rounding of `value` and `bound` and counts as 0. inf where
+        nothing can be gained beyond the all-roots forest, and the pruning is worse than that.
         """
         if self.pruning is None:
             return math.inf
         roots = Pruning.all_roots(self.problem).error
         if self.gap <= 1e-12 * roots:
             return 0.0
-        return self.gap / (roots - self.bound)
+        attainable = roots - self.bound
+        return self.gap / attainable if attainable > 0 else math.inf
 
     @property
     def status(self) -> Status:

@@ -10,6 +10,7 @@ Prices are kept as exact fractions of the decimals that were written: 7.27 is 72
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -28,6 +29,14 @@ EvaluationCost = Price | Sequence[Price] | NDArray[np.float64]
 """Price of evaluating one split: one for all features, or one for each."""
 
 
+LEAST, LARGEST = Fraction(math.ulp(0.0)), Fraction(sys.float_info.max)
+"""Numbers outside are refused: costs and values are reported as floats."""
+
+MOST_DECIMALS = 400
+
+_FLOATS = f"give 0, or a number between {float(LEAST):.3g} and {float(LARGEST):.3g} in size, which a float holds; change the unit"
+
+
 def fraction(value: object, name: str, wanted: str = "a finite number") -> Fraction:
     """The fraction that a number stands for; `name` and what is `wanted` appear in the error.
 
@@ -39,12 +48,27 @@ def fraction(value: object, name: str, wanted: str = "a finite number") -> Fract
         if the value is NaN, infinite or not a number.
     """
     if isinstance(value, Rational):  # ints and Fractions
-        return Fraction(int(value.numerator), int(value.denominator))  # NumPy's integers would overflow
-    if isinstance(value, Decimal) and value.is_finite():
-        return Fraction(value)
-    if isinstance(value, Real) and math.isfinite(float(value)):
-        return Fraction(repr(float(value)))
-    raise InvalidInputError(f"{name} is {value!r}; give {wanted}")
+        number = Fraction(int(value.numerator), int(value.denominator))  # NumPy's integers would overflow
+    elif isinstance(value, Decimal) and value.is_finite():
+        if abs(value.adjusted()) > MOST_DECIMALS:  # its fraction would have as many digits
+            raise InvalidInputError(f"{name} is {value!r}; {_FLOATS}")
+        number = Fraction(value)
+    elif isinstance(value, Real) and math.isfinite(float(value)):
+        number = Fraction(repr(float(value)))
+    else:
+        raise InvalidInputError(f"{name} is {value!r}; give {wanted}")
+    if number and not LEAST <= abs(number) <= LARGEST:
+        raise InvalidInputError(f"{name} is {_short(value)}; {_FLOATS}")
+    return number
+
+
+def _short(value: object) -> str:
+    """A number as text, however many digits it has."""
+    try:
+        text = repr(value)
+    except ValueError:  # more digits than Python writes
+        return "a number of thousands of digits"
+    return text if len(text) <= 60 else f"{text[:30]}... ({len(text)} characters)"
 
 
 def exact(value: object, name: str) -> Fraction:
@@ -53,7 +77,7 @@ def exact(value: object, name: str) -> Fraction:
     Raises
     ------
     InvalidInputError
-        if the value is negative, NaN, infinite or not a number.
+        if the value is negative, NaN, infinite or not a number, or outside of what floats hold.
     """
     number = fraction(value, name, "a finite number >= 0")
     if number < 0:

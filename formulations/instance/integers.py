@@ -204,9 +204,14 @@ def _evaluation_prices(
     return np.where(ensemble.is_split, price, 0)
 
 
+def _longest_paths(ensemble: Ensemble) -> int:
+    """The most splits that a row can meet, at least 1: prices must fit whatever the trees are."""
+    return max(1, int(ensemble.depth.max(initial=0)) * ensemble.n_trees)
+
+
 def _dearest(price: list[int], evaluation: list[int], total_weight: int, ensemble: Ensemble) -> int:
     """An upper bound of (2), in Python's unbounded integers: every row buys all items and takes the longest paths."""
-    depth = int(ensemble.depth.max(initial=0)) * ensemble.n_trees
+    depth = _longest_paths(ensemble)
     return total_weight * (sum(price) + max(evaluation, default=0) * depth)
 
 
@@ -228,7 +233,7 @@ def _exact_prices(
     whole = [int(weight_of[float(v)] / weight_unit) for v in values]
     total_weight = sum(w * int(c) for w, c in zip(whole, counts, strict=True))
     total = _dearest(price, eval_price, total_weight, ensemble)
-    if total.bit_length() > GRID_BITS:
+    if max(total, total_weight).bit_length() > GRID_BITS:
         return None
     weight = np.array(whole, dtype=np.int64)[np.searchsorted(values, weights)]
     ints = np.array(eval_price, dtype=np.int64)
@@ -267,7 +272,7 @@ def _rounded_prices(
         weight = np.maximum(1, np.rint(weights * (2.0**weight_bits / float(weights.sum())))).astype(np.int64)
     total_weight = int(weight.sum())
     real = [*costs.prices, *evaluation]
-    depth = int(ensemble.depth.max(initial=0)) * ensemble.n_trees
+    depth = _longest_paths(ensemble)
     most = sum(costs.prices) + max(evaluation, default=Fraction(0)) * depth
     largest = 2 ** max(1, bits - _bits(total_weight) - 1)
     unit = most / largest if most else Fraction(1)

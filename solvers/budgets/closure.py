@@ -33,6 +33,7 @@ from formulations.answers.solution import Status
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.parametric_closure import ClosurePath, ParametricClosure
+from formulations.programs.integer_rows import integer_row
 from formulations.programs.linear_program import Block, LinearProgram, Names
 from solvers.path.closure_path import closure_path
 from solvers.programs.engines.highs import highs
@@ -199,14 +200,14 @@ class _ClosureSearch:
         arcs = np.flatnonzero((tail >= 0) & (head >= 0))
         each, last = np.arange(arcs.size), np.full(k, arcs.size)
         rows, columns = np.concatenate([each, each, last]), np.concatenate([tail[arcs], head[arcs], np.arange(k)])
-        price = ints.price[nodes].astype(np.float64)
+        price, room_for_all = integer_row(ints.price[nodes].astype(np.float64), Fraction(room), Fraction(1), 2.0**-53)
         entries = np.concatenate([np.ones(arcs.size), -np.ones(arcs.size), price])
         return LinearProgram(
             cost=-ints.gain[nodes].astype(np.float64),
             offset=0.0,
             matrix=sparse.csr_array((entries, (rows, columns)), shape=(arcs.size + 1, k)),
             row_lower=np.full(arcs.size + 1, -np.inf),
-            row_upper=np.append(np.zeros(arcs.size), float(room)),
+            row_upper=np.append(np.zeros(arcs.size), room_for_all),
             lower=np.zeros(k),
             upper=np.ones(k),
             integer=np.ones(k, dtype=bool),

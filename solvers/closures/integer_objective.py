@@ -4,10 +4,10 @@
     price of item m for row i      =  item_price_m weight_i                                                                (2)
     price of item m, paid once     =  item_price_m (sum of all weights)                                                    (3)
 
-The integers are exact where the instance is exact and lambda is a ratio p / q of moderate integers. Otherwise they stand for the
-next ratio below lambda, or they lie on a fine grid, and `slack` states what the grid can hide. By (2) nobody has to hold an array
-over all purchases: prices are made where they are asked for. Only an instance on a grid is rounded purchase by purchase and holds
-all of its prices.
+The integers are exact where the instance is exact and lambda is a ratio p / q that fits. Otherwise they stand for the next ratio
+below lambda that does, or, where a grid is finer than that or the instance is not exact, they lie on a grid, and `slack` states
+what the grid can hide. By (2) nobody has to hold an array over all purchases: prices are made where they are asked for. Only an
+instance on a grid is rounded purchase by purchase and holds all of its prices.
 """
 
 from __future__ import annotations
@@ -123,11 +123,17 @@ class IntegerObjective(IntegerPrices):
 
 
 def integer_objective(problem: PruningProblem, lam: Fraction) -> IntegerObjective:
-    """Exact integers, at the largest lambda' <= lambda whose products fit; for rounded instances a fine grid."""
-    ints = problem.integers
-    if not ints.exact:
+    """Exact integers if the instance and lambda allow it; else the next lower lambda that fits, or a grid if it hides less."""
+    if not problem.integers.exact:
         return _on_grid(problem, lam)
-    ratio = fitting_ratio(problem, lam)
+    found = at_fitting_ratio(problem, lam)
+    return found if _is_fine(problem, found, lam) else _on_grid(problem, lam)
+
+
+def at_fitting_ratio(problem: PruningProblem, lam: Fraction) -> IntegerObjective:
+    """The integers of the instance at the largest lambda' <= lambda for which profits and prices fit 61 bits."""
+    ints = problem.integers
+    ratio = largest_below(_least_ratio_alike(problem, lam), _largest_denominator(problem, lam))
     p, q = ratio.numerator, ratio.denominator
     unit = ints.gain_unit / q
     return IntegerObjective(
@@ -135,15 +141,36 @@ def integer_objective(problem: PruningProblem, lam: Fraction) -> IntegerObjectiv
     )
 
 
-def fitting_ratio(problem: PruningProblem, lam: Fraction) -> Fraction:
-    """The largest ratio of prices to gains, up to lambda, for which profits and prices of an exact instance fit 61 bits."""
+def _least_ratio_alike(problem: PruningProblem, lam: Fraction) -> Fraction:
+    """Lambda in integer gains for integer prices; beyond a total gain + 1 every priced purchase costs more than all gains."""
+    return min(lam / problem.integers.lam_unit, Fraction(_total_gain(problem) + 1))
+
+
+def _largest_denominator(problem: PruningProblem, lam: Fraction) -> int:
+    """Every p / q <= lambda fits if  q (sum of gains + lambda (sum of prices)) < 2^61: the largest such q."""
+    return max(1, int((1 << TOTAL_BITS) / (_total_gain(problem) + _least_ratio_alike(problem, lam) * _total_price(problem) + 1)))
+
+
+def _total_gain(problem: PruningProblem) -> int:
+    return int(np.abs(problem.integers.gain).sum())
+
+
+def _total_price(problem: PruningProblem) -> int:
     ints = problem.integers
-    total_gain = int(np.abs(ints.gain).sum())
-    dearest = int(ints.price.sum()) * int(ints.weight.sum()) + int(ints.evaluation.sum())
-    # beyond this every priced purchase costs more than all gains together: no larger lambda changes anything
-    ratio = min(lam / ints.lam_unit, Fraction(total_gain + 1))
-    room = (1 << TOTAL_BITS) // (total_gain + math.ceil(ratio + 1) * dearest + 1)
-    return largest_below(ratio, max(1, room))
+    return int(ints.price.sum()) * int(ints.weight.sum()) + int(ints.evaluation.sum())
+
+
+def _is_fine(problem: PruningProblem, objective: IntegerObjective, lam: Fraction) -> bool:
+    """Whether the lower lambda hides no more than a grid would, which rounds every purchase by up to one of its units.
+
+    No pruning at all is worth more than the sum of gains, so cheaper prunings than that are all that the lambda is wrong about.
+    """
+    asked = _least_ratio_alike(problem, lam)
+    ratio = Fraction(objective.p, objective.q)
+    if ratio == asked:
+        return True
+    hidden = (asked - ratio) / asked * min(asked * _total_price(problem), Fraction(_total_gain(problem)))
+    return hidden * _largest_denominator(problem, lam) <= problem.n_purchases
 
 
 def largest_below(number: Fraction, largest_denominator: int) -> Fraction:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.closures.cut import Ties
-from solvers.closures.integer_objective import IntegerObjective, integer_objective
+from solvers.closures.integer_objective import IntegerObjective, at_fitting_ratio
 from solvers.price_sharing.cluster.gathered_core import solve_gathered_core
 from solvers.price_sharing.cluster.shard_answers import ShardOpened
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
@@ -32,9 +32,7 @@ GATHERING_BYTES_PER_ARC = 50
 def sharded_objective(problem: ShardedProblem, rate: Fraction) -> IntegerObjective:
     """(OBJ) at one lambda in integers; where errors were rounded, what that can hide is the slack."""
     driver = problem.driver
-    hidden = driver.integers.error_rounding
-    exactly = replace(driver, integers=replace(driver.integers, error_rounding=0.0))
-    return replace(integer_objective(exactly, rate).refined(), problem=driver, slack=hidden)
+    return replace(at_fitting_ratio(driver, rate).refined(), slack=driver.integers.error_rounding)
 
 
 class ShardedRows:

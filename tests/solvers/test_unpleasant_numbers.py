@@ -1,0 +1,157 @@
+"""Prices, weights and lambdas that are far apart, have many digits, or do not fit a float: exact answers or named refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations import CostItems, Pruning, PruningProblem
+from formulations.answers.solution import Status
+from formulations.errors import CapacityOverflowError, InvalidInputError
+from solvers import EXACT_SOLVERS, SOLVERS, min_cut, price_sharing, pruning_path
+from solvers.closures.cut import Ties
+from solvers.closures.integer_objective import integer_objective
+from tests.instances import Node, ensemble_of, plain_errors
+
+
+def apart(prices: tuple[float, float] = (1e6, 1e-6), **more: Any) -> PruningProblem:
+    """One tree: a useless dear split below which a cheap one gains a quarter of the error."""
+    tree = Node(10, 1, 0.5, Node(5), Node(0, 0, 0.5, Node(0), Node(0)))
+    ensemble, error = ensemble_of([tree], 2)
+    X = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=float)
+    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 20.0), X, CostItems.plain(prices), **more)
+
+
+@pytest.mark.parametrize("name", EXACT_SOLVERS)
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+def test_prices_far_apart(name: str, ties: Ties) -> None:
+    """10^6 and 10^-6 at lambda 0.001: the cheap split costs 10^-9 and gains 1/4, the dear one costs 500.
+
+    Lambda's ratio has a denominator of 10^15; cut down to fit beside the dear price it became 0, and the dear split was kept.
+    """
+    more = {"ties": ties} if name in ("min_cut", "price_sharing") else {}
+    found = EXACT_SOLVERS[name](apart(), 0.001, **more)
+    assert found.value == pytest.approx(0.25 + 1e-9, abs=1e-12)
+    assert found.status is Status.OPTIMAL
+    assert found.pruning is not None
+    assert found.pruning.n_splits == 1
+
+
+def test_the_lower_lambda_is_close() -> None:
+    """Where lambda itself does not fit 61 bits, the fraction below it is off by far less than a millionth of a millionth."""
+    lam = Fraction(1, 3) * Fraction(10**12 + 39, 10**12 + 61)
+    objective = integer_objective(apart((3.1415926, 2.7182818)), lam)
+    assert objective.exact
+    assert objective.lam <= lam
+    assert (lam - objective.lam) / lam < Fraction(1, 10**15)
+
+
+@pytest.mark.parametrize("digits", [6, 8, 9])
+@pytest.mark.parametrize("lam", [1e-9, 1e-4, 0.01, 0.3])
+def test_prices_of_many_decimals(digits: int, lam: float) -> None:
+    """Breast cancer with prices of 6 to 9 decimals: what the path, which needs no lambda, finds there."""
+    X, y = load_breast_cancer(return_X_y=True)
+    prices = np.random.default_rng(digits).uniform(0.1, 9, X.shape[1]).round(digits)
+    forest = RandomForestClassifier(5, max_leaf_nodes=8, random_state=0).fit(X, y)
+    problem = pm.problem_from_forest(forest, X, costs=list(prices))
+    best = pruning_path(problem).at_lam(lam).value(lam)
+    for solve in (min_cut, price_sharing):
+        found = solve(problem, lam)
+        assert found.status is Status.OPTIMAL
+        assert found.value == pytest.approx(best, abs=1e-10)
+        assert pm.checks.check_solution(problem, found).holds
+
+
+def test_where_no_fraction_fits_a_grid_does() -> None:
+    """Prices of 1 and 10^14 at a lambda where the dear one is worth its gain of 1/1000, or just not.
+
+    Every fraction that fits is 0 or far too large. A grid of 2^-60 of the gains tells 10^14 prices from none.
+    """
+    tree = Node(1000, 0, 0.5, Node(999), Node(0, 1, 0.5, Node(0), Node(0)))
+    ensemble, error = ensemble_of([tree], 2)
+    X = np.array([[1, 0], [1, 1]], dtype=float)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1000.0), X, CostItems.plain([1e14, 1]))
+    gain = Fraction(1, 1000)  # of the first split; it costs 10^14 lambda
+    for lam, splits in ((gain / 10**14 * Fraction(999, 1000), 1), (gain / 10**14 * Fraction(1001, 1000), 0)):
+        for solve in (min_cut, price_sharing):
+            found = solve(problem, lam)
+            assert found.pruning is not None
+            assert found.pruning.n_splits == splits
+            assert found.status is Status.OPTIMAL
+
+
+def test_a_forest_of_bare_leaves_with_a_dear_evaluation() -> None:
+    """Nothing can be evaluated, so no price is too large; it was a raw OverflowError."""
+    ensemble, error = ensemble_of([Node(3)], 1)
+    problem = PruningProblem.build(
+        ensemble, plain_errors(ensemble, error, 10.0), np.zeros((2, 1)), CostItems.plain([0]), evaluation_cost=1.2345e12
+    )
+    assert min_cut(problem, 1).value == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("lam", [10**400, Decimal("1e400"), Decimal("1e-400"), Fraction(1, 10**400), Decimal("1e99999999")])
+def test_lambdas_that_no_float_holds_are_refused(name: str, lam: Any) -> None:
+    """The message names lambda, what it is and what can be done."""
+    with pytest.raises(InvalidInputError, match=r"lam is .*which a float holds"):
+        SOLVERS[name](apart((1, 1)), lam)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("lam", [Fraction(10**300 + 1, 3 * 10**300), 1e-300, 1e300, Decimal("0.1") ** 40])
+def test_lambdas_of_any_size_and_length(name: str, lam: Any) -> None:
+    """Between free and unaffordable: the optimum is one of two prunings, whoever finds it."""
+    problem = apart((1, 1))
+    keep = Pruning.all_roots(problem).kept.copy()
+    keep[0] = True
+    best = min((Pruning(problem, keep), Pruning.all_roots(problem)), key=lambda p: p.exact_error + Fraction(lam) * p.exact_cost)
+    found = SOLVERS[name](problem, lam)
+    assert found.value <= best.value(float(lam)) + 1e-4
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_free_features_and_real_weights(name: str) -> None:
+    """Nothing costs anything; weights of many digits were a raw OverflowError. All gains are taken."""
+    problem = apart((0, 0), sample_weight=[0.1234567890123, 1 / 3, np.pi, 1e-9])
+    assert SOLVERS[name](problem, 0.5).value == pytest.approx(0.25, abs=1e-6)
+
+
+def test_optimal_is_not_said_of_what_is_worse_than_nothing() -> None:
+    """Bound 0.5, which is the bare root's error; a value far above it was OPTIMAL because gap / (0.5 - bound) was below 0."""
+    problem = apart()
+    dear = Pruning.unpruned(problem)
+    found = replace(min_cut(problem, 1e9), pruning=dear, value=dear.value(1e9), bound=0.5000001)
+    assert found.relative_gap == float("inf")
+    assert found.status is Status.FEASIBLE
+    level = replace(found, bound=0.5)  # it was a ZeroDivisionError, already on printing
+    assert "feasible" in repr(level)
+    claimed = replace(min_cut(problem, 0.001), pruning=dear, value=dear.value(0.001), tolerance=1e6)
+    assert pm.checks.check_solution(problem, replace(claimed, tolerance=1e-9)).holds
+    assert pm.checks.check_solution(problem, min_cut(problem, 0.001)).holds
+
+
+def test_prices_too_far_apart_are_refused_by_name() -> None:
+    """10^-12 beside 10^12 takes 80 bits."""
+    with pytest.raises(CapacityOverflowError, match="1e-12 would be rounded to 0"):
+        apart((1e12, 1e-12))
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1e3, 1e9])
+@pytest.mark.parametrize("forged", [1e-9, 1e-6, 1e-3])
+def test_a_check_is_as_precise_where_values_are_large(lam: float, forged: float) -> None:
+    """A bound raised by a billionth of the root's error is refuted, though the pruning's value may be 10^15 times that."""
+    problem = apart()
+    dear = Pruning.unpruned(problem)
+    found = replace(min_cut(problem, lam), pruning=dear, value=dear.value(lam))
+    assert pm.checks.check_solution(problem, found).holds
+    verdict = pm.checks.check_solution(problem, replace(found, bound=found.bound + forged))
+    assert verdict.holds is False
+    assert "proves the bound" in str(verdict.certificate)
