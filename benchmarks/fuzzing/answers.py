@@ -1,0 +1,468 @@
+"""Every public solver against enumeration in fractions, on small random instances whose numbers are unpleasant.
+
+Prices and weights span up to 24 orders of magnitude and have 0 to 12 decimals; budgets lie exactly at prunings' costs, one
+float above or below them, or between. The references are the prunings of the forest, listed here one by one, and
+`proofs_checks.optimality.recount`, which builds the instance from its trees, rows and prices; neither shares code with a solver.
+For each answer:
+
+    value      is the pruning's, recomputed                                                                               (1)
+    bound      is at most the optimum                                                                                     (2)
+    OPTIMAL    is said only where the value is the optimum's, up to the tolerance that the answer states                  (3)
+    budgets    are kept exactly                                                                                           (4)
+    value      is never above that of the forest of single leaves where that is allowed                                   (5)
+
+What floats can hide is `PRECISION` of the error of the forest of single leaves, and of the value itself.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations import CostItems, Ensemble, ErrorComponent, NodeErrors, PruningProblem
+from formulations.answers.budget_solution import Bounded, BudgetSolution
+from formulations.answers.solution import Solution, Status
+from formulations.errors import CapacityOverflowError, PruneModelsError
+from proofs_checks.optimality.recount import Recount
+from solvers import SOLVERS, pruning_path
+from solvers.budgets import BUDGET_SOLVERS, solve_class_budgets, solve_worst_case
+from solvers.price_sharing import price_sharing_path
+
+PRECISION = Fraction(1, 10**11)
+"""Part of the error of the forest of single leaves, and of the value, that floating point may hide."""
+
+MOST_PRUNINGS = 1500
+"""Instances with more prunings are left out: each is recomputed in fractions."""
+
+SECONDS = 20.0
+"""Time limit of every call."""
+
+EVERY_TIME = ("min_cut", "price_sharing", "dantzig_wolfe", "primal_dual", "highs_ip1", "highs_closure")
+"""Engines that every instance meets; of the others each meets one."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A wrong answer: the instance's seed, who gave it, and what is wrong with it."""
+
+    seed: int
+    call: str
+    wrong: str
+
+
+@dataclass(frozen=True, eq=False)
+class Enumerated:
+    """An instance with all of its prunings; error and cost of each as fractions."""
+
+    problem: PruningProblem
+    kept: list[NDArray[np.bool_]]
+    error: list[Fraction]
+    cost: list[Fraction]
+
+    @property
+    def roots(self) -> Fraction:
+        """Error of the forest of single leaves."""
+        return self.error[0]
+
+    def optimum(self, lam: Fraction) -> Fraction:
+        """The least error + lambda cost."""
+        return min(e + lam * c for e, c in zip(self.error, self.cost, strict=True))
+
+    def least_error(self, allowed: Callable[[int], bool]) -> Fraction:
+        """Of the allowed prunings."""
+        return min(e for k, e in enumerate(self.error) if allowed(k))
+
+    def number_of(self, kept: NDArray[np.bool_]) -> int:
+        """Which pruning that is."""
+        return next(k for k, mine in enumerate(self.kept) if np.array_equal(mine, kept))
+
+
+def run(seconds: float, seed: int) -> int:
+    """Try instances until the seconds are over; print what was found. Returns 1 if anything was, else 0."""
+    started, tried, found = time.perf_counter(), 0, []
+    while time.perf_counter() - started < seconds:
+        for finding in findings(seed + tried):
+            found.append(finding)
+            print(f"seed {finding.seed}: {finding.call}: {finding.wrong}", flush=True)
+        tried += 1
+    print(f"{tried:,} instances from seed {seed} on, {len(found):,} wrong answers")
+    return int(bool(found))
+
+
+def findings(seed: int) -> Iterator[Finding]:
+    """All that is wrong with the answers to one instance."""
+    rng = np.random.default_rng(seed)
+    try:
+        instance = enumerated(random_instance(rng))
+    except CapacityOverflowError:  # refused by name: prices too far apart for 64 bits
+        return
+    except Exception as error:
+        yield Finding(seed, "PruningProblem.build", f"raw {type(error).__name__}: {error}")
+        return
+    if instance is None:
+        return
+    for call, judge in _calls(instance, rng):
+        try:
+            for wrong in judge():
+                yield Finding(seed, call, wrong)
+        except CapacityOverflowError as refused:
+            if instance.problem.integers.exact or not call.startswith("pruning_path"):
+                yield Finding(seed, call, f"refused an instance that could be built: {refused}")
+        except PruneModelsError as error:
+            yield Finding(seed, call, f"{type(error).__name__}: {error}")
+        except Exception as error:  # an unnamed error is a finding, too
+            yield Finding(seed, call, f"raw {type(error).__name__}: {error}")
+
+
+def random_instance(rng: np.random.Generator) -> PruningProblem:
+    """Trees that were grown on iris, or at random."""
+    return _grown(rng) if rng.random() < 0.5 else _invented(rng)
+
+
+def _grown(rng: np.random.Generator) -> PruningProblem:
+    """One to three trees of iris; a few of its rows pay."""
+    X, y = load_iris(return_X_y=True)
+    leaves, seed = int(rng.integers(3, 8)), int(rng.integers(2**31))
+    forest = RandomForestClassifier(int(rng.integers(1, 4)), max_leaf_nodes=leaves, random_state=seed).fit(X, y)
+    prices, evaluation = _Numbers.of(rng), _Numbers.of(rng)
+    rows = rng.choice(len(y), int(rng.integers(2, 12)), replace=False)
+    price = 0.0 if rng.random() < 0.4 else evaluation.one()
+    return pm.problem_from_forest(forest, X[rows], costs=[prices.one() for _ in range(4)], evaluation_cost=price)
+
+
+def _invented(rng: np.random.Generator) -> PruningProblem:
+    """One to three small trees of any shape, with prices, weights and errors of any size."""
+    n_features, n_trees, n_rows = int(rng.integers(1, 5)), int(rng.integers(1, 4)), int(rng.integers(1, 13))
+    ensemble = _ensemble([_tree(rng, n_features, int(rng.integers(0, 8))) for _ in range(n_trees)], n_features)
+    errors = rng.integers(0, int(rng.choice([2, 20, 1000])), ensemble.n_nodes).astype(np.float64)
+    if rng.random() < 0.3:  # real errors: the gains are rounded
+        errors = errors * 10.0 ** rng.uniform(-9, 3) + rng.random(ensemble.n_nodes)
+    per_tree = np.full(n_trees, float(rng.integers(1, 50))) if rng.random() < 0.7 else rng.uniform(0.5, 50, n_trees)
+    numbers, others = _Numbers.of(rng), _Numbers.of(rng)
+    evaluation = 0 if rng.random() < 0.5 else [others.one() for _ in range(n_features)]
+    weights = None if rng.random() < 0.6 else np.array([numbers.one() or 1.0 for _ in range(n_rows)])
+    return PruningProblem.build(
+        ensemble,
+        NodeErrors((ErrorComponent(errors, per_tree),)),
+        rng.integers(0, 5, (n_rows, n_features)).astype(float),
+        _items(rng, numbers, n_features),
+        sample_weight=weights,
+        evaluation_cost=evaluation,
+    )
+
+
+def enumerated(problem: PruningProblem) -> Enumerated | None:
+    """All prunings in fractions, the forest of single leaves first; None if there are too many."""
+    recount, ensemble = Recount(problem), problem.ensemble
+    kept: list[tuple[int, ...]] = [()]
+    for root in ensemble.roots.tolist():
+        ways = list(_ways(ensemble, root))
+        if len(ways) * len(kept) > MOST_PRUNINGS:
+            return None
+        kept = [one + other for one in kept for other in ways]
+    masks = []
+    for nodes in kept:
+        mask = np.zeros(ensemble.n_nodes, dtype=bool)
+        mask[list(nodes)] = True
+        masks.append(mask)
+    error, cost = zip(*map(recount.objective, masks), strict=True)
+    return Enumerated(problem, masks, list(error), list(cost))
+
+
+def _ways(ensemble: Ensemble, h: int) -> Iterator[tuple[int, ...]]:
+    """All sets of splits that can be kept below h, the empty one first."""
+    yield ()
+    if ensemble.left[h] >= 0:
+        for left in _ways(ensemble, int(ensemble.left[h])):
+            for right in _ways(ensemble, int(ensemble.right[h])):
+                yield (h, *left, *right)
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Prices and weights of one instance: all alike, or of any size and any number of digits.
+
+    Parameters
+    ----------
+    kind
+        "plain": small integers; "decimals": so many digits behind the point; "dust": plain ones, far smaller ones, and ones a
+        little above a plain one; "any": over 24 orders of magnitude.
+    """
+
+    rng: np.random.Generator
+    kind: str
+    digits: int
+
+    @classmethod
+    def of(cls, rng: np.random.Generator) -> _Numbers:
+        return cls(rng, str(rng.choice(["plain", "decimals", "dust", "any"], p=[0.1, 0.3, 0.3, 0.3])), int(rng.integers(1, 13)))
+
+    def one(self) -> float:
+        """The next number, sometimes 0."""
+        rng, whole = self.rng, float(self.rng.integers(1, 10))
+        if rng.random() < 0.15:
+            return 0.0
+        if self.kind == "plain":
+            return whole
+        if self.kind == "decimals":
+            return round(float(rng.uniform(0, 10)), self.digits)
+        if self.kind == "dust":
+            small = float(f"{10.0 ** rng.integers(-9, -4):g}")
+            return float(rng.choice([whole, small, round(whole / 10 + small, 12)]))
+        return float(f"{10.0 ** rng.uniform(-12, 12):.{int(rng.integers(1, 6))}g}")
+
+
+def _items(rng: np.random.Generator, numbers: _Numbers, n_features: int) -> CostItems:
+    """One item a feature, or items that features share; some are paid once for all rows."""
+    if rng.random() < 0.5:
+        return CostItems.plain([numbers.one() for _ in range(n_features)])
+    names = [f"item{m}" for m in range(int(rng.integers(1, n_features + 2)))]
+    needs = [list(rng.choice(names, size=int(rng.integers(1, min(2, len(names)) + 1)), replace=False)) for _ in range(n_features)]
+    once = [name for name in names if rng.random() < 0.2]
+    return CostItems.from_items({name: numbers.one() for name in names}, needs, once)
+
+
+Nested = tuple[int, float, "Nested", "Nested"] | None
+
+
+def _tree(rng: np.random.Generator, n_features: int, splits: int) -> Nested:
+    """A tree of any shape: feature, threshold, left, right; None: a leaf."""
+    if splits == 0:
+        return None
+    left = int(rng.integers(0, splits))
+    feature, threshold = int(rng.integers(n_features)), float(rng.integers(0, 4)) + 0.5
+    return feature, threshold, _tree(rng, n_features, left), _tree(rng, n_features, splits - 1 - left)
+
+
+def _ensemble(trees: list[Nested], n_features: int) -> Ensemble:
+    """Arrays of nested nodes, numbered in preorder."""
+    left, right, feature, threshold, starts = [], [], [], [], [0]
+
+    def add(node: Nested) -> int:
+        h = len(left)
+        for column, value in ((left, -1), (right, -1), (feature, -1), (threshold, 0.0)):
+            column.append(value)
+        if node is not None:
+            feature[h], threshold[h] = node[0], node[1]
+            left[h] = add(node[2])
+            right[h] = add(node[3])
+        return h
+
+    for tree in trees:
+        add(tree)
+        starts.append(len(left))
+    n = len(left)
+    return Ensemble(
+        np.array(starts, dtype=np.int64),
+        np.array(left, dtype=np.int32),
+        np.array(right, dtype=np.int32),
+        np.array(feature, dtype=np.int32),
+        np.array(threshold, dtype=np.float64),
+        np.zeros(n, dtype=bool),
+        np.ones((n, 1)),
+        n_features,
+        "classification",
+        np.array([0]),
+    )
+
+
+Judge = Callable[[], Iterator[str]]
+
+
+def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
+    """The calls that this instance meets, and how each answer is judged."""
+    for lam in _lambdas(instance, rng):
+        others = [name for name in SOLVERS if name not in EVERY_TIME]
+        for name in (*EVERY_TIME, str(rng.choice(others))):
+            yield f"{name}, lam={lam!r}", partial(_judge_lambda, instance, name, lam)
+    yield "pruning_path", partial(_judge_path, instance)
+    yield "price_sharing_path", partial(_judge_shared_path, instance, _lambdas(instance, rng))
+    for budget in _budgets(instance, rng):
+        for name in BUDGET_SOLVERS:
+            yield f"{name}, budget={budget!r}", partial(_judge_budget, instance, name, budget)
+    yield from _class_calls(instance, rng)
+
+
+def _lambdas(instance: Enumerated, rng: np.random.Generator) -> list[float | Fraction]:
+    """Around the slope between two prunings, at it, and anywhere."""
+    pairs = [rng.integers(0, len(instance.kept), 2) for _ in range(20)]
+    slopes = [
+        abs((instance.error[i] - instance.error[k]) / (instance.cost[i] - instance.cost[k]))
+        for i, k in pairs
+        if instance.cost[i] != instance.cost[k]
+    ]
+    slope = slopes[int(rng.integers(len(slopes)))] if slopes else Fraction(1, 3)
+    near = float(slope) * float(1 + 10.0 ** rng.uniform(-12, 0) * rng.choice([-1, 1]))
+    return [slope, max(0.0, near), float(f"{10.0 ** rng.uniform(-14, 6):.3g}")]
+
+
+def _budgets(instance: Enumerated, rng: np.random.Generator) -> list[float | Fraction]:
+    """A pruning's cost exactly and as floats around it, and a share of the dearest."""
+    cost = instance.cost[_worth_its_cost(instance, instance.cost, rng)]
+    near = math.nextafter(float(cost), float(rng.choice([0.0, math.inf])))
+    return [cost, max(0.0, near), float(max(instance.cost)) * float(rng.random())]
+
+
+def _worth_its_cost(instance: Enumerated, cost: list[Fraction], rng: np.random.Generator) -> int:
+    """A pruning that errs less than every cheaper one, by a given cost: at its cost a budget just allows it."""
+    order = sorted(range(len(cost)), key=lambda k: (cost[k], instance.error[k]))
+    found, least = [], None
+    for k in order:
+        if least is None or instance.error[k] < least:
+            found.append(k)
+            least = instance.error[k]
+    return found[int(rng.integers(len(found)))]
+
+
+def _hidden(instance: Enumerated, value: Fraction | float) -> Fraction:
+    """What floating point can hide at that size."""
+    return PRECISION * (instance.roots + abs(Fraction(value)))
+
+
+def _judge_lambda(instance: Enumerated, name: str, lam: float | Fraction) -> Iterator[str]:
+    """(1), (2), (3), (5) at a lambda."""
+    solution = SOLVERS[name](instance.problem, lam, time_limit=SECONDS)
+    yield from _wrong_solution(instance, solution)
+
+
+def _wrong_solution(instance: Enumerated, solution: Solution) -> Iterator[str]:
+    problem, lam = instance.problem, Fraction(str(solution.lam)) if isinstance(solution.lam, float) else solution.lam
+    assert solution.pruning is not None
+    k, best = instance.number_of(solution.pruning.kept), instance.optimum(lam)
+    value = instance.error[k] + lam * instance.cost[k]
+    hidden = _hidden(instance, best)
+    if abs(value - Fraction(solution.value)) > _hidden(instance, value):
+        yield f"value {solution.value!r}, recomputed {float(value)!r}"
+    if Fraction(solution.bound) > best + hidden:
+        yield f"bound {solution.bound!r} above the optimum {float(best)!r}"
+    if value > instance.roots + hidden:
+        yield f"value {float(value)!r}, the forest of single leaves has {float(instance.roots)!r}"
+    allowed = Fraction(solution.tolerance) * max(instance.roots - best, instance.roots / 100) * Fraction(1001, 1000)
+    if solution.status is Status.OPTIMAL and value - best > allowed + hidden:
+        yield f"OPTIMAL with {float(value)!r}, the optimum is {float(best)!r} (tolerance {solution.tolerance:g})"
+    if solution.certificate is not None:
+        verdict = pm.checks.check_solution(problem, solution)
+        if verdict.holds is not True:
+            yield f"check_solution: {verdict.certificate}"
+
+
+def _judge_path(instance: Enumerated) -> Iterator[str]:
+    """The path has the least error + lambda cost at every slope, up to the rounding that it states."""
+    path, ints = pruning_path(instance.problem), instance.problem.integers
+    verdict = pm.checks.check_path(path)
+    if verdict.holds is not True:
+        yield f"check_path: {verdict.certificate}"
+    numbers = [instance.number_of(path[k].kept) for k in range(len(path))]
+    for i, k in pairwise(numbers):
+        if instance.cost[i] == instance.cost[k]:
+            continue
+        lam = abs((instance.error[i] - instance.error[k]) / (instance.cost[i] - instance.cost[k]))
+        best, mine = instance.optimum(lam), instance.error[i] + lam * instance.cost[i]
+        rounding = 4 * (Fraction(ints.error_rounding) + lam * Fraction(ints.cost_rounding))
+        if mine - best > rounding + _hidden(instance, best):
+            yield f"at lambda {float(lam)!r}: {float(mine)!r}, the optimum is {float(best)!r}"
+
+
+def _judge_shared_path(instance: Enumerated, lams: list[float | Fraction]) -> Iterator[str]:
+    for point in price_sharing_path(instance.problem, sorted(set(lams), key=Fraction), time_limit=SECONDS):
+        for wrong in _wrong_solution(instance, point.solution):
+            yield f"lam={point.solution.lam!r}: {wrong}"
+
+
+def _judge_budget(instance: Enumerated, name: str, budget: float | Fraction) -> Iterator[str]:
+    limit = Fraction(str(budget)) if isinstance(budget, float) else budget
+    solution: BudgetSolution = BUDGET_SOLVERS[name](instance.problem, budget, time_limit=SECONDS)
+    cost = instance.cost[instance.number_of(solution.pruning.kept)]
+    if cost > limit:
+        yield f"costs {cost}, the budget is {limit}"
+    yield from _wrong_bounded(instance, solution, instance.least_error(lambda k: instance.cost[k] <= limit))
+
+
+def _wrong_bounded(instance: Enumerated, solution: Bounded, best: Fraction) -> Iterator[str]:
+    """(1) to (3), (5) of an answer within budgets."""
+    error = instance.error[instance.number_of(solution.pruning.kept)]  # type: ignore[attr-defined]
+    rounding = 2 * Fraction(instance.problem.integers.error_rounding)
+    hidden = _hidden(instance, best) + rounding
+    if abs(error - Fraction(solution.error)) > hidden:
+        yield f"error {solution.error!r}, recomputed {float(error)!r}"
+    if Fraction(solution.bound) > best + hidden:
+        yield f"bound {solution.bound!r} above the least error {float(best)!r}"
+    if solution.gap < 0:
+        yield f"a negative gap: {solution.gap!r}"
+    if solution.status is Status.OPTIMAL and error - best > Fraction(solution.HIDDEN) * instance.roots + hidden:
+        yield f"OPTIMAL with {float(error)!r}, the least error is {float(best)!r}"
+
+
+def _class_calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
+    """Budgets for the dearest row, and for two classes of rows, at the costs of a pruning."""
+    costs = [_row_costs(instance.problem, kept) for kept in instance.kept]
+    dearest = [max(c) for c in costs]
+    budget = dearest[_worth_its_cost(instance, dearest, rng)]
+    for limit in (budget, float(budget)):
+        yield f"solve_worst_case, budget={limit!r}", partial(_judge_worst_case, instance, dearest, limit)
+    rows = instance.problem.rows
+    halves = [h for h in (rows[: len(rows) // 2 + 1], rows[len(rows) // 2 :]) if h.size]
+    means = [[_mean(instance.problem, c, half) for half in halves] for c in costs]
+    limits = means[_worth_its_cost(instance, [m[0] for m in means], rng)]
+    for method in ("round", "exact"):
+        yield f"solve_class_budgets, {method}, {limits}", partial(_judge_classes, instance, halves, means, limits, method)
+
+
+def _row_costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> list[Fraction]:
+    """What each row of positive weight pays, items paid once in full."""
+    ensemble, costs = problem.ensemble, problem.costs
+    X = np.asarray(problem.X, dtype=np.float32)
+    needed_once = {m for h in np.flatnonzero(kept) for m in costs.needs[int(ensemble.feature[h])] if costs.paid_once[m]}
+    found = []
+    for row in problem.rows:
+        items, paid = set(needed_once), Fraction(0)
+        for h in ensemble.roots.tolist():
+            while kept[h]:
+                f = int(ensemble.feature[h])
+                items |= set(costs.needs[f])
+                paid += problem.evaluation[f]
+                h = int(ensemble.left[h] if X[row, f] <= ensemble.threshold[h] else ensemble.right[h])
+        found.append(paid + sum((costs.prices[m] for m in items), Fraction(0)))
+    return found
+
+
+def _mean(problem: PruningProblem, costs: list[Fraction], rows: NDArray[np.int64]) -> Fraction:
+    """The weighted mean over some rows."""
+    place = {int(row): i for i, row in enumerate(problem.rows)}
+    weight = [Fraction(repr(float(problem.weights[place[int(r)]]))) for r in rows]
+    total = sum((w * costs[place[int(r)]] for w, r in zip(weight, rows, strict=True)), Fraction(0))
+    return total / sum(weight, Fraction(0))
+
+
+def _judge_worst_case(instance: Enumerated, dearest: list[Fraction], budget: float | Fraction) -> Iterator[str]:
+    limit = Fraction(str(budget)) if isinstance(budget, float) else budget
+    solution = solve_worst_case(instance.problem, budget, time_limit=SECONDS)
+    if dearest[instance.number_of(solution.pruning.kept)] > limit:
+        yield f"a row pays {dearest[instance.number_of(solution.pruning.kept)]}, the budget is {limit}"
+    yield from _wrong_bounded(instance, solution, instance.least_error(lambda k: dearest[k] <= limit))
+
+
+def _judge_classes(
+    instance: Enumerated,
+    halves: list[NDArray[np.int64]],
+    means: list[list[Fraction]],
+    limits: list[Fraction],
+    method: pm.budgets.Method,
+) -> Iterator[str]:
+    budgets = {f"class {c}": (half, limit) for c, (half, limit) in enumerate(zip(halves, limits, strict=True))}
+    solution = solve_class_budgets(instance.problem, budgets, time_limit=SECONDS, method=method)
+    allowed = [all(m <= b for m, b in zip(mean, limits, strict=True)) for mean in means]
+    if not allowed[instance.number_of(solution.pruning.kept)]:
+        yield "a class pays more than its budget"
+    yield from _wrong_bounded(instance, solution, instance.least_error(allowed.__getitem__))

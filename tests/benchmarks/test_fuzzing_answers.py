@@ -1,0 +1,56 @@
+"""The fuzzer of answers finds no wrong answer, and would find one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from benchmarks.fuzzing import answers
+from formulations import PruningProblem
+from formulations.answers.solution import Solution
+from solvers import SOLVERS, min_cut
+
+INSTANCES = (1, 48)
+"""Seeds on which solvers were wrong: prices far apart, and a row's cost that is exactly the budget."""
+
+
+@pytest.mark.parametrize("seed", INSTANCES)
+def test_what_was_wrong_is_right(seed: int) -> None:
+    """Wrong at some time, with all engines, budgets and paths."""
+    assert list(answers.findings(seed)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 1040))
+def test_other_instances(seed: int) -> None:
+    """As `make fuzz`, on a few seeds."""
+    assert list(answers.findings(seed)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        (lambda s: {"value": s.value * 1.001}, "recomputed"),
+        (lambda s: {"bound": s.bound + 0.001}, "above the optimum"),
+        (lambda s: {"pruning": None, "value": s.value}, "raw AssertionError"),
+    ],
+)
+def test_a_wrong_answer_is_found(monkeypatch: pytest.MonkeyPatch, changes: Any, wrong: str) -> None:
+    """A value, a bound and a pruning that are not what the engine says."""
+
+    def liar(problem: PruningProblem, lam: float, **options: Any) -> Solution:
+        found = min_cut(problem, lam, **options)
+        return replace(found, **changes(found))
+
+    monkeypatch.setitem(SOLVERS, "min_cut", liar)
+    monkeypatch.setattr(answers, "EVERY_TIME", ("min_cut",))
+    found = [f.wrong for f in answers.findings(1) if f.call.startswith("min_cut")]
+    assert any(wrong in text for text in found)
+
+
+def test_the_command_says_how_much_it_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    """Status 0 where nothing was found."""
+    assert answers.run(0.01, 1) == 0
+    assert "1 instances from seed 1 on, 0 wrong answers" in capsys.readouterr().out
