@@ -71,8 +71,8 @@ class BudgetRows:
         """By how much floating point may have changed what `of_purchases` and `of_splits` say, as a share of it."""
         return (64 + 2 * self.problem.n_rows) * 2.0**-53
 
-    def _rows_of(self, c: int) -> NDArray[np.int64]:
-        rows: NDArray[np.int64] = self.member.indices[self.member.indptr[c] : self.member.indptr[c + 1]]
+    def _rows_of(self, c: int) -> NDArray[np.int32]:
+        rows: NDArray[np.int32] = self.member.indices[self.member.indptr[c] : self.member.indptr[c + 1]]
         return rows
 
     def of_purchases(self, columns: PurchaseColumns) -> sparse.csr_array:
