@@ -96,7 +96,7 @@ def test_the_better_of_two_answers(first: int) -> None:
     """The smaller error with its own pruning, the larger bound, whichever answer they came from."""
     problem, path, _ = costly(1)
     worse = best_breakpoint(problem, halfway(path), path=path)
-    better = replace(worse, pruning=path[0], error=worse.error - 0.125, bound=worse.bound - 1)
+    better = replace(worse, pruning=path[0], error=worse.error - worse.gap / 2, bound=worse.bound - 1)
     answers = [worse, better]
     found = solve._better(answers[first], answers[1 - first])
     assert (found.error, found.bound) == (better.error, worse.bound)
