@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from tqdm import tqdm
 
 from formulations.errors import InvalidInputError
+from formulations.fingerprint import fingerprint
 from formulations.instance.cost_items import CostItems, Price
 from prunemodels.estimators.samples import Sample, training_sample
 from prunemodels.evaluation.choosing import Rule
@@ -32,7 +33,7 @@ from prunemodels.exits.fitting import (
     without_weight_zero,
 )
 from prunemodels.exits.reach import check_stopped_weight, check_takes_weights
-from prunemodels.exits.set_log import SetLog, fingerprint
+from prunemodels.exits.set_log import SetLog
 from prunemodels.forests.column_prices import column_prices
 from prunemodels.forests.costs import Costs
 
@@ -165,8 +166,8 @@ class _BudgetCascade(Cascade):
         if self.checkpoint is None:
             return None
         seen = [(sample.X, sample.y, sample.weight) for pair in parts for sample in pair]
-        settings = (type(self._model()).__qualname__, self._model().get_params(), self._seed)
-        return SetLog(Path(self.checkpoint), fingerprint(seen, (items.prices, items.needs, items.once), settings))
+        settings = (type(self._model()), self._model().get_params(), self._seed)
+        return SetLog(Path(self.checkpoint), fingerprint(seen, items, settings))
 
     def _part(self, train: Sample, held_out: Sample, classes: NDArray[Any] | None) -> Part:
         truth = np.asarray(held_out.y)

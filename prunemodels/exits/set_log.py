@@ -6,24 +6,16 @@ weights, prices, divisions, estimator and seed. A file of another search is refu
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError
 from prunemodels.files.outputs import OutputFiles
-
-
-def fingerprint(*parts: Any) -> str:
-    """One text for everything that a search depends on."""
-    return hashlib.sha256("|".join(joblib.hash(part) for part in parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -35,7 +27,7 @@ class SetLog:
     place
         a JSON file; it need not exist yet.
     fingerprint
-        of the search.
+        of the search, by `formulations.fingerprint`.
     """
 
     place: Path

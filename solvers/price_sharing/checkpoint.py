@@ -6,12 +6,11 @@ process was killed.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.fingerprint import fingerprint
 from formulations.instance.problem import PruningProblem
 
 
@@ -30,25 +30,33 @@ class Scores:
     Parameters
     ----------
     score
-        float64, shape (n,): s_h of every node; only differences among the users of a purchase matter.
+        float64, shape (n,): s_h of every node, finite; only differences among the users of a purchase matter.
     iteration
-        number of rounds made: the step size goes on from there.
+        number of rounds made, >= 0: the step size goes on from there.
+
+    Raises
+    ------
+    InvalidInputError
+        for scores that are not finite or not one for each node, and an iteration below 0.
     """
 
     score: NDArray[np.float64]
     iteration: int = 0
 
+    def __post_init__(self) -> None:
+        score = np.asarray(self.score)
+        if score.ndim != 1 or score.dtype.kind != "f":
+            raise InvalidInputError(f"scores have shape {score.shape} and type {score.dtype}; give one float for each node")
+        if not np.isfinite(score).all():
+            h = int(np.flatnonzero(~np.isfinite(score))[0])
+            raise InvalidInputError(f"scores: node {h} has {score[h]}; give finite numbers, or None to start without scores")
+        if self.iteration < 0:
+            raise InvalidInputError(f"scores: iteration is {self.iteration}; it must be >= 0")
 
-def fingerprint(problem: PruningProblem) -> str:
-    """A hash that tells instances apart by their trees, gains, prices and routing."""
-    digest = hashlib.sha256()
-    integers, routing = problem.integers, problem.routing
-    for array in (problem.ensemble.left, problem.ensemble.feature, integers.gain, integers.price, integers.weight):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    for array in (routing.start, routing.stop):
-        digest.update(array.tobytes())
-    digest.update(repr((integers.gain_unit, integers.price_unit, problem.costs.needs)).encode())
-    return digest.hexdigest()
+
+def problem_fingerprint(problem: PruningProblem, *more: Any) -> str:
+    """The fingerprint of an instance and of what else a state depends on. Of the rows it has the routes, not the features."""
+    return fingerprint(replace(problem, usage=replace(problem.usage, X=None)), *more)
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,7 @@ class ScoreFile:
     path
         of the file; it need not exist.
     instance
-        `fingerprint` of the instance that the scores belong to.
+        fingerprint of the instance that the scores belong to.
     """
 
     path: Path

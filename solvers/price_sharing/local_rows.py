@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
+from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.core import SolvedCore, solve_core
 from solvers.price_sharing.levels import closure_value, paid_at
 from solvers.price_sharing.remaining import Remaining, all_open
@@ -58,6 +59,10 @@ class LocalRows:
     def cut_bytes(self) -> int:
         """Bytes that a cut of the core takes."""
         return CUT_BYTES_PER_ARC * self.n_arcs
+
+    def fingerprint(self) -> str:
+        """The instance's fingerprint."""
+        return problem_fingerprint(self.objective.problem)
 
     def open(self, is_open: NDArray[np.bool_]) -> None:
         """Begin anew with these open splits, and nothing fixed."""

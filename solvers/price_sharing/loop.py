@@ -10,7 +10,7 @@ from pathlib import Path
 from formulations.answers.solution import StopReason
 from formulations.errors import InterruptedSolveError
 from solvers.closures.cut import Ties
-from solvers.price_sharing.checkpoint import ScoreFile, Scores, fingerprint
+from solvers.price_sharing.checkpoint import ScoreFile, Scores
 from solvers.price_sharing.rows import Rows
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.stopping import ROUNDS_PER_CHECK, Goal, negligible_gain, without_progress
@@ -40,7 +40,7 @@ def run_to_goal(
     if checkpoint is None:
         run = Run(rows, ties, start)
         return run, *drive(run, goal, None, progress=progress)
-    file = ScoreFile(Path(checkpoint), fingerprint(rows.objective.problem))
+    file = ScoreFile(Path(checkpoint), rows.fingerprint())
     run = Run(rows, ties, file.load() or start)
 
     def save() -> None:

@@ -26,16 +26,17 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from formulations.errors import InterruptedSolveError, InvalidInputError, SolverFailedError
+from formulations.fingerprint import fingerprint
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import integer_objective
-from solvers.price_sharing.checkpoint import fingerprint
+from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
 from solvers.price_sharing.memory import warn_if_short
 from solvers.price_sharing.path_point import PathPoint
-from solvers.price_sharing.point_files import PointFiles
+from solvers.price_sharing.point_files import Limits, PointFiles
 from solvers.price_sharing.run import Known, Run
 from solvers.price_sharing.solve import check_gap, solution_of
 from solvers.price_sharing.stopping import SMALL_CORE, Goal
@@ -76,7 +77,8 @@ def price_sharing_path(
         for each point, as in `price_sharing`.
     checkpoint
         a folder, made if it does not exist. Every point that is done is written to it, and so is the state of the one at work.
-        After an interruption the same call goes on from there, and ends with the same points.
+        After an interruption the same call goes on from there, and ends with the same points. A call with a larger `time_limit`
+        or more `rounds` solves the points again that a limit had stopped, and those that rest on them.
     done
         called with each point when it is solved or read back: in the order of work, not of lambda.
     progress
@@ -99,20 +101,25 @@ def price_sharing_path(
     check_gap(gap)
     rates = _ascending(lams)
     warn_if_short(problem, len(rates))
-    files = None if checkpoint is None else PointFiles(Path(checkpoint), f"{fingerprint(problem)} {gap!r} {ties} {nested}")
+    files = (
+        None if checkpoint is None else PointFiles(Path(checkpoint), problem_fingerprint(problem, float(gap), ties, bool(nested)))
+    )
     if files is not None:
         files.open()
-    goal = Goal(math.inf, gap, rounds, small_core)
+    goal, limits = Goal(math.inf, gap, rounds, small_core), Limits(time_limit, rounds)
     use_order = nested and problem.integers.exact
     points: dict[int, PathPoint] = {}
+    unchanged: set[Fraction] = set()
     try:
         for k in _ends_then_middles(len(rates)):
-            point = None if files is None else files.load(problem, rates[k])
-            if point is None:
+            point = None if files is None else files.load(problem, rates[k], limits, unchanged)
+            if point is not None:
+                unchanged.add(rates[k])
+            else:
                 limited = replace(goal, deadline=time.perf_counter() + time_limit)
                 point = _solve(problem, rates[k], limited, ties, _neighbours(points, k), use_order, files, progress=progress)
                 if files is not None:
-                    files.save(point, rates[k])
+                    files.save(point, rates[k], limits)
             points[k] = point
             if done is not None:
                 done(point)
@@ -183,7 +190,7 @@ def _solve(
         run = Run(LocalRows(objective, pool), ties, nearest_first[0].scores if nearest_first else None, known)
         save = None
         if files is not None:
-            point_key = f"{rate} {smaller_rate} {larger_rate}"
+            point_key = fingerprint(rate, smaller_rate, larger_rate, known.kept, known.pruned)
             state = files.load_state(point_key)
             if state is not None:
                 run.go_on(state)

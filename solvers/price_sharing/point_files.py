@@ -7,7 +7,7 @@ of the point at work, and ends with the points that it would have had. A folder 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
@@ -42,13 +42,29 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
+class Limits:
+    """The limits of each point: seconds, and rounds."""
+
+    time_limit: float
+    rounds: int
+
+    def allow_no_more(self, stopped: StopReason, earlier: Limits) -> bool:
+        """Whether a run that `stopped` for this reason under `earlier` limits would not go further under these."""
+        if stopped is StopReason.TIME_LIMIT:
+            return self.time_limit <= earlier.time_limit
+        if stopped is StopReason.ITERATION_LIMIT:
+            return self.rounds <= earlier.rounds
+        return stopped is StopReason.CONVERGED
+
+
+@dataclass(frozen=True)
 class PointFiles:
     """A folder of points.
 
     Parameters
     ----------
     instance
-        what they are points of: the instance and the options of the path.
+        fingerprint of what they are points of: the instance and the options of the path.
     """
 
     folder: Path
@@ -106,19 +122,29 @@ class PointFiles:
         arrays |= {"score": state.score, "ybar": state.ybar, "score_at_lowest": state.score_at_lowest}
         write_atomically(self.state_file, arrays | _stage_arrays(state.stages))
 
-    def save(self, point: PathPoint, rate: Fraction) -> None:
-        """Write a point that is done, and delete the state on the way to it.
+    def save(self, point: PathPoint, rate: Fraction, limits: Limits) -> None:
+        """Write a point that is done, or was stopped by one of these limits, and delete the state on the way to it.
 
         Raises
         ------
         BrokenFileError
             where it cannot be written.
         """
-        write_atomically(self._file(rate), _arrays(point, self.instance))
+        write_atomically(self._file(rate), _arrays(point, self.instance, limits))
         self.state_file.unlink(missing_ok=True)
 
-    def load(self, problem: PruningProblem, rate: Fraction) -> PathPoint | None:
-        """A point that is done; None where it is not.
+    def load(self, problem: PruningProblem, rate: Fraction, limits: Limits, done: Container[Fraction]) -> PathPoint | None:
+        """A point that need not be solved again; None where there is no such point.
+
+        A point that was stopped by a limit is returned only where the limits allow no more than at that time. A point that
+        rests on what others decided is returned only where these are as they were.
+
+        Parameters
+        ----------
+        limits
+            of this call.
+        done
+            the lambdas of points that were read back unchanged.
 
         Raises
         ------
@@ -132,9 +158,12 @@ class PointFiles:
             return None
         arrays, figures = self._read(file)
         try:
-            return _point(problem, rate, arrays, figures)
+            point = _point(problem, rate, arrays, figures)
+            final = limits.allow_no_more(point.solution.stopped, Limits(figures["time_limit"], figures["rounds"]))
         except KeyError as error:
             raise BrokenFileError(f"checkpoint: {file} lacks {error}; delete it to start it anew") from error
+        rests_on = [lam for lam in (point.smaller, point.larger) if lam is not None]
+        return point if final and all(lam in done for lam in rests_on) else None
 
     def _read(self, file: Path) -> tuple[Arrays, Mapping[str, Any]]:
         """The arrays in a file of this instance, and its figures."""
@@ -154,7 +183,7 @@ class PointFiles:
         return self.folder / f"{float(rate):.6g}-{sha256(str(rate).encode()).hexdigest()[:8]}.point"
 
 
-def _arrays(point: PathPoint, instance: str) -> dict[str, Any]:
+def _arrays(point: PathPoint, instance: str, limits: Limits) -> dict[str, Any]:
     """The arrays of a point's file; its figures are one of them, as JSON."""
     solution, proof = point.solution, point.proof
     assert solution.pruning is not None
@@ -162,6 +191,8 @@ def _arrays(point: PathPoint, instance: str) -> dict[str, Any]:
         "value": solution.value,
         "bound": solution.bound,
         "stopped": solution.stopped.value,
+        "time_limit": limits.time_limit,
+        "rounds": limits.rounds,
         "tolerance": solution.tolerance,
         "stats": dict(solution.stats),
         "alone": solution.certificate is not None,

@@ -59,6 +59,10 @@ class Rows(Protocol):
         """Bytes of this process that `solve_core` takes, about."""
         ...
 
+    def fingerprint(self) -> str:
+        """The fingerprint of the instance with all of its rows, wherever they are."""
+        ...
+
     def open(self, is_open: NDArray[np.bool_]) -> None:
         """Begin anew with these open splits, closed under parents, and nothing fixed; bool, shape (n,)."""
         ...

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.solution import FixingStage, SharedPrices
-from formulations.errors import BrokenFileError
+from formulations.errors import BrokenFileError, InvalidInputError
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
 from solvers.closures.tree_pass import without_prices
@@ -134,6 +134,10 @@ class Run:
         self.bound = rows.base + int(np.maximum(self.remaining.profit, 0).sum())
         self.score = np.zeros(nodes.size, dtype=np.float32)
         if start is not None:
+            if start.score.size != n:
+                raise InvalidInputError(
+                    f"start has scores of {start.score.size} nodes, the forest has {n}; give one for each node"
+                )
             self.score[:] = start.score[nodes]
         self.ybar = np.zeros(nodes.size, dtype=np.float32)
         self.score_at_lowest = self.score.copy()

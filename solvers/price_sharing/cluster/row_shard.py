@@ -71,6 +71,18 @@ class RowShard:
         start = self.routing.start.astype(np.int64)
         return ShardFacts(self.routing.n_rows, values[some], counts[some].astype(np.int64), start, self.routing.counts())
 
+    def row_digest(self) -> int:
+        """The sum, modulo 2^64, of a hash of each row's weight and leaves: for checkpoints. The order of rows has no effect."""
+        ensemble, routing = self.ensemble, self.routing
+        code = _mixed(self.weights.astype(np.float64).view(np.uint64))
+        for t in range(ensemble.n_trees):
+            nodes = np.arange(ensemble.tree_start[t], ensemble.tree_start[t + 1])
+            leaves = nodes[~ensemble.is_split[nodes]]
+            leaves = leaves[np.argsort(routing.start[leaves], kind="stable")]
+            leaf = np.repeat(leaves, routing.stop[leaves] - routing.start[leaves]).astype(np.uint64)
+            code[routing.order[t]] = _mixed(code[routing.order[t]] + leaf)
+        return int(code.sum())
+
     def node_weights(self, weight_unit: Fraction) -> NDArray[np.int64]:
         """Integer weight of the rows that reach each node, shape (n,)."""
         return self.routing.node_sums(self.ensemble, _in_units(self.weights, weight_unit))
@@ -165,6 +177,14 @@ def _in_units(weights: NDArray[np.float64], unit: Fraction) -> NDArray[np.int64]
     values, place = np.unique(weights, return_inverse=True)
     multiples = np.array([int(Fraction(repr(float(w))) / unit) for w in values], dtype=np.int64)
     return multiples[place]
+
+
+def _mixed(code: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A bijection of 64-bit integers, any bit of which changes about half of the bits: a round of SplitMix64."""
+    code = code + np.uint64(0x9E3779B97F4A7C15)
+    code = (code ^ (code >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    code = (code ^ (code >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return code ^ (code >> np.uint64(31))
 
 
 @njit(cache=True)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective, at_fitting_ratio
+from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.cluster.gathered_core import solve_gathered_core
 from solvers.price_sharing.cluster.shard_answers import ShardOpened
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
@@ -82,6 +83,10 @@ class ShardedRows:
     def cut_bytes(self) -> int:
         """Bytes of the driver that gathering and cutting the core take."""
         return (CUT_BYTES_PER_ARC + GATHERING_BYTES_PER_ARC) * self.n_arcs
+
+    def fingerprint(self) -> str:
+        """The driver's instance and the digest of all shards' rows; it does not depend on how the rows are divided."""
+        return problem_fingerprint(self.problem.driver, self.problem.n_rows.sum(), self.shards.row_digest())
 
     def open(self, is_open: NDArray[np.bool_]) -> None:
         """Begin anew with these open splits, and nothing fixed."""

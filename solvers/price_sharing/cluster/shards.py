@@ -36,6 +36,10 @@ class Shards:
         """Rows, weights and routing of each shard."""
         return self._ask(RowShard.facts)
 
+    def row_digest(self) -> int:
+        """The sum of the shards' digests, modulo 2^64."""
+        return sum(self._ask(RowShard.row_digest)) % 2**64
+
     def node_weights(self, weight_unit: Fraction) -> NDArray[np.int64]:
         """Integer weight of all rows that reach each node, shape (n,)."""
         return cast("NDArray[np.int64]", sum(self._ask(RowShard.node_weights, weight_unit)))

@@ -35,7 +35,7 @@ from solvers import brute_force, min_cut
 from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing import Scores, final_scores, price_sharing, stopping
 from solvers.price_sharing import shares as shares_module
-from solvers.price_sharing.checkpoint import ScoreFile, fingerprint
+from solvers.price_sharing.checkpoint import ScoreFile, problem_fingerprint
 from solvers.price_sharing.levels import best_level
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.remaining import all_open
@@ -344,8 +344,8 @@ def test_a_checkpoint_is_read_back(tmp_path: Path) -> None:
     """Scores come back as they were written; another instance's are refused, and a broken file is named."""
     problem, file = instance("iris"), tmp_path / "run.scores"
     scores = Scores(np.random.default_rng(0).standard_normal(problem.ensemble.n_nodes), 17)
-    ScoreFile(file, fingerprint(problem)).save(scores)
-    back = ScoreFile(file, fingerprint(problem)).load()
+    ScoreFile(file, problem_fingerprint(problem)).save(scores)
+    back = ScoreFile(file, problem_fingerprint(problem)).load()
     assert back is not None
     assert back.iteration == 17
     np.testing.assert_array_equal(back.score, scores.score)
@@ -389,7 +389,7 @@ def test_a_killed_run_goes_on(tmp_path: Path, how: signal.Signals) -> None:
     stays = {p for p in os.listdir(tmp_path) if not p.endswith(".partial")}
     assert stays == {"run.scores"}
     problem = digits_problem()
-    before = ScoreFile(file, fingerprint(problem)).load()
+    before = ScoreFile(file, problem_fingerprint(problem)).load()
     assert before is not None
     assert before.iteration >= 10
     found = price_sharing(problem, 0.002, checkpoint=file, small_core=0)

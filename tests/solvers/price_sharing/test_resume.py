@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -9,22 +10,30 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from formulations import BrokenFileError, InterruptedSolveError, InvalidInputError
-from formulations.answers.solution import Solution
+from formulations.answers.solution import Solution, StopReason
+from formulations.fingerprint import fingerprint
+from formulations.instance.cost_items import CostItems
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.node_errors import ErrorComponent, NodeErrors
+from formulations.instance.problem import PruningProblem
 from proofs_checks import check_solution
 from proofs_checks.optimality.shared_path import check_shared_path
 from solvers.closures.integer_objective import integer_objective
-from solvers.price_sharing import PathPoint, loop, price_sharing_path, stopping
-from solvers.price_sharing.checkpoint import fingerprint
+from solvers.price_sharing import PathPoint, Scores, loop, price_sharing, price_sharing_path, stopping
+from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.point_files import STATE_FILE, PointFiles
 from solvers.price_sharing.run import Run
@@ -248,11 +257,12 @@ def test_a_state_of_another_point_is_left_alone(tmp_path: Path, monkeypatch: pyt
         Count(patched, "check", stop_before=1)
         with pytest.raises(InterruptedSolveError):
             price_sharing_path(problem, (0.02,), small_core=0, checkpoint=tmp_path)
-    files = PointFiles(tmp_path, f"{fingerprint(problem)} 0.0 smallest True")
-    begun = files.load_state("1/50 None None")
+    nothing = np.zeros(problem.ensemble.n_nodes, dtype=bool)
+    files = PointFiles(tmp_path, problem_fingerprint(problem, 0.0, "smallest", True))
+    begun = files.load_state(fingerprint(Fraction(1, 50), None, None, nothing, nothing))
     assert begun is not None
     assert (begun.iteration, begun.rounds_averaged) == (2, 2)
-    assert files.load_state("1/40 None None") is None
+    assert files.load_state(fingerprint(Fraction(1, 40), None, None, nothing, nothing)) is None
     plain = price_sharing_path(problem, (0.02, 0.025), small_core=0)
     for a, b in zip(price_sharing_path(problem, (0.02, 0.025), small_core=0, checkpoint=tmp_path), plain, strict=True):
         same(a, b)
@@ -323,3 +333,90 @@ def test_a_state_that_lacks_something_is_named(tmp_path: Path, monkeypatch: pyte
         np.savez(file, **arrays)
     with pytest.raises(BrokenFileError, match=r"\.point lacks .*pruned"):
         price_sharing_path(problem, (0.02,), small_core=0, checkpoint=tmp_path)
+
+
+def stumps(evaluation_cost: float = 1, *, once: bool = False, X: NDArray[np.float64] | None = None) -> PruningProblem:
+    """Two stumps on two features, four cost rows: each split gains 1/4."""
+    ensemble = Ensemble(
+        tree_start=np.array([0, 3, 6]),
+        left=np.array([1, -1, -1, 4, -1, -1], dtype=np.int32),
+        right=np.array([2, -1, -1, 5, -1, -1], dtype=np.int32),
+        feature=np.array([0, -1, -1, 1, -1, -1], dtype=np.int32),
+        threshold=np.array([0.5, 0, 0, 0.5, 0, 0]),
+        missing_left=np.zeros(6, dtype=bool),
+        value=np.array([[0.5, 0.5], [1, 0], [0, 1]] * 2),
+        n_features=2,
+        task="classification",
+        classes=np.array([0, 1]),
+    )
+    errors = NodeErrors((ErrorComponent(np.array([2.0, 0, 0, 2, 0, 0]), np.array([4.0, 4])),))
+    rows = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]) if X is None else X
+    costs = CostItems(("a", "b"), (Fraction(1), Fraction(1)), ((0,), (1,)), (once, False))
+    return PruningProblem.build(ensemble, errors, rows, costs, evaluation_cost=evaluation_cost)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(lambda: stumps(3), id="evaluation price"),
+        pytest.param(lambda: stumps(once=True), id="once"),
+        # The same number of rows at each node, but other rows: who pays what for whom else differs.
+        pytest.param(lambda: stumps(X=np.array([[0.0, 0], [0, 0], [1, 1], [1, 1]])), id="order of the routing"),
+    ],
+)
+def test_a_point_of_an_instance_that_differs_in_one_thing_is_refused(tmp_path: Path, other: Callable[[], PruningProblem]) -> None:
+    """Evaluation prices, `once` and which rows reach which node: a folder made with others is refused, not read back."""
+    price_sharing_path(stumps(), (0.01,), checkpoint=tmp_path)
+    with pytest.raises(InvalidInputError, match="of another instance"):
+        price_sharing_path(other(), (0.01,), checkpoint=tmp_path)
+    assert price_sharing_path(stumps(), (0.01,), checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("few", "more", "stopped"),
+    [
+        ({"rounds": 2}, {}, StopReason.ITERATION_LIMIT),
+        ({"time_limit": 0.0}, {"time_limit": 1000.0}, StopReason.TIME_LIMIT),
+    ],
+)
+def test_a_point_that_a_limit_stopped_is_solved_again_under_a_larger_one(
+    tmp_path: Path, few: dict[str, Any], more: dict[str, Any], stopped: StopReason
+) -> None:
+    """It is no optimum. Under the same limit it is read back; under a larger one the path is that without a checkpoint."""
+    problem, lams = digits_problem(), (0.015, 0.02, 0.025)
+    first = price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path, **few)
+    assert all(point.solution.stopped is stopped for point in first)
+    times = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+    for a, b in zip(first, price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path, **few), strict=True):
+        same(a, b)
+    assert {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()} == times
+    again = price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path, **more)
+    for a, b in zip(again, price_sharing_path(problem, lams, small_core=0), strict=True):
+        same(a, b)
+    assert check_shared_path(problem, again).holds
+
+
+def test_a_point_that_rests_on_one_that_changed_is_solved_again(tmp_path: Path) -> None:
+    """A neighbour that was stopped proved less. When it is solved again, so is the point that used what it had proved."""
+    problem, lams = digits_problem(), (0.015, 0.02, 0.025)
+    price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path)
+    (last,) = (file for file in tmp_path.glob("0.025-*.point"))
+    arrays = dict(np.load(last))
+    figures = json.loads(str(arrays["figures"])) | {"stopped": "iteration limit", "rounds": 5}
+    with last.open("wb") as file:
+        np.savez(file, **(arrays | {"figures": np.array(json.dumps(figures))}))
+    times = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+    points = price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path)
+    assert [point.larger for point in points] == [Fraction("0.025"), Fraction("0.025"), None]
+    assert all(file.stat().st_mtime_ns > written for file, written in times.items())
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+def test_scores_that_are_no_numbers_are_refused(wrong: float) -> None:
+    """NaN compares false with everything, so a run from such scores once called its first pruning optimal."""
+    score = np.zeros(stumps().ensemble.n_nodes)
+    score[3] = wrong
+    with pytest.raises(InvalidInputError, match=r"scores: node 3 has (nan|-?inf)"):
+        Scores(score)
+    with pytest.raises(InvalidInputError, match="start has scores of 5 nodes, the forest has 6"):
+        price_sharing(stumps(), 0.01, start=Scores(score[:3].repeat(2)[:5]))

@@ -12,13 +12,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from formulations import BrokenFileError, InterruptedSolveError, InvalidInputError, Pruning, PruningProblem, Status, StopReason
 from proofs_checks import check_solution
 from solvers import price_sharing, pruning_path
 from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing import Scores, final_scores, stopping
-from solvers.price_sharing.cluster import LocalWorkers, ShardedSolution, sharded_price_sharing
+from solvers.price_sharing.cluster import (
+    LocalWorkers,
+    ShardedProblem,
+    ShardedSolution,
+    array_parts,
+    shard_recipes,
+    sharded_price_sharing,
+)
 from solvers.price_sharing.cluster.gathered_core import gather
 from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
 from solvers.price_sharing.local_rows import LocalRows
@@ -328,6 +336,27 @@ def test_a_run_cut_short_gives_a_true_bound() -> None:
         assert check_solution(problem, found.on(problem)).holds
     assert found.status is Status.FEASIBLE
     assert "feasible" in repr(found)
+
+
+def test_a_checkpoint_is_of_all_rows(tmp_path: Path) -> None:
+    """The fingerprint has each row's leaves and weight: not how the rows are divided, but which rows they are."""
+    problem, X, costs = instance("digits"), np.asarray(instance("digits").X), instance("digits").costs
+    weights = np.where(np.arange(len(X)) % 2, 1.0, 2.0)
+
+    def parts(rows: NDArray[Any], omega: NDArray[np.float64], n: int) -> ShardedProblem:
+        workers = LocalWorkers(shard_recipes(problem.ensemble, costs, array_parts(rows, n, omega)))
+        return ShardedProblem.build(problem.ensemble, problem.errors, workers, costs)
+
+    lam, file = lambdas("digits")[2], tmp_path / "run.scores"
+    sharded_price_sharing(parts(X, weights, 2), lam, rounds=10, small_core=0, checkpoint=file)
+    sharded_price_sharing(parts(X, weights, 3), lam, rounds=10, small_core=0, checkpoint=file)
+    others = {
+        "the same weights on other rows": (X, weights[::-1]),
+        "one row twice in place of another": (X[[0, 0, *range(2, len(X))]], weights[[0, 1, *range(2, len(X))]]),
+    }
+    for rows, omega in others.values():
+        with pytest.raises(InvalidInputError, match="belongs to another instance"):
+            sharded_price_sharing(parts(rows, omega, 2), lam, rounds=10, small_core=0, checkpoint=file)
 
 
 def test_scores_go_on(tmp_path: Path) -> None:
