@@ -6,12 +6,10 @@ The process reads two pickles from its standard input, ``sys.path`` and a `Task`
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import math
 import os
 import pickle
-import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -29,6 +27,7 @@ from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.memory import PeakMemory
 from solvers import SOLVERS, price_sharing
 from solvers.budgets import BUDGET_SOLVERS
+from solvers.child_process import die_with_parent, in_this_process
 
 BOOTSTRAP = (
     "import pickle, signal, sys;"
@@ -159,7 +158,7 @@ def solve(run: Run, task: Task, begun: Callable[[], object] = lambda: None) -> A
         engine = find_engine(run.solver, is_budget=run.is_budget)
         _warm_up(engine, is_budget=run.is_budget)
         begun()
-        with PeakMemory() as memory:
+        with in_this_process(), PeakMemory() as memory:
             start = time.perf_counter()
             # the protocol says float, but exact engines also take fractions
             solution = engine(task.problem, run.number, time_limit=task.time_limit)  # type: ignore[arg-type]
@@ -207,7 +206,7 @@ def _warm_up(engine: Solver | BudgetSolver, *, is_budget: bool = False) -> None:
 
 def main(arguments: list[str]) -> None:
     """Read a task from standard input, solve it, and write the answer to standard output."""
-    _die_with_parent()
+    die_with_parent()
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # native engines may print to it
         task: Task = pickle.load(sys.stdin.buffer)
@@ -217,10 +216,3 @@ def main(arguments: list[str]) -> None:
             answers.flush()
 
         pickle.dump(solve(Run.of(arguments), task, begun), answers)
-
-
-def _die_with_parent() -> None:
-    """Ask the kernel to end this process if the parent is killed, which only Linux offers."""
-    if sys.platform == "linux":
-        set_parent_death_signal = 1  # see prctl(2)
-        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)

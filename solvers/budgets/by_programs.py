@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
@@ -36,11 +37,13 @@ from solvers.programs.budget_program import branch_within
 from solvers.programs.engines.answer import LinearAnswer
 from solvers.programs.relaxation import engine_named, program_of
 from solvers.programs.rounding import program_stats
+from solvers.programs.stoppable import MOST_NONZEROS, MOST_PYOMO_NONZEROS, Given, program_nonzeros, stoppable
 
 Solved = Callable[[float], tuple[LinearProgram, LinearAnswer]]
 """Builds and solves the relaxation of LP1, with merged purchases, within so many seconds."""
 
 
+@stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: _unsolved(given, seconds))
 def linear_program_within(
     problem: PruningProblem, budget: Price, *, time_limit: float = math.inf, engine: str = "highs"
 ) -> BudgetSolution:
@@ -51,7 +54,8 @@ def linear_program_within(
     budget
         B >= 0: the largest cost of an average example, in the unit of the prices.
     time_limit
-        seconds for building and solving. If no point was found in time, `relaxation` is the best pruning free of charge.
+        seconds for building and solving, see `solvers.programs.stoppable`. If no point was found in time, `relaxation` is the
+        best pruning free of charge.
     engine
         a name in `solvers.programs.engines.LINEAR_ENGINES`.
 
@@ -73,6 +77,7 @@ def linear_program_within(
     return _relaxed(problem, limit, solved, time_limit, started)
 
 
+@stoppable(program_nonzeros, MOST_PYOMO_NONZEROS, lambda given, seconds: _unsolved(given, seconds))
 def pyomo_within(problem: PruningProblem, budget: Price, *, time_limit: float = math.inf) -> BudgetSolution:
     """LP1's relaxation as a Pyomo model, solved by HiGHS. Parameters and errors as in `linear_program_within`."""
     started, limit = time.perf_counter(), exact(budget, "budget")
@@ -96,15 +101,40 @@ def integer_program_within(problem: PruningProblem, budget: Price, *, time_limit
     found = linear_program_within(problem, budget, time_limit=time_limit)
     if found.stopped is not StopReason.CONVERGED or found.relaxation.is_integral:
         return found
-    rows = one_row(problem, budget)
-    program = in_integers(program_of(problem, "LP1", budget=budget, merge=True), rows)
-    best = BudgetIncumbent(found.pruning, found.budget)
     seconds_left = max(0.0, time_limit - (time.perf_counter() - started))
-    branched = branch_within(program, rows, lambda pruning: best.offer(pruning.kept), time_limit=seconds_left)
-    stats = program_stats(branched.program, branched.last, started)
+    branched = _branch_and_bound(problem, budget, time_limit=seconds_left)
+    best = BudgetIncumbent(found.pruning, found.budget)
+    for kept in branched.kept:
+        best.offer(kept)
+    stats = {**branched.stats, "seconds": time.perf_counter() - started}
     bound = max(found.bound, _raised(problem, branched.bound)) if math.isfinite(branched.bound) else found.bound
     error = error_of(best.pruning)
-    return replace(found, pruning=best.pruning, error=error, bound=bound, stopped=branched.last.stopped, stats=stats)
+    return replace(found, pruning=best.pruning, error=error, bound=bound, stopped=branched.stopped, stats=stats)
+
+
+@dataclass(frozen=True, eq=False)
+class _Branched:
+    """The splits of each pruning that branch and bound claims to be optimal, and the bound that it claims."""
+
+    kept: tuple[NDArray[np.bool_], ...]
+    bound: float
+    stopped: StopReason
+    stats: dict[str, float]
+
+
+def _not_branched(given: Given, seconds: float) -> _Branched:
+    return _Branched((), -math.inf, StopReason.TIME_LIMIT, {"seconds": seconds})
+
+
+@stoppable(program_nonzeros, MOST_NONZEROS, _not_branched)
+def _branch_and_bound(problem: PruningProblem, budget: Price, *, time_limit: float) -> _Branched:
+    """LP1 in 0-1 variables."""
+    started, rows = time.perf_counter(), one_row(problem, budget)
+    program = in_integers(program_of(problem, "LP1", budget=budget, merge=True), rows)
+    kept: list[NDArray[np.bool_]] = []
+    seconds_left = max(0.0, time_limit - (time.perf_counter() - started))
+    found = branch_within(program, rows, lambda pruning: kept.append(pruning.kept), time_limit=seconds_left)
+    return _Branched(tuple(kept), found.bound, found.last.stopped, program_stats(found.program, found.last, started))
 
 
 def _relaxed(problem: PruningProblem, budget: Fraction, solved: Solved, time_limit: float, started: float) -> BudgetSolution:
@@ -126,6 +156,16 @@ def _relaxed(problem: PruningProblem, budget: Fraction, solved: Solved, time_lim
     bound = max(coupling.proven_bound(charge, rate) for rate in rates)
     stats = program_stats(program, answer, started)
     return BudgetSolution(problem, budget, best.pruning, error_of(best.pruning), bound, best.mixture, answer.stopped, stats)
+
+
+def _unsolved(given: Given, seconds: float) -> BudgetSolution:
+    """The solution where nothing was found in time."""
+    problem, budget = given["problem"], exact(given["budget"], "budget")
+    best = BudgetIncumbent(Pruning(problem, free_of_charge(problem, "smallest")), budget)
+    coupling = BudgetCoupling.build(problem, budget)
+    bound = coupling.proven_bound(np.zeros(coupling.unit.n_rows), Fraction(0))
+    stats, error = {"seconds": seconds}, error_of(best.pruning)
+    return BudgetSolution(problem, budget, best.pruning, error, bound, best.mixture, StopReason.TIME_LIMIT, stats)
 
 
 def _raised(problem: PruningProblem, bound: float) -> float:

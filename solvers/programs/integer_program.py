@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 from formulations.answers.solution import Solution
 from formulations.instance.cost_items import exact
@@ -12,9 +13,11 @@ from solvers.closures.integer_objective import useful_rate
 from solvers.programs.engines.highs import highs
 from solvers.programs.linear_program import Form
 from solvers.programs.relaxation import program_of
-from solvers.programs.rounding import integer_solution
+from solvers.programs.rounding import integer_solution, unsolved
+from solvers.programs.stoppable import MOST_NONZEROS, program_nonzeros, stoppable
 
 
+@stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), method="integer_program"))
 def integer_program(
     problem: PruningProblem,
     lam: float,
@@ -31,7 +34,8 @@ def integer_program(
     lam
         error per unit of cost, >= 0.
     time_limit
-        seconds for building and solving; when they are over, the call returns the best pruning and the bound so far.
+        seconds for building and solving, see `solvers.programs.stoppable`; when they are over, the call returns the best pruning
+        and the bound so far.
     formulation
         IP1, IP2 (one tree), IP3 or closure.
     merge
@@ -42,7 +46,8 @@ def integer_program(
     Returns
     -------
     Solution
-        without a certificate, because branch and bound gives none that could be checked.
+        without a certificate, because branch and bound gives none that could be checked. If it found nothing in time,
+        `ItemDuals` prove the bound that the trees give without prices.
     """
     started = time.perf_counter()
     rate = useful_rate(problem, exact(lam, "lam"))

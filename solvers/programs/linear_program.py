@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Literal
 
 from formulations.answers.solution import Solution
@@ -15,11 +16,13 @@ from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from solvers.closures.integer_objective import useful_rate
 from solvers.programs.relaxation import engine_named, program_of
-from solvers.programs.rounding import relaxation_solution
+from solvers.programs.rounding import relaxation_solution, unsolved
+from solvers.programs.stoppable import MOST_NONZEROS, program_nonzeros, stoppable
 
 Form = Literal["IP1", "IP2", "IP3", "closure"]
 
 
+@stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), method="linear_program"))
 def linear_program(
     problem: PruningProblem,
     lam: float,
@@ -37,8 +40,8 @@ def linear_program(
     lam
         error per unit of cost, >= 0.
     time_limit
-        seconds for building and solving; when they are over, the best level set of the last point, or the best pruning free of
-        charge.
+        seconds for building and solving, see `solvers.programs.stoppable`; when they are over, the best level set of the last
+        point, or the best pruning free of charge.
     formulation
         IP3 or closure: the optimum. IP2: the same for one tree. IP1: its bound may be below the optimum.
     engine

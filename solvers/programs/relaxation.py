@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 
 from formulations.errors import InvalidInputError, SolverFailedError
@@ -13,6 +14,7 @@ from formulations.programs.matrix import MATRICES
 from solvers.programs.engines import LINEAR_ENGINES
 from solvers.programs.engines.answer import LinearAnswer, LinearEngine
 from solvers.programs.rounding import is_integral
+from solvers.programs.stoppable import MOST_NONZEROS, Given, program_nonzeros, stoppable
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,16 @@ class Relaxation:
         return f"Relaxation({self.program!r}, objective={self.objective:.9g}, {kind})"
 
 
+def _no_point(given: Given) -> SolverFailedError:
+    """The error where there is no point after so many seconds."""
+    return SolverFailedError(f"{given['engine']} gave no point within {given['time_limit']:g} s; allow more time")
+
+
+def _unsolved(given: Given, seconds: float) -> Relaxation:
+    raise _no_point(given)
+
+
+@stoppable(program_nonzeros, MOST_NONZEROS, _unsolved)
 def solve_relaxation(
     problem: PruningProblem,
     lam: float | None = None,
@@ -74,6 +86,8 @@ def solve_relaxation(
         a name in `solvers.programs.engines.LINEAR_ENGINES`.
     merge
         one variable for purchases with the same usage.
+    time_limit
+        seconds for building and solving, see `solvers.programs.stoppable`.
 
     Raises
     ------
@@ -82,10 +96,11 @@ def solve_relaxation(
     SolverFailedError
         if the engine ends without a point and its dual values.
     """
+    started = time.perf_counter()
     program = program_of(problem, formulation, lam=lam, budget=budget, relax=True, merge=merge)
-    answer = engine_named(engine)(program, time_limit=time_limit)
+    answer = engine_named(engine)(program, time_limit=max(0.0, time_limit - (time.perf_counter() - started)))
     if answer.x is None or answer.row_dual is None or answer.reduced_cost is None:
-        raise SolverFailedError(f"{engine} gave no point within {time_limit:g} s; allow more time")
+        raise _no_point({"engine": engine, "time_limit": time_limit})
     point, reduced = Named(program.columns, answer.x), Named(program.columns, answer.reduced_cost)
     return Relaxation(program, point, Named(program.rows, answer.row_dual), reduced, answer.objective, answer)
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import ItemDuals, Solution
+from formulations.answers.solution import ItemDuals, Solution, StopReason
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import naive_columns, usage_columns
@@ -86,6 +87,24 @@ def integer_solution(
     bound = min(value, max(answer.bound, trees_alone))
     stats = program_stats(program, answer, started)
     return Solution(problem, lam, pruning, value, bound, answer.stopped, tolerance, None, stats, "integer_program")
+
+
+def unsolved(given: dict[str, Any], seconds: float) -> Solution:
+    """The solution where nothing was found in time: the best pruning free of charge, and the trees' bound without prices.
+
+    Parameters
+    ----------
+    given
+        arguments of an engine: problem, lam and, where it has one, tolerance.
+    """
+    problem, lam = given["problem"], given["lam"]
+    rate = exact(lam, "lam")
+    pruning = Pruning(problem, free_of_charge(problem, "smallest"))
+    objective = integer_objective(problem, rate).refined()
+    duals = zero_duals(problem, objective)
+    bound, value = proven_bound(problem, objective, duals, pruning, rate), pruning.value(float(lam))
+    tolerance = given.get("tolerance", 1e-9)
+    return Solution(problem, lam, pruning, value, bound, StopReason.TIME_LIMIT, tolerance, duals, {"seconds": seconds})
 
 
 def relaxation_bound(program: LinearProgram, row_dual: NDArray[np.float64]) -> float:

@@ -23,9 +23,11 @@ from solvers.programs.engines.answer import LinearAnswer, linear_answer
 from solvers.programs.engines.highs import TOLERANCE, integer_bound
 from solvers.programs.engines.scaling import exponent_of, unscaled
 from solvers.programs.linear_program import Form
-from solvers.programs.rounding import integer_solution, relaxation_solution
+from solvers.programs.rounding import integer_solution, relaxation_solution, unsolved
+from solvers.programs.stoppable import MOST_PYOMO_NONZEROS, program_nonzeros, stoppable
 
 
+@stoppable(program_nonzeros, MOST_PYOMO_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), method="pyomo_highs"))
 def pyomo_highs(
     problem: PruningProblem,
     lam: float,
@@ -42,7 +44,7 @@ def pyomo_highs(
     lam
         error per unit of cost, >= 0.
     time_limit
-        seconds for building and solving.
+        seconds for building and solving, see `solvers.programs.stoppable`; when they are over, as in `linear_program`.
     formulation
         IP1, IP2 (one tree), IP3 or closure.
     relax

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,12 @@ def linear_answer(
     return LinearAnswer(stopped, x, row_dual, reduced, objective_of(lp, x), bound, iterations, math.nan, seconds)
 
 
+def no_answer(given: dict[str, Any], seconds: float) -> LinearAnswer:
+    """The answer to a program for which nothing was found in time; `given` are the engine's arguments."""
+    nodes = 0.0 if given["lp"].integer.any() else math.nan
+    return LinearAnswer(StopReason.TIME_LIMIT, None, None, None, math.inf, -math.inf, 0.0, nodes, seconds)
+
+
 def objective_of(lp: LinearProgram, x: NDArray[np.float64] | None) -> float:
     """Cost x + offset; inf without x."""
     return math.inf if x is None else float(lp.cost @ x) + lp.offset
@@ -119,6 +125,17 @@ def check_call(lp: LinearProgram, time_limit: float) -> float:
     for what, numbers in (("costs", lp.cost), ("coefficients", lp.matrix.data)):
         if not np.isfinite(numbers).all():
             raise InvalidInputError(f"{what} of {lp!r} are not all finite: one is {numbers[~np.isfinite(numbers)][0]}")
+    return check_time_limit(time_limit)
+
+
+def check_time_limit(time_limit: float) -> float:
+    """The seconds as a float >= 0.
+
+    Raises
+    ------
+    InvalidInputError
+        if the limit is negative or nan.
+    """
     if not time_limit >= 0:
         raise InvalidInputError(f"time_limit is {time_limit!r} seconds; it must be 0 or more, math.inf for none")
     return float(time_limit)

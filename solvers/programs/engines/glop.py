@@ -12,11 +12,13 @@ from scipy import sparse
 from formulations.answers.solution import StopReason
 from formulations.errors import SolverFailedError
 from formulations.programs.linear_program import LinearProgram
-from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer
+from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer, no_answer
 from solvers.programs.engines.native_call import interruptible
 from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
+from solvers.programs.stoppable import MOST_NONZEROS, linear_nonzeros, stoppable
 
 
+@stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
 def glop(lp: LinearProgram, *, time_limit: float = math.inf, dual_simplex: bool = False) -> LinearAnswer:
     """Solve a linear program with GLOP.
 

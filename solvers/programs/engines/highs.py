@@ -22,9 +22,10 @@ import numpy as np
 from formulations.answers.solution import StopReason
 from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.programs.linear_program import LinearProgram
-from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer, objective_of
+from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer, no_answer, objective_of
 from solvers.programs.engines.native_call import interruptible
 from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
+from solvers.programs.stoppable import MOST_NONZEROS, linear_nonzeros, stoppable
 
 Method = Literal["simplex", "ipm", "pdlp"]
 
@@ -32,6 +33,7 @@ TOLERANCE = 1e-9
 """Feasibility of rows, reduced costs and integers: as fast as HiGHS' own 1e-7 on our programs."""
 
 
+@stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
 def highs(
     lp: LinearProgram,
     *,

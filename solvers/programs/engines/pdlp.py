@@ -24,12 +24,14 @@ import numpy as np
 from formulations.answers.solution import StopReason
 from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.programs.linear_program import LinearProgram
-from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer
+from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer, no_answer
 from solvers.programs.engines.glop import loaded_model
 from solvers.programs.engines.native_call import interruptible
 from solvers.programs.engines.scaling import exponent_of, unscaled
+from solvers.programs.stoppable import MOST_NONZEROS, linear_nonzeros, stoppable
 
 
+@stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
 def pdlp(
     lp: LinearProgram,
     *,

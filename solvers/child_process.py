@@ -1,0 +1,220 @@
+"""Calls in a process of their own, which can be ended at any moment.
+
+A native solver looks at its clock and at Ctrl-C only between its own steps, and Pyomo builds a large model for minutes. So a call
+that may take long is made in a new process. It is killed when its time is over, and on Ctrl-C.
+
+The arguments and the answer go through temporary files without a name, so that no file is ever left behind.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import io
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import IO, Any
+
+from formulations.errors import SolverFailedError
+
+GRACE_SECONDS, GRACE_SHARE = 1.0, 0.1
+"""A process is killed so many seconds after its time limit, and this share of the limit: what it has found arrives until then."""
+
+POLL_SECONDS = 0.01
+"""Seconds between two looks at a running process."""
+
+BOOTSTRAP = (
+    "import pickle, signal, sys;"
+    "signal.signal(signal.SIGINT, signal.SIG_IGN);"  # the parent handles Ctrl-C
+    "sys.path[:] = pickle.load(sys.stdin.buffer);"
+    "from solvers.child_process import main;"
+    "main()"
+)
+"""The program of the process. It sets the parent's ``sys.path`` first, because only then this package can be imported."""
+
+_stays_here: ContextVar[bool] = ContextVar("_stays_here", default=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A function of a module, called as ``function(subject, *arguments, time_limit=..., **options)``.
+
+    Parameters
+    ----------
+    subject
+        the large first argument. Where the answer refers to it, the parent puts its own in that place.
+    time_limit
+        seconds from `sent_at`, which is a `time.time()`.
+    reserve
+        seconds, of the limit, for what the function does after its own limit; at most a third of what is left at its start.
+    """
+
+    module: str
+    function: str
+    subject: Any
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+    time_limit: float
+    sent_at: float
+    reserve: float = 0.0
+
+    def seconds_left(self) -> float:
+        """The time limit of the function if it starts now."""
+        left = max(0.0, self.sent_at + self.time_limit - time.time())
+        return left - min(self.reserve, left / 3)
+
+
+class TimeIsOver(Exception):  # noqa: N818 (no error: the caller expects it)
+    """The process was killed because its time was over."""
+
+
+@contextmanager
+def in_this_process() -> Iterator[None]:
+    """No call in this block starts a process: for a process that is killed from outside, and where memory is measured."""
+    token = _stays_here.set(True)
+    try:
+        yield
+    finally:
+        _stays_here.reset(token)
+
+
+def stays_here() -> bool:
+    """Whether calls are to be made in this process."""
+    return _stays_here.get()
+
+
+def call_in_child(call: Call, subject: Any) -> Any:
+    """The answer of a call that is made in a new process.
+
+    Parameters
+    ----------
+    subject
+        what the answer gets in the place of ``call.subject``.
+
+    Raises
+    ------
+    TimeIsOver
+        when the process was killed after the time limit.
+    SolverFailedError
+        if the process ended without an answer.
+    Exception
+        whatever the function raises.
+    """
+    path = [os.path.abspath(p) for p in sys.path if isinstance(p, str)]  # '' is the working directory
+    with tempfile.TemporaryFile() as sent, tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as messages:
+        pickle.dump(path, sent)
+        pickle.dump(call, sent, protocol=pickle.HIGHEST_PROTOCOL)
+        sent.flush()
+        os.lseek(sent.fileno(), 0, os.SEEK_SET)
+        process = subprocess.Popen([sys.executable, "-P", "-c", BOOTSTRAP], stdin=sent, stdout=answers, stderr=messages)
+        try:
+            in_time = _ends_before(process, call.sent_at + call.time_limit * (1 + GRACE_SHARE) + GRACE_SECONDS)
+        finally:
+            process.kill()
+            process.wait()
+        if not in_time:
+            raise TimeIsOver
+        answers.seek(0)
+        messages.seek(0)
+        return _answer(answers, subject, _cause(process.returncode, messages.read()))
+
+
+def _ends_before(process: subprocess.Popen[bytes], deadline: float) -> bool:
+    """Wait until the process ends or a `time.time()` is reached."""
+    while process.poll() is None:
+        if time.time() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def _answer(answers: IO[bytes], subject: Any, cause: str) -> Any:
+    """What the function returned or raised."""
+    try:
+        returned, outcome = _Unpickler(answers, subject).load()
+    except (EOFError, pickle.UnpicklingError) as error:
+        raise SolverFailedError(f"the process of a solve {cause}") from error
+    if not returned:
+        raise outcome
+    return outcome
+
+
+def _cause(code: int, messages: bytes) -> str:
+    """Why a process ended without an answer, with the last line that it wrote to stderr."""
+    lines = messages.decode(errors="replace").strip().splitlines()
+    cause = f"ended with exit status {code}"
+    if code < 0:
+        cause = f"was killed by signal {-code} ({signal.strsignal(-code)})"
+        if -code == signal.SIGKILL:
+            cause += ", perhaps because memory ran out"
+    return f"{cause}: {lines[-1][:200]}" if lines else cause
+
+
+class _Pickler(pickle.Pickler):
+    """Writes a reference in the place of the subject."""
+
+    def __init__(self, file: IO[bytes], subject: Any) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.subject = subject
+
+    def persistent_id(self, obj: Any) -> str | None:
+        return "subject" if obj is self.subject else None
+
+
+class _Unpickler(pickle.Unpickler):
+    """Puts a subject in the place of the reference."""
+
+    def __init__(self, file: IO[bytes], subject: Any) -> None:
+        super().__init__(file)
+        self.subject = subject
+
+    def persistent_load(self, pid: str) -> Any:
+        return self.subject
+
+
+def main() -> None:
+    """Read a call from standard input, make it, and write its outcome to standard output."""
+    die_with_parent()
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # native engines may print to it
+        call: Call = pickle.load(sys.stdin.buffer)
+        outcome: tuple[bool, Any]
+        try:
+            outcome = True, _made(call)
+        except Exception as error:
+            outcome = False, error
+        answers.write(_pickled(outcome, call.subject))
+
+
+def _made(call: Call) -> Any:
+    """Make the call with what is left of its time."""
+    function = getattr(importlib.import_module(call.module), call.function)
+    with in_this_process():
+        return function(call.subject, *call.arguments, time_limit=call.seconds_left(), **call.options)
+
+
+def _pickled(outcome: tuple[bool, Any], subject: Any) -> bytes:
+    """The outcome as bytes; an exception that cannot be sent becomes one that says the same."""
+    stream = io.BytesIO()
+    try:
+        _Pickler(stream, subject).dump(outcome)
+        return stream.getvalue()
+    except (pickle.PicklingError, TypeError, AttributeError):
+        said = f"{type(outcome[1]).__name__}: {outcome[1]}"
+        return pickle.dumps((False, SolverFailedError(f"the process of a solve could not send its answer ({said})")))
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to end this process if the parent is killed, which only Linux offers."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1  # see prctl(2)
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)

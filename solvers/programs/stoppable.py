@@ -1,0 +1,111 @@
+"""Engines for linear and integer programs that keep their time limit and heed Ctrl-C, however large the program is.
+
+The size of a program is counted before anything is built. A small program is built and solved in this process: neither takes
+much longer than a second beyond the limit. A larger one is built and solved in a process of its own, see `solvers.child_process`.
+It ends at most a second and a tenth of the limit late. If it has found nothing by then, the answer is what is known without it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from formulations.errors import InterruptedSolveError
+from formulations.instance.problem import PruningProblem
+from formulations.programs.matrix import MATRICES
+from formulations.programs.sizes import model_size
+from solvers.child_process import Call, TimeIsOver, call_in_child, stays_here
+from solvers.programs.engines.answer import check_time_limit
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+Given = dict[str, Any]
+"""The arguments of a call by name, defaults among them."""
+
+MOST_NONZEROS = 300_000
+"""Nonzeros of a program that is solved in this process: an engine overran its limit by 1.4 s for each million of them."""
+
+MOST_PYOMO_NONZEROS = 30_000
+"""The same for a Pyomo model, which takes some 45 s for each million to be built and handed to HiGHS."""
+
+RESERVE_SECONDS = 5.0
+"""Seconds for each million nonzeros that a process keeps for an engine's overrun and for rounding what it found."""
+
+
+def stoppable(
+    nonzeros: Callable[[Given], int], most: int, unsolved: Callable[[Given, float], Answer]
+) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
+    """A decorator for engines, functions of a module whose first argument is an instance or a program.
+
+    Parameters
+    ----------
+    nonzeros
+        the size of the program, from the arguments.
+    most
+        nonzeros up to which the engine runs in this process.
+    unsolved
+        the answer where nothing was found in time, from the arguments and the seconds that it took.
+    """
+
+    def decorated(engine: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+        signature, name = inspect.signature(engine), engine.__name__
+
+        @wraps(engine)
+        def stopped_in_time(*args: Arguments.args, **options: Arguments.kwargs) -> Answer:
+            call = signature.bind(*args, **options)
+            call.apply_defaults()
+            given = dict(call.arguments)
+            try:
+                size = 0 if stays_here() else nonzeros(given)
+                return engine(*args, **options) if size <= most else _apart(engine, given, size, unsolved)
+            except InterruptedSolveError:
+                raise
+            except KeyboardInterrupt as stop:
+                raise InterruptedSolveError(f"interrupted while {name} was solving; nothing was changed") from stop
+
+        return stopped_in_time
+
+    return decorated
+
+
+def program_nonzeros(given: Given) -> int:
+    """Nonzeros of the formulation of an instance, LP1 where none is named; 0 for what the engine is going to refuse."""
+    formulation = given.get("formulation", "LP1")
+    return model_size(given["problem"], formulation).nonzeros if formulation in MATRICES else 0
+
+
+def linear_nonzeros(given: Given) -> int:
+    """Nonzeros of a linear or integer program."""
+    return int(given["lp"].matrix.nnz)
+
+
+def _apart(engine: Callable[..., Answer], given: Given, size: int, unsolved: Callable[[Given, float], Answer]) -> Answer:
+    """The engine's answer from a process of its own."""
+    started, limit = time.time(), check_time_limit(given["time_limit"])
+    rest = {name: value for name, value in given.items() if name != "time_limit"}
+    (_, subject), *others = rest.items()
+    positional = {
+        p.name for p in inspect.signature(engine).parameters.values() if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    }
+    arguments = tuple(value for name, value in others if name in positional)
+    options = {name: value for name, value in others if name not in positional}
+    reserve = RESERVE_SECONDS * size / 1e6
+    call = Call(engine.__module__, engine.__name__, _without_rows(subject), arguments, options, limit, started, reserve)
+    try:
+        if limit > 0:
+            answer: Answer = call_in_child(call, subject)
+            return answer
+    except TimeIsOver:
+        pass
+    return unsolved(given, time.time() - started)
+
+
+def _without_rows(subject: Any) -> Any:
+    """An instance without the features of its rows and without what engines had it cache; programs need the routes only."""
+    if not isinstance(subject, PruningProblem):
+        return subject
+    return replace(subject, usage=replace(subject.usage, X=None))

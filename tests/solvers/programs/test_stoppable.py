@@ -1,0 +1,206 @@
+"""Large programs: time limits are kept, and Ctrl-C ends a solve at once, while it is built and while it is solved."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations import InvalidInputError, PruningProblem, SolverFailedError, StopReason
+from formulations.programs.sizes import model_size
+from proofs_checks import check_solution
+from solvers import SOLVERS, child_process, solve_relaxation
+from solvers.budgets import BUDGET_SOLVERS
+from solvers.child_process import in_this_process
+from solvers.programs import stoppable
+from solvers.programs.engines import highs
+from tests.solvers.programs.test_engines import big
+
+ROOT = Path(__file__).resolve().parents[3]
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads a process's children from /proc")
+
+
+def forest_and_rows(n_trees: int = 20, n_rows: int = 400) -> tuple[RandomForestClassifier, np.ndarray, np.ndarray]:
+    """A forest of full trees, and rows that it was not grown on."""
+    X, y = make_classification(2000 + n_rows, 20, n_informative=10, random_state=0)
+    return RandomForestClassifier(n_trees, random_state=0).fit(X[:2000], y[:2000]), X[2000:], y[2000:]
+
+
+@cache
+def large() -> PruningProblem:
+    """An instance whose programs no engine solves within seconds."""
+    forest, X, _ = forest_and_rows()
+    return pm.problem_from_forest(forest, X, costs=1.0)
+
+
+@pytest.mark.parametrize("name", ["highs_ip1", "highs_ip3", "pdlp_ip3", "pyomo_closure"])
+def test_an_engine_without_an_answer_in_time_still_has_a_bound(name: str) -> None:
+    """It stops at the limit with the best pruning free of charge, a bound that holds, and its name."""
+    solution = SOLVERS[name](large(), 0.001, time_limit=0.2)
+    assert solution.stopped is StopReason.TIME_LIMIT
+    assert solution.method in ("integer_program", "linear_program", "pyomo_highs")
+    assert solution.bound <= pm.solve(large(), lam=0.001).value <= solution.value
+    assert check_solution(large(), solution).holds
+    assert "rows" not in solution.stats, "the program was built, so nothing was stopped"
+
+
+@pytest.mark.parametrize("name", ["highs_lp1", "pyomo_lp1", "highs_lp1_integer"])
+def test_a_budget_engine_without_an_answer_in_time_still_has_a_bound(name: str) -> None:
+    """The same within a budget: no pruning within it is better than the bound."""
+    solution = BUDGET_SOLVERS[name](large(), 5, time_limit=0.2)
+    assert solution.stopped is StopReason.TIME_LIMIT
+    assert solution.bound <= pm.solve(large(), budget=5, method="path").error <= solution.error
+    assert solution.cost <= 5
+
+
+def test_a_relaxation_without_a_point_in_time_is_an_error() -> None:
+    """`solve_relaxation` returns a point or raises."""
+    with pytest.raises(SolverFailedError, match=r"highs gave no point within 0\.2 s"):
+        solve_relaxation(large(), 0.001, time_limit=0.2)
+
+
+def test_a_process_of_its_own_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pruning, value, bound and certificate are those that the engine finds in this process."""
+    forest, X, _ = forest_and_rows(8, 800)
+    problem, called = pm.problem_from_forest(forest, X, costs=1.0), []
+    plain = stoppable.call_in_child
+
+    def counted(*args: object) -> object:
+        called.append(args)
+        return plain(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(stoppable, "call_in_child", counted)
+    assert model_size(problem, "IP3").nonzeros > stoppable.MOST_NONZEROS
+    with in_this_process():
+        here = SOLVERS["highs_ip3"](problem, 0.01)
+    assert not called
+    there = SOLVERS["highs_ip3"](problem, 0.01, time_limit=1000.0)
+    assert len(called) == 1
+    assert there.problem is problem
+    assert there.pruning is not None
+    assert here.pruning is not None
+    assert there.pruning.problem is problem
+    np.testing.assert_array_equal(there.pruning.kept, here.pruning.kept)
+    assert (there.value, there.bound, there.stopped) == (here.value, here.bound, here.stopped)
+    assert check_solution(problem, there).holds
+
+
+@pytest.mark.parametrize("limit", [-1.0, math.nan])
+def test_a_limit_that_is_none_is_refused(limit: float) -> None:
+    """Also where the program is large, before a process is started."""
+    with pytest.raises(InvalidInputError, match="time_limit is"):
+        SOLVERS["highs_ip3"](large(), 0.001, time_limit=limit)
+
+
+def test_a_program_without_an_answer_in_time() -> None:
+    """An engine for programs keeps its limit too: an answer without a point, and a bound that claims nothing."""
+    answer = highs(big(900), time_limit=0.2)
+    assert (answer.stopped, answer.x, answer.bound) == (StopReason.TIME_LIMIT, None, -math.inf)
+
+
+INTERRUPTED = """
+import sys
+from formulations import InterruptedSolveError
+from solvers import SOLVERS
+from tests.solvers.programs.test_stoppable import large
+problem = large()
+print("go", flush=True)
+try:
+    SOLVERS[sys.argv[1]](problem, 0.001)
+except InterruptedSolveError as stop:
+    print(stop)
+    sys.exit(7)
+"""
+
+
+def children_of(pid: int) -> set[int]:
+    """Process numbers of the processes that a process has started and that have not ended."""
+    return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+
+
+def interrupted_in_the_middle(command: list[str], seconds: float) -> tuple[int, str, str]:
+    """Start a command in a session of its own, wait until the process of its solve has run so long, and send Ctrl-C to both."""
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as script:
+        until = time.monotonic() + 60
+        while not (children := children_of(script.pid)):
+            assert script.poll() is None, script.stderr
+            assert time.monotonic() < until, "no process was started for the solve"
+            time.sleep(0.02)
+        time.sleep(seconds)
+        assert children_of(script.pid) == children, "ended too early to be interrupted"
+        os.killpg(script.pid, signal.SIGINT)  # as a terminal does: to the process of the solve as well
+        out, err = script.communicate(timeout=10)
+    for child in children:
+        assert not Path(f"/proc/{child}").exists(), "the process of the solve goes on"
+    return script.returncode, out, err
+
+
+@linux
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        pytest.param("pyomo_ip3", 4.0, id="pyomo_ip3, building"),
+        pytest.param("pdlp_ip3", 4.0, id="pdlp_ip3, solving"),
+        *(pytest.param(name, 6.0, marks=pytest.mark.slow) for name in ("highs_ip1", "highs_ip3", "glop_ip3", "pyomo_ip1")),
+        *(pytest.param(name, 0.1, marks=pytest.mark.slow) for name in ("highs_ip3", "pyomo_closure")),  # while it starts
+    ],
+)
+def test_ctrl_c_ends_an_engine(name: str, seconds: float) -> None:
+    """Ctrl-C while a large program is built or solved ends the call with InterruptedSolveError, and its process with it."""
+    code, out, err = interrupted_in_the_middle([sys.executable, "-c", INTERRUPTED, name], seconds)
+    assert code == 7, err
+    assert out == f"go\ninterrupted while {called(name)} was solving; nothing was changed\n"
+    assert err == ""
+
+
+def called(name: str) -> str:
+    """The function behind an engine."""
+    engine = SOLVERS[name]
+    return str(getattr(engine, "func", engine).__name__)
+
+
+@linux
+@pytest.mark.slow
+def test_ctrl_c_ends_a_command(tmp_path: Path) -> None:
+    """On the command line the status is 130, and nothing is on stdout."""
+    forest, X, y = forest_and_rows()
+    skops.io.dump(forest, tmp_path / "forest.skops")
+    names = [f"x{k}" for k in range(20)]
+    table = "\n".join(
+        [",".join([*names, "label"]), *(",".join(map(str, [*row, label])) for row, label in zip(X, y, strict=True))]
+    )
+    (tmp_path / "data.csv").write_text(table + "\n")
+    (tmp_path / "costs.csv").write_text("\n".join(["feature,cost", *(f"{name},1" for name in names)]) + "\n")
+    inputs = [str(tmp_path / name) for name in ("forest.skops", "data.csv", "costs.csv")]
+    words = ["check", "solution", inputs[0], "--data", inputs[1], "--label", "label", "--costs", inputs[2], "--lam", "0.001"]
+    command = [sys.executable, "-m", "prunemodels", *words, "--solver", "highs_ip3"]
+    assert interrupted_in_the_middle(command, 4.0) == (130, "", "interrupted: nothing was written\n")
+
+
+def test_waiting_for_a_process_heeds_ctrl_c_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is killed and collected before the error is raised."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def interrupted(process: subprocess.Popen[bytes], deadline: float) -> bool:
+        started.append(process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(child_process, "_ends_before", interrupted)
+    with pytest.raises(pm.errors.InterruptedSolveError, match="interrupted while linear_program was solving"):
+        SOLVERS["highs_ip3"](large(), 0.001)
+    assert started[0].returncode == -signal.SIGKILL
