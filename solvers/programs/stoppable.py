@@ -27,10 +27,10 @@ Given = dict[str, Any]
 """The arguments of a call by name, defaults among them."""
 
 MOST_NONZEROS = 300_000
-"""Nonzeros of a program that is solved in this process: an engine overran its limit by 1.4 s for each million of them."""
+"""Nonzeros of a program that is solved in this process; on larger ones engines overrun their limits by seconds."""
 
 MOST_PYOMO_NONZEROS = 30_000
-"""The same for a Pyomo model, which takes some 45 s for each million to be built and handed to HiGHS."""
+"""The same for a Pyomo model, which is built, and handed to HiGHS, by Python objects one by one."""
 
 RESERVE_SECONDS = 5.0
 """Seconds for each million nonzeros that a process keeps for an engine's overrun and for rounding what it found."""

@@ -24,6 +24,7 @@ from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.programs.linear_program import LinearProgram
 from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer, no_answer, objective_of
 from solvers.programs.engines.native_call import interruptible
+from solvers.programs.engines.pdlp import ITERATION_LIMIT
 from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
 from solvers.programs.stoppable import MOST_NONZEROS, linear_nonzeros, stoppable
 
@@ -55,7 +56,7 @@ def highs(
         after the interior point method, go to a vertex.
     tolerance
         relative optimality tolerance of the interior point method and of PDLP; the simplex has none. If HiGHS stops before
-        reaching it, without a vertex, the answer says ITERATION_LIMIT.
+        reaching it, without a vertex, the answer says ITERATION_LIMIT; so it does after 100,000 iterations of PDLP.
 
     Raises
     ------
@@ -84,6 +85,7 @@ def highs(
         dual_feasibility_tolerance=TOLERANCE,
         ipm_optimality_tolerance=tolerance,
         pdlp_optimality_tolerance=tolerance,
+        pdlp_iteration_limit=ITERATION_LIMIT,
         mip_rel_gap=0.0,
         mip_abs_gap=0.0,
         mip_feasibility_tolerance=TOLERANCE,

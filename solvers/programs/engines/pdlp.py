@@ -20,6 +20,7 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.answers.solution import StopReason
 from formulations.errors import InvalidInputError, SolverFailedError
@@ -30,6 +31,12 @@ from solvers.programs.engines.native_call import interruptible
 from solvers.programs.engines.scaling import exponent_of, unscaled
 from solvers.programs.stoppable import MOST_NONZEROS, linear_nonzeros, stoppable
 
+ITERATION_LIMIT = 100_000
+"""Where costs lie many orders of magnitude apart, the tolerance may never be reached; PDLP would then go on for ever."""
+
+ONE_THREAD = 50_000
+"""Nonzeros up to which a program gets one thread: two would wait for each other longer than they work."""
+
 
 @stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
 def pdlp(
@@ -37,11 +44,13 @@ def pdlp(
     *,
     time_limit: float = math.inf,
     tolerance: float = 1e-8,
-    iteration_limit: int | None = None,
+    iteration_limit: int = ITERATION_LIMIT,
     threads: int = 2,
     presolve: bool = False,
 ) -> LinearAnswer:
     """Solve a linear program with PDLP; at a limit the answer holds the last iterate and its duals.
+
+    Where PDLP gives up because its numbers become too large or too small, the answer says ITERATION_LIMIT too.
 
     Parameters
     ----------
@@ -50,9 +59,10 @@ def pdlp(
     tolerance
         e above, > 0.
     iteration_limit
-        None for none.
+        largest number of iterations.
     threads
-        largest number of threads; 2 use the memory bandwidth of most machines fully.
+        largest number of threads; 2 use the memory bandwidth of most machines fully. A program of at most `ONE_THREAD` nonzeros
+        gets one.
     presolve
         let GLOP presolve; it made no difference on our programs.
 
@@ -75,7 +85,7 @@ def pdlp(
         return _without_columns(lp)
     k = exponent_of(lp.cost)
     # with more threads than rows and columns PDLP prints a warning
-    useful = max(1, min(threads, max(lp.shape)))
+    useful = max(1, min(threads, max(lp.shape))) if lp.matrix.nnz > ONE_THREAD else 1
     model, solver = loaded_model(lp, k), ortools.ModelSolverHelper("pdlp")
     if not solver.solver_is_supported():
         raise SolverFailedError("this build of OR-Tools is without PDLP; install ortools from PyPI")
@@ -85,8 +95,10 @@ def pdlp(
     seconds = time.perf_counter() - started
     response = solver.response()
     stopped, iterations = _how_it_ended(response)
-    x = np.array(response.variable_value, dtype=np.float64)
-    dual = unscaled(np.array(response.dual_value, dtype=np.float64), k)
+    x: NDArray[np.float64] | None = np.array(response.variable_value, dtype=np.float64)
+    dual: NDArray[np.float64] | None = unscaled(np.array(response.dual_value, dtype=np.float64), k)
+    if not all(np.isfinite(numbers).all() for numbers in (x, dual)):
+        x = dual = None
     return linear_answer(lp, stopped, x, dual, iterations=iterations, seconds=seconds)
 
 
@@ -96,7 +108,7 @@ def _without_columns(lp: LinearProgram) -> LinearAnswer:
     return linear_answer(lp, StopReason.CONVERGED, np.zeros(0), np.zeros(lp.shape[0]), iterations=0.0, seconds=0.0)
 
 
-def _parameters(limit: float, tolerance: float, iteration_limit: int | None, threads: int, presolve: bool) -> str:
+def _parameters(limit: float, tolerance: float, iteration_limit: int, threads: int, presolve: bool) -> str:
     from ortools.pdlp import solvers_pb2
 
     parameters = solvers_pb2.PrimalDualHybridGradientParams()
@@ -109,8 +121,7 @@ def _parameters(limit: float, tolerance: float, iteration_limit: int | None, thr
     criteria.simple_optimality_criteria.eps_optimal_absolute = tolerance
     if math.isfinite(limit):
         criteria.time_sec_limit = limit
-    if iteration_limit is not None:
-        criteria.iteration_limit = iteration_limit
+    criteria.iteration_limit = iteration_limit
     return str(parameters)
 
 
@@ -125,6 +136,7 @@ def _how_it_ended(response: Any) -> tuple[StopReason, float]:
         "OPTIMAL": StopReason.CONVERGED,
         "TIME_LIMIT": StopReason.TIME_LIMIT,
         "ITERATION_LIMIT": StopReason.ITERATION_LIMIT,
+        "NUMERICAL_ERROR": StopReason.ITERATION_LIMIT,
         "INTERRUPTED_BY_USER": StopReason.INTERRUPTED,
     }
     if name not in reasons:
