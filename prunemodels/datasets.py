@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from formulations.instance.routing import as_rows
+from prunemodels.files.csv_tables import check_header, read_csv
 
 FOLDER_VARIABLE = "PRUNEMODELS_DATA"
 
@@ -77,9 +78,9 @@ def read_table(path: str | Path) -> pd.DataFrame:
     Raises
     ------
     InvalidInputError
-        for another ending, or a file without examples or without a header row.
+        for another ending, a file without examples or without a header row, and a header that names a column twice.
     BrokenFileError
-        if the file is absent or damaged.
+        if the file is absent or damaged, and for a CSV row with another number of fields than the header.
     """
     place = Path(path)
     if not place.name.endswith(TABLE_ENDINGS):
@@ -87,25 +88,23 @@ def read_table(path: str | Path) -> pd.DataFrame:
     if not place.is_file():
         raise BrokenFileError(f"there is no file {place}")
     try:
-        table = pd.read_parquet(place) if place.suffix == ".parquet" else pd.read_csv(place)
+        table = _read_parquet(place) if place.suffix == ".parquet" else read_csv(place)
+    except (PruneModelsError, MemoryError):
+        raise
     except Exception as error:  # pandas, pyarrow and gzip raise different types
         raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error
     table.columns = table.columns.map(str)
     if not len(table):
         raise InvalidInputError(f"{place} holds no examples; give at least one row below the header")
-    if len(table.columns) and all(_is_number(c) for c in table.columns):
-        raise InvalidInputError(
-            f"{place} has no header row (its first row is {list(table.columns[:3])}, ...); name the columns there"
-        )
+    check_header(list(table.columns), str(place))
     return table
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _read_parquet(place: Path) -> pd.DataFrame:
+    from pyarrow import parquet
+
+    check_header(parquet.read_schema(place).names, str(place))  # pandas does not name the column that is there twice
+    return pd.read_parquet(place)
 
 
 def take_column(table: pd.DataFrame, column: str, option: str, source: str) -> NDArray[Any]:

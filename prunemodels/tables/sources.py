@@ -6,6 +6,7 @@ every pass, if it can.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow import parquet
 
-from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
+from prunemodels.files.csv_tables import columns_of_csv, csv_chunks
 from prunemodels.tables.cells import check_present
 
 ARROW_FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather"}
@@ -103,11 +104,11 @@ def _of_file(place: Path) -> Source:
         if ending in ARROW_FORMATS:
             found = _of_dataset(ds.dataset(place, format=ARROW_FORMATS[ending]), str(place))
             return found if ending != ".parquet" else replace(found, chunks=partial(_parquet_chunks, found.files))
-        header = [str(c) for c in pd.read_csv(place, nrows=0).columns]
-    except (OSError, ValueError, EOFError) as error:  # pandas, pyarrow and gzip raise different types
+        header = columns_of_csv(place)
+    except PruneModelsError:
+        raise
+    except (OSError, ValueError, EOFError, zlib.error) as error:  # pandas, pyarrow and gzip raise different types
         raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error
-    if header and pd.to_numeric(pd.Series(header), errors="coerce").notna().all():
-        raise InvalidInputError(f"{place} has no header row (its first row is {header[:3]}, ...); name the columns there")
     return Source(str(place), partial(_csv_chunks, place), tuple(header), files=(place,))
 
 
@@ -146,13 +147,9 @@ def _arrow_chunks(dataset: Any, columns: Sequence[str] | None, size: int) -> Ite
 
 
 def _csv_chunks(file: Path, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
-    """All columns. If pandas reads only some, it accepts rows with too many fields, and may use the first field as an index."""
+    """All columns, because pandas has to parse them anyway."""
     del columns
-    with pd.read_csv(file, chunksize=size, low_memory=False) as reader:
-        for chunk in reader:
-            if not isinstance(chunk.index, pd.RangeIndex):
-                raise BrokenFileError(f"{file} has more fields in its rows than names in its header; write it again")
-            yield chunk
+    yield from csv_chunks(file, size)
 
 
 def _slices(table: Any, columns: Sequence[str] | None, size: int) -> Iterator[Any]:

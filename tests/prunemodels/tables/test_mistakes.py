@@ -87,12 +87,13 @@ def test_categories_of_text_are_no_features(forest):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n1,2,3\n", r"t.csv cannot be read to its end .*Expected 2 fields in line 3, saw 3"),
-        ("a,b\n1,2,3\n1,2,3\n", r"t.csv has more fields in its rows than names in its header"),
+        ("a,b\n1,2\n1,2,3\n", r"t.csv, line 3, has 3 fields, but the header names 2 columns"),
+        ("a,b\n1,2,3\n1,2,3\n", r"t.csv, line 2, has 3 fields"),
+        ("a,b\n1,2\n1\n", r"t.csv, line 3, has 1 field"),
     ],
 )
-def test_rows_of_too_many_fields_are_an_error(forest, text, message, tmp_path):
-    """Not an index of pandas, nor cut off: columns would be others than their names say."""
+def test_rows_that_do_not_fit_the_header_are_an_error(forest, text, message, tmp_path):
+    """Not an index of pandas, nor cut off or filled up: columns would be others than their names say."""
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(BrokenFileError, match=message):
         problem_from_table(forest, tmp_path / "t.csv", costs=1)
