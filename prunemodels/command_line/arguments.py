@@ -10,6 +10,9 @@ from typing import Protocol
 ERRORS = ("in-bag", "out-of-bag", "given", "blend")
 BUDGET_METHODS = ("path", "best", "exact")
 
+INPUTS = ("forest", "cascade", "pruned", "data", "costs", "train", "error_data", "held_out", "table", "certificate")
+"""Arguments that name input files, which no command overwrites."""
+
 
 class Result(Protocol):
     """What a command returns."""

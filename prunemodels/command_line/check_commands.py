@@ -32,7 +32,6 @@ from prunemodels.command_line.refusals import errors_naming
 from prunemodels.datasets import read_table
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest
 from prunemodels.files.matrices import MATRIX_ENDINGS, load_matrix, load_network, save_network
-from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.forests.surgery import pruning_from_forest
 from solvers import SOLVERS, min_cut, pruning_path
 
@@ -44,7 +43,7 @@ def check_tu(args: argparse.Namespace) -> CheckSummary:
     """``prunemodels check tu``: a matrix in a file, or the matrix of a formulation."""
     start = time.perf_counter()
     _check_method(args)
-    places = [] if args.out is None else [check_output(args.out, "--out", endings=(".npz",), force=args.force)]
+    places = [] if args.out is None else [args.outputs.reserve(args.out, "--out", endings=(".npz",))]
     given = None
     if args.certificate is not None:
         with errors_naming("--certificate"):
@@ -67,9 +66,8 @@ def check_tu(args: argparse.Namespace) -> CheckSummary:
         verdict = check_total_unimodularity(matrix, method=args.method)
     written = []
     if isinstance(verdict.certificate, NetworkMatrix) and places:
-        with OutputFiles() as outputs:
-            save_network(verdict.certificate, outputs.aside(places[0]))
-            written = [str(places[0])]
+        save_network(verdict.certificate, args.outputs.aside(places[0]))
+        written = [str(places[0])]
     return CheckSummary(subject, (verdict,), time.perf_counter() - start, written=tuple(written))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.verdict import Verdict
+from prunemodels.command_line.statuses import DONE, REFUTED, UNDECIDED
 
 WIDTH = 118
 """Characters of a line."""
@@ -47,9 +48,9 @@ class CheckSummary:
 
     @property
     def exit_status(self) -> int:
-        """0 where all claims hold, 1 where one is refuted, else 2."""
+        """Whether all claims hold, one is refuted, or else one remains undecided; see `statuses`."""
         answers = [verdict.holds for verdict in self.verdicts]
-        return 1 if False in answers else 2 if None in answers else 0
+        return REFUTED if False in answers else UNDECIDED if None in answers else DONE
 
     def json(self) -> str:
         """The summary as one JSON object."""

@@ -2,19 +2,20 @@
 ``export`` and ``check``.
 
 This module only parses. What a command needs is imported when the command runs, so that help and usage errors appear at once.
-The exit status is 0 for success, 2 for bad input and 130 after Ctrl-C. A check returns 0 if its claim holds, 1 if the claim is
-refuted and 2 if it remains undecided. ``report`` returns 1 if a check on its page is refuted.
+`prunemodels.command_line.statuses` lists the exit statuses.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 
 from prunemodels.command_line.arguments import (
     BUDGET_METHODS,
+    INPUTS,
     Result,
     add_common_options,
     add_inputs,
@@ -26,34 +27,58 @@ from prunemodels.command_line.arguments import (
     seconds,
 )
 from prunemodels.command_line.exit_arguments import add_cascade, add_exits
+from prunemodels.command_line.process import ending_signals, prepare_streams, show, status_of
 from prunemodels.command_line.report_arguments import add_report
+from prunemodels.command_line.statuses import DONE, epilog
 
 FORMULATIONS = ("IP0", "IP1", "IP2", "IP3", "LP1", "closure")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status."""
+    """Run the command line and return its exit status.
+
+    Parameters
+    ----------
+    argv
+        the words of the command. None: those that this process was started with; then its streams and signals are prepared, too.
+    """
+    if argv is None:
+        prepare_streams()
     try:
         args = parser().parse_args(argv)
         args.typed = argv
     except SystemExit as stop:  # argparse has printed the reason
-        return int(stop.code or 0)
-    try:
-        # imported late, because this loads the whole package, which help and usage errors do not need
-        from formulations.errors import PruneModelsError
+        return show("") or int(stop.code or 0)
+    with nullcontext([]) if argv is not None else ending_signals() as arrived:
+        return status_of(lambda: _run(args), args.command, arrived)
 
-        try:
+
+def _run(args: argparse.Namespace) -> int:
+    """Run a command, write its files, and show its summary."""
+    from prunemodels.files.outputs import OutputFiles
+
+    outputs = OutputFiles(force=args.force, inputs=_inputs(args))
+    try:
+        with outputs as args.outputs:
             result: Result = args.run(args)
-        except PruneModelsError as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            print(f"prunemodels {args.command}: {error}", file=sys.stderr)
-            return 2
-    except KeyboardInterrupt:
-        print("interrupted: nothing was written", file=sys.stderr)
-        return 130
-    print(result.json() if args.json else result.text())
-    return int(getattr(result, "exit_status", 0))
+        not_shown = show(result.json() if args.json else result.text())
+    except KeyboardInterrupt as stop:
+        stop.files_written = outputs.committed  # type: ignore[attr-defined]
+        raise
+    return not_shown or int(getattr(result, "exit_status", DONE))
+
+
+def _inputs(args: argparse.Namespace) -> dict[str, str | Path]:
+    """The files that the arguments name as inputs, by the arguments."""
+    files: dict[str, str | Path] = {}
+    for name in INPUTS:
+        if getattr(args, name, None) is not None:
+            files[name.upper() if name in ("forest", "cascade") else f"--{name.replace('_', '-')}"] = getattr(args, name)
+    if args.command == "demo" and args.data is not None:
+        from prunemodels.datasets import find_dataset
+
+        files["--data"] = find_dataset(args.data)
+    return files
 
 
 def parser() -> argparse.ArgumentParser:
@@ -63,7 +88,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="prunemodels",
         description="Prune random forests exactly, so that error and prediction-time cost are jointly least.",
-        epilog="Start with: prunemodels demo",
+        epilog=f"Start with: prunemodels demo\n\n{epilog()}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"prunemodels {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -189,7 +215,7 @@ def _add_export(command: argparse.ArgumentParser) -> None:
 
 def _add_check(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Verify a claim and show the evidence. Exit status 0: the claim holds; 1: it is refuted; 2: undecided, or bad input. "
+        "Verify a claim and show the evidence. `prunemodels --help` lists the exit statuses. "
         "In the place of a forest the word 'papers' stands for the two trees of the papers' Figure 1."
     )
     claims = command.add_subparsers(dest="claim", required=True, metavar="CLAIM")

@@ -28,7 +28,7 @@ from prunemodels.datasets import read_table, shown, take_column, take_features
 from prunemodels.evaluation.held_out import HeldOut, hold_out
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest, load_forest
 from prunemodels.files.mixtures import MixtureFiles
-from prunemodels.files.outputs import OutputFiles, check_output
+from prunemodels.files.outputs import OutputFiles
 from prunemodels.forests.costs import items_from_table
 from prunemodels.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
 from prunemodels.forests.labels import class_numbers
@@ -205,39 +205,39 @@ def read_and_solve(args: argparse.Namespace) -> SolvedInstance:
 def path_command(args: argparse.Namespace) -> Summary:
     """``prunemodels path``: every optimal pruning as a table, and as a picture if one is asked for."""
     start = time.perf_counter()
-    table = check_output(args.out, "--out", endings=(".csv",), force=args.force)
-    pictures = _check_pictures(args)
+    outputs: OutputFiles = args.outputs
+    table = outputs.reserve(args.out, "--out", endings=(".csv",))
+    pictures = reserve_pictures(args)
     solved = read_and_solve(args)
-    with OutputFiles() as outputs:
-        solved.path.to_frame().to_csv(outputs.aside(table), index=False)
-        for picture in pictures:
-            draw(plot_tradeoff(solved.path), outputs.aside(picture))
-        return _summary(args, solved, start, [table, *pictures])
+    solved.path.to_frame().to_csv(outputs.aside(table), index=False)
+    for picture in pictures:
+        draw(plot_tradeoff(solved.path), outputs.aside(picture))
+    return _summary(args, solved, start, [table, *pictures])
 
 
 def prune_command(args: argparse.Namespace) -> Summary:
     """``prunemodels prune``: one pruned forest, and the path and pictures if they are asked for."""
     start = time.perf_counter()
     check_budget_options(args)
-    out = check_output(args.out, "--out", endings=FOREST_ENDINGS, force=args.force)
-    tables = [] if args.path_csv is None else [check_output(args.path_csv, "--path-csv", endings=(".csv",), force=args.force)]
-    pictures = _check_pictures(args)
-    mixture = MixtureFiles.beside(out, force=args.force) if args.mixture else None
+    outputs: OutputFiles = args.outputs
+    out = outputs.reserve(args.out, "--out", endings=FOREST_ENDINGS)
+    tables = [] if args.path_csv is None else [outputs.reserve(args.path_csv, "--path-csv", endings=(".csv",))]
+    pictures = reserve_pictures(args)
+    mixture = MixtureFiles.beside(out, outputs) if args.mixture else None
     solved = read_and_solve(args)
     path = solved.path
     choice = choose_pruning(args, path)
     pruned = apply_pruning(choice.pruning, solved.forest)
     held_out = _hold_out(args, solved, choice.pruning)
-    with OutputFiles() as outputs:
-        dump_forest(pruned, outputs.aside(out))
-        for table in tables:
-            path.to_frame().to_csv(outputs.aside(table), index=False)
-        for picture in pictures:
-            draw(choice.picture(path, held_out), outputs.aside(picture))
-        if mixture is not None and choice.solution is not None:
-            mixture.write(outputs, choice.solution, solved.forest)
-        files = [out, *tables, *pictures, *(mixture.all if mixture else [])]
-        return _summary(args, solved, start, files, choice, pruned, held_out)
+    dump_forest(pruned, outputs.aside(out))
+    for table in tables:
+        path.to_frame().to_csv(outputs.aside(table), index=False)
+    for picture in pictures:
+        draw(choice.picture(path, held_out), outputs.aside(picture))
+    if mixture is not None and choice.solution is not None:
+        mixture.write(outputs, choice.solution, solved.forest)
+    files = [out, *tables, *pictures, *(mixture.all if mixture else [])]
+    return _summary(args, solved, start, files, choice, pruned, held_out)
 
 
 def _hold_out(args: argparse.Namespace, solved: SolvedInstance, pruning: Pruning) -> HeldOut | None:
@@ -249,12 +249,13 @@ def _hold_out(args: argparse.Namespace, solved: SolvedInstance, pruning: Pruning
         return hold_out(pruning, solved.forest, held_out.X, held_out.y, sample_weight=held_out.weights)
 
 
-def _check_pictures(args: argparse.Namespace) -> list[Path]:
+def reserve_pictures(args: argparse.Namespace) -> list[Path]:
+    """The files of ``--picture``, reserved; none without that option."""
     if args.picture is None:
         return []
     with errors_naming("--picture"):
         files = picture_files(args.picture)
-    return [check_output(file, "--picture", force=args.force) for file in files]
+    return [args.outputs.reserve(file, "--picture") for file in files]
 
 
 def _summary(

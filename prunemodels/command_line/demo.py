@@ -99,7 +99,7 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
 
 def demo_command(args: argparse.Namespace) -> DemoReport:
     """Run the demo and write its files."""
-    folder = _check_folder(args)
+    folder = _reserve_folder(args)
     start = time.perf_counter()
     if args.data is None and args.label is not None:
         raise InvalidInputError(f"--label {args.label}: scikit-learn's data have no columns to choose from; give --data FILE too")
@@ -131,7 +131,7 @@ def demo_command(args: argparse.Namespace) -> DemoReport:
         saved=SAVED.get(data.name, "50 %"),
         written=tuple(str(folder / file) for file in FILES),
     )
-    _write(report, first, folder)
+    _write(report, first, folder, args.outputs)
     return report
 
 
@@ -144,16 +144,17 @@ def _compile(announce: Announce) -> None:
     evaluate(apply_pruning(pruning, toy), X[:100], y[:100], costs=1)
 
 
-def _check_folder(args: argparse.Namespace) -> Path:
-    """The folder for the output. It is refused before any work is done if a file would be overwritten."""
+def _reserve_folder(args: argparse.Namespace) -> Path:
+    """The folder for the output, with all its files reserved. It is refused before any work if a file would be overwritten."""
+    outputs: OutputFiles = args.outputs
     folder = Path(args.out)
     if not folder.exists():
         check_output(folder, "--out")
-        return folder
+        outputs.folder(folder)
     if not folder.is_dir():
         raise InvalidInputError(f"--out: {folder} is a file; give a folder")
     for file in FILES:
-        check_output(folder / file, "--out", force=args.force)
+        outputs.reserve(folder / file, "--out")
     return folder
 
 
@@ -163,24 +164,16 @@ def _progress(quiet: bool, seed: int, seeds: int) -> Announce:
     return lambda text: None if quiet else print(prefix + text, file=sys.stderr, flush=True)
 
 
-def _write(report: DemoReport, first: Run, folder: Path) -> None:
-    """Write all files of the demo together or not at all; they are about the first forest and its path."""
+def _write(report: DemoReport, first: Run, folder: Path, outputs: OutputFiles) -> None:
+    """Write all files of the demo; they are about the first forest and its path."""
     place = next(k for k, m in enumerate(first.measured) if m.budget == report.saved)
     chosen = first.path.at_cost(_limit(first.measured, place))
     picture = plot_tradeoff(first.path, held_out=[m.held_out for m in first.measured], chosen=chosen)
-    made = not folder.exists()
-    folder.mkdir(exist_ok=True)
-    try:
-        with OutputFiles() as outputs:
-            for file in ("tradeoff.png", "tradeoff.svg"):
-                draw(picture, outputs.aside(folder / file))
-            first.path.to_frame().to_csv(outputs.aside(folder / "path.csv"), index=False)
-            pd.DataFrame([m.record() for m in report.measured]).to_csv(outputs.aside(folder / "table.csv"), index=False)
-            dump_forest(apply_pruning(chosen, first.forest), outputs.aside(folder / "pruned.skops"))
-    except BaseException:
-        if made:
-            folder.rmdir()
-        raise
+    for file in ("tradeoff.png", "tradeoff.svg"):
+        draw(picture, outputs.aside(folder / file))
+    first.path.to_frame().to_csv(outputs.aside(folder / "path.csv"), index=False)
+    pd.DataFrame([m.record() for m in report.measured]).to_csv(outputs.aside(folder / "table.csv"), index=False)
+    dump_forest(apply_pruning(chosen, first.forest), outputs.aside(folder / "pruned.skops"))
 
 
 def _limit(measured: Sequence[Measurement], place: int) -> float:

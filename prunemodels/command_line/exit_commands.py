@@ -17,7 +17,7 @@ from formulations.instance.cost_sample import check_weights
 from proofs_checks import check_closure_path
 from prunemodels.command_line.budget_commands import same_file
 from prunemodels.command_line.check_report import CheckSummary
-from prunemodels.command_line.commands import _check_pictures, read_and_solve, read_costs, read_examples
+from prunemodels.command_line.commands import read_and_solve, read_costs, read_examples, reserve_pictures
 from prunemodels.command_line.exit_report import CascadeFigures, ExitSummary
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.datasets import read_table, shown, take_column, take_features
@@ -27,7 +27,6 @@ from prunemodels.exits.cascade_files import load_cascade
 from prunemodels.exits.forest_exits import exit_path
 from prunemodels.exits.stops import stops_of
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
-from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.plots.exits import plot_exits
 from prunemodels.plots.tradeoff import draw
 
@@ -39,8 +38,8 @@ def exits_command(args: argparse.Namespace) -> ExitSummary:
     """``prunemodels exits``: exits along the optimal path of a forest, which is not retrained."""
     start = time.perf_counter()
     _check_options(args)
-    out = check_output(args.out, "--out", endings=FOREST_ENDINGS, force=args.force)
-    pictures = _check_pictures(args)
+    out = args.outputs.reserve(args.out, "--out", endings=FOREST_ENDINGS)
+    pictures = reserve_pictures(args)
     solved = read_and_solve(args)
     with errors_naming("--data"):
         weights = solved.data.weights
@@ -63,8 +62,8 @@ def cascade_command(args: argparse.Namespace) -> ExitSummary:
     """``prunemodels cascade``: models on nested sets of features, found and fitted from a table."""
     start = time.perf_counter()
     _check_options(args)
-    out = check_output(args.out, "--out", endings=FOREST_ENDINGS, force=args.force)
-    pictures = _check_pictures(args)
+    out = args.outputs.reserve(args.out, "--out", endings=FOREST_ENDINGS)
+    pictures = reserve_pictures(args)
     with errors_naming("--data"):
         table = read_table(args.data)
     y = take_column(table, args.label, "--label", args.data)
@@ -109,11 +108,10 @@ def _write(
     if held_out is not None:
         with errors_naming(f"--held-out {args.held_out}"):
             figures = CascadeFigures.of(cascade, stops_of(cascade, *held_out), args.held_out)
-    with OutputFiles() as outputs:
-        dump_forest(cascade, outputs.aside(out))
-        for picture in pictures:
-            draw(plot_exits(cascade, *(learned_from if held_out is None else held_out)), outputs.aside(picture))
-        return ExitSummary.of(model, cascade, args.budget, figures, time.perf_counter() - start, [out, *pictures])
+    dump_forest(cascade, args.outputs.aside(out))
+    for picture in pictures:
+        draw(plot_exits(cascade, *(learned_from if held_out is None else held_out)), args.outputs.aside(picture))
+    return ExitSummary.of(model, cascade, args.budget, figures, time.perf_counter() - start, [out, *pictures])
 
 
 def _check_options(args: argparse.Namespace) -> None:

@@ -20,7 +20,7 @@ from prunemodels.command_line.model_report import CompareSummary, ExportSummary,
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.report import ForestFigures
 from prunemodels.comparison.compare import check_budgets, check_solvers, compare
-from prunemodels.files.outputs import OutputFiles, check_output
+from prunemodels.files.outputs import OutputFiles
 from solvers import SOLVERS
 from solvers.budgets import BUDGET_SOLVERS
 
@@ -30,7 +30,7 @@ PROGRAM_ENDINGS = (".lp", ".mps", ".lp.gz", ".mps.gz")
 def compare_command(args: argparse.Namespace) -> CompareSummary:
     """``prunemodels compare``: one row a solver, on the screen and as a table if one is asked for."""
     start = time.perf_counter()
-    tables = [] if args.out is None else [check_output(args.out, "--out", endings=(".csv",), force=args.force)]
+    tables = [] if args.out is None else [args.outputs.reserve(args.out, "--out", endings=(".csv",))]
     with errors_naming("--solvers"):
         solvers = check_solvers(args.solvers, SOLVERS if args.budget is None else BUDGET_SOLVERS)
     if args.budget is not None:
@@ -38,60 +38,58 @@ def compare_command(args: argparse.Namespace) -> CompareSummary:
             check_budgets(args.budget)
     forest, data, _, problem = read_problem(args)
     table = compare(problem, args.lam, solvers, budget=args.budget, time_limit=args.time_limit, progress=not args.quiet)
-    with OutputFiles() as outputs:
-        for file in tables:
-            table.to_csv(outputs.aside(file), index=False)
-        return CompareSummary(
-            forest=args.forest,
-            model=type(forest).__name__,
-            trees=problem.ensemble.n_trees,
-            task=problem.ensemble.task,
-            data=args.data,
-            examples=problem.n_rows,
-            error_source=problem.errors.source,
-            lam=args.lam,
-            budgets=tuple(args.budget or ()),
-            seconds=time.perf_counter() - start,
-            unpruned=ForestFigures.of(Pruning.unpruned(problem), None),
-            optimum=optimum(table) if args.budget is None else None,
-            within=tuple(best_within(table, budget) for budget in args.budget or ()),
-            table=table,
-            written=tuple(str(file) for file in tables),
-            ignored=data.ignored,
-        )
+    for file in tables:
+        table.to_csv(args.outputs.aside(file), index=False)
+    return CompareSummary(
+        forest=args.forest,
+        model=type(forest).__name__,
+        trees=problem.ensemble.n_trees,
+        task=problem.ensemble.task,
+        data=args.data,
+        examples=problem.n_rows,
+        error_source=problem.errors.source,
+        lam=args.lam,
+        budgets=tuple(args.budget or ()),
+        seconds=time.perf_counter() - start,
+        unpruned=ForestFigures.of(Pruning.unpruned(problem), None),
+        optimum=optimum(table) if args.budget is None else None,
+        within=tuple(best_within(table, budget) for budget in args.budget or ()),
+        table=table,
+        written=tuple(str(file) for file in tables),
+        ignored=data.ignored,
+    )
 
 
 def export_command(args: argparse.Namespace) -> ExportSummary:
     """``prunemodels export``: a formulation as a file that other solvers read."""
     start = time.perf_counter()
     formulation, options = _formulation(args)
-    out = _check_program_file(args.out, force=args.force)
+    out = _program_file(args)
     forest, data, _, problem = read_problem(args)
     with errors_naming(f"--formulation {formulation}"):
         program = MATRICES[formulation](problem, relax=args.relax, **options)
-    with OutputFiles() as outputs:
-        hidden = outputs.aside(out)
-        _write(program, hidden, out.name)
-        rows, columns = program.shape
-        return ExportSummary(
-            forest=args.forest,
-            model=type(forest).__name__,
-            trees=problem.ensemble.n_trees,
-            data=args.data,
-            examples=problem.n_rows,
-            formulation=formulation,
-            lam=args.lam,
-            budget=args.budget,
-            relaxed=args.relax,
-            merged=args.merge,
-            rows=rows,
-            columns=columns,
-            nonzeros=int(program.matrix.nnz),
-            bytes=hidden.stat().st_size,
-            seconds=time.perf_counter() - start,
-            written=(str(out),),
-            ignored=data.ignored,
-        )
+    hidden = args.outputs.aside(out)
+    _write(program, hidden, out.name)
+    rows, columns = program.shape
+    return ExportSummary(
+        forest=args.forest,
+        model=type(forest).__name__,
+        trees=problem.ensemble.n_trees,
+        data=args.data,
+        examples=problem.n_rows,
+        formulation=formulation,
+        lam=args.lam,
+        budget=args.budget,
+        relaxed=args.relax,
+        merged=args.merge,
+        rows=rows,
+        columns=columns,
+        nonzeros=int(program.matrix.nnz),
+        bytes=hidden.stat().st_size,
+        seconds=time.perf_counter() - start,
+        written=(str(out),),
+        ignored=data.ignored,
+    )
 
 
 def _formulation(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
@@ -119,13 +117,14 @@ def _formulation(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     return name, {"merge": args.merge, **given}
 
 
-def _check_program_file(path: str, *, force: bool) -> Path:
-    """Refuse a place that cannot be written; see `check_output`."""
-    place = Path(path)
+def _program_file(args: argparse.Namespace) -> Path:
+    """The program's file, reserved."""
+    place = Path(args.out)
     ending = "".join(place.suffixes[-2:]) if place.suffix == ".gz" else place.suffix
     if ending not in PROGRAM_ENDINGS:
         raise InvalidInputError(f"--out: {place} has the ending {ending!r}; give one of {', '.join(PROGRAM_ENDINGS)}")
-    return check_output(place, "--out", force=force)
+    outputs: OutputFiles = args.outputs
+    return outputs.reserve(place, "--out")
 
 
 def _write(program: LinearProgram, place: Path, name: str) -> None:

@@ -18,11 +18,11 @@ from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from prunemodels.command_line.commands import SolvedInstance, columns_in_order, read_and_solve, read_examples
 from prunemodels.command_line.refusals import errors_naming
+from prunemodels.command_line.statuses import DONE, REFUTED, UNDECIDED
 from prunemodels.datasets import read_table, take_column, take_features
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade
 from prunemodels.files.forests import load_forest
-from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.forests.surgery import pruning_from_forest
 from prunemodels.report_page.cascades.facts import CascadeFacts, gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
@@ -92,8 +92,8 @@ class ReportSummary:
 
     @property
     def exit_status(self) -> int:
-        """1 where a check of the page is refuted, else 0."""
-        return 1 if self.verified is False else 0
+        """Whether all checks of the page hold, one is refuted, or else one is undecided; see `statuses`."""
+        return DONE if self.verified else UNDECIDED if self.verified is None else REFUTED
 
     def json(self) -> str:
         """As one JSON object."""
@@ -123,7 +123,7 @@ def report_command(args: argparse.Namespace) -> ReportSummary:
     if cascade:
         return _cascade_report(args, start)
     _check_options(args)
-    place = check_output(args.out, "--out", endings=(".html",), force=args.force)
+    place = args.outputs.reserve(args.out, "--out", endings=(".html",))
     solved = read_and_solve(args)
     held_out = read_examples(args.held_out, solved.path.problem.ensemble, "--held-out", args.label, args.weights)
     chosen = _chosen(args, solved)
@@ -139,15 +139,14 @@ def report_command(args: argparse.Namespace) -> ReportSummary:
             confidence=args.confidence,
             labels=labels,
         )
-    with OutputFiles() as outputs:
-        outputs.aside(place).write_text(render(facts), encoding="utf-8")
+    args.outputs.aside(place).write_text(render(facts), encoding="utf-8", errors="backslashreplace")
     return ReportSummary.of(facts, place, time.perf_counter() - start)
 
 
 def _cascade_report(args: argparse.Namespace, start: float) -> ReportSummary:
     """The page on a saved cascade."""
     _check_cascade_options(args)
-    place = check_output(args.out, "--out", endings=(".html",), force=args.force)
+    place = args.outputs.reserve(args.out, "--out", endings=(".html",))
     with errors_naming("CASCADE"):
         cascade = load_cascade(args.forest, trust_pickle=args.trust_pickle)
     with errors_naming(f"--lam {args.lam}" if args.budget is None else f"--budget {args.budget:g}"):
@@ -158,8 +157,7 @@ def _cascade_report(args: argparse.Namespace, start: float) -> ReportSummary:
     with errors_naming("CASCADE" if args.held_out is None else f"--held-out {args.held_out}"):
         options: dict[str, Any] = {"sample_weight": weights, "confidence": args.confidence, "labels": labels}
         facts = gather_cascade(cascade, X, y, budget=None, **options)
-    with OutputFiles() as outputs:
-        outputs.aside(place).write_text(render_cascade(facts), encoding="utf-8")
+    args.outputs.aside(place).write_text(render_cascade(facts), encoding="utf-8", errors="backslashreplace")
     return ReportSummary.of_cascade(facts, place, time.perf_counter() - start)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.errors import BrokenFileError, InvalidInputError
 from prunemodels.files.forests import dump_forest, load_forest
-from prunemodels.files.outputs import OutputFiles, check_output
+from prunemodels.files.outputs import OutputFiles
 from prunemodels.forests.mixture import MixturePredictor, mixture_of
 
 ENDING = ".mixture.json"
@@ -34,10 +34,10 @@ class MixtureFiles:
     weight: Path
 
     @classmethod
-    def beside(cls, out: Path, *, force: bool) -> MixtureFiles:
-        """NAME.cheaper.skops, NAME.dearer.skops and NAME.mixture.json beside NAME.skops."""
+    def beside(cls, out: Path, outputs: OutputFiles) -> MixtureFiles:
+        """NAME.cheaper.skops, NAME.dearer.skops and NAME.mixture.json beside NAME.skops, reserved."""
         names = (f"{out.stem}.cheaper{out.suffix}", f"{out.stem}.dearer{out.suffix}", f"{out.stem}{ENDING}")
-        return cls(*(check_output(out.with_name(name), "--mixture", force=force) for name in names))
+        return cls(*(outputs.reserve(out.with_name(name), "--mixture") for name in names))
 
     @property
     def all(self) -> list[Path]:

@@ -96,9 +96,11 @@ def picture_files(target: str | Path) -> list[Path]:
     Raises
     ------
     InvalidInputError
-        for an ending that is neither.
+        for an ending that is neither, and for no name.
     """
     place = Path(target)
+    if place.name in ("", ".."):
+        raise InvalidInputError(f"{str(target)!r} names no file; give the name of a picture, with or without .png or .svg")
     if place.suffix in PICTURE_ENDINGS:
         return [place]
     if place.suffix:

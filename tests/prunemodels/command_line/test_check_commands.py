@@ -164,11 +164,11 @@ def test_a_table_that_is_not_the_paths_is_refuted(capsys: pytest.CaptureFixture[
     assert "no column 'error'" in capsys.readouterr().err
 
 
-def test_undecided_is_2() -> None:
-    """One undecided claim among those that hold: 2; one refuted among them: 1."""
+def test_undecided_is_3() -> None:
+    """One undecided claim among those that hold: 3, not the 2 of bad input; one refuted among them: 1."""
     holds, fails, open_ = (Verdict("c", answer, "m") for answer in (True, False, None))
     assert CheckSummary("s", (holds,), 0.0).exit_status == 0
-    assert CheckSummary("s", (holds, open_), 0.0).exit_status == 2
+    assert CheckSummary("s", (holds, open_), 0.0).exit_status == 3
     assert CheckSummary("s", (open_, fails, holds), 0.0).exit_status == 1
     assert "answer    undecided" in CheckSummary("s", (open_,), 0.0).text()
 

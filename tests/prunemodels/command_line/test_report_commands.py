@@ -184,12 +184,12 @@ def test_ctrl_c_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch, ca
 
 
 def test_a_refuted_check_is_the_exit_status() -> None:
-    """1 where a check is refuted, 0 where all hold or one is undecided; the text says which."""
+    """1 where a check is refuted, 3 where one is undecided; the text says which."""
     summary = report_commands.ReportSummary(False, 9, 4.0, 2.0, 0.1, 0.2, "classification", 1.0, "r.html")
     assert summary.exit_status == 1
     assert "REFUTED" in summary.text()
     assert "cost 4 -> 2, 50 % less; error 10.00 % -> 20.00 %; 9 examples" in summary.text()
     undecided = report_commands.ReportSummary(None, 9, 4.0, 2.0, 0.1, 0.2, "regression", 1.0, "r.html")
-    assert undecided.exit_status == 0
+    assert undecided.exit_status == 3
     assert "undecided" in undecided.text()
     assert "error 0.1 -> 0.2" in undecided.text()

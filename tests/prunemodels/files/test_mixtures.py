@@ -33,8 +33,8 @@ def solved() -> tuple[Any, Any]:
 
 def write(folder: Path, solved: tuple[Any, Any], ending: str = ".skops") -> Path:
     """What `prune --mixture` writes beside m.skops; the JSON file."""
-    files = MixtureFiles.beside(folder / f"m{ending}", force=False)
-    with OutputFiles() as outputs:
+    with OutputFiles(force=False) as outputs:
+        files = MixtureFiles.beside(folder / f"m{ending}", outputs)
         files.write(outputs, solved[1], solved[0])
     return files.weight
 

@@ -1,0 +1,184 @@
+"""The command line's process: its streams, its signals, and its exit status for every way in which a command can end."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+from prunemodels.command_line.statuses import BY_SIGNAL, DEFECT, INTERRUPTED, NOT_SHOWN, REFUSED
+
+TRACEBACK_VARIABLE = "PRUNEMODELS_TRACEBACK"
+"""An environment variable: with any value but the empty one, the traceback of a defect is printed."""
+
+LESS_MEMORY = "give fewer examples, a smaller forest, or a machine with more"
+
+ENDING = ("SIGTERM", "SIGHUP")
+"""Signals that end a process, on which files are put in order first."""
+
+
+class _Unfailing(io.FileIO):
+    """A stream for messages. A message that cannot be written is lost, and the work goes on."""
+
+    def write(self, data: Any) -> int:
+        """Write, or lose the message."""
+        try:
+            return super().write(data) or 0
+        except OSError:
+            return len(data)
+
+
+def prepare_streams() -> None:
+    """Make stdout and stderr safe to write to, whatever they are.
+
+    A descriptor that is closed would be given to the next file that is opened, and libraries' messages would end up in it.
+    Characters that a stream's encoding lacks are escaped.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    encoding = getattr(sys.stderr, "encoding", "utf-8")
+    sys.stderr = io.TextIOWrapper(
+        _Unfailing(2, "w", closefd=False),  # type: ignore[arg-type]
+        encoding=encoding,
+        errors="backslashreplace",
+        write_through=True,
+    )
+
+
+@contextmanager
+def ending_signals() -> Iterator[list[int]]:
+    """Treat SIGTERM and SIGHUP like Ctrl-C during the block, so that files are put in order.
+
+    A second signal of the kind ends the process at once.
+
+    Returns
+    -------
+    list
+        the numbers of the signals that came.
+    """
+    arrived: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+        signal.signal(number, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    numbers = [getattr(signal, name) for name in ENDING if hasattr(signal, name)]
+    mine = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]  # nohup has SIGHUP ignored
+    for number in mine:
+        signal.signal(number, interrupt)
+    try:
+        yield arrived
+    finally:
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def status_of(run: Callable[[], int], command: str, arrived: list[int]) -> int:
+    """Run a command, and return its exit status. One line on stderr says why a command ended early.
+
+    Parameters
+    ----------
+    run
+        the command, from reading its inputs to showing its summary; it returns the status.
+    command
+        its name, for messages.
+    arrived
+        see `ending_signals`.
+    """
+    try:
+        # imported late, because this loads the whole package, which help and usage errors do not need
+        from formulations.errors import PruneModelsError, SolverFailedError
+
+        try:
+            return run()
+        except SolverFailedError as error:
+            return _defect(command, error)
+        except PruneModelsError as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            return _refused(command, str(error))
+    except KeyboardInterrupt as stop:
+        return _interrupted(arrived, files_written=getattr(stop, "files_written", False))
+    except MemoryError as error:
+        return _refused(command, f"not enough memory ({_one_line(error) or 'of unknown size'}); {LESS_MEMORY}")
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename is not None else ""
+        return _refused(command, f"{named}{error.strerror or _one_line(error)}")
+    except Exception as error:
+        return _defect(command, error)
+
+
+def show(text: str) -> int | None:
+    """Write a text to stdout, and flush it: None, or the exit status where that failed."""
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "it is closed")
+        if text:
+            _print(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+        return BY_SIGNAL + int(getattr(signal, "SIGPIPE", 13))
+    except OSError as error:
+        _forget_output()
+        _say(f"the summary could not be written to stdout: {error.strerror or error}; the output files are complete")
+        return NOT_SHOWN
+    return None
+
+
+def _print(text: str) -> None:
+    try:
+        print(text)
+    except UnicodeEncodeError:
+        encoding = sys.stdout.encoding or "ascii"
+        print(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _forget_output() -> None:
+    """Have what is left in stdout's buffer go nowhere. Otherwise Python fails once more when it ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refused(command: str, message: str) -> int:
+    _say(f"prunemodels {command}: {message}")
+    return REFUSED
+
+
+def _interrupted(arrived: list[int], *, files_written: bool) -> int:
+    how = f"ended by {signal.Signals(arrived[-1]).name}" if arrived else "interrupted"
+    _say(f"{how}: {'the output files were written' if files_written else 'nothing was written'}")
+    return BY_SIGNAL + arrived[-1] if arrived else INTERRUPTED
+
+
+def _defect(command: str, error: Exception) -> int:
+    if os.environ.get(TRACEBACK_VARIABLE):
+        with suppress(OSError):
+            traceback.print_exception(error)
+    _say(
+        f"prunemodels {command}: {type(error).__name__}: {_one_line(error)}. This is a defect of prunemodels or of a solver; "
+        f"please report it with the traceback, which the environment variable {TRACEBACK_VARIABLE}=1 shows"
+    )
+    return DEFECT
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _say(message: str) -> None:
+    with suppress(OSError):
+        print(message, file=sys.stderr, flush=True)
