@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -156,7 +157,8 @@ class _BudgetCascade(Cascade):
                 bar.update(dropped)
 
             log = self._log(parts, items)
-            found = eliminate([self._part(a, b, classes) for a, b in parts], items, classes, self._seed, advance, log)
+            with nullcontext() if log is None else log.one_writer():
+                found = eliminate([self._part(a, b, classes) for a, b in parts], items, classes, self._seed, advance, log)
         self.item_sets_ = [(tuple(items.names[m] for m in np.flatnonzero(s.items)), s.loss) for s in found]
         chosen_sets = spread_out(found[::-1], items.price, self.n_stages)
         return [StagePlan(self._model() if s.features.size else None, s.features) for s in chosen_sets]

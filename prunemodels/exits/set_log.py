@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.file_lock import FileLock, hidden_name
 from prunemodels.files.outputs import OutputFiles
 
 
@@ -62,6 +63,10 @@ class SetLog:
         mask = np.zeros(n_items, dtype=bool)
         mask[items] = True
         return mask
+
+    def one_writer(self) -> FileLock:
+        """A lock that keeps other searches from the file; `write` has one of its own."""
+        return FileLock(self.place, hidden_name(self.place, "search"))
 
     def write(self, sets: Iterable[NDArray[np.bool_]]) -> None:
         """Write the sets, all of them or none."""

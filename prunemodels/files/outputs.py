@@ -44,6 +44,8 @@ def check_output(path: str | Path, name: str, *, endings: Sequence[str] = (), fo
     if endings and place.suffix not in endings:
         raise InvalidInputError(f"{name}: {place} has the ending {place.suffix!r}; give one of {', '.join(endings)}")
     try:
+        with suppress(FileNotFoundError):
+            os.stat(place)  # newer versions of pathlib keep to themselves that a name is too long
         if not place.parent.is_dir():
             raise InvalidInputError(f"{name}: the folder {place.parent} of {place.name} does not exist; create it first")
         if place.is_dir():

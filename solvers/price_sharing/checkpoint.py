@@ -1,15 +1,14 @@
 """The state of a run in one small file: a score for each split.
 
 The file is written beside its place and then renamed. So a reader finds a complete file at any moment, even after the writing
-process was killed.
+process was killed. A lock keeps a second run from the file as long as the first one is at work.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.file_lock import FileLock, hidden_name
 from formulations.fingerprint import fingerprint
 from formulations.instance.problem import PruningProblem
 
@@ -109,15 +109,37 @@ class ScoreFile:
         return scores
 
 
+@contextmanager
+def one_writer(place: Path, file: Path | None = None) -> Iterator[None]:
+    """Keep other runs from a checkpoint during the block; arguments as in `FileLock`.
+
+    Raises
+    ------
+    BrokenFileError
+        where another run has it, and where no lock can be made.
+    """
+    lock = FileLock(place, file)
+    try:
+        lock.__enter__()
+    except BrokenFileError as error:
+        raise BrokenFileError(f"checkpoint: {error}") from error
+    try:
+        yield
+    finally:
+        lock.__exit__(None, None, None)
+
+
 def write_atomically(file: Path, arrays: Mapping[str, Any]) -> None:
     """Write arrays to a file beside the place where they belong, and rename it: at no time is there half a file in that place.
+
+    Only one run at a time may write the file, see `one_writer`; it deletes what a killed one left behind.
 
     Raises
     ------
     BrokenFileError
         where the file cannot be written.
     """
-    partial = file.with_name(f".{file.name}.{secrets.token_hex(4)}.partial")
+    partial = hidden_name(file, "partial")
     try:
         with partial.open("wb") as handle:
             np.savez(handle, **arrays)

@@ -10,7 +10,7 @@ from pathlib import Path
 from formulations.answers.solution import StopReason
 from formulations.errors import InterruptedSolveError
 from solvers.closures.cut import Ties
-from solvers.price_sharing.checkpoint import ScoreFile, Scores
+from solvers.price_sharing.checkpoint import ScoreFile, Scores, one_writer
 from solvers.price_sharing.rows import Rows
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.stopping import ROUNDS_PER_CHECK, Goal, negligible_gain, without_progress
@@ -41,13 +41,14 @@ def run_to_goal(
         run = Run(rows, ties, start)
         return run, *drive(run, goal, None, progress=progress)
     file = ScoreFile(Path(checkpoint), rows.fingerprint())
-    run = Run(rows, ties, file.load() or start)
+    with one_writer(file.path):
+        run = Run(rows, ties, file.load() or start)
 
-    def save() -> None:
-        file.save(run.scores())
+        def save() -> None:
+            file.save(run.scores())
 
-    stopped, core_arcs = drive(run, goal, save, progress=progress)
-    save()
+        stopped, core_arcs = drive(run, goal, save, progress=progress)
+        save()
     return run, stopped, core_arcs
 
 

@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -94,7 +95,7 @@ def price_sharing_path(
     InvalidInputError
         for no lambdas, negative or equal ones, a negative gap, and a checkpoint of another instance or of other options.
     BrokenFileError
-        for a checkpoint that cannot be read or written.
+        for a checkpoint that cannot be read or written, or that another run is writing.
     InterruptedSolveError
         on Ctrl-C; the points that are done are in the checkpoint.
     """
@@ -104,13 +105,14 @@ def price_sharing_path(
     files = (
         None if checkpoint is None else PointFiles(Path(checkpoint), problem_fingerprint(problem, float(gap), ties, bool(nested)))
     )
-    if files is not None:
-        files.open()
     goal, limits = Goal(math.inf, gap, rounds, small_core), Limits(time_limit, rounds)
     use_order = nested and problem.integers.exact
     points: dict[int, PathPoint] = {}
     unchanged: set[Fraction] = set()
+    opened = ExitStack()
     try:
+        if files is not None:
+            opened.enter_context(files.opened())
         for k in _ends_then_middles(len(rates)):
             point = None if files is None else files.load(problem, rates[k], limits, unchanged)
             if point is not None:
@@ -128,6 +130,8 @@ def price_sharing_path(
             f"interrupted with {len(points)} of {len(rates)} lambdas done"
             + ("; give a checkpoint to keep them" if checkpoint is None else f"; the same call goes on from {checkpoint}")
         ) from stop
+    finally:
+        opened.close()
     return tuple(points[k] for k in range(len(rates)))
 
 

@@ -1,13 +1,14 @@
 """The points of a path in a folder, one file each, and the state of the point at work.
 
 Each file is written beside its place and then renamed. So a path that is killed at any moment goes on from the last state written
-of the point at work, and ends with the points that it would have had. A folder serves one path at a time.
+of the point at work, and ends with the points that it would have had. A folder serves one path at a time, which locks it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
@@ -22,11 +23,13 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import FixingStage, SharedPrices, Solution, StopReason
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.problem import PruningProblem
-from solvers.price_sharing.checkpoint import write_atomically
+from solvers.price_sharing.checkpoint import one_writer, write_atomically
 from solvers.price_sharing.path_point import PathPoint
 from solvers.price_sharing.run import RunState
 
 STATE_FILE = "running.state"
+
+LOCK_FILE = ".lock"
 
 STATE_FIGURES = (
     "lowest_bound",
@@ -70,20 +73,26 @@ class PointFiles:
     folder: Path
     instance: str
 
-    def open(self) -> None:
-        """Make the folder if it does not exist, and delete the files that a killed process had not finished.
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Keep other runs from the folder during the block. It is made if it does not exist.
+
+        Files that a killed process had not finished are deleted.
 
         Raises
         ------
         BrokenFileError
-            where the folder cannot be made.
+            where the folder cannot be made, and where another run has it.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            for half_written in self.folder.glob(".*.partial"):
-                half_written.unlink()
         except OSError as error:
             raise BrokenFileError(f"checkpoint: cannot make the folder {self.folder}: {error.strerror or error}") from error
+        with one_writer(self.folder, self.folder / LOCK_FILE):
+            for half_written in self.folder.glob(".*.partial*"):
+                with suppress(OSError):
+                    half_written.unlink()
+            yield
 
     @property
     def state_file(self) -> Path:

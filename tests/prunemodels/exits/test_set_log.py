@@ -44,6 +44,22 @@ def test_a_stopped_search_goes_on_where_it_was_and_ends_as_an_unbroken_one(examp
     assert (resumed.predict_proba(examples[0]) == whole.predict_proba(examples[0])).all()
 
 
+def test_a_checkpoint_serves_one_search_at_a_time(examples, tmp_path, monkeypatch):
+    """A second search with the same checkpoint is refused while the first is at work."""
+    place, original = tmp_path / "sets.json", elimination._Search.smaller
+
+    def second(self, *args):
+        monkeypatch.setattr(elimination._Search, "smaller", original)
+        with pytest.raises(pm.errors.BrokenFileError, match=r"another run, process \d+, is writing .*sets\.json"):
+            _cascade(place).fit(*examples)
+        return original(self, *args)
+
+    monkeypatch.setattr(elimination._Search, "smaller", second)
+    _cascade(place).fit(*examples)
+    assert elimination._Search.smaller is original
+    assert [file.name for file in tmp_path.iterdir()] == ["sets.json"]
+
+
 def test_a_checkpoint_of_other_examples_or_settings_is_refused(examples, tmp_path):
     """The fingerprint covers examples, labels, prices and the estimator; the file stays as it was."""
     X, y = examples

@@ -386,15 +386,32 @@ def test_a_killed_run_goes_on(tmp_path: Path, how: signal.Signals) -> None:
         _, err = process.communicate(timeout=60)
     if how is signal.SIGINT:
         assert "holds the scores to go on from" in err
-    stays = {p for p in os.listdir(tmp_path) if not p.endswith(".partial")}
-    assert stays == {"run.scores"}
+    assert {p for p in os.listdir(tmp_path) if not p.startswith(".")} == {"run.scores"}
     problem = digits_problem()
     before = ScoreFile(file, problem_fingerprint(problem)).load()
     assert before is not None
     assert before.iteration >= 10
     found = price_sharing(problem, 0.002, checkpoint=file, small_core=0)
     assert found.stats["iterations"] > before.iteration
+    assert os.listdir(tmp_path) == ["run.scores"]  # what the killed run left behind is gone
     np.testing.assert_array_equal(found.pruning.kept, min_cut(problem, 0.002).pruning.kept)  # type: ignore[union-attr]
+
+
+def test_a_checkpoint_serves_one_run_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second run with the same checkpoint is refused at once."""
+    file = tmp_path / "run.scores"
+    plain = Run.round
+
+    def second(run: Run) -> None:
+        monkeypatch.setattr(Run, "round", plain)
+        with pytest.raises(BrokenFileError, match=r"checkpoint: another run, process \d+, is writing .*run\.scores"):
+            price_sharing(instance("iris"), 0.05, small_core=0, checkpoint=file)
+        plain(run)
+
+    monkeypatch.setattr(Run, "round", second)
+    price_sharing(instance("iris"), 0.05, small_core=0, checkpoint=file)
+    assert Run.round is plain
+    assert os.listdir(tmp_path) == ["run.scores"]
 
 
 def test_ctrl_c_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -420,3 +420,23 @@ def test_scores_that_are_no_numbers_are_refused(wrong: float) -> None:
         Scores(score)
     with pytest.raises(InvalidInputError, match="start has scores of 5 nodes, the forest has 6"):
         price_sharing(stumps(), 0.01, start=Scores(score[:3].repeat(2)[:5]))
+
+
+def test_a_folder_serves_one_path_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second path into the folder is refused, and leaves the files that the first is writing; afterwards the folder is free."""
+    problem, half_written = instance("iris"), tmp_path / ".running.partial.state"
+    refused: list[str] = []
+
+    def second(_: PathPoint) -> None:
+        half_written.touch()
+        with pytest.raises(BrokenFileError, match="checkpoint: another run") as told:
+            price_sharing_path(problem, (0.02,), checkpoint=tmp_path)
+        refused.append(str(told.value))
+        assert half_written.exists()
+
+    price_sharing_path(problem, (0.01,), checkpoint=tmp_path, done=second)
+    assert refused == [
+        f"checkpoint: another run, process {os.getpid()}, is writing {tmp_path}: wait for its end, or name another place"
+    ]
+    price_sharing_path(problem, (0.01, 0.02), checkpoint=tmp_path)
+    assert len(os.listdir(tmp_path)) == 2
