@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,9 @@ from prunemodels.command_line.statuses import BY_SIGNAL, DEFECT, INTERRUPTED, NO
 
 TRACEBACK_VARIABLE = "PRUNEMODELS_TRACEBACK"
 """An environment variable: with any value but the empty one, the traceback of a defect is printed."""
+
+SIGNS_OF_SHORT_MEMORY = ("failed to map segment", "cannot allocate memory", "can't start new thread")
+"""What the dynamic linker and Python's threads say instead of raising MemoryError."""
 
 LESS_MEMORY = "give fewer examples, a smaller forest, or a machine with more"
 
@@ -114,9 +118,12 @@ def status_of(run: Callable[[], int], command: str, arrived: list[int]) -> int:
         return _interrupted(arrived, files_written=getattr(stop, "files_written", False))
     except MemoryError as error:
         return _refused(command, f"not enough memory ({_one_line(error) or 'of unknown size'}); {LESS_MEMORY}")
+    except (ImportError, RuntimeError) as error:
+        short = any(sign in str(error) for sign in SIGNS_OF_SHORT_MEMORY)
+        return _refused(command, f"not enough memory ({_one_line(error)}); {LESS_MEMORY}") if short else _defect(command, error)
     except OSError as error:
-        named = f"{error.filename}: " if error.filename is not None else ""
-        return _refused(command, f"{named}{error.strerror or _one_line(error)}")
+        named = f"a file without a name, perhaps in {tempfile.gettempdir()}" if error.filename is None else error.filename
+        return _refused(command, f"{named}: {error.strerror or _one_line(error)}")
     except Exception as error:
         return _defect(command, error)
 
@@ -134,7 +141,7 @@ def show(text: str) -> int | None:
         return BY_SIGNAL + int(getattr(signal, "SIGPIPE", 13))
     except OSError as error:
         _forget_output()
-        _say(f"the summary could not be written to stdout: {error.strerror or error}; the output files are complete")
+        _say(f"the summary could not be written to stdout: {error.strerror or error}; output files, if any, are complete")
         return NOT_SHOWN
     return None
 

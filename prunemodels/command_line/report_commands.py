@@ -118,12 +118,12 @@ class ReportSummary:
 def report_command(args: argparse.Namespace) -> ReportSummary:
     """``prunemodels report``."""
     start = time.perf_counter()
+    place = args.outputs.reserve(args.out, "--out", endings=(".html",))
     with errors_naming("FOREST|CASCADE"):
         cascade = holds_cascade(args.forest, trust_pickle=args.trust_pickle)
     if cascade:
-        return _cascade_report(args, start)
+        return _cascade_report(args, place, start)
     _check_options(args)
-    place = args.outputs.reserve(args.out, "--out", endings=(".html",))
     solved = read_and_solve(args)
     held_out = read_examples(args.held_out, solved.path.problem.ensemble, "--held-out", args.label, args.weights)
     chosen = _chosen(args, solved)
@@ -139,14 +139,13 @@ def report_command(args: argparse.Namespace) -> ReportSummary:
             confidence=args.confidence,
             labels=labels,
         )
-    args.outputs.aside(place).write_text(render(facts), encoding="utf-8", errors="backslashreplace")
+    args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
     return ReportSummary.of(facts, place, time.perf_counter() - start)
 
 
-def _cascade_report(args: argparse.Namespace, start: float) -> ReportSummary:
+def _cascade_report(args: argparse.Namespace, place: Path, start: float) -> ReportSummary:
     """The page on a saved cascade."""
     _check_cascade_options(args)
-    place = args.outputs.reserve(args.out, "--out", endings=(".html",))
     with errors_naming("CASCADE"):
         cascade = load_cascade(args.forest, trust_pickle=args.trust_pickle)
     with errors_naming(f"--lam {args.lam}" if args.budget is None else f"--budget {args.budget:g}"):
@@ -157,7 +156,7 @@ def _cascade_report(args: argparse.Namespace, start: float) -> ReportSummary:
     with errors_naming("CASCADE" if args.held_out is None else f"--held-out {args.held_out}"):
         options: dict[str, Any] = {"sample_weight": weights, "confidence": args.confidence, "labels": labels}
         facts = gather_cascade(cascade, X, y, budget=None, **options)
-    args.outputs.aside(place).write_text(render_cascade(facts), encoding="utf-8", errors="backslashreplace")
+    args.outputs.aside(place).write_text(render_cascade(facts), encoding="utf-8")
     return ReportSummary.of_cascade(facts, place, time.perf_counter() - start)
 
 

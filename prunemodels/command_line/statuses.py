@@ -20,10 +20,10 @@ MEANINGS = {
     "2": "refused: bad arguments or input, a file that cannot be read or written, or too little memory",
     "3": "check, report: no claim is refuted, but one remains undecided",
     "70": "a defect of prunemodels or of a solver that it calls; PRUNEMODELS_TRACEBACK=1 shows where",
-    "74": "the output files are complete, but the summary could not be written to stdout",
+    "74": "the summary could not be written to stdout; output files, if any, are complete",
     "130": "interrupted with Ctrl-C",
     "129, 143": "ended by SIGHUP, SIGTERM",
-    "141": "whoever read stdout had closed it; the output files are complete",
+    "141": "stdout was closed by its reader; output files, if any, are complete",
 }
 """What each status means. Only after 0, 1, 3, 74 and 141 there are output files."""
 
