@@ -19,9 +19,11 @@ from typing import Self
 from formulations.errors import BrokenFileError
 
 try:
-    import fcntl
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    HAS_LOCKS = True
 except ImportError:  # not on this system
-    fcntl = None  # type: ignore[assignment]
+    HAS_LOCKS = False
 
 LONGEST_NAME = 255
 """Bytes of a file's name on nearly all file systems."""
@@ -115,16 +117,16 @@ class FileLock:
         holder = ""
         with suppress(OSError, ValueError):
             holder = f", process {int(self._file.read_text())},"
-        crashed = "" if fcntl else f"; if it crashed, delete {self._file}"
+        crashed = "" if HAS_LOCKS else f"; if it crashed, delete {self._file}"
         return f"another run{holder} is writing {self._place}: wait for its end, or name another place{crashed}"
 
 
 def _lock(handle: int) -> bool | None:
     """Lock an open file: whether it succeeded; None where there are no locks."""
-    if fcntl is None:
+    if not HAS_LOCKS:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        flock(handle, LOCK_EX | LOCK_NB)
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
             return False

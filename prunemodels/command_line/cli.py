@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from prunemodels.command_line.arguments import (
@@ -49,7 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.typed = argv
     except SystemExit as stop:  # argparse has printed the reason
         return show("") or int(stop.code or 0)
-    with nullcontext([]) if argv is not None else ending_signals() as arrived:
+    signals: AbstractContextManager[list[int]] = ending_signals() if argv is None else nullcontext([])
+    with signals as arrived:
         return status_of(lambda: _run(args), args.command, arrived)
 
 

@@ -54,7 +54,7 @@ def prepare_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     encoding = getattr(sys.stderr, "encoding", "utf-8")
     sys.stderr = io.TextIOWrapper(
-        _Unfailing(2, "w", closefd=False),  # type: ignore[arg-type]
+        _Unfailing(2, "w", closefd=False),
         encoding=encoding,
         errors="backslashreplace",
         write_through=True,

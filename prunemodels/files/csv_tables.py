@@ -138,7 +138,7 @@ class CheckedRows(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read, and check what was read."""
-        n = self._file.readinto(buffer)  # type: ignore[attr-defined]
+        n = self._file.readinto(buffer)
         if not self._decided:
             block = np.frombuffer(buffer, dtype=np.uint8, count=n)
             if not (self._agree(block) if n else self._ends_well()):
@@ -231,9 +231,9 @@ def _opened(place: Path, names: Sequence[str]) -> io.BufferedReader:
     return io.BufferedReader(CheckedRows(place, names), BLOCK)
 
 
-def _binary(place: Path) -> IO[bytes]:
-    return gzip.open(place, "rb") if place.name.lower().endswith(".gz") else place.open("rb", buffering=0)  # type: ignore[return-value]
+def _binary(place: Path) -> io.BufferedReader | gzip.GzipFile:
+    return gzip.GzipFile(place, "rb") if place.name.lower().endswith(".gz") else place.open("rb")
 
 
-def _text(place: Path) -> IO[str]:
-    return io.TextIOWrapper(io.BufferedReader(_binary(place)), encoding="utf-8-sig", newline="")  # type: ignore[arg-type, type-var]
+def _text(place: Path) -> io.TextIOWrapper:
+    return io.TextIOWrapper(_binary(place), encoding="utf-8-sig", newline="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from prunemodels.command_line import commands
+from prunemodels.command_line import commands, statuses
 from prunemodels.command_line.cli import main
 from prunemodels.forests.costs import items_from_table
 
@@ -375,6 +376,60 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"prunemodels {pm.__version__}\n"
     assert main([]) == 2
+
+
+def test_statuses_are_listed_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    """The page on the command line and --help have the same statuses as the code; each number is one of its constants."""
+    page = (ROOT / "docs" / "command_line.md").read_text().split("## Exit status")[1].split("##")[0]
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    assert dict(rows[2:]) == statuses.MEANINGS
+    assert main(["--help"]) == 0
+    assert statuses.epilog() in capsys.readouterr().out
+    named = {statuses.DONE, statuses.REFUTED, statuses.REFUSED, statuses.UNDECIDED, statuses.DEFECT, statuses.NOT_SHOWN}
+    signals = {statuses.BY_SIGNAL + number for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE)}
+    assert {int(n) for key in statuses.MEANINGS for n in key.split(", ")} == named | signals | {statuses.INTERRUPTED}
+
+
+def test_a_defect_is_one_line_and_a_traceback_on_demand(
+    case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unexpected error has the status 70, not the 1 of a refuted claim; a solver's failure counts as one, too."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(commands, "read_and_solve", fails)
+    for error in (IndexError("list index\nout of range"), pm.errors.SolverFailedError("list index out of range")):
+        monkeypatch.delenv("PRUNEMODELS_TRACEBACK", raising=False)
+        assert main(case.prune()) == 70
+        told = capsys.readouterr().err
+        assert told.startswith(
+            f"prunemodels prune: {type(error).__name__}: list index out of range. This is a defect of prunemodels"
+        )
+        assert told.count("\n") == 1
+        monkeypatch.setenv("PRUNEMODELS_TRACEBACK", "1")
+        assert main(case.prune()) == 70
+        told = capsys.readouterr().err
+        assert told.startswith("Traceback")
+        assert "in fails" in told
+    assert written() == []
+
+
+def test_columns_of_prices_are_not_shifted(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    """A field too many in the rows of --data or --costs, and a second column of prices, are refused by file and line."""
+    for name, text, told in (
+        ("data", "valid.csv", "valid.csv, line 2, has 11 fields, but the header names 10 columns"),
+        ("costs", "costs.csv", "costs.csv, line 2, has 4 fields, but the header names 3 columns"),
+    ):
+        header, *rows = Path(text).read_text().splitlines()
+        Path("shifted").mkdir(exist_ok=True)
+        Path("shifted", text).write_text("\n".join([header, *(f"0,{row}" for row in rows)]))
+        assert main(case.prune(**{name: f"shifted/{text}"})) == 2
+        assert f"shifted/{told}" in capsys.readouterr().err
+    Path("costs2.csv").write_text(Path("costs.csv").read_text().replace("feature,cost,item", "feature,cost,cost"))
+    assert main(case.prune(costs="costs2.csv")) == 2
+    assert "costs2.csv names the column 'cost' twice, in the places 2 and 3" in capsys.readouterr().err
+    assert written() == []
 
 
 def test_help_needs_nothing_heavy() -> None:
