@@ -95,8 +95,11 @@ def names(text: str) -> list[str]:
 
 
 def amounts(text: str) -> list[float]:
-    """Numbers >= 0 between commas."""
-    return [nonnegative(part) for part in names(text)]
+    """Numbers >= 0 between commas, at least one."""
+    found = [nonnegative(part) for part in names(text)]
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} has no number; give one, or several between commas")
+    return found
 
 
 def share(text: str) -> float:

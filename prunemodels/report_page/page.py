@@ -15,7 +15,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
-from prunemodels.files.outputs import OutputFiles, check_output
+from prunemodels.files.outputs import OutputFiles
 from prunemodels.report_page.cascades.facts import gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.document import Section, data_section, document
@@ -185,11 +185,12 @@ def write_report(file: str | Path, source: Any, *examples: Any, force: bool = Fa
     ------
     InvalidInputError
         for a path that cannot be written, and for what `report_page` refuses.
+    BrokenFileError
+        if the file cannot be written, or if another process is writing it.
     """
-    place = check_output(file, "file", endings=(".html",), force=force)
-    page = report_page(source, *examples, **options)
-    with OutputFiles() as outputs:
-        outputs.aside(place).write_text(page, encoding="utf-8")
+    with OutputFiles(force=force) as outputs:
+        place = outputs.reserve(file, "file", endings=(".html",))
+        outputs.aside(place).write_text(report_page(source, *examples, **options), encoding="utf-8")
     return place
 
 

@@ -276,7 +276,7 @@ BAD: list[tuple[list[str], list[str]]] = [
     (["compare"], ["--lam", "--budget", "required"]),
     (["compare", "--lam", LAM, "--budget", "2"], ["--budget", "not allowed with"]),
     (["compare", "--budget", "2,-1"], ["--budget", "'-1'"]),
-    (["compare", "--budget", ","], ["--budget", "budget is empty"]),
+    (["compare", "--budget", ","], ["--budget", "has no number; give one, or several between commas"]),
     (["compare", "--budget", "2", "--solvers", "min_cut"], ["--solvers", "'min_cut' for a budget", "there are path, "]),
     (["compare", "--lam", "-1"], ["--lam", "'-1'"]),
     (["compare", "--lam", LAM, "--time-limit", "nan"], ["--time-limit", "'nan'", "give seconds >= 0"]),
