@@ -54,10 +54,10 @@ def find_dataset(name_or_file: str | Path) -> Path:
         if the file is absent; the message says how to get it.
     """
     given = Path(name_or_file)
-    if given.is_file():
+    if os.path.isfile(given):
         return given
     in_folder = data_folder() / (given.name if given.suffix else f"{given.name}.csv.gz")
-    if in_folder.is_file():
+    if os.path.isfile(in_folder):
         return in_folder
     name = dataset_name(given)
     source = SOURCES.get(name, "the UCI Machine Learning Repository, or sklearn.datasets.fetch_openml")
@@ -85,7 +85,7 @@ def read_table(path: str | Path) -> pd.DataFrame:
     place = Path(path)
     if not place.name.endswith(TABLE_ENDINGS):
         raise InvalidInputError(f"{place} is no table that can be read; give a file ending in {', '.join(TABLE_ENDINGS)}")
-    if not place.is_file():
+    if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}")
     try:
         table = _read_parquet(place) if place.suffix == ".parquet" else read_csv(place)

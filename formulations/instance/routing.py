@@ -18,9 +18,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy import sparse
 
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
+from formulations.memory import too_large
+from formulations.sparse_arrays import check_sparse
 
 Amount = TypeVar("Amount", np.int64, np.float64)
 
@@ -76,8 +79,14 @@ def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDA
     Raises
     ------
     InvalidInputError
-        if X is empty, not two-dimensional, not numeric, or has another number of columns.
+        if X is empty, not two-dimensional, not numeric, has another number of columns, or is a sparse matrix whose arrays do
+        not fit each other.
     """
+    check_sparse(X, name)
+    if sparse.issparse(X):
+        size = too_large(X.dtype.itemsize * X.shape[0] * X.shape[1])
+        if size is not None:
+            raise InvalidInputError(f"{name} has the shape {X.shape} and {size} as an array; give fewer rows at a time")
     if hasattr(X, "toarray"):
         X = X.toarray()
     try:

@@ -61,7 +61,7 @@ def read_program(path: str | Path) -> LinearProgram:
     InvalidInputError
         for an ending other than .lp and .mps.
     BrokenFileError
-        if there is no such file, or HiGHS cannot read it.
+        if there is no such file, HiGHS cannot read it, it is cut off, has text around the program, or is quadratic.
     """
     import highspy
 
@@ -72,11 +72,89 @@ def read_program(path: str | Path) -> LinearProgram:
             pass
     except OSError as error:
         raise BrokenFileError(f"cannot read {file}: {error.strerror or error}") from error
+    _check_text(file)
     solver = highspy.Highs()
     solver.silent()
-    if solver.readModel(str(file)) != highspy.HighsStatus.kOk:
+    try:
+        read = solver.readModel(str(file))
+    except Exception as error:  # HiGHS raises what its parser meets
+        raise BrokenFileError(f"{file} is no linear program in the format of its ending ({error})") from error
+    if read != highspy.HighsStatus.kOk:
         raise BrokenFileError(f"{file} is no linear program in the format of its ending; HiGHS cannot read it")
-    return _program_of(solver.getLp())
+    lp = solver.getLp()
+    _check_kind(solver, lp, file)
+    return _program_of(lp)
+
+
+def _check_text(file: Path) -> None:
+    """Refuse what HiGHS passes over: text around the program, a program that is cut off, products, and numbers that are none.
+
+    Raises
+    ------
+    BrokenFileError
+        naming the file and what is wrong.
+    """
+    try:
+        text = file.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise BrokenFileError(f"cannot read {file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise BrokenFileError(f"{file} is no text (byte {error.start}); it is damaged, or in another format") from error
+    wrong = (_wrong_lp if _ending(file) == ".lp" else _wrong_mps)(text)
+    if wrong is not None:
+        raise BrokenFileError(f"{file} is no linear program in the format of its ending: {wrong}")
+
+
+NAME = r"[A-Za-z_!\"#$%&(),;?@'`{}~][A-Za-z0-9_!\"#$%&(),.;?@'`{}~]*"
+"""A name in an .lp file, see CPLEX's description of the format."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+_LP_START = re.compile(r"\s*(min|max)(imi[sz]e|imum)?\s", re.IGNORECASE)
+_LP_ROWS = re.compile(r"(?<!\S)(subject\s+to|such\s+that|st\.?|s\.t\.)(?=\s|:)", re.IGNORECASE)
+_LP_BOUNDS = re.compile(r"(?<!\S)(bounds?|gen(eral)?s?|int(eger)?s?|bin(ary|aries)?|semi\S*|sos\d?|end)(?!\S)", re.IGNORECASE)
+_TWO_NAMES = re.compile(rf"(?<![^\s+\-:=<>])(?P<first>{NAME})\s+(?P<second>{NAME})(?![^\s+\-:=<>]|\s*:)")
+_NAN = re.compile(r"(?:^|\s)[+-]?nan(?=\s|$)", re.IGNORECASE)
+
+
+def _wrong_lp(text: str) -> str | None:
+    """What is wrong with the text of an .lp file that HiGHS would pass over."""
+    if _CONTROL.search(text):
+        return f"the character {_CONTROL.search(text)[0]!r} is in it"  # type: ignore[index]
+    bare = re.sub(r"\\.*", "", text)
+    if _LP_START.match(bare) is None:
+        return f"it begins with {bare.strip()[:20]!r}, not with minimize or maximize"
+    if not re.search(r"(^|\s)end\s*$", bare, re.IGNORECASE):
+        return "it does not end with 'end', so a part may be missing"
+    rows = _LP_ROWS.search(bare)
+    if rows is None:
+        return "it has no section 'subject to'"
+    ends = _LP_BOUNDS.search(bare, rows.end())
+    twice = _TWO_NAMES.search(bare, rows.end(), len(bare) if ends is None else ends.start())
+    if twice is not None:
+        return f"{twice['first']!r} and {twice['second']!r} stand side by side; a product is not linear, a sum needs a sign"
+    return None
+
+
+def _wrong_mps(text: str) -> str | None:
+    """What is wrong with the text of an .mps file that HiGHS would pass over."""
+    if _CONTROL.search(text):
+        return f"the character {_CONTROL.search(text)[0]!r} is in it"  # type: ignore[index]
+    if text.rstrip().rpartition("\n")[2].strip().upper() != "ENDATA":
+        return "it does not end with ENDATA, so a part may be missing"
+    if not re.search(r"^ROWS\b", text, re.IGNORECASE | re.MULTILINE):
+        return "it has no section ROWS"
+    return "it holds 'nan', which is no number" if _NAN.search(text) else None
+
+
+def _check_kind(solver: Any, lp: Any, file: Path) -> None:
+    """Refuse what `LinearProgram` cannot hold."""
+    import highspy
+
+    if solver.getModel().hessian_.dim_:
+        raise BrokenFileError(f"{file} has a quadratic objective; give a linear program")
+    known = {int(highspy.HighsVarType.kContinuous), int(highspy.HighsVarType.kInteger)}
+    if {int(kind) for kind in lp.integrality_} - known:
+        raise BrokenFileError(f"{file} has semi-continuous variables; give them bounds and a binary variable each")
 
 
 def _ending(file: Path) -> str:
@@ -256,14 +334,15 @@ def _program_of(lp: Any) -> LinearProgram:
         np.array(lp.col_lower_),
         np.array(lp.col_upper_),
         kinds == int(highspy.HighsVarType.kInteger),
-        _names(list(lp.col_names_)),
-        _names(list(lp.row_names_)),
+        _names(list(lp.col_names_) or [f"c{k}" for k in range(lp.num_col_)]),
+        _names(list(lp.row_names_) or [f"r{k}" for k in range(lp.num_row_)]),
     )
 
 
 def _names(labels: list[str]) -> Names:
     """Labels of files as blocks: runs of one component with as many indices."""
-    pattern = re.compile(r"(?P<name>[^()]+)\((?P<index>(?:\d+|all)(?:,(?:\d+|all))*)\)")
+    number = r"(?:0|[1-9][0-9]{0,17}|all)"  # as (1) writes them, in 64 bits
+    pattern = re.compile(rf"(?P<name>[^()]+)\((?P<index>{number}(?:,{number})*)\)")
     found = [pattern.fullmatch(label) for label in labels]
     keys = [(m["name"], m["index"].count(",") + 1) if m else (label, 0) for m, label in zip(found, labels, strict=True)]
     blocks, at = [], 0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.errors import InvalidInputError
+from formulations.sparse_arrays import check_sparse
 from proofs_checks.integrality.exact_numbers import ExactArray, exact_array, exact_number
 from proofs_checks.integrality.polyhedron import Polyhedron
 
@@ -86,6 +87,7 @@ def _of_arrays(
 def _by_rows(matrix: Any) -> tuple[tuple[int, int], NDArray[np.int64], NDArray[np.int64], ExactArray]:
     """Shape, starts, columns and exact entries, row by row, zeros left out."""
     if sparse.issparse(matrix):
+        check_sparse(matrix)
         body: Any = sparse.csr_array(matrix)  # type: ignore[call-overload]
         body = body.copy()
         body.sum_duplicates()

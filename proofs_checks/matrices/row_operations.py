@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
+from formulations.sparse_arrays import check_sparse
 from proofs_checks.matrices.printed_matrices import PRINTED_TREES
 from proofs_checks.verdict import Verdict
 
@@ -175,6 +176,7 @@ def _papers_name(name: str) -> str:
 
 
 def _dense(matrix: Any, what: str) -> NDArray[np.int64]:
+    check_sparse(matrix, what)
     full = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
     if full.ndim != 2 or full.dtype.kind not in "iuf":
         raise InvalidInputError(f"{what}: shape {full.shape}, type {full.dtype}; give a matrix of integers")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.errors import InvalidInputError
+from formulations.sparse_arrays import check_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +88,11 @@ def read_matrix(matrix: Any, rows: Sequence[str] | None = None, columns: Sequenc
     Raises
     ------
     InvalidInputError
-        for another number of dimensions or names, an entry that is no finite number, or a constraint that is not linear.
+        for another number of dimensions or names, an entry that is no finite number, a sparse matrix whose arrays do not fit each
+        other (see `formulations.sparse_arrays`), or a constraint that is not linear.
     """
     if isinstance(matrix, SignMatrix):
+        check_sparse(matrix.entries)
         return matrix
     if hasattr(matrix, "row_lower") and hasattr(matrix, "matrix"):
         body, row_names, column_names = matrix.matrix, matrix.rows, matrix.columns
@@ -102,7 +105,9 @@ def read_matrix(matrix: Any, rows: Sequence[str] | None = None, columns: Sequenc
 
 def _named(matrix: Any, rows: Sequence[str] | None, columns: Sequence[str] | None) -> SignMatrix:
     """Signs and names of arrays."""
-    if not sparse.issparse(matrix):
+    if sparse.issparse(matrix):
+        check_sparse(matrix)
+    else:
         try:
             matrix = np.asarray(matrix)
         except ValueError as error:
@@ -130,6 +135,8 @@ def _triplets(matrix: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Rows, columns and values of the nonzeros, duplicates added up, column by column."""
     if sparse.issparse(matrix):
         body: Any = sparse.csc_array(matrix)  # type: ignore[call-overload]
+        # a new array, because scipy keeps what it once found of the order, and does not see changes
+        body = sparse.csc_array((body.data, body.indices, body.indptr), shape=body.shape)
         if not body.has_canonical_format:
             body = body.copy()
             body.sum_duplicates()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
+from formulations.sparse_arrays import check_sparse
 
 
 class Routes:
@@ -69,6 +70,7 @@ def cost_rows(problem: PruningProblem, X: Any = None) -> NDArray[np.float32]:
     table = problem.X if X is None else X
     if table is None:
         raise InvalidInputError("the problem carries no rows; give the cost sample as X")
+    check_sparse(table, "X")
     given: Any = table.toarray() if hasattr(table, "toarray") else table
     if hasattr(given, "iloc"):
         given = given.to_numpy(dtype=np.float32, na_value=np.nan)

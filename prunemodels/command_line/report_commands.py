@@ -252,7 +252,7 @@ def _command(args: argparse.Namespace) -> str:
 def _sources(args: argparse.Namespace, model: str) -> dict[str, str]:
     """Name and fingerprint of every file that was read."""
     files = {f"file of --{f.replace('_', '-')}" if f != "forest" else f"file of the {model}": getattr(args, f) for f in FILES}
-    present = {what: str(file) for what, file in files.items() if file is not None and Path(file).is_file()}
+    present = {what: str(file) for what, file in files.items() if file is not None and os.path.isfile(file)}
     return {what: f"{_file(file)}, SHA-256 {_digest(file)}" for what, file in present.items()}
 
 

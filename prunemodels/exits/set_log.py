@@ -7,6 +7,7 @@ weights, prices, divisions, estimator and seed. A file of another search is refu
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,7 @@ class SetLog:
         InvalidInputError
             if it belongs to another search.
         """
-        if not self.place.exists():
+        if not os.path.exists(self.place):
             return []
         try:
             held = json.loads(self.place.read_text(encoding="utf-8"))

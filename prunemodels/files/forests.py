@@ -7,6 +7,7 @@ without running code from it: only scikit-learn's own types are accepted, and a 
 from __future__ import annotations
 
 import json
+import os
 import re
 import warnings
 import zipfile
@@ -73,7 +74,7 @@ def check_model_file(place: Path, kind: str, *, trust_pickle: bool) -> None:
     """Refuse a file that is missing, has another ending, or is a joblib file without trust; arguments as in `load_model`."""
     if place.suffix not in FOREST_ENDINGS:
         raise InvalidInputError(f"{place} has the ending {place.suffix!r}; give a {kind} as {' or '.join(FOREST_ENDINGS)}")
-    if not place.is_file():
+    if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}; give the path of a fitted {kind}")
     if place.suffix == ".joblib" and not trust_pickle:
         raise InvalidInputError(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import zipfile
+import os
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import io, sparse
 
 from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.memory import too_large
 from formulations.programs.files import read_program
+from formulations.sparse_arrays import BYTES_OF_ENTRY, BYTES_OF_LINE, check_sparse
+from formulations.stored_arrays import read_array, read_arrays
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-
-MATRIX_ENDINGS = (".npy", ".npz", ".mtx", ".csv", ".mps", ".lp")
 
 ARRAYS = ("tail", "head", "start", "end", "transposed")
 """The arrays in the file of a network certificate, see `NetworkMatrix`."""
@@ -30,35 +34,101 @@ def load_matrix(path: str | Path) -> SignMatrix:
     InvalidInputError
         for another ending, or what is not a matrix of numbers.
     BrokenFileError
-        if the file is absent or damaged.
+        if the file is absent or damaged, needs more memory than there is, or holds no row or no column.
     """
     place = Path(path)
     if place.suffix not in MATRIX_ENDINGS:
         raise InvalidInputError(f"{place} has the ending {place.suffix!r}; give a matrix as {', '.join(MATRIX_ENDINGS)}")
-    if not place.is_file():
+    if not os.path.isfile(place):  # False also for names that no file can have
         raise BrokenFileError(f"there is no file {place}; give the path of a matrix")
-    if place.suffix in (".mps", ".lp"):
-        return read_matrix(read_program(place))
     try:
-        matrix = _arrays(place)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise BrokenFileError(f"{place} cannot be read as a matrix ({type(error).__name__}: {error})") from error
-    try:
-        return read_matrix(matrix)
+        matrix = _READERS[place.suffix](place)
+        if sparse.issparse(matrix):
+            check_sparse(matrix, "it", duplicates=False)
+        read = read_matrix(matrix)
     except InvalidInputError as error:
         raise InvalidInputError(f"{place}: {error}") from error
+    if 0 in read.shape:
+        raise BrokenFileError(f"{place} holds a matrix with {read.shape[0]} rows and {read.shape[1]} columns: nothing to check")
+    return read
 
 
-def _arrays(place: Path) -> Any:
-    from scipy import io, sparse
+def _read_npz(place: Path) -> Any:
+    """A sparse matrix as `scipy.sparse.save_npz` writes it."""
+    arrays = read_arrays(place, ("format", "shape", "data"))
+    kind = arrays["format"].item() if arrays["format"].ndim == 0 else None
+    kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
+    shape, data = arrays["shape"], arrays["data"]
+    if kind not in _PARTS or shape.shape != (2,) or shape.dtype.kind not in "iu" or (shape < 0).any():
+        raise BrokenFileError(f"{place} has the format {kind!r} and the shape {shape.tolist()}; save it again with scipy.sparse")
+    missing = [name for name in _PARTS[kind] if name not in arrays]
+    if missing:
+        raise BrokenFileError(f"{place} lacks the array {missing[0]!r} of a matrix in the format {kind!r}; save it again")
+    rows, columns = (int(length) for length in shape)
+    size = too_large(BYTES_OF_LINE * (rows + columns))
+    if size is not None:
+        raise BrokenFileError(f"{place} has {rows:,} rows and {columns:,} columns, and {size}")
+    parts = tuple(arrays[name] for name in _PARTS[kind])
+    for name, part in zip(_PARTS[kind], parts, strict=True):
+        if part.dtype.kind not in "iu":  # scipy would cut fractions off
+            raise BrokenFileError(f"{place}: {name} holds numbers of type {part.dtype}, not whole ones; save it again")
+    try:
+        body = (data, (parts[0], parts[1])) if kind == "coo" else (data, *parts)
+        return getattr(sparse, f"{kind}_array")(body, shape=(rows, columns))
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        raise BrokenFileError(f"{place} holds arrays that fit no matrix in the format {kind!r} ({error})") from error
 
-    if place.suffix == ".npy":
-        return np.load(place, allow_pickle=False)
-    if place.suffix == ".npz":
-        return sparse.load_npz(place)
-    if place.suffix == ".mtx":
+
+_PARTS = {
+    "csr": ("indices", "indptr"),
+    "csc": ("indices", "indptr"),
+    "bsr": ("indices", "indptr"),
+    "coo": ("row", "col"),
+    "dia": ("offsets",),
+}
+"""The arrays of each format beside ``data``, in scipy's order."""
+
+
+def _read_mtx(place: Path) -> Any:
+    """A matrix in Matrix Market's format, whose header is compared with the size of the file first."""
+    try:
+        rows, columns, entries, layout, field, _ = io.mminfo(place)
+        bytes_there = place.stat().st_size
+        least = 4 * entries if layout == "coordinate" else 2 * rows * (columns - 1)  # with symmetry, half of the entries
+        if least > 2 * bytes_there:
+            raise BrokenFileError(f"{place} announces {rows} x {columns} entries and has {bytes_there} bytes; it is damaged")
+        size = too_large(BYTES_OF_LINE * (rows + columns) + BYTES_OF_ENTRY * entries)
+        if size is not None:
+            raise BrokenFileError(f"{place} has {rows:,} rows and {columns:,} columns, and {size}")
+        if field == "complex":
+            raise BrokenFileError(f"{place} holds complex numbers; give real ones")
         return io.mmread(place)
-    return np.loadtxt(place, delimiter=",", ndmin=2)
+    except BrokenFileError:
+        raise
+    except Exception as error:  # scipy's readers raise different types
+        raise BrokenFileError(f"{place} cannot be read as a matrix ({type(error).__name__}: {error})") from error
+
+
+def _read_csv(place: Path) -> Any:
+    """Numbers between commas."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)  # of files without numbers
+            return np.loadtxt(place, delimiter=",", ndmin=2, comments=None)
+    except (OSError, ValueError, UserWarning) as error:
+        raise BrokenFileError(f"{place} cannot be read as a matrix ({type(error).__name__}: {error})") from error
+
+
+_READERS: dict[str, Callable[[Path], Any]] = {
+    ".npy": read_array,
+    ".npz": _read_npz,
+    ".mtx": _read_mtx,
+    ".csv": _read_csv,
+    ".mps": read_program,
+    ".lp": read_program,
+}
+
+MATRIX_ENDINGS = tuple(_READERS)
 
 
 def save_network(network: NetworkMatrix, path: Path) -> None:
@@ -75,15 +145,16 @@ def load_network(path: str | Path) -> NetworkMatrix:
         if the file is absent, damaged, or holds something else.
     """
     place = Path(path)
+    if not os.path.isfile(place):
+        raise BrokenFileError(f"there is no file {place}; give the path of a certificate")
     try:
-        with np.load(place, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in ARRAYS}
-    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
-        raise BrokenFileError(
-            f"{place} does not hold a tree with paths ({type(error).__name__}: {error}); it should hold {', '.join(ARRAYS)}"
-        ) from error
+        arrays = read_arrays(place, ARRAYS)
+    except BrokenFileError as error:
+        raise BrokenFileError(f"{place} does not hold a tree with paths: {error}") from error
     for name in ARRAYS[:4]:
         if arrays[name].ndim != 1 or arrays[name].dtype.kind not in "iu":
             raise BrokenFileError(f"{place}: {name} is not a list of whole numbers")
-    tail, head, start, end = (arrays[name] for name in ARRAYS[:4])
+    if arrays["transposed"].shape != () or arrays["transposed"].dtype.kind != "b":
+        raise BrokenFileError(f"{place}: transposed is not true or false")
+    tail, head, start, end = (arrays[name].astype(np.int64) for name in ARRAYS[:4])
     return NetworkMatrix(tail, head, start, end, bool(arrays["transposed"]))

@@ -9,6 +9,7 @@ the folder of the JSON file.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -96,7 +97,7 @@ def load_mixture(
 
 def _read(place: Path) -> dict[str, Any]:
     """The JSON file as a mapping."""
-    if not place.is_file():
+    if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}; `prunemodels prune --mixture` writes one beside --out")
     try:
         entries = json.loads(place.read_text())

@@ -25,6 +25,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
+from formulations.sparse_arrays import check_sparse
 
 FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
 BAGS = (BaggingClassifier, BaggingRegressor)
@@ -155,6 +156,7 @@ def check_columns(X: Any, names: tuple[str, ...] | None, label: str = "X") -> No
             f"{label} is a {type(X).__name__}, not rows in memory; read it with pandas, or take problem_from_table, GivenTable "
             "and the functions ending in _on_table, which read files and pyarrow datasets in chunks"
         )
+    check_sparse(X, label)
     columns = getattr(X, "column_names", getattr(X, "columns", None))
     if names is None or columns is None:
         return

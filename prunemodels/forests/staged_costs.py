@@ -21,6 +21,7 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, n_examples
 from formulations.instance.usage import Usage
+from formulations.sparse_arrays import check_sparse
 from prunemodels.forests.costs import Costs, cost_items
 
 BLOCK_BYTES = 2**27
@@ -119,6 +120,7 @@ def staged_costs(
 def _by_blocks(ensemble: Ensemble, X: Any, costs: Costs, evaluation_cost: EvaluationCost, n_stages: int = 0) -> Iterator[Usage]:
     """The usage of the rows of X, block by block."""
     X = X if hasattr(X, "shape") else np.asarray(X)
+    check_sparse(X, "X")
     X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, ensemble.n_features)
     items = cost_items(costs, ensemble)
     size = max(1, BLOCK_BYTES // (8 * ensemble.n_trees + 16 * items.n_items + 8 * n_stages + 32))

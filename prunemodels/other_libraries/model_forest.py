@@ -18,6 +18,7 @@ from scipy.special import expit
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, leaves_of, n_examples
+from formulations.sparse_arrays import check_sparse
 from prunemodels.forests.reading import check_columns
 from prunemodels.other_libraries.node_values import mean_of_leaves
 from prunemodels.other_libraries.thresholds import Cells, cast_rows
@@ -188,6 +189,7 @@ def as_doubles(X: Any, n_features: int, name: str) -> NDArray[np.float64]:
     InvalidInputError
         if X is empty, not two-dimensional, not numeric, or has another number of columns.
     """
+    check_sparse(X, "X")
     if hasattr(X, "toarray"):
         X = X.toarray()
     try:

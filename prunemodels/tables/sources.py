@@ -6,6 +6,7 @@ every pass, if it can.
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ import pyarrow.dataset as ds
 from pyarrow import parquet
 
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
+from formulations.sparse_arrays import check_sparse
 from prunemodels.files.csv_tables import columns_of_csv, csv_chunks
 from prunemodels.tables.cells import check_present
 
@@ -96,7 +98,7 @@ def _of_file(place: Path) -> Source:
     ending = ".parquet" if place.is_dir() else next((e for e in ENDINGS if place.name.lower().endswith(e)), None)
     if ending is None:
         raise InvalidInputError(f"{place} is no table that can be read; give a file ending in {', '.join(ENDINGS)}")
-    if not place.exists():
+    if not os.path.exists(place):
         raise BrokenFileError(f"there is no file {place}")
     if place.is_dir() and not any(place.rglob("*")):
         raise BrokenFileError(f"there is no Parquet file in the folder {place}")
@@ -116,7 +118,7 @@ def _of_dataset(dataset: Any, name: str) -> Source:
     """An Arrow dataset: files on any file system, or a table in memory. Its rows are counted if its files store their number."""
     kind = getattr(getattr(dataset, "format", None), "default_extname", "")
     files = (Path(file) for file in getattr(dataset, "files", ()))
-    local = tuple(file for file in files if file.exists())  # the others are on other file systems
+    local = tuple(file for file in files if os.path.exists(file))  # the others are on other file systems
     n_rows = None if kind in ("csv", "json") else int(dataset.count_rows())
     return Source(name, partial(_arrow_chunks, dataset), tuple(dataset.schema.names), n_rows, local)
 
@@ -125,6 +127,7 @@ def _in_memory(rows: Any) -> Source:
     """An array or memory map, or a pandas, polars or sparse table."""
     names = getattr(rows, "columns", None)
     files = (Path(rows.filename),) if isinstance(rows, np.memmap) and rows.filename is not None else ()
+    check_sparse(rows, "the table")
     rows = rows.tocsr() if hasattr(rows, "tocsr") else rows
     columns = None if names is None else tuple(str(c) for c in names)
     return Source("the table", partial(_slices, rows), columns, int(rows.shape[0]), files)

@@ -94,7 +94,7 @@ class ScoreFile:
         InvalidInputError
             if they are another instance's.
         """
-        if not self.path.exists():
+        if not os.path.exists(self.path):
             return None
         try:
             with np.load(self.path, allow_pickle=False) as stored:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -94,7 +95,7 @@ def interruption_explained(checkpoint: str | Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        found = checkpoint is not None and Path(checkpoint).exists()
+        found = checkpoint is not None and os.path.exists(checkpoint)
         raise InterruptedSolveError(
             "interrupted while sharing prices" + (f"; {checkpoint} holds the scores to go on from" if found else "")
         ) from stop

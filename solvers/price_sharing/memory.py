@@ -16,16 +16,12 @@ is not known beforehand: 50,000, or 2 n, or 20 million at a hard lambda. The cut
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from formulations.instance.problem import PruningProblem
 from formulations.instance.row_blocks import BLOCK
 from formulations.instance.scratch import RoutingOnDisk
-
-MEMINFO = Path("/proc/meminfo")
-CGROUP = Path("/sys/fs/cgroup")
+from formulations.memory import memory_free, readable
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,7 @@ class MemoryNeeds:
 
     def __str__(self) -> str:
         free = memory_free()
-        return f"needs {_readable(self.total)}" + ("" if free is None else f", {_readable(free)} free")
+        return f"needs {readable(self.total)}" + ("" if free is None else f", {readable(free)} free")
 
 
 def memory_needed(
@@ -89,18 +85,6 @@ def memory_of_run(problem: PruningProblem, points: int = 0) -> int:
     return needs.run + needs.path + (0 if "row_blocks" in problem.usage.__dict__ else needs.blocks)
 
 
-def memory_free() -> int | None:
-    """Free bytes, within the limit of the control group if there is one; None where the system does not say."""
-    free = []
-    with suppress(OSError, ValueError, StopIteration):
-        line = next(line for line in MEMINFO.read_text().splitlines() if line.startswith("MemAvailable:"))
-        free.append(1024 * int(line.split()[1]))
-    with suppress(OSError, ValueError):  # "max", or no such file: no limit
-        limit = int((CGROUP / "memory.max").read_text())
-        free.append(max(0, limit - int((CGROUP / "memory.current").read_text())))
-    return min(free, default=None)
-
-
 def warn_if_short(problem: PruningProblem, points: int = 0) -> None:
     """Warn before a run, or a path with so many points, that will not fit into memory.
 
@@ -112,12 +96,8 @@ def warn_if_short(problem: PruningProblem, points: int = 0) -> None:
     needed, free = memory_of_run(problem, points), memory_free()
     if free is not None and needed > free:
         warnings.warn(
-            f"price sharing needs {_readable(needed)} for {problem!r}, {_readable(free)} are free: it may be stopped by "
+            f"price sharing needs {readable(needed)} for {problem!r}, {readable(free)} are free: it may be stopped by "
             "the system; give fewer cost rows, fewer trees, or a machine with more memory",
             RuntimeWarning,
             stacklevel=3,
         )
-
-
-def _readable(n_bytes: int) -> str:
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"

@@ -7,6 +7,7 @@ of the point at work, and ends with the points that it would have had. A folder 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -109,7 +110,7 @@ class PointFiles:
         InvalidInputError
             if the state is of another instance.
         """
-        if not self.state_file.exists():
+        if not os.path.exists(self.state_file):
             return None
         arrays, figures = self._read(self.state_file)
         try:
@@ -163,7 +164,7 @@ class PointFiles:
             if the point is of another instance, or was made with other options.
         """
         file = self._file(rate)
-        if not file.exists():
+        if not os.path.exists(file):
             return None
         arrays, figures = self._read(file)
         try:

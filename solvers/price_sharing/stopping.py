@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
+from formulations.memory import memory_free
 from solvers.closures.integer_objective import IntegerObjective
-from solvers.price_sharing.memory import memory_free
 from solvers.price_sharing.rows import Rows
 from solvers.price_sharing.run import Run
 

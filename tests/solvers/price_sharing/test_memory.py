@@ -14,10 +14,12 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.hepmass_like import events
+from formulations import memory as free_memory
 from formulations.instance.row_blocks import BLOCK
 from formulations.instance.scratch import RoutingOnDisk
+from formulations.memory import memory_free
 from solvers.price_sharing import memory, price_sharing, price_sharing_path
-from solvers.price_sharing.memory import memory_free, memory_needed, memory_of_run
+from solvers.price_sharing.memory import memory_needed, memory_of_run
 from tests.instances import with_usage
 from tests.solvers.cases import instance
 
@@ -128,8 +130,8 @@ def test_too_little_memory_is_said_beforehand(monkeypatch: pytest.MonkeyPatch) -
 
 def test_free_memory_is_the_least_that_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What the system says is available, or what the control group still allows; neither known: None."""
-    monkeypatch.setattr(memory, "MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    monkeypatch.setattr(free_memory, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(free_memory, "CGROUP", tmp_path)
     assert memory_free() is None
     assert str(memory_needed(rows=1, trees=1, nodes=1, items=1)) == "needs 0 MB"
     (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\n")

@@ -1,0 +1,160 @@
+"""Arrays and fractions in files that anybody may have written or damaged: sizes are checked before memory is allocated.
+
+NumPy allocates what the header of a .npy file asks for, and an archive can hold a thousand times its own size. So the size of
+each array is compared with the bytes that are there, and the sum with the free memory. No file's code is run: arrays of Python's
+objects are refused.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import zipfile
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import BrokenFileError
+from formulations.memory import readable, too_large
+
+LARGEST_RATIO, HARMLESS = 100, 1 << 28
+"""An archive with more than `HARMLESS` bytes may hold this many times its own size; arrays of forests and matrices hold ten."""
+
+NUMBER = re.compile(r"[+-]?(\d{1,4000}(/\d{1,4000})?|(\d{1,4000}\.?\d{0,4000}|\.\d{1,4000})([eE][+-]?\d{1,3})?)")
+"""Fractions as p/q, or decimals with an exponent of at most three digits: each is read in a moment."""
+
+
+def stored_fraction(text: str, name: str) -> Fraction:
+    """The fraction that a file holds as text; `name` appears in the error.
+
+    Raises
+    ------
+    BrokenFileError
+        for a text that is no number, or one with thousands of digits or a huge exponent.
+    """
+    if not isinstance(text, str) or NUMBER.fullmatch(text) is None or re.search("/0+$", text):
+        shown = repr(text) if len(str(text)) < 50 else f"{str(text)[:40]!r}..."
+        raise BrokenFileError(f"{name} is {shown}, not a fraction such as 5/7; write the file again")
+    return Fraction(text)
+
+
+def read_array(path: str | Path) -> NDArray[Any]:
+    """The array in a .npy file.
+
+    Raises
+    ------
+    BrokenFileError
+        if the file is damaged, holds Python's objects, or needs more memory than there is.
+    """
+    place = Path(path)
+    try:
+        size = os.path.getsize(place)
+        with place.open("rb") as stream:
+            _check_header(stream, size, str(place))
+        _check_size(size, size, str(place))
+        loaded: NDArray[Any] = np.load(place, allow_pickle=False)
+    except BrokenFileError:
+        raise
+    except Exception as error:  # a damaged header can cause any error
+        raise _damaged(str(place), error) from error
+    return loaded
+
+
+def read_arrays(path: str | Path, names: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
+    """The arrays in a .npz file by their names.
+
+    Parameters
+    ----------
+    names
+        arrays that must be there.
+
+    Raises
+    ------
+    BrokenFileError
+        if the file is damaged, lacks one of the names, holds Python's objects, or needs more memory than there is.
+    """
+    place = Path(path)
+    arrays: dict[str, NDArray[Any]] = {}
+    try:
+        with zipfile.ZipFile(place) as archive:
+            check_archive(archive, place)
+            for member in archive.namelist():
+                arrays[member.removesuffix(".npy")] = _of_bytes(archive.read(member), f"{member} in {place}")
+    except BrokenFileError:
+        raise
+    except Exception as error:  # a damaged archive can cause any error
+        raise _damaged(str(place), error) from error
+    missing = [name for name in names if name not in arrays]
+    if missing:
+        raise BrokenFileError(f"{place} lacks the array {missing[0]!r}; it should hold {', '.join(names)}")
+    return arrays
+
+
+def check_archive(archive: zipfile.ZipFile, place: Path) -> None:
+    """Refuse an archive whose members need more memory than there is, and arrays in it that claim more than their bytes.
+
+    Raises
+    ------
+    BrokenFileError
+        naming the file, and the member that is wrong.
+    """
+    members = archive.infolist()
+    _check_size(sum(member.file_size for member in members), os.path.getsize(place), str(place))
+    for member in members:
+        if member.filename.endswith(".npy"):
+            with archive.open(member) as stream:
+                _check_header(stream, member.file_size, f"{member.filename} in {place}")
+
+
+def _check_size(n_bytes: int, on_disk: int, name: str) -> None:
+    """Refuse contents that are too large, or that are packed as only an attack would be."""
+    size = too_large(2 * n_bytes)
+    if size is not None:
+        raise BrokenFileError(f"{name} {size}; it is damaged, or this machine is too small for it")
+    if n_bytes > max(HARMLESS, LARGEST_RATIO * on_disk):
+        raise BrokenFileError(
+            f"{name} has {readable(on_disk)} and would become {readable(n_bytes)}, more than {LARGEST_RATIO} times its size; "
+            "if that is right, write it without compression"
+        )
+
+
+def _of_bytes(content: bytes, name: str) -> NDArray[Any]:
+    """The array that the bytes of a .npy file hold."""
+    stream = io.BytesIO(content)
+    shape, fortran, dtype = _check_header(stream, len(content), name)
+    flat = np.frombuffer(content, dtype, offset=stream.tell()) if dtype.itemsize else np.empty(shape, dtype).ravel()
+    return flat.copy().reshape(shape, order="F" if fortran else "C")
+
+
+def _check_header(stream: IO[bytes], size: int, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, order and type by the header of a .npy file, if its data are as many bytes as it says."""
+    try:
+        version = np.lib.format.read_magic(stream)
+        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+        shape, fortran, dtype = read(stream)
+    except Exception as error:  # a damaged header can cause any error
+        raise _damaged(name, error) from error
+    if dtype.hasobject:
+        raise BrokenFileError(f"{name} holds Python objects, and loading them could run code; save an array of numbers")
+    count = 1
+    for length in shape:
+        if not isinstance(length, int) or not 0 <= length < 1 << 62:
+            raise BrokenFileError(f"{name} has the shape {shape}; the file is damaged: write it again")
+        count *= length
+    there = size - stream.tell()
+    if count * dtype.itemsize != there or (count > 1 and not dtype.itemsize):
+        raise BrokenFileError(
+            f"{name} announces {count:,} entries of {dtype.itemsize} bytes and has {there:,} bytes; it is damaged: write it again"
+        )
+    return shape, fortran, dtype
+
+
+def _damaged(name: str, error: Exception) -> BrokenFileError:
+    return BrokenFileError(
+        f"{name} cannot be read ({type(error).__name__}: {str(error)[:200]}); the file is damaged: write it again"
+    )
