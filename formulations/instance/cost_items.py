@@ -33,6 +33,7 @@ LEAST, LARGEST = Fraction(math.ulp(0.0)), Fraction(sys.float_info.max)
 """Numbers outside are refused: costs and values are reported as floats."""
 
 MOST_DECIMALS = 400
+"""Largest power of ten of a `Decimal` that is looked at: as a fraction, one of 10^9 digits would fill the memory."""
 
 _FLOATS = f"give 0, or a number between {float(LEAST):.3g} and {float(LARGEST):.3g} in size, which a float holds; change the unit"
 
@@ -45,7 +46,7 @@ def fraction(value: object, name: str, wanted: str = "a finite number") -> Fract
     Raises
     ------
     InvalidInputError
-        if the value is NaN, infinite or not a number.
+        if the value is NaN, infinite or not a number, or outside of what floats hold.
     """
     if isinstance(value, Rational):  # ints and Fractions
         number = Fraction(int(value.numerator), int(value.denominator))  # NumPy's integers would overflow

@@ -14,6 +14,7 @@ splits prices all stages. `formulations.instance.usage_arcs` numbers the purchas
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,6 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from formulations.errors import InvalidInputError
 from formulations.instance.bill import Bill
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.cost_sample import check_size, check_weights, evaluation_prices
@@ -93,13 +95,15 @@ class Usage:
         Raises
         ------
         InvalidInputError
-            for sizes that do not fit each other, and for negative or non-finite numbers.
+            for sizes that do not fit each other, for negative or non-finite numbers, and for prices whose sum is no float.
         CapacityOverflowError
             if there are more pairs of item and row than int32 can number.
         """
         costs.check_features(ensemble.n_features)
+        evaluation = evaluation_prices(evaluation_cost, ensemble)
+        _check_most(ensemble, costs, evaluation)
         sample = _routed_sample(ensemble, costs, X, sample_weight)
-        return cls(ensemble, costs, evaluation_prices(evaluation_cost, ensemble), charges_of(ensemble, costs), X, *sample)
+        return cls(ensemble, costs, evaluation, charges_of(ensemble, costs), X, *sample)
 
     def on(self, X: object, sample_weight: ArrayLike | None = None) -> Self:
         """The same trees and prices with another cost sample.
@@ -282,6 +286,16 @@ class Usage:
         """Prices in the numbering of `UsageArcs`: items paid by each row, times its weight; then those paid once for all."""
         once = self.costs.paid_once
         return np.concatenate([np.outer(np.where(once, 0, per_row), weight).ravel(), np.where(once, for_all, 0)])
+
+
+def _check_most(ensemble: Ensemble, costs: CostItems, evaluation: tuple[Fraction, ...]) -> None:
+    """Refuse prices by which a prediction could cost more than a float holds."""
+    most = sum(costs.prices, start=max(evaluation, default=Fraction(0)) * ensemble.n_splits)
+    if most > sys.float_info.max:
+        raise InvalidInputError(
+            f"costs: all items and evaluations of one prediction together cost more than {sys.float_info.max:.1e}, the largest "
+            "float; give the prices in a larger unit"
+        )
 
 
 def _one_stage(kept: NDArray[np.bool_]) -> NDArray[np.int32]:

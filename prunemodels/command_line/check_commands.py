@@ -201,6 +201,9 @@ def _check_table(file: str, table: pd.DataFrame, path: PruningPath) -> Verdict:
     missing = [name for name in ours if name not in table]
     if missing:
         raise InvalidInputError(f"--table: {file} has no column {missing[0]!r}; give a table that prunemodels path wrote")
+    for name in ours:
+        if table[name].dtype.kind not in "iuf":
+            raise InvalidInputError(f"--table: the column {name!r} of {file} holds {table[name].dtype}, not numbers alone")
     if len(table) != len(ours):
         return Verdict(claim, False, method, f"{file} has {len(table)} rows, the path {len(ours)}")
     for name in ours:

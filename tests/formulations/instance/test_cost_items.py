@@ -62,6 +62,13 @@ def test_what_is_no_number_is_refused(value):
         exact(value, "lam")
 
 
+@pytest.mark.parametrize("value", [Decimal("1e99999999"), Decimal("1e-99999999")])
+def test_huge_exponents_are_refused_at_once(value):
+    """Their fractions would have a hundred million digits."""
+    with pytest.raises(InvalidInputError, match="with an exponent beyond 10,000"):
+        exact(value, "a price")
+
+
 def test_plain():
     """One item a feature; without names they are x0, x1, ..."""
     items = CostItems.plain([1, 0.5])

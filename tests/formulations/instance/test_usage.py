@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from formulations import CostItems, ErrorComponent, NodeErrors, PruningProblem, Usage
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import Price
 from tests.instances import Node, ensemble_of, random_problem
 
 
@@ -34,6 +37,18 @@ def test_rows_pay_for_the_splits_that_they_pass() -> None:
     assert usage.cost(np.zeros(5, dtype=bool)) == 0
     assert (usage.once_cost(both), usage.once_cost(root)) == (10, 0)
     assert usage.counting_features().cost(both) == (1 + 2 * 2 + 2) / 4
+
+
+@pytest.mark.parametrize(
+    ("prices", "evaluation"), [([1e308, 1e308], 0), ([1, 1], 1e308), ([Fraction(10) ** 400, 1], 0), (["1", "2"], [10**309, 0])]
+)
+def test_prices_whose_sum_is_no_float_are_refused(prices: list[Price], evaluation: Price) -> None:
+    """Costs are floats: a sum beyond their range is named before anything is computed. Just below it is a cost."""
+    ensemble = small().ensemble
+    with pytest.raises(InvalidInputError, match=r"together cost more than 1.8e\+308, the largest float"):
+        Usage.build(ensemble, CostItems.plain([Fraction(p) for p in prices]), np.zeros((1, 2)), evaluation_cost=evaluation)
+    dear = Usage.build(ensemble, CostItems.plain([8e307, 8e307]), np.ones((1, 2)))
+    assert dear.largest_row_cost(ensemble.is_split) == 1.6e308
 
 
 def test_a_row_pays_in_the_first_stage_that_needs_an_item() -> None:

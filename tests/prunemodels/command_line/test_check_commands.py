@@ -164,6 +164,29 @@ def test_a_table_that_is_not_the_paths_is_refuted(capsys: pytest.CaptureFixture[
     assert "no column 'error'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("cell", ["text", "9" * 400, "True"])
+def test_a_table_with_text_is_refused(cell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cell that is no number makes its column one of text, and the column is named."""
+    pd.read_csv("path.csv").assign(cost=cell).to_csv("text.csv", index=False)
+    assert main(["check", "path", "forest.skops", "--table", "text.csv", *FILES]) == 2
+    assert "--table: the column 'cost' of text.csv holds" in capsys.readouterr().err
+
+
+def test_prices_beyond_floats_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """1e308 for each of 30 features."""
+    assert main(["check", "path", "forest.skops", *FILES, "--costs", "1e308"]) == 2
+    assert "together cost more than 1.8e+308" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["tu"], ["path"], ["exits"]])
+@pytest.mark.parametrize("ending", [".npy", ".lp", ".skops"])
+def test_names_that_no_file_can_have(words: list[str], ending: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """300 characters: refused like a file that is absent."""
+    options = FILES if words != ["exits"] and ending == ".skops" else []
+    assert main(["check", *words, "x" * 300 + ending, *options]) == 2
+    assert "x" * 300 in capsys.readouterr().err
+
+
 def test_undecided_is_3() -> None:
     """One undecided claim among those that hold: 3, not the 2 of bad input; one refuted among them: 1."""
     holds, fails, open_ = (Verdict("c", answer, "m") for answer in (True, False, None))
@@ -183,7 +206,7 @@ def test_undecided_is_3() -> None:
         (["tu", "circle.npy", "--merge"], "--merge belongs to a forest"),
         (["tu", "circle.npy", "--method", "guess"], "--method: there is no method 'guess'; there are network"),
         (["tu", "circle.npy", "--method", "camion", "--certificate", "x.npz"], "drop one"),
-        (["tu", "circle.npy", "--certificate", "absent.npz"], "--certificate: absent.npz does not hold a tree"),
+        (["tu", "circle.npy", "--certificate", "absent.npz"], "--certificate: there is no file absent.npz"),
         (["tu", "circle.npy", "--out", "tree.txt"], "--out: tree.txt has the ending '.txt'"),
         (["tu", "circle"], "'circle' ends in none of .skops, .joblib, .npy"),
         (["tu", "absent.npy"], "MATRIX: there is no file absent.npy"),
