@@ -1,0 +1,531 @@
+"""Every reader of files: sound contents to damage, what is done with the damaged file, and which answers are wrong.
+
+An answer about a damaged file is wrong if an independent reading (`benchmarks.fuzzing.references`) says that the file is none, or
+that it holds something else. Where the reference cannot tell, every answer passes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from scipy import io as matrix_market
+from scipy import sparse
+from sklearn.datasets import load_iris
+from sklearn.ensemble import BaggingClassifier, ExtraTreesRegressor, RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import prunemodels as pm
+from benchmarks.fuzzing import mutations, references
+from benchmarks.fuzzing.mutations import Mutation
+from formulations.programs.files import read_program, write_program
+from formulations.programs.linear_program import Block, LinearProgram, Names
+from proofs_checks import check_total_unimodularity, read_polyhedron
+from proofs_checks.matrices.network_matrix import check_network_matrix, paths_in_tree
+from proofs_checks.matrices.sign_matrix import read_matrix
+from prunemodels.command_line.cli import main
+from prunemodels.datasets import read_table, take_column, take_features
+from prunemodels.exits.cascade_files import load_cascade, save_cascade
+from prunemodels.exits.set_log import SetLog
+from prunemodels.files.forests import load_forest
+from prunemodels.files.matrices import load_matrix, load_network, save_network
+from prunemodels.files.mixtures import load_mixture
+from prunemodels.forests.costs import items_from_table
+from prunemodels.forests.reading import read_forest
+from solvers.price_sharing import loop, price_sharing, price_sharing_path
+from solvers.price_sharing.point_files import PointFiles
+
+BYTES = (mutations.bits, mutations.cut, mutations.blocks)
+TEXT = (*BYTES, mutations.numbers, mutations.numbers, mutations.words, mutations.lines)
+ARCHIVE = (*BYTES, *[mutations.members] * 5)
+
+NAMES = ("a", "b", "c", "d")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A kind of file.
+
+    Parameters
+    ----------
+    ending
+        the end of the file's name.
+    sound
+        contents of sound files.
+    read
+        what is done with a file, in a child process; returns what JSON knows.
+    mutate
+        damages that fit the format.
+    wrong
+        of the bytes of the file and the answer: what is wrong with the answer, or None.
+    """
+
+    ending: str
+    sound: Callable[[], tuple[bytes, ...]]
+    read: Callable[[Path], Any]
+    mutate: tuple[Mutation, ...]
+    wrong: Callable[[bytes, Any], str | None] = lambda content, answer: None
+
+
+def written(ending: str, write: Callable[[Path], Any]) -> bytes:
+    """The bytes of the file that a function writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / f"it{ending}"
+        write(place)
+        return place.read_bytes()
+
+
+# Matrices
+
+
+MATRICES = tuple(
+    np.array(rows)
+    for rows in (
+        [[1, 1, 0], [0, 1, 1], [1, 0, 1]],
+        [[1, -1, 0, 0], [0, 1, -1, 0], [0, 0, 1, -1]],
+        [[1, 1, 0], [0, 1, 1], [-1, 0, 1], [0, 0, 1]],
+        [[1, 1, 1, 0], [0, 1, 0, 1], [1, 1, 0, 1]],
+        [[1, 0], [1, 1]],
+    )
+)
+
+
+def _decide(place: Path) -> Any:
+    matrix = load_matrix(place)
+    verdict = check_total_unimodularity(matrix)
+    entries = [[str(int(x)) for x in row] for row in matrix.dense()]
+    if matrix.other is not None:
+        entries[matrix.other[0]][matrix.other[1]] = str(matrix.other[2])
+    return {"holds": verdict.holds, "entries": entries, "other": matrix.other is not None}
+
+
+def _wrong_decision(reference: Callable[[bytes], references.Matrix], content: bytes, answer: Any) -> str | None:
+    try:
+        truth = reference(content)
+    except references.UndecidedError:
+        return None
+    except references.RefusedError as why:
+        return f"answers {_word(answer['holds'])} for a damaged file ({why.args[0].split()[0]})"
+    if not answer["other"] and [[Fraction(x) for x in row] for row in answer["entries"]] != truth:
+        return f"answers {_word(answer['holds'])} for another matrix than the file's"
+    try:
+        return None if answer["holds"] in (None, references.totally_unimodular(truth)) else f"wrongly {_word(answer['holds'])}"
+    except references.UndecidedError:
+        return None
+
+
+def _word(holds: bool | None) -> str:
+    return {True: "'holds'", False: "'refuted'", None: "'undecided'"}[holds]
+
+
+def _npy_files() -> tuple[bytes, ...]:
+    kinds = (np.int64, np.float64, np.int8)
+    return tuple(written(".npy", lambda p, m=m, k=k: np.save(p, m.astype(k))) for m in MATRICES for k in kinds)
+
+
+def _npz_files() -> tuple[bytes, ...]:
+    kinds = (sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.dia_array, sparse.bsr_array, sparse.csc_matrix)
+    return tuple(written(".npz", lambda p, m=m, k=k: sparse.save_npz(p, k(m))) for m in MATRICES for k in kinds)
+
+
+def _mtx_files() -> tuple[bytes, ...]:
+    return tuple(
+        written(".mtx", lambda p, m=m, k=k: matrix_market.mmwrite(p, k(m)))
+        for m in MATRICES
+        for k in (sparse.coo_array, np.asarray)
+    )
+
+
+def _csv_matrices() -> tuple[bytes, ...]:
+    return tuple(written(".csv", lambda p, m=m: np.savetxt(p, m, delimiter=",", fmt="%d")) for m in MATRICES)
+
+
+def _programs(ending: str) -> tuple[bytes, ...]:
+    return tuple(written(ending, partial(write_program, _program(m, integer))) for m in MATRICES for integer in (False, True))
+
+
+def _program(rows: np.ndarray[Any, Any], integer: bool) -> LinearProgram:
+    m, n = rows.shape
+    names = [Names((Block(name, (np.arange(k),)),)) for name, k in (("x", n), ("r", m))]
+    free = np.full(m, -np.inf)
+    return LinearProgram(
+        np.arange(1.0, n + 1), 0.5, sparse.csr_array(rows.astype(float)), free, np.arange(1.0, m + 1), np.zeros(n), np.ones(n),
+        np.full(n, integer), *names,
+    )  # fmt: skip
+
+
+def _polyhedron(place: Path) -> Any:
+    polyhedron = read_polyhedron(read_program(place))
+    rows = [[Fraction(0)] * polyhedron.shape[1] for _ in range(polyhedron.shape[0])]
+    for i in range(polyhedron.shape[0]):
+        for k in range(polyhedron.start[i], polyhedron.start[i + 1]):
+            rows[i][polyhedron.index[k]] = Fraction(polyhedron.entry[k])
+    return [[str(x) for x in row] for row in rows]
+
+
+def _wrong_polyhedron(reference: Callable[[bytes], references.Matrix], content: bytes, answer: Any) -> str | None:
+    try:
+        truth = reference(content)
+    except references.UndecidedError:
+        return None
+    except references.RefusedError as why:
+        return f"reads a polyhedron from a damaged file ({why.args[0].split()[0]})"
+    return None if [[Fraction(x) for x in row] for row in answer] == truth else "reads another polyhedron than the file's"
+
+
+PATHS = np.array([[1, 1, 0], [0, 1, 1], [0, 0, -1]])
+
+
+def _networks() -> tuple[bytes, ...]:
+    network = paths_in_tree(read_matrix(PATHS), np.array([0, 1, 3]), np.array([1, 2, 2]))
+    assert network is not None
+    return (written(".npz", partial(save_network, network)),)
+
+
+def _check_network(place: Path) -> Any:
+    network = load_network(place)
+    arrays = {name: getattr(network, name).tolist() for name in ("tail", "head", "start", "end")}
+    return arrays | {"transposed": network.transposed, "holds": check_network_matrix(PATHS, network).holds}
+
+
+def _wrong_network(content: bytes, answer: Any) -> str | None:
+    if not answer["holds"]:
+        return None
+    truth = [[Fraction(int(x)) for x in row] for row in (PATHS.T if answer["transposed"] else PATHS)]
+    arcs = list(zip(answer["tail"], answer["head"], strict=False))
+    holds = references.network_holds(truth, arcs, list(zip(answer["start"], answer["end"], strict=False)))
+    return None if holds else "wrongly 'holds'"
+
+
+# Forests
+
+
+@cache
+def _rows() -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
+    X, y = load_iris(return_X_y=True)
+    return pd.DataFrame(X[::3], columns=list(NAMES)), y[::3]
+
+
+@cache
+def _forests() -> tuple[Any, ...]:
+    X, y = _rows()
+    return (
+        RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, y),
+        ExtraTreesRegressor(2, max_depth=3, bootstrap=True, random_state=0).fit(X.to_numpy(), y),
+        DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y > 0),
+        BaggingClassifier(DecisionTreeClassifier(max_depth=2), 3, max_features=0.75, random_state=0).fit(X, y),
+    )
+
+
+def _forest_files() -> tuple[bytes, ...]:
+    return tuple(written(".skops", partial(skops.io.dump, forest)) for forest in _forests())
+
+
+def _prune_forest(place: Path) -> Any:
+    X, _ = _rows()
+    forest = load_forest(place)
+    ensemble = read_forest(forest)
+    table: Any = X if ensemble.feature_names else X.to_numpy()
+    problem = pm.problem_from_forest(forest, table, costs=1.0)
+    path = pm.pruning_path(problem)
+    return [len(path), np.asarray(pm.apply_pruning(path.at_lam(0.02), forest).predict(table)).shape[0]]
+
+
+@cache
+def _cascade() -> Any:
+    X, y = _rows()
+    forest = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
+    problem = pm.problem_from_forest(forest, X, costs=1.0)
+    return pm.exit_path(pm.pruning_path(problem), X, y, random_state=0).at_cost(2.0)
+
+
+def _cascade_files() -> tuple[bytes, ...]:
+    return (written(".skops", partial(save_cascade, _cascade())),)
+
+
+def _run_cascade(place: Path) -> Any:
+    X, _ = _rows()
+    cascade = load_cascade(place)
+    return [len(cascade.predict(X)), len(cascade.prediction_cost(X))]
+
+
+def _mixture_files() -> tuple[bytes, ...]:
+    entries = {"budget": "2", "weight": "5/7", "dearer": "dearer.skops", "cheaper": "cheaper.skops", "meaning": "predict"}
+    return (json.dumps(entries, indent=2).encode(),)
+
+
+def _run_mixture(place: Path) -> Any:
+    X, _ = _rows()
+    for which in ("dearer", "cheaper"):
+        place.with_name(f"{which}.skops").write_bytes(_forest_files_cached()[0])
+    mixture = load_mixture(place, random_state=0)
+    return [str(mixture.weight), len(mixture.predict(X))]
+
+
+def _wrong_mixture(content: bytes, answer: Any) -> str | None:
+    try:
+        entries = json.loads(content)
+        truth = Fraction(entries["weight"]) if len(entries["weight"]) < 100 else None
+    except (ValueError, KeyError, TypeError, ZeroDivisionError):
+        return "reads a mixture from a damaged file"
+    return None if truth is None or (0 <= truth <= 1 and str(truth) == answer[0]) else "reads another weight than the file's"
+
+
+@cache
+def _forest_files_cached() -> tuple[bytes, ...]:
+    return _forest_files()
+
+
+# Checkpoints
+
+
+@cache
+def _problem() -> Any:
+    X, _ = _rows()
+    return pm.problem_from_forest(_forests()[0], X, costs=[1, 2, 3, 4])
+
+
+LAMS = (0.01, 0.03)
+
+
+@cache
+def _values() -> tuple[float, ...]:
+    return tuple(pm.pruning_path(_problem()).at_lam(lam).value(lam) for lam in LAMS)
+
+
+def _score_files() -> tuple[bytes, ...]:
+    return (written(".scores", lambda place: price_sharing(_problem(), LAMS[0], checkpoint=place)),)
+
+
+def _go_on_scores(place: Path) -> Any:
+    found = price_sharing(_problem(), LAMS[0], checkpoint=place)
+    return [[str(found.status), float(found.value)]]
+
+
+def _point_files() -> tuple[bytes, ...]:
+    """Points as a path leaves them; one is of the lambda in whose place it is put, the other is not."""
+    with tempfile.TemporaryDirectory() as folder:
+        price_sharing_path(_problem(), LAMS, checkpoint=folder)
+        return tuple(place.read_bytes() for place in sorted(Path(folder).glob("*.point")))
+
+
+def _state_files() -> tuple[bytes, ...]:
+    """States of the point at work, as a process that was killed leaves them."""
+    states: list[bytes] = []
+    save = PointFiles.save_state
+
+    def keep(self: PointFiles, state: Any, key: str) -> None:
+        save(self, state, key)
+        states.append(self.state_file.read_bytes())
+
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(PointFiles, "save_state", keep)
+        patch.setattr(loop, "SECONDS_BETWEEN_WRITES", 0)
+        price_sharing_path(_problem(), LAMS, checkpoint=folder, small_core=0)
+    return tuple(states[:3])
+
+
+def _go_on_path(name: str, place: Path) -> Any:
+    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+        if name == "point":
+            price_sharing_path(_problem(), LAMS, checkpoint=folder)
+            target = sorted(Path(folder).glob("*.point"))[-1]
+        else:
+            target = Path(folder) / "running.state"
+        shutil.copyfile(place, target)
+        points = price_sharing_path(_problem(), LAMS, checkpoint=folder, small_core=0)
+        return [
+            [str(p.solution.status), float(p.solution.value), float(p.solution.pruning.value(p.solution.lam))] for p in points
+        ]
+
+
+def _wrong_values(content: bytes, answer: Any) -> str | None:
+    for (status, value, *recomputed), truth in zip(answer, _values(), strict=False):
+        if recomputed and not math.isclose(value, recomputed[0], rel_tol=1e-9, abs_tol=1e-12):
+            return "a value that is not its pruning's"
+        if status.lower().endswith("optimal") and not math.isclose(value, truth, rel_tol=1e-9, abs_tol=1e-12):
+            return "a wrong value with status optimal"
+    return None
+
+
+def _set_logs() -> tuple[bytes, ...]:
+    return (json.dumps({"fingerprint": "f", "sets": [[0, 1, 2, 3], [0, 2], [2]]}).encode(),)
+
+
+def _read_sets(place: Path) -> Any:
+    return [np.flatnonzero(mask).tolist() for mask in SetLog(place, "f").read(4)]
+
+
+# Tables
+
+
+@cache
+def _forest_folder() -> dict[str, bytes]:
+    X, y = _rows()
+    table = X.assign(label=y).to_csv(index=False).encode()
+    path = pm.pruning_path(pm.problem_from_forest(_forests()[0], X, costs=1.0)).to_frame().to_csv(index=False).encode()
+    return {"forest.skops": _forest_files_cached()[0], "data.csv": table, "path.csv": path}
+
+
+def _path_tables() -> tuple[bytes, ...]:
+    return (_forest_folder()["path.csv"],)
+
+
+def _check_path_table(place: Path) -> Any:
+    for name, content in _forest_folder().items():
+        place.with_name(name).write_bytes(content)
+    forest, data = (str(place.with_name(name)) for name in ("forest.skops", "data.csv"))
+    return main(["check", "path", forest, "--data", data, "--label", "label", "--costs", "1", "--table", str(place), "--quiet"])
+
+
+def _wrong_path_table(content: bytes, answer: Any) -> str | None:
+    if answer != 0:
+        return None
+    ours, theirs = (_cells(text) for text in (_forest_folder()["path.csv"], content))
+    if theirs is None or len(theirs) != len(ours or ()):
+        return "'holds' for a damaged table"
+    for one, other in zip(ours or (), theirs, strict=True):
+        for name, cell in one.items():
+            try:
+                if abs(float(cell) - float(other.get(name) or "nan")) > 1e-11 * abs(float(cell)):
+                    return "'holds' for another table"
+            except ValueError:
+                return "'holds' for a table with text"
+    return (
+        None if all(not math.isnan(float(other[name])) for other in theirs for name in (ours or [{}])[0]) else "'holds' for gaps"
+    )
+
+
+def _cells(content: bytes) -> list[dict[str, str]] | None:
+    """The rows of a CSV file by Python's own reader; None for rows of other lengths than the header, and for a name twice."""
+    try:
+        rows = [row for row in csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True) if row]
+    except (ValueError, csv.Error):
+        return None
+    if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows) or len(set(rows[0])) < len(rows[0]):
+        return None
+    return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+
+
+def _cost_tables() -> tuple[bytes, ...]:
+    return (
+        b"feature,cost\na,1\nb,2.5\nc,0\nd,7.27\n",
+        b"feature,cost,item,once\na,1,x,0\nb,1,x,0\nc,3,y,1\nd,4,,0\n",
+        b"feature,cost,discount_cost,shared_group\na,3,1,g\nb,4,2,g\nc,1,,\nd,2,,\n",
+        b"feature,cost,needs\na,1,\nb,2,\nc,,a;b\nd,4,c\n",
+    )
+
+
+def _read_costs(place: Path) -> Any:
+    costs = items_from_table(read_table(place), NAMES)
+    return {
+        "plain": costs.needs == ((0,), (1,), (2,), (3,)),
+        "prices": [str(p) for p in costs.prices],
+        "names": list(costs.names),
+    }
+
+
+def _wrong_costs(content: bytes, answer: Any) -> str | None:
+    rows = _cells(content)
+    if rows is None:
+        return "prices from a damaged table"
+    if set(rows[0]) != {"feature", "cost"} or not answer["plain"]:
+        return None
+    truth = {row["feature"].strip(): row["cost"].strip() for row in rows}
+    for name, price in zip(answer["names"], answer["prices"], strict=True):
+        try:
+            if name not in truth or Fraction(repr(float(truth[name]))) != Fraction(price):
+                return "other prices than the table's"
+        except (ValueError, OverflowError):
+            return "prices from a table with text"
+    return None
+
+
+def _data_tables() -> tuple[bytes, ...]:
+    return (_forest_folder()["data.csv"][:400].rpartition(b"\n")[0] + b"\n",)
+
+
+def _read_data(place: Path) -> Any:
+    table = read_table(place)
+    label = [str(x) for x in take_column(table, "label", "--label", str(place))]
+    return [np.nan_to_num(take_features(table, NAMES, str(place)).to_numpy(), nan=-777.0).tolist(), label]
+
+
+def _wrong_data(content: bytes, answer: Any) -> str | None:
+    rows = _cells(content)
+    if rows is None:
+        return "rows of a damaged table"
+    if len(rows) != len(answer[0]):
+        return "another number of rows than the table's"
+    for row, ours in zip(rows, answer[0], strict=True):
+        for name, value in zip(NAMES, ours, strict=True):
+            cell = row.get(name, "").strip()
+            try:
+                if cell and value != -777.0 and not math.isclose(float(cell), value, rel_tol=1e-12):
+                    return "other cells than the table's"
+            except ValueError:
+                if cell.lower() not in ("true", "false"):
+                    return "numbers from cells of text"
+    return None
+
+
+def _chunked(place: Path) -> Any:
+    forest = _forests()[0]
+    problem = pm.tables.problem_from_table(forest, place, costs=1.0)
+    return [problem.n_rows]
+
+
+def _arrow_tables(ending: str) -> tuple[bytes, ...]:
+    X, y = _rows()
+    table = X.assign(label=y)
+    return (written(ending, table.to_parquet if ending == ".parquet" else table.to_feather),)
+
+
+def _read_arrow(place: Path) -> Any:
+    return [len(read_table(place)), _chunked(place)]
+
+
+READERS: dict[str, Reader] = {
+    "matrix .npy": Reader(
+        ".npy", _npy_files, _decide, (*BYTES, mutations.array, mutations.header), partial(_wrong_decision, references.dense)
+    ),
+    "matrix .npz": Reader(".npz", _npz_files, _decide, ARCHIVE, partial(_wrong_decision, references.sparse)),
+    "matrix .mtx": Reader(".mtx", _mtx_files, _decide, TEXT, partial(_wrong_decision, references.market)),
+    "matrix .csv": Reader(".csv", _csv_matrices, _decide, TEXT, partial(_wrong_decision, references.commas)),
+    "matrix .lp": Reader(".lp", partial(_programs, ".lp"), _decide, TEXT, partial(_wrong_decision, references.lp)),
+    "matrix .mps": Reader(".mps", partial(_programs, ".mps"), _decide, TEXT, partial(_wrong_decision, references.mps)),
+    "polyhedron .lp": Reader(".lp", partial(_programs, ".lp"), _polyhedron, TEXT, partial(_wrong_polyhedron, references.lp)),
+    "polyhedron .mps": Reader(".mps", partial(_programs, ".mps"), _polyhedron, TEXT, partial(_wrong_polyhedron, references.mps)),
+    "certificate": Reader(".npz", _networks, _check_network, ARCHIVE, _wrong_network),
+    "forest": Reader(".skops", _forest_files, _prune_forest, ARCHIVE),
+    "cascade": Reader(".skops", _cascade_files, _run_cascade, ARCHIVE),
+    "mixture": Reader(".mixture.json", _mixture_files, _run_mixture, (*TEXT, *[mutations.json_values] * 6), _wrong_mixture),
+    "checkpoint of scores": Reader(".scores", _score_files, _go_on_scores, ARCHIVE, _wrong_values),
+    "checkpoint of a point": Reader(".point", _point_files, partial(_go_on_path, "point"), ARCHIVE, _wrong_values),
+    "checkpoint of a state": Reader(".state", _state_files, partial(_go_on_path, "state"), ARCHIVE, _wrong_values),
+    "log of item sets": Reader(".json", _set_logs, _read_sets, (*BYTES, *[mutations.json_values] * 3, mutations.numbers)),
+    "table of a path": Reader(".csv", _path_tables, _check_path_table, TEXT, _wrong_path_table),
+    "table of costs": Reader(".csv", _cost_tables, _read_costs, TEXT, _wrong_costs),
+    "table of data": Reader(".csv", _data_tables, _read_data, TEXT, _wrong_data),
+    "table in chunks": Reader(".csv", _data_tables, _chunked, TEXT),
+    "table .parquet": Reader(".parquet", partial(_arrow_tables, ".parquet"), _read_arrow, BYTES),
+    "table .feather": Reader(".feather", partial(_arrow_tables, ".feather"), _chunked, BYTES),
+}
+"""All readers by name."""
+
+COLD = (".lp", ".mps", ".parquet", ".feather")
+"""Endings of files that only child processes read, because HiGHS and Arrow start threads, which a later child would lack."""

@@ -1,0 +1,360 @@
+"""Independent, strict readings of files of matrices, and total unimodularity by all determinants.
+
+They share no code with the package and use neither scipy nor HiGHS. A reading is a list of rows of fractions; `RefusedError` says
+that the bytes are no file of the format, so that no claim may be made about them.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import zipfile
+from fractions import Fraction
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+
+Matrix = list[list[Fraction]]
+
+LARGEST = 10_000
+"""Rows and columns of a matrix that is read; larger ones are `UndecidedError`."""
+
+
+class RefusedError(Exception):
+    """The bytes are no sound file of this format."""
+
+
+class UndecidedError(Exception):
+    """Sound or not: this reference cannot tell."""
+
+
+def totally_unimodular(matrix: Matrix) -> bool:
+    """Whether every square submatrix has determinant -1, 0 or 1."""
+    rows, columns = len(matrix), len(matrix[0])
+    if min(rows, columns) > 5 or max(rows, columns) > 8:
+        raise UndecidedError("too large for all determinants")
+    for k in range(1, min(rows, columns) + 1):
+        for some in combinations(range(rows), k):
+            for others in combinations(range(columns), k):
+                if _determinant([[matrix[i][j] for j in others] for i in some]) not in (-1, 0, 1):
+                    return False
+    return True
+
+
+def _determinant(a: Matrix) -> Fraction:
+    """By elimination in fractions."""
+    a, value = [list(row) for row in a], Fraction(1)
+    for k in range(len(a)):
+        pivot = next((i for i in range(k, len(a)) if a[i][k]), None)
+        if pivot is None:
+            return Fraction(0)
+        if pivot != k:
+            a[k], a[pivot], value = a[pivot], a[k], -value
+        value *= a[k][k]
+        for i in range(k + 1, len(a)):
+            factor = a[i][k] / a[k][k]
+            for j in range(k, len(a)):
+                a[i][j] -= factor * a[k][j]
+    return value
+
+
+def number(text: str) -> Fraction:
+    """A decimal number, finite, as text."""
+    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", text):
+        raise RefusedError(f"{text!r} is no number")
+    if not np.isfinite(float(text)):
+        raise RefusedError(f"{text!r} is no float")
+    return Fraction(text)
+
+
+def npy(content: bytes) -> np.ndarray[Any, Any]:
+    """The array in a .npy file of numbers."""
+    if content[:8] not in (b"\x93NUMPY\x01\x00", b"\x93NUMPY\x02\x00"):
+        raise RefusedError("magic")
+    width = 2 if content[6] == 1 else 4
+    length = int.from_bytes(content[8 : 8 + width], "little")
+    text = content[8 + width : 8 + width + length]
+    try:
+        held = ast.literal_eval(text.decode("latin1").strip())
+        dtype = np.dtype(held["descr"])
+        shape, fortran = held["shape"], held["fortran_order"]
+    except Exception:
+        raise RefusedError("header") from None
+    if len(text) != length or set(held) != {"descr", "shape", "fortran_order"} or not isinstance(shape, tuple):
+        raise RefusedError("header")
+    if any(not isinstance(n, int) or n < 0 for n in shape) or not isinstance(fortran, bool) or dtype.hasobject:
+        raise RefusedError("header")
+    data = content[8 + width + length :]
+    size = dtype.itemsize
+    for n in shape:
+        size *= n
+    if size != len(data) or not dtype.itemsize:
+        raise RefusedError("length")
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def dense(content: bytes) -> Matrix:
+    """The matrix in a .npy file."""
+    held = npy(content)
+    if held.ndim != 2 or held.dtype.kind not in "biuf" or 0 in held.shape or not np.isfinite(held.astype(float)).all():
+        raise RefusedError("no matrix")
+    return [[Fraction(repr(float(x))) if held.dtype.kind == "f" else Fraction(int(x)) for x in row] for row in held.tolist()]
+
+
+def sparse(content: bytes) -> Matrix:
+    """The matrix in a .npz file of scipy.sparse, followed by hand."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            parts = {name.removesuffix(".npy"): npy(archive.read(name)) for name in archive.namelist()}
+    except RefusedError:
+        raise
+    except Exception:
+        raise RefusedError("archive") from None
+    kind = parts["format"].item() if "format" in parts and parts["format"].ndim == 0 else None
+    kind = kind.decode("latin1") if isinstance(kind, bytes) else kind
+    if "shape" not in parts or "data" not in parts or parts["shape"].shape != (2,) or parts["shape"].dtype.kind not in "iu":
+        raise RefusedError("shape or data")
+    data = parts["data"]
+    if data.dtype.kind not in "biuf" or not np.isfinite(data.astype(float)).all():
+        raise RefusedError("entries")
+    m, n = (int(x) for x in parts["shape"])
+    if min(m, n) < 1:
+        raise RefusedError("shape")
+    if max(m, n) > LARGEST:
+        raise UndecidedError("large")
+    found: dict[tuple[int, int], Fraction] = {}
+    for i, j, entry in _places(kind, parts, data, m, n):
+        if not (0 <= i < m and 0 <= j < n) or (i, j) in found:
+            raise RefusedError(f"entry at {i}, {j}")
+        found[i, j] = Fraction(repr(float(entry))) if data.dtype.kind == "f" else Fraction(int(entry))
+    return [[found.get((i, j), Fraction(0)) for j in range(n)] for i in range(m)]
+
+
+def _places(kind: Any, parts: dict[str, Any], data: Any, m: int, n: int) -> list[tuple[int, int, Any]]:
+    """Row, column and value of each entry."""
+    needed = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col"), "dia": ("offsets",)}
+    if kind not in needed:
+        raise UndecidedError(f"format {kind}")
+    arrays = []
+    for name in needed[kind]:
+        if name not in parts or parts[name].ndim != 1 or parts[name].dtype.kind not in "iu":
+            raise RefusedError(name)
+        arrays.append([int(x) for x in parts[name]])
+    if kind == "dia":
+        if data.ndim != 2 or len(data) != len(arrays[0]) or len(set(arrays[0])) < len(arrays[0]):
+            raise RefusedError("diagonals")
+        if any(not -m < k < n for k in arrays[0]):
+            raise RefusedError("offset")
+        return [
+            (j - k, j, x)
+            for k, row in zip(arrays[0], data.tolist(), strict=True)
+            for j, x in enumerate(row)
+            if 0 <= j - k < m and j < n
+        ]
+    if data.ndim != 1:
+        raise RefusedError("data")
+    if kind == "coo":
+        if not len(arrays[0]) == len(arrays[1]) == len(data):
+            raise RefusedError("lengths")
+        return list(zip(*arrays, data.tolist(), strict=True))
+    index, pointer = arrays
+    lines = m if kind == "csr" else n
+    if len(pointer) != lines + 1 or pointer[0] != 0 or pointer[-1] != len(index) or len(index) != len(data):
+        raise RefusedError("pointers")
+    if any(a > b for a, b in pairwise(pointer)):
+        raise RefusedError("pointers")
+    found = [(k, index[p], data[p]) for k in range(lines) for p in range(pointer[k], pointer[k + 1])]
+    return found if kind == "csr" else [(i, k, x) for k, i, x in found]
+
+
+def market(content: bytes) -> Matrix:
+    """The matrix in a Matrix Market file, general and real or integer."""
+    rows = content.decode("latin1").split("\n")
+    banner = rows[0].lower().split()
+    if banner[:2] != ["%%matrixmarket", "matrix"] or len(banner) != 5:
+        raise RefusedError("banner")
+    if banner[2] not in ("coordinate", "array") or banner[3] not in ("real", "integer", "double") or banner[4] != "general":
+        raise UndecidedError("kind")
+    body = [line.split() for line in rows[1:] if line.strip() and not line.startswith("%")]
+    try:
+        sizes = [int(x) for x in body[0]]
+        if any(not re.fullmatch(r"\d+", x) for x in body[0]):
+            raise RefusedError("size")
+        if len(sizes) != (3 if banner[2] == "coordinate" else 2) or min(sizes[:2]) < 1:
+            raise RefusedError("size")
+        if max(sizes) > LARGEST:
+            raise UndecidedError("large")
+        matrix = [[Fraction(0)] * sizes[1] for _ in range(sizes[0])]
+        if banner[2] == "array":
+            values = [number(x) for line in body[1:] for x in line]
+            if len(values) != sizes[0] * sizes[1] or any(len(line) != 1 for line in body[1:]):
+                raise RefusedError("count")
+            for k, value in enumerate(values):
+                matrix[k % sizes[0]][k // sizes[0]] = value
+            return matrix
+        places = set()
+        for i, j, x in body[1:]:
+            if not (re.fullmatch(r"\d+", i) and re.fullmatch(r"\d+", j)):
+                raise RefusedError("index")
+            place = int(i) - 1, int(j) - 1
+            if not (0 <= place[0] < sizes[0] and 0 <= place[1] < sizes[1]) or place in places:
+                raise RefusedError("index")
+            places.add(place)
+            matrix[place[0]][place[1]] = number(x)
+    except (ValueError, IndexError):
+        raise RefusedError("body") from None
+    if len(places) != sizes[2]:
+        raise RefusedError("count")
+    return matrix
+
+
+def commas(content: bytes) -> Matrix:
+    """Numbers between commas."""
+    try:
+        text = content.decode("ascii")
+    except UnicodeDecodeError:
+        raise RefusedError("text") from None
+    rows = [[number(cell.strip()) for cell in line.split(",")] for line in re.split(r"\r\n|\n|\r", text) if line.strip()]
+    if not rows or len({len(row) for row in rows}) != 1:
+        raise RefusedError("lines")
+    return rows
+
+
+def lp(content: bytes) -> Matrix:
+    """The rows of an .lp file in the form of `formulations.programs.files.write_program`; columns as they appear."""
+    try:
+        text = content.decode("ascii")
+    except UnicodeDecodeError:
+        raise RefusedError("text") from None
+    if re.search(r"[\x00-\x08\x0e-\x1f\x7f]", text):
+        raise RefusedError("control characters")
+    text = re.sub(r"\\.*", "", text)
+    parts = re.fullmatch(r"(?is)\s*minimize\s(.*?)\ssubject to\s(.*?)\sbounds\s(.*?)\sgeneral(\s.*?)?\send\s*", text)
+    if parts is None:
+        raise RefusedError("sections")
+    columns: dict[str, int] = {}
+    rows: list[dict[int, Fraction]] = []
+    objective = parts[1].split()
+    if not objective or not objective[0].endswith(":"):
+        raise UndecidedError("objective")
+    _terms(objective[1:], columns, constant=True)
+    for line in re.split(r"\n(?=\s*[^\s:]+:)", parts[2]):
+        tokens = line.split()
+        if len(tokens) < 3 or not tokens[0].endswith(":") or tokens[-2] not in ("=", "<=", ">="):
+            raise RefusedError(f"row {line!r}")
+        number(tokens[-1])
+        rows.append(_terms(tokens[1:-2], columns, constant=False))
+    known = set(columns)
+    for line in parts[3].split("\n"):
+        if line.strip() and (len(line.split()) != 5 or line.split()[2] not in known):
+            raise UndecidedError("bounds")
+    if set((parts[4] or "").split()) - known:
+        raise UndecidedError("general")
+    return [[row.get(j, Fraction(0)) for j in range(len(columns))] for row in rows]
+
+
+def _terms(tokens: list[str], columns: dict[str, int], *, constant: bool) -> dict[int, Fraction]:
+    """``+ 2.0 x - 1.0 y``."""
+    found: dict[int, Fraction] = {}
+    k = 0
+    while k < len(tokens):
+        if constant and k == len(tokens) - 1 and re.fullmatch(r"[+-]\S+", tokens[k]):
+            number(tokens[k])
+            return found
+        if tokens[k] == "0" and k + 2 == len(tokens) and not found:  # a row without entries
+            columns.setdefault(tokens[k + 1], len(columns))
+            return found
+        if tokens[k] not in ("+", "-") or k + 2 >= len(tokens):
+            raise RefusedError(f"term {' '.join(tokens[k : k + 3])!r}")
+        name = tokens[k + 2]
+        if not re.fullmatch(r"[A-Za-z_!\"#$%&(),;?@'`{}~][A-Za-z0-9_!\"#$%&(),.;?@'`{}~]*", name):
+            raise RefusedError(f"name {name!r}")
+        value = number(tokens[k + 1]) * (1 if tokens[k] == "+" else -1)
+        place = columns.setdefault(name, len(columns))
+        if place in found:
+            raise RefusedError("twice")
+        found[place] = value
+        k += 3
+    return found
+
+
+def mps(content: bytes) -> Matrix:
+    """The rows of a free .mps file in the form of `formulations.programs.files.write_program`."""
+    try:
+        text = content.decode("ascii")
+    except UnicodeDecodeError:
+        raise RefusedError("text") from None
+    if re.search(r"[\x00-\x08\x0e-\x1f\x7f]", text):
+        raise RefusedError("control characters")
+    section, rows, columns = "", {}, {}
+    found: dict[tuple[int, int], Fraction] = {}
+    free: set[str] = set()
+    for line in text.split("\n"):
+        fields = line.split()
+        if not fields or line.startswith("*"):
+            continue
+        if section == "ENDATA":
+            raise RefusedError("after the end")
+        if not line.startswith((" ", "\t")):
+            section = fields[0]
+            if section not in ("NAME", "ROWS", "COLUMNS", "RHS", "BOUNDS", "RANGES", "ENDATA"):
+                raise RefusedError(section)
+        elif section == "ROWS":
+            if len(fields) != 2 or fields[0] not in ("N", "E", "L", "G") or fields[1] in rows or fields[1] in free:
+                raise RefusedError("row")
+            if fields[0] == "N":
+                if free:
+                    raise UndecidedError("two objectives")
+                free.add(fields[1])
+            else:
+                rows[fields[1]] = len(rows)
+        elif section == "COLUMNS":
+            if "'MARKER'" in fields:
+                if len(fields) != 3 or fields[2] not in ("'INTORG'", "'INTEND'"):
+                    raise UndecidedError("marker")
+                continue
+            if len(fields) not in (3, 5):
+                raise RefusedError("column")
+            if fields[0] in columns and list(columns)[-1] != fields[0]:
+                raise RefusedError("column again")
+            j = columns.setdefault(fields[0], len(columns))
+            for name, value in zip(fields[1::2], fields[2::2], strict=True):
+                if name in free:
+                    number(value)
+                    continue
+                if name not in rows or (rows[name], j) in found:
+                    raise RefusedError("entry")
+                found[rows[name], j] = number(value)
+        elif section not in ("RHS", "BOUNDS", "RANGES"):
+            raise UndecidedError("line")
+    if section != "ENDATA" or not rows or not columns:
+        raise RefusedError("end")
+    return [[found.get((i, j), Fraction(0)) for j in range(len(columns))] for i in range(len(rows))]
+
+
+def network_holds(matrix: Matrix, arcs: list[tuple[int, int]], paths: list[tuple[int, int]]) -> bool:
+    """Whether the arcs are a tree, and every column of the matrix is the path between its two vertices; by walking it."""
+    if len(arcs) != len(matrix) or len(paths) != len(matrix[0]):
+        return False
+    near: dict[int, list[tuple[int, int, int]]] = {v: [] for v in range(len(arcs) + 1)}
+    for k, (tail, head) in enumerate(arcs):
+        if tail not in near or head not in near:
+            return False
+        near[tail].append((head, k, 1))
+        near[head].append((tail, k, -1))
+    for j, (start, end) in enumerate(paths):
+        if start not in near or end not in near:
+            return False
+        walk: dict[int, dict[int, int]] = {start: {}}
+        todo = [start]
+        while todo:
+            v = todo.pop()
+            for other, k, sign in near[v]:
+                if other not in walk:
+                    walk[other] = {**walk[v], k: sign}
+                    todo.append(other)
+        if len(walk) != len(near) or any(matrix[k][j] != walk[end].get(k, 0) for k in range(len(arcs))):
+            return False
+    return True
