@@ -116,4 +116,4 @@ def _place(error: BaseException) -> str:
     ]
     if not ours:
         return "outside of the package"
-    return f"at {os.sep.join(Path(ours[-1].filename).parts[-3:])}:{ours[-1].lineno} ({ours[-1].name}): {str(error)[:120]!r}"
+    return f"at {os.sep.join(Path(ours[-1].filename).parts[-3:])}:{ours[-1].lineno} ({ours[-1].name})"

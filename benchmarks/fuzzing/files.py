@@ -78,7 +78,7 @@ def fuzz(seconds: float, seed: int, readers: Sequence[str] = tuple(READERS), cas
                 report.findings[name, what] += 1
                 if (name, what) not in report.first:
                     report.first[name, what] = number
-                    _keep(name, seed, number)
+                    print(f"{name}, case {number}: {what}; the file is {_kept(name, seed, number)}", flush=True)
             number += 1
     return report
 
@@ -120,10 +120,10 @@ def _load_compiled_code(name: str) -> None:
             reader.read(place)
 
 
-def _keep(name: str, seed: int, number: int) -> None:
+def _kept(name: str, seed: int, number: int) -> Path:
     """Write the file of a finding where it can be looked at."""
     folder = Path(tempfile.gettempdir()) / "prunemodels-fuzzing"
     folder.mkdir(exist_ok=True)
     place = folder / f"{name.replace(' ', '-').replace('.', '')}-{seed}-{number}{READERS[name].ending}"
     place.write_bytes(damaged(name, seed, number))
-    print(f"finding: {place}", flush=True)
+    return place

@@ -124,7 +124,7 @@ def json_values(rng: Random, content: bytes) -> bytes:
     """A value somewhere in a JSON document replaced, removed or doubled; or the whole nested too deeply."""
     try:
         document = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return bits(rng, content)
     if rng.random() < 0.02:
         return b"[" * 100_000
@@ -148,7 +148,7 @@ def json_values(rng: Random, content: bytes) -> bytes:
             holder[key] = pick(rng, VALUES)
     try:
         return json.dumps(document).encode()
-    except ValueError:  # it holds itself
+    except (ValueError, RecursionError):  # it holds itself
         return b"{}"
 
 

@@ -23,6 +23,7 @@ from scipy import sparse
 
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
+from formulations.programs.program_text import rows_of_lp, wrong_with_lp, wrong_with_mps
 
 CHUNK = 1 << 18
 """Number of entries that are turned into text at a time."""
@@ -61,18 +62,13 @@ def read_program(path: str | Path) -> LinearProgram:
     InvalidInputError
         for an ending other than .lp and .mps.
     BrokenFileError
-        if there is no such file, HiGHS cannot read it, it is cut off, has text around the program, or is quadratic.
+        if there is no such file, HiGHS cannot read it, or it does not follow its format: it is cut off, quadratic, ...
     """
     import highspy
 
     file = Path(path)
     _ending(file)
-    try:
-        with file.open("rb"):
-            pass
-    except OSError as error:
-        raise BrokenFileError(f"cannot read {file}: {error.strerror or error}") from error
-    _check_text(file)
+    text = _checked_text(file)
     solver = highspy.Highs()
     solver.silent()
     try:
@@ -83,16 +79,18 @@ def read_program(path: str | Path) -> LinearProgram:
         raise BrokenFileError(f"{file} is no linear program in the format of its ending; HiGHS cannot read it")
     lp = solver.getLp()
     _check_kind(solver, lp, file)
+    if _ending(file) == ".lp" and lp.num_row_ != rows_of_lp(text):
+        raise BrokenFileError(f"{file} has {rows_of_lp(text)} rows, HiGHS reads {lp.num_row_}; write it as .mps")
     return _program_of(lp)
 
 
-def _check_text(file: Path) -> None:
-    """Refuse what HiGHS passes over: text around the program, a program that is cut off, products, and numbers that are none.
+def _checked_text(file: Path) -> str:
+    """The text of a file that follows its format.
 
     Raises
     ------
     BrokenFileError
-        naming the file and what is wrong.
+        naming the file and the first thing that is wrong.
     """
     try:
         text = file.read_bytes().decode("utf-8")
@@ -100,50 +98,10 @@ def _check_text(file: Path) -> None:
         raise BrokenFileError(f"cannot read {file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise BrokenFileError(f"{file} is no text (byte {error.start}); it is damaged, or in another format") from error
-    wrong = (_wrong_lp if _ending(file) == ".lp" else _wrong_mps)(text)
+    wrong = (wrong_with_lp if _ending(file) == ".lp" else wrong_with_mps)(text)
     if wrong is not None:
         raise BrokenFileError(f"{file} is no linear program in the format of its ending: {wrong}")
-
-
-NAME = r"[A-Za-z_!\"#$%&(),;?@'`{}~][A-Za-z0-9_!\"#$%&(),.;?@'`{}~]*"
-"""A name in an .lp file, see CPLEX's description of the format."""
-
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
-_LP_START = re.compile(r"\s*(min|max)(imi[sz]e|imum)?\s", re.IGNORECASE)
-_LP_ROWS = re.compile(r"(?<!\S)(subject\s+to|such\s+that|st\.?|s\.t\.)(?=\s|:)", re.IGNORECASE)
-_LP_BOUNDS = re.compile(r"(?<!\S)(bounds?|gen(eral)?s?|int(eger)?s?|bin(ary|aries)?|semi\S*|sos\d?|end)(?!\S)", re.IGNORECASE)
-_TWO_NAMES = re.compile(rf"(?<![^\s+\-:=<>])(?P<first>{NAME})\s+(?P<second>{NAME})(?![^\s+\-:=<>]|\s*:)")
-_NAN = re.compile(r"(?:^|\s)[+-]?nan(?=\s|$)", re.IGNORECASE)
-
-
-def _wrong_lp(text: str) -> str | None:
-    """What is wrong with the text of an .lp file that HiGHS would pass over."""
-    if _CONTROL.search(text):
-        return f"the character {_CONTROL.search(text)[0]!r} is in it"  # type: ignore[index]
-    bare = re.sub(r"\\.*", "", text)
-    if _LP_START.match(bare) is None:
-        return f"it begins with {bare.strip()[:20]!r}, not with minimize or maximize"
-    if not re.search(r"(^|\s)end\s*$", bare, re.IGNORECASE):
-        return "it does not end with 'end', so a part may be missing"
-    rows = _LP_ROWS.search(bare)
-    if rows is None:
-        return "it has no section 'subject to'"
-    ends = _LP_BOUNDS.search(bare, rows.end())
-    twice = _TWO_NAMES.search(bare, rows.end(), len(bare) if ends is None else ends.start())
-    if twice is not None:
-        return f"{twice['first']!r} and {twice['second']!r} stand side by side; a product is not linear, a sum needs a sign"
-    return None
-
-
-def _wrong_mps(text: str) -> str | None:
-    """What is wrong with the text of an .mps file that HiGHS would pass over."""
-    if _CONTROL.search(text):
-        return f"the character {_CONTROL.search(text)[0]!r} is in it"  # type: ignore[index]
-    if text.rstrip().rpartition("\n")[2].strip().upper() != "ENDATA":
-        return "it does not end with ENDATA, so a part may be missing"
-    if not re.search(r"^ROWS\b", text, re.IGNORECASE | re.MULTILINE):
-        return "it has no section ROWS"
-    return "it holds 'nan', which is no number" if _NAN.search(text) else None
+    return text
 
 
 def _check_kind(solver: Any, lp: Any, file: Path) -> None:

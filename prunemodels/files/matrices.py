@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -72,6 +73,8 @@ def _read_npz(place: Path) -> Any:
     for name, part in zip(_PARTS[kind], parts, strict=True):
         if part.dtype.kind not in "iu":  # scipy would cut fractions off
             raise BrokenFileError(f"{place}: {name} holds numbers of type {part.dtype}, not whole ones; save it again")
+    if kind in ("csr", "csc", "bsr") and parts[1].size and parts[1].flat[-1] != parts[0].size:
+        raise BrokenFileError(f"{place}: the last pointer is {parts[1].flat[-1]}, of {parts[0].size} entries; save it again")
     try:
         body = (data, (parts[0], parts[1])) if kind == "coo" else (data, *parts)
         return getattr(sparse, f"{kind}_array")(body, shape=(rows, columns))
@@ -90,9 +93,9 @@ _PARTS = {
 
 
 def _read_mtx(place: Path) -> Any:
-    """A matrix in Matrix Market's format, whose header is compared with the size of the file first."""
+    """A matrix in Matrix Market's format; header and lines are checked first, because scipy passes over what follows a number."""
     try:
-        rows, columns, entries, layout, field, _ = io.mminfo(place)
+        rows, columns, entries, layout, field, symmetry = io.mminfo(place)
         bytes_there = place.stat().st_size
         least = 4 * entries if layout == "coordinate" else 2 * rows * (columns - 1)  # with symmetry, half of the entries
         if least > 2 * bytes_there:
@@ -102,11 +105,28 @@ def _read_mtx(place: Path) -> Any:
             raise BrokenFileError(f"{place} has {rows:,} rows and {columns:,} columns, and {size}")
         if field == "complex":
             raise BrokenFileError(f"{place} holds complex numbers; give real ones")
+        wrong = _wrong_mtx(place.read_bytes().decode("utf-8"), layout, field, -1 if symmetry != "general" else entries)
+        if wrong is not None:
+            raise BrokenFileError(f"{place} is damaged: {wrong}")
         return io.mmread(place)
     except BrokenFileError:
         raise
     except Exception as error:  # scipy's readers raise different types
         raise BrokenFileError(f"{place} cannot be read as a matrix ({type(error).__name__}: {error})") from error
+
+
+def _wrong_mtx(text: str, layout: str, field: str, entries: int) -> str | None:
+    """The first line of a Matrix Market file that is no entry, or a wrong number of entries; `entries` -1: not counted."""
+    body = re.sub(r"^%.*\n?", "", text, flags=re.MULTILINE).strip().partition("\n")[2]
+    number = {"pattern": "", "integer": r"[+-]?[0-9]+"}.get(field, r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+    words = ([r"[0-9]+", r"[0-9]+"] if layout == "coordinate" else []) + ([number] if number else [])
+    line = r"[ \t]*" + r"[ \t]+".join(words) + r"[ \t\r]*(?:\n|\Z)"
+    found = re.compile(rf"(?:{line}|[ \t\r]*\n)*+").match(body)
+    end = found.end() if found else 0
+    if body[end:].strip():
+        return f"{body[end:].strip().partition(chr(10))[0][:40]!r} is no entry of the kind that its header announces"
+    there = sum(1 for row in body.split("\n") if row.strip())
+    return f"it has {there:,} entries, its header announces {entries:,}" if entries not in (-1, there) else None
 
 
 def _read_csv(place: Path) -> Any:

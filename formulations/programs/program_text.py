@@ -1,0 +1,178 @@
+r"""The text of .lp and .mps files, checked before HiGHS reads it, because HiGHS passes over much that is wrong.
+
+It drops text in front of the first section, entries of rows that do not exist and values that are no numbers; it takes two
+names side by side for a sum, and a bound of an unknown variable for a new variable. A check of the matrix that remains would be
+one of another program.
+
+An .lp file has the sections
+
+    minimize  [label:] terms        subject to  {[label:] terms  sense  number}        [bounds | general | binary]*  end
+
+in which a term is a sign, perhaps a number, and a name; constants stand in the objective only. An .mps file is in the free
+format: lines of fields between blanks, section names at the beginning of lines.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NUMBER = r"(?:\d{1,300}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?(?:30[0-8]|[012]?\d{1,2}))?+"
+"""A finite number without its sign; the largest float is 1.8e308."""
+
+_NAME = r"[A-Za-z_!\"#$%&(),;?@'`{}~][A-Za-z0-9_!\"#$%&(),.;?@'`{}~]*+"
+_SENSE = r"(?:<=|=<|>=|=>|<|>|=)"
+_SIDE = rf"[+-]?\s*(?:{_NUMBER}|inf(?:inity)?(?!\S))"
+_LABEL = rf"(?:{_NAME}\s*:)?"
+_TERM = rf"(?:{_NUMBER}\s*+)?{_NAME}"
+_TERMS = rf"\s*[+-]?\s*{_TERM}(?:\s*[+-]\s*{_TERM})*+"
+_COST = rf"(?:{_NUMBER}\s*+)?{_NAME}|{_NUMBER}"
+
+_OBJECTIVE = re.compile(rf"\s*{_LABEL}(?:\s*[+-]?\s*(?:{_COST})(?:\s*[+-]\s*(?:{_COST}))*+)?\s*")
+_ROWS = re.compile(rf"(?:\s*{_LABEL}(?:{_TERMS}|\s*0)\s*{_SENSE}\s*{_SIDE}(?!\S))*+\s*", re.IGNORECASE)
+_BOUNDS = re.compile(
+    rf"(?:\s*(?:{_SIDE}\s*{_SENSE}\s*{_NAME}(?:\s*{_SENSE}\s*{_SIDE}(?!\S))?|{_NAME}\s*(?:{_SENSE}\s*{_SIDE}(?!\S)|free(?!\S))))*+\s*",
+    re.IGNORECASE,
+)
+_NAMES = re.compile(rf"(?:\s+{_NAME})*+\s*")
+_ANY_NAME = re.compile(rf"(?<![A-Za-z0-9_!\"#$%&(),.;?@'`{{}}~])(?:{_NUMBER})?({_NAME})(?!\s*:)")
+
+_SECTION = re.compile(
+    r"(?<!\S)(?:(?P<objective>min(?:imi[sz]e|imum)?|max(?:imi[sz]e|imum)?)|(?P<rows>subject\s+to|such\s+that|st\.?|s\.t\.):?"
+    r"|(?P<bounds>bounds?)|(?P<names>gen(?:erals?)?|int(?:egers?)?|bin(?:ary|aries)?)|(?P<other>semi\S*|semis?|sos\d?|sec)"
+    r"|(?P<end>end))(?!\S)",
+    re.IGNORECASE,
+)
+
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+
+
+def wrong_with_lp(text: str) -> str | None:
+    """The first thing that is wrong with the text of an .lp file; None where it follows the format."""
+    control = _CONTROL.search(text)
+    if control is not None:
+        return f"the character {control[0]!r} is in it"
+    bare = re.sub(r"\\.*", "", text)
+    marks = list(_SECTION.finditer(bare))
+    kinds = [str(mark.lastgroup) for mark in marks]
+    if not kinds or kinds[0] != "objective" or bare[: marks[0].start()].strip():
+        return f"it begins with {bare.strip()[:20]!r}, not with minimize or maximize"
+    if kinds[-1] != "end" or bare[marks[-1].end() :].strip() or kinds.count("end") > 1:
+        return "it does not end with 'end', so a part may be missing"
+    if kinds[1] != "rows" or "other" in kinds or kinds.count("objective") + kinds.count("rows") > 2:
+        return "its sections are not an objective, 'subject to', bounds, integers and 'end', in this order and of linear programs"
+    known: set[str] = set()
+    grammar = {"objective": _OBJECTIVE, "rows": _ROWS, "bounds": _BOUNDS, "names": _NAMES}
+    for kind, mark, following in zip(kinds, marks, marks[1:], strict=False):
+        part = bare[mark.end() : following.start()]
+        end = found.end() if (found := grammar[kind].match(part)) else 0
+        if end < len(part):
+            return f"it cannot be read from {part[end:].strip()[:40]!r} on, in the section {mark[0]!r}"
+        names = {name for name in _ANY_NAME.findall(part) if name.lower() not in ("inf", "infinity", "free")}
+        if kind in ("objective", "rows"):
+            known |= names
+        elif names - known:
+            return f"the section {mark[0]!r} names {min(names - known)!r}, which no row and no objective has"
+    return None
+
+
+def rows_of_lp(text: str) -> int:
+    """Number of rows of an .lp file that follows the format: each has one sense."""
+    bare = re.sub(r"\\.*", "", text)
+    marks = list(_SECTION.finditer(bare))
+    return len(re.findall(_SENSE, bare[marks[1].end() : marks[2].start()]))
+
+
+_MPS_NUMBER = re.compile(rf"[+-]?(?:{_NUMBER}|inf(?:inity)?)", re.IGNORECASE)
+_MPS_ENTRY = re.compile(rf"[+-]?{_NUMBER}")
+_BOUND_KINDS = {"UP": 1, "LO": 1, "FX": 1, "LI": 1, "UI": 1, "MI": 0, "PL": 0, "FR": 0, "BV": 0}
+"""Kinds of bounds, and how many numbers each has."""
+
+_MPS_SECTIONS = ("NAME", "OBJSENSE", "ROWS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "ENDATA")
+
+
+def wrong_with_mps(text: str) -> str | None:
+    """The first thing that is wrong with the text of an .mps file in the free format; None where it follows the format."""
+    control = _CONTROL.search(text)
+    if control is not None:
+        return f"the character {control[0]!r} is in it"
+    reading = _Mps()
+    for k, line in enumerate(text.split("\n"), 1):
+        if not line.startswith("*") and (fields := line.split()):
+            wrong = reading.header(fields) if not line[0].isspace() else reading.data(fields)
+            if wrong is not None:
+                return f"line {k}: {wrong}"
+    if reading.section != "ENDATA":
+        return "it does not end with ENDATA, so a part may be missing"
+    return None if "ROWS" in reading.seen else "it has no section ROWS"
+
+
+class _Mps:
+    """The names that the lines so far have declared."""
+
+    def __init__(self) -> None:
+        self.section = ""
+        self.seen: set[str] = set()
+        self.rows: set[str] = set()
+        self.columns: set[str] = set()
+        self.column = ""
+
+    def header(self, fields: list[str]) -> str | None:
+        """Begin a section."""
+        name = fields[0].upper()
+        if self.section == "ENDATA" or name not in _MPS_SECTIONS or (name in self.seen):
+            return f"{fields[0]!r} is no section of a linear program that can stand here"
+        if len(fields) > (3 if name == "NAME" else 2 if name == "OBJSENSE" else 1):
+            return f"the section {fields[0]!r} has {fields[-1]!r} beside it"
+        self.section = name
+        self.seen.add(name)
+        return None
+
+    def data(self, fields: list[str]) -> str | None:
+        """One line of a section."""
+        if self.section == "COLUMNS":
+            return self._column(fields)
+        if self.section == "ROWS":
+            if len(fields) != 2 or fields[0].upper() not in ("N", "E", "L", "G") or fields[1] in self.rows:
+                return f"{' '.join(fields)[:40]!r} is no new row"
+            self.rows.add(fields[1])
+            return None
+        if self.section in ("RHS", "RANGES"):
+            pairs = fields[len(fields) % 2 :]
+            return self._pairs(pairs, _MPS_NUMBER) if len(fields) in (2, 3, 4, 5) else "it has too many fields"
+        if self.section == "BOUNDS":
+            return self._bound(fields)
+        return None if self.section == "OBJSENSE" and len(fields) == 1 else f"{fields[0]!r} is in no section"
+
+    def _column(self, fields: list[str]) -> str | None:
+        if len(fields) == 3 and fields[1] == "'MARKER'":
+            return None if fields[2] in ("'INTORG'", "'INTEND'") else f"{fields[2]!r} is no marker of integers"
+        if len(fields) not in (3, 5):
+            return f"{' '.join(fields)[:40]!r} is not a column with one or two entries"
+        if fields[0] != self.column:
+            if fields[0] in self.columns:
+                return f"the column {fields[0]!r} comes again"
+            self.column = fields[0]
+            self.columns.add(fields[0])
+        return self._pairs(fields[1:], _MPS_ENTRY)
+
+    def _pairs(self, pairs: list[str], number: re.Pattern[str]) -> str | None:
+        """Names of rows, each with a number."""
+        for row, value in zip(pairs[::2], pairs[1::2], strict=True):
+            if row not in self.rows:
+                return f"there is no row {row!r}"
+            if number.fullmatch(value) is None:
+                return f"{value[:40]!r} is no finite number"
+        return None
+
+    def _bound(self, fields: list[str]) -> str | None:
+        width = _BOUND_KINDS.get(fields[0].upper())
+        if width is None:
+            return f"{fields[0]!r} is no bound of a linear program"
+        rest = fields[1:]
+        if width == 0 and len(rest) == 3:
+            rest = rest[:2]  # a number that means nothing
+        if len(rest) not in (1 + width, 2 + width):
+            return f"{' '.join(fields)[:40]!r} is no bound"
+        if width and _MPS_NUMBER.fullmatch(rest.pop()) is None:
+            return f"{fields[-1][:40]!r} is no number"
+        return None if rest[-1] in self.columns else f"there is no column {rest[-1]!r}"
