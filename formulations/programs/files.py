@@ -23,7 +23,7 @@ from scipy import sparse
 
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
-from formulations.programs.program_text import rows_of_lp, wrong_with_lp, wrong_with_mps
+from formulations.programs.program_text import has_in_rows, rows_of_lp, wrong_with_lp, wrong_with_mps
 
 CHUNK = 1 << 18
 """Number of entries that are turned into text at a time."""
@@ -79,8 +79,8 @@ def read_program(path: str | Path) -> LinearProgram:
         raise BrokenFileError(f"{file} is no linear program in the format of its ending; HiGHS cannot read it")
     lp = solver.getLp()
     _check_kind(solver, lp, file)
-    if _ending(file) == ".lp" and lp.num_row_ != rows_of_lp(text):
-        raise BrokenFileError(f"{file} has {rows_of_lp(text)} rows, HiGHS reads {lp.num_row_}; write it as .mps")
+    if _ending(file) == ".lp":
+        _check_rows_and_names(lp, text, file)
     return _program_of(lp)
 
 
@@ -102,6 +102,14 @@ def _checked_text(file: Path) -> str:
     if wrong is not None:
         raise BrokenFileError(f"{file} is no linear program in the format of its ending: {wrong}")
     return text
+
+
+def _check_rows_and_names(lp: Any, text: str, file: Path) -> None:
+    """Refuse an .lp file of which HiGHS reads another number of rows, or makes variables of names that only bounds have."""
+    if lp.num_row_ != rows_of_lp(text):
+        raise BrokenFileError(f"{file} has {rows_of_lp(text)} rows, HiGHS reads {lp.num_row_}; write it as .mps")
+    if lp.num_col_ and not has_in_rows(text, name := list(lp.col_names_)[-1]):  # HiGHS puts such variables last
+        raise BrokenFileError(f"{file} names {name!r} among bounds or integers, but no row and no objective has it")
 
 
 def _check_kind(solver: Any, lp: Any, file: Path) -> None:

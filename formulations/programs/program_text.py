@@ -19,7 +19,8 @@ import re
 _NUMBER = r"(?:\d{1,300}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?(?:30[0-8]|[012]?\d{1,2}))?+"
 """A finite number without its sign; the largest float is 1.8e308."""
 
-_NAME = r"[A-Za-z_!\"#$%&(),;?@'`{}~][A-Za-z0-9_!\"#$%&(),.;?@'`{}~]*+"
+_LETTER = r"[A-Za-z0-9_!\"#$%&(),.;?@'`{}~]"
+_NAME = rf"(?![0-9.]){_LETTER}++"
 _SENSE = r"(?:<=|=<|>=|=>|<|>|=)"
 _SIDE = rf"[+-]?\s*(?:{_NUMBER}|inf(?:inity)?(?!\S))"
 _LABEL = rf"(?:{_NAME}\s*:)?"
@@ -34,8 +35,6 @@ _BOUNDS = re.compile(
     re.IGNORECASE,
 )
 _NAMES = re.compile(rf"(?:\s+{_NAME})*+\s*")
-_ANY_NAME = re.compile(rf"(?<![A-Za-z0-9_!\"#$%&(),.;?@'`{{}}~])(?:{_NUMBER})?({_NAME})(?!\s*:)")
-
 _SECTION = re.compile(
     r"(?<!\S)(?:(?P<objective>min(?:imi[sz]e|imum)?|max(?:imi[sz]e|imum)?)|(?P<rows>subject\s+to|such\s+that|st\.?|s\.t\.):?"
     r"|(?P<bounds>bounds?)|(?P<names>gen(?:erals?)?|int(?:egers?)?|bin(?:ary|aries)?)|(?P<other>semi\S*|semis?|sos\d?|sec)"
@@ -60,19 +59,26 @@ def wrong_with_lp(text: str) -> str | None:
         return "it does not end with 'end', so a part may be missing"
     if kinds[1] != "rows" or "other" in kinds or kinds.count("objective") + kinds.count("rows") > 2:
         return "its sections are not an objective, 'subject to', bounds, integers and 'end', in this order and of linear programs"
-    known: set[str] = set()
     grammar = {"objective": _OBJECTIVE, "rows": _ROWS, "bounds": _BOUNDS, "names": _NAMES}
     for kind, mark, following in zip(kinds, marks, marks[1:], strict=False):
         part = bare[mark.end() : following.start()]
         end = found.end() if (found := grammar[kind].match(part)) else 0
         if end < len(part):
             return f"it cannot be read from {part[end:].strip()[:40]!r} on, in the section {mark[0]!r}"
-        names = {name for name in _ANY_NAME.findall(part) if name.lower() not in ("inf", "infinity", "free")}
-        if kind in ("objective", "rows"):
-            known |= names
-        elif names - known:
-            return f"the section {mark[0]!r} names {min(names - known)!r}, which no row and no objective has"
     return None
+
+
+def has_in_rows(text: str, name: str) -> bool:
+    """Whether a row or the objective of an .lp file that follows the format has the name, not bounds or integers alone."""
+    bare = re.sub(r"\\.*", "", text)
+    marks = list(_SECTION.finditer(bare))
+    end, at = marks[2].start(), marks[0].end()
+    while (at := bare.find(name, at, end)) >= 0:
+        before, after = bare[at - 1], bare[at + len(name)]
+        if (re.match(_LETTER, before) is None or before in "0123456789.") and re.match(_LETTER, after) is None:
+            return True
+        at += 1
+    return False
 
 
 def rows_of_lp(text: str) -> int:

@@ -151,7 +151,7 @@ MTX = b"%%MatrixMarket matrix "
         ("row.mps", b"NAME t\nROWS\n N obj\n E r\nCOLUMNS\n x obj 1 q 1\nENDATA\n", "line 6: there is no row 'q'"),
         ("value.mps", b"NAME t\nROWS\n N obj\n E r\nCOLUMNS\n x obj 1 r 1x\nENDATA\n", "line 6: '1x' is no finite number"),
         ("bound.mps", b"NAME t\nROWS\n E r\nCOLUMNS\n x r 1\nBOUNDS\n UP B y 1\nENDATA\n", "line 7: there is no column 'y'"),
-        ("bound.lp", b"minimize\n obj: x\nsubject to\n r: x <= 1\nbounds\n y <= 1\nend\n", "names 'y', which no row"),
+        ("bound.lp", b"minimize\n obj: x\nsubject to\n r: x <= 1\nbounds\n y <= 1\nend\n", "names 'y' among bounds or integers"),
         ("constant.lp", b"minimize\n obj: x\nsubject to\n r: x + 1 + y <= 1\nend\n", "from 'r: x . 1 . y <= 1' on"),
         ("huge.lp", b"minimize\n obj: x\nsubject to\n r: x <= 1e99999999\nend\n", "from 'r: x <= 1e99999999' on"),
         ("nan.mps", b"NAME t\nROWS\n N obj\n E r\nCOLUMNS\n x obj 1 r nan\nENDATA\n", "'nan' is no finite number"),
