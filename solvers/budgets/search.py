@@ -2,6 +2,7 @@
 
 LP1's relaxation mixes the two ends of an edge, and at the edge's own price ratio perhaps no pruning lies between them. So
 
+    begin      with the better of LP1's rounded optimum and the cheaper end filled greedily
     narrow     from a bracket, descend under several draws of other prices; continue with the most promising end (1)
     ruin       remove a part of the best pruning, also by a descent                                                (2)
     recreate   narrow what is open then, up to the edge's more expensive end                                       (3)
@@ -24,15 +25,19 @@ from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
-from formulations.errors import InterruptedSolveError
+from formulations.errors import CapacityOverflowError, InterruptedSolveError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
+from solvers.automatic import CUT_TIME_MARGIN, predicted_seconds
 from solvers.budgets.by_path import path_of, row_within, solution
 from solvers.budgets.descent import Bracket, descend
-from solvers.budgets.exact.cost import room
+from solvers.budgets.exact.core import KnapsackCore
+from solvers.budgets.exact.cost import exact_cost, room
+from solvers.budgets.exact.filling import filled
 from solvers.budgets.hull import relaxed_optimum
 from solvers.budgets.open_part import open_part
 from solvers.budgets.other_prices import OtherPrices
+from solvers.budgets.rounding import round_relaxation
 
 WIDTH = 0.1
 """The deduction from the promise of a bracket as wide as the edge, as a share of the relaxation's gain."""
@@ -93,6 +98,19 @@ class _BracketSearch:
         """Whether the time is over or the best pruning is as good as the relaxation."""
         return time.perf_counter() >= self.deadline or self.best_gain >= self.goal
 
+    def offer(self, gain: int, kept: NDArray[np.bool_]) -> None:
+        """Take note of a pruning within the budget."""
+        if gain > self.best_gain:
+            self.best_gain, self.best = gain, kept
+
+    def offer_filled(self, bracket: Bracket) -> None:
+        """Take note of a bracket's splits, and of the open ones that greedily fit the room that they leave."""
+        part = bracket.part
+        keep = filled(KnapsackCore(**part.arrays(), gained=0, room=bracket.room, taken=()))
+        kept = bracket.kept.copy()
+        kept[part.nodes[keep]] = True
+        self.offer(bracket.gain + int(part.gain[keep].sum()), kept)
+
     def run(self, rounds: int) -> int:
         """Make at most so many starts and ruins; returns their number."""
         for k in range(rounds):
@@ -120,8 +138,7 @@ class _BracketSearch:
                 break
             end = descend(bracket, self.prices.draw(bracket.part))
             self.descents += 1
-            if end.gain > self.best_gain:
-                self.best_gain, self.best = end.gain, end.kept
+            self.offer_filled(end)
             ends.append(end)
         return ends
 
@@ -164,7 +181,8 @@ def best_within(
     Returns
     -------
     BudgetSolution
-        its error is at most the best breakpoint's, its bound is the relaxation's.
+        its error is at most that of the best breakpoint and, where time allows a cut of the edge, of `round_relaxation`'s
+        pruning; its bound is the relaxation's.
 
     Raises
     ------
@@ -181,9 +199,13 @@ def best_within(
     pruning, stopped = path[row], StopReason.CONVERGED
     stats = {"descents": 0.0, "rounds": 0.0}
     if row > 0 and not relaxation.is_integral and time_limit > 0:
-        search = _search(path, row, limit, seed, time.perf_counter() + time_limit)
+        search = _search(path, row, limit, seed, started + time_limit)
         try:
+            search.offer_filled(search.first_bracket)
+            _offer_rounded(search, path, limit, time_limit)
             stats["rounds"] = float(search.run(rounds))
+        except CapacityOverflowError:
+            stopped = StopReason.ITERATION_LIMIT
         except KeyboardInterrupt as stop:
             raise InterruptedSolveError("interrupted while looking inside the hull edge; nothing was changed") from stop
         stats["descents"] = float(search.descents)
@@ -192,6 +214,17 @@ def best_within(
             stopped = StopReason.TIME_LIMIT if time.perf_counter() >= search.deadline else StopReason.ITERATION_LIMIT
     stats["seconds"] = time.perf_counter() - started
     return solution(problem, limit, pruning, relaxation, stats, stopped=stopped)
+
+
+def _offer_rounded(search: _BracketSearch, path: PruningPath, budget: Fraction, time_limit: float) -> None:
+    """Offer LP1's rounded optimum, unless its cut may take most of the time."""
+    part = search.first_bracket.part
+    seconds, _ = predicted_seconds(part.tail.size, part.nodes.size)
+    if CUT_TIME_MARGIN * seconds > time_limit:
+        return
+    pruning = round_relaxation(path.problem, budget, path=path).pruning
+    if exact_cost(pruning) <= budget:
+        search.offer(pruning.integer_gain - path[row_within(path, budget)].integer_gain, pruning.kept)
 
 
 def _search(path: PruningPath, row: int, budget: Fraction, seed: int, deadline: float) -> _BracketSearch:

@@ -101,6 +101,10 @@ class ParametricSubproblem(Subproblem):
         """The same where `used(keep)` is known already."""
         return int(self.price[used].sum()) + int(self.evaluation[keep].sum())
 
+    def largest_product(self, lam: Fraction) -> float:
+        """The larger of all gains and all costs in the integers of lambda; below `MAX_PRODUCT` where `at` can take it."""
+        return max(float(np.abs(self.gain).sum()) * lam.denominator, float(self.total_cost) * lam.numerator)
+
     def at(self, lam: Fraction) -> ClosureProblem:
         """(1) at lambda, by (2).
 
@@ -110,7 +114,7 @@ class ParametricSubproblem(Subproblem):
             if the products do not fit 62 bits.
         """
         p, q = lam.numerator, lam.denominator
-        largest = max(float(np.abs(self.gain).sum()) * q, float(self.total_cost) * p)
+        largest = self.largest_product(lam)
         if largest >= MAX_PRODUCT:
             raise CapacityOverflowError(
                 f"gains and prices multiply to {largest:.3g}, 62 bits hold {MAX_PRODUCT:.3g}; use prices with fewer digits"

@@ -25,6 +25,7 @@ import numpy as np
 
 from solvers.budgets.exact.core import KnapsackCore
 from solvers.closures.cut import Closure, best_closure
+from solvers.closures.subproblem import MAX_PRODUCT
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ def edge_of(
     Parameters
     ----------
     first_lam
-        the first lambda to try, mostly that of a similar core.
+        the first lambda to try, mostly that of a similar core; ignored where it is not positive, or does not fit 62 bits.
     most_cuts
         stop after this many cuts, with the bound so far; None: no limit.
     deadline
@@ -70,7 +71,7 @@ def edge_of(
     part, bound, cuts = core, None, 0
     while True:
         ends = _between_ends(part)
-        wanted = first_lam if first_lam is not None and first_lam > 0 and cuts == 0 else ends
+        wanted = first_lam if first_lam is not None and cuts == 0 and _can_be_tried(part, first_lam) else ends
         lam = _allowed(core, wanted)
         if lam == 0:
             part = part.take(np.ones(part.nodes.size, dtype=bool))
@@ -88,6 +89,11 @@ def edge_of(
         if lam != wanted and fits == (lam == core.low):
             # only a lambda outside the window would lower the bound further
             return Edge(part.within(np.zeros(part.nodes.size, dtype=bool)), lam, bound, cuts)
+
+
+def _can_be_tried(part: KnapsackCore, lam: Fraction) -> bool:
+    """Whether a lambda that comes from elsewhere is positive and fits this part's integers."""
+    return lam > 0 and part.largest_product(lam) < MAX_PRODUCT
 
 
 def _between_ends(part: KnapsackCore) -> Fraction | None:

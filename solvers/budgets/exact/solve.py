@@ -21,7 +21,7 @@ from formulations.answers.budget_solution import BudgetSolution, Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
-from formulations.errors import InvalidInputError
+from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import error_of, path_of, solution, within
@@ -71,7 +71,8 @@ def exact_budget(
     InvalidInputError
         for a budget that is negative or not a number, and an incumbent that exceeds it.
     CapacityOverflowError
-        if products of gains and prices do not fit 62 bits.
+        if products of gains and prices do not fit 62 bits while the path is computed. In the search they end it: the answer says
+        ITERATION_LIMIT.
     InterruptedSolveError
         on Ctrl-C while the path is computed.
     """
@@ -167,6 +168,8 @@ class _WindowSearch:
                 bar.show(search, self.most)
         except KeyboardInterrupt:
             stopped = StopReason.INTERRUPTED
+        except CapacityOverflowError:  # a bound of such a part is out of reach; what was found and proven before it stays
+            stopped = StopReason.ITERATION_LIMIT
         if search.bound is not None:
             self.most = min(before, search.bound)
         self.left_splits, self.nodes, self.cuts = search.left_splits, nodes + search.nodes, cuts + search.cuts

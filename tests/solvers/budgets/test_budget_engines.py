@@ -9,15 +9,26 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
-from formulations import CostItems, InvalidInputError, PruningPath, PruningProblem
+from formulations import CapacityOverflowError, CostItems, InvalidInputError, PruningPath, PruningProblem
 from formulations.answers.solution import Status, StopReason
 from formulations.instance.papers import two_trees
 from proofs_checks import check_corollary
 from proofs_checks.optimality.recount import Recount
-from solvers.budgets import BUDGET_SOLVERS, best_breakpoint, best_within, brute_force_budget, relaxed_optimum, solve_budget
+from solvers.budgets import (
+    BUDGET_SOLVERS,
+    best_breakpoint,
+    best_within,
+    brute_force_budget,
+    relaxed_optimum,
+    round_relaxation,
+    solve_budget,
+)
+from solvers.budgets import search as search_module
+from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact.cost import exact_cost, room
+from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.open_part import open_part
-from tests.instances import ensemble_of, plain_errors, random_problem, random_tree
+from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
 from tests.loops import looped
 
 SEEDS = range(16)
@@ -132,6 +143,44 @@ def test_the_search_beats_the_path() -> None:
                 solved += best_within(problem, budget, rounds=20, path=path).error <= optimum + 1e-12
     assert improvable >= 10
     assert solved >= 0.8 * improvable, f"{solved} of {improvable}"
+
+
+def test_a_search_begins_with_what_costs_no_search() -> None:
+    """Before any draw the search has LP1's rounded optimum, where the greedily filled breakpoint is worse (17 and 24) too."""
+    for seed in range(12, 26):
+        problem = a_larger_problem(seed)
+        path = pm.pruning_path(problem)
+        for budget in budgets_of(path)[1:-1]:
+            found, rounded = best_within(problem, budget, rounds=0, path=path), round_relaxation(problem, budget, path=path)
+            assert found.error <= rounded.pruning.error + 1e-12
+
+
+def test_money_that_the_edge_leaves_is_spent() -> None:
+    """Gain 10 for 10, gain 3 for 4, budget 5: LP1 buys half of the first, no pruning of the edge fits, the second split does."""
+    ensemble, error = ensemble_of([Node(10.0, 0, 0.5, Node(0.0), Node(0.0)), Node(3.0, 1, 0.5, Node(0.0), Node(0.0))], 2)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1.0), np.zeros((1, 2)), CostItems.plain([10, 4]))
+    assert best_breakpoint(problem, 5).cost == 0
+    assert round_relaxation(problem, 5).pruning.cost == 0
+    assert best_within(problem, 5, rounds=0).cost == 4
+
+
+def test_a_search_whose_products_overflow_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is that of the searches before, at least the best breakpoint, and says that the search did not end."""
+    problem = a_larger_problem(3)
+    path = pm.pruning_path(problem)
+    budget = (path.exact_cost[0] + path.exact_cost[1]) / 2
+
+    def overflowing(*_: object, **__: object) -> None:
+        raise CapacityOverflowError("62 bits")
+
+    monkeypatch.setattr(search_module, "descend", overflowing)
+    monkeypatch.setattr(exact_search, "edge_of", overflowing)
+    for engine in (best_within, exact_budget):
+        found = engine(problem, budget, path=path)
+        assert found.stopped is StopReason.ITERATION_LIMIT
+        assert found.bound <= brute_force_budget(problem, budget).error
+        assert found.error <= best_breakpoint(problem, budget, path=path).error
+        assert exact_cost(found.pruning) <= budget
 
 
 def test_open_parts_count_what_prunings_count() -> None:

@@ -403,6 +403,15 @@ def test_too_large_products_are_refused() -> None:
         cut(core, Fraction(2**62, 3))
 
 
+def test_a_first_lambda_that_does_not_fit_is_ignored() -> None:
+    """Probes estimate their first lambda in floating point. One whose products do not fit 62 bits ends no search."""
+    for problem, _, most in cores():
+        core = whole_core(problem, most).trimmed()
+        if core.nodes.size:
+            edges = [edge_of(core, first_lam=lam, goal=-1) for lam in (None, Fraction(2**62, 3), Fraction(1, 2**62))]
+            assert len({edge.bound for edge in edges}) == 1
+
+
 def test_a_full_heap_goes_into_depth(
     middling: tuple[PruningProblem, PruningPath, Fraction], monkeypatch: pytest.MonkeyPatch
 ) -> None:
