@@ -85,9 +85,9 @@ def held_out_cost(
     sample_weight
         shape (N,), >= 0: weights of the rows, with ``method="t"`` only.
     method
-        ``"t"`` (default): Student's interval, exact in the limit of many rows. Held-out samples usually have hundreds of rows and
-        costs are bounded; then it is as short as a valid interval can be. ``"betting"``: holds for every number of rows and every
-        distribution, and is longer; use it if there are few rows, or if a few rows are very dear. ``"bernstein"`` and
+        ``"t"`` (default): Student's interval, which describes and does not guarantee. It has its confidence in the limit of many
+        rows, and much less if a few rows are very dear: see `benchmarks.confidence`. ``"betting"``: holds for every number of
+        rows and every distribution, and is longer; take it for promises. ``"bernstein"`` and
         ``"hoeffding"`` hold for every number of rows too, and are longer still.
 
     Raises

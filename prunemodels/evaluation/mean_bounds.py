@@ -4,13 +4,15 @@ For n independent draws x_1, ..., x_n of one distribution on [0, M] with mean mu
 
     P(mu <= U) >= 1 - alpha                                                                                     (1)
 
-    t            mean + t_{n-1, 1-alpha} s / sqrt(n)                     exact in the limit of large n, else approximate
+    t            mean + t_{n-1, 1-alpha} s / sqrt(n)                     no guarantee for any n, see below
     hoeffding    mean + M sqrt(log(1/alpha) / 2n)                                                                (2)
     bernstein    mean + s sqrt(2 log(2/alpha) / n) + 7 M log(2/alpha) / 3(n - 1)                                 (3)
     betting      the least m at which a gambler who bets against "mu >= m" multiplies his capital by 1/alpha      (4)
 
-(2) to (4) hold for every n. (3) is Theorem 4 of Maurer and Pontil, *Empirical Bernstein bounds and sample variance
-penalization*, 2009. (4) is of Waudby-Smith and Ramdas, *Estimating means of bounded random variables by betting*, 2024: with
+(2) to (4) hold for every n. Student's bound has the probability of (1) in the limit of large n. Where a few draws make up most of
+the mean, it is too low several times as often as stated (``python -m benchmarks.confidence``). (3) is Theorem 4 of Maurer and
+Pontil, *Empirical Bernstein bounds and sample variance penalization*, 2009. (4) is of Waudby-Smith and Ramdas, *Estimating means
+of bounded random variables by betting*, 2024: with
 stakes s_i that depend on x_1, ..., x_{i-1} only, and with all numbers in units of M, the capital
 
     K_i(m) = product over j <= i of (1 + s_j(m) (m - x_j)),    s_j(m) = min(s_j, 0.9 / (1 - m)),
