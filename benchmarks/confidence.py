@@ -1,4 +1,4 @@
-"""How often upper bounds of a mean cost are too low: Student's t against betting, where costs are even and where few rows are dear.
+"""How often upper bounds of a mean cost are too low: Student's t and betting, where costs are even and where few rows are dear.
 
     python -m benchmarks.confidence
 

@@ -14,9 +14,9 @@ that is one test, fixed beforehand (fixed-sequence testing; Angelopoulos, Bates,
     P(true mean cost of the answer <= B)  >=  confidence                                                           (3)
 
 for any sample size, forest and distribution, under two conditions. The bound of `prunemodels.evaluation.mean_bounds` holds for
-all n; that of the method "t" does not, and (3) can fail by far with it (`benchmarks.confidence`). And the certifying rows are drawn independently from the
-population that predictions will be asked for, and had no part in the path: neither in its cost sample, nor in its error sample,
-nor in growing the forest.
+all n; that of the method "t" does not, and (3) can fail by far with it (`benchmarks.confidence`). And the certifying rows are
+drawn independently from the population that predictions will be asked for, and had no part in the path: neither in its cost
+sample, nor in its error sample, nor in growing the forest.
 """
 
 from __future__ import annotations
