@@ -1,4 +1,4 @@
-"""Arrays and fractions in files that anybody may have written or damaged: sizes are checked before memory is allocated.
+"""Arrays, fractions and JSON in files that anybody may have written or damaged: sizes are checked before memory is allocated.
 
 NumPy allocates what the header of a .npy file asks for, and an archive can hold a thousand times its own size. So the size of
 each array is compared with the bytes that are there, and the sum with the free memory. No file's code is run: arrays of Python's
@@ -8,6 +8,7 @@ objects are refused.
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import zipfile
@@ -93,6 +94,63 @@ def read_arrays(path: str | Path, names: Iterable[str] = ()) -> dict[str, NDArra
     if missing:
         raise BrokenFileError(f"{place} lacks the array {missing[0]!r}; it should hold {', '.join(names)}")
     return arrays
+
+
+def stored_json(text: str | bytes, name: str) -> Any:
+    """What a JSON document holds; `name` appears in the error.
+
+    Raises
+    ------
+    BrokenFileError
+        for a text that is no JSON, in UTF-8 and nested less deeply than Python can follow.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:  # invalid UTF-8 is a ValueError, too
+        raise BrokenFileError(f"{name} is not a JSON file, or a damaged one ({str(error)[:200]}); write it again") from error
+
+
+def checked(array: NDArray[Any], name: str, kind: str, length: int | None = None, end: int | None = None) -> NDArray[Any]:
+    """An array of a file, if it has one dimension, the kind and length that it must have, and finite entries.
+
+    Parameters
+    ----------
+    kind
+        ``"b"``, ``"i"`` or ``"f"``: booleans, whole numbers, floats.
+    length
+        number of entries; None: any.
+    end
+        whole numbers must be at least 0 and below this.
+
+    Raises
+    ------
+    BrokenFileError
+        naming the array, and what it is.
+    """
+    if array.ndim != 1 or array.dtype.kind != kind or (length is not None and len(array) != length):
+        wanted = {"b": "booleans", "i": "whole numbers", "f": "floats"}[kind]
+        count = "" if length is None else f"{length} "
+        raise BrokenFileError(f"{name} has the shape {array.shape} and the type {array.dtype}, not {count}{wanted}")
+    if kind == "f" and not np.isfinite(array).all():
+        raise BrokenFileError(f"{name} holds {array[~np.isfinite(array)][0]}, which is not finite")
+    if end is not None and array.size and not 0 <= int(array.min()) <= int(array.max()) < end:
+        raise BrokenFileError(f"{name} holds {array.min()} to {array.max()}, which are not all among 0 to {end - 1}")
+    return array
+
+
+def whole_number(value: Any, name: str, largest: int) -> int:
+    """A whole number of a file, from 0 to the largest that makes sense.
+
+    Raises
+    ------
+    BrokenFileError
+        for anything else.
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu":
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
+        raise BrokenFileError(f"{name} is {str(value)[:40]}, not a whole number from 0 to {largest:,}")
+    return value
 
 
 def check_archive(archive: zipfile.ZipFile, place: Path) -> None:

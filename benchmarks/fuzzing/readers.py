@@ -320,7 +320,7 @@ def _point_files() -> tuple[bytes, ...]:
     """Points as a path leaves them; one is of the lambda in whose place it is put, the other is not."""
     with tempfile.TemporaryDirectory() as folder:
         price_sharing_path(_problem(), LAMS, checkpoint=folder)
-        return tuple(place.read_bytes() for place in sorted(Path(folder).glob("*.point")))
+        return tuple(place.read_bytes() for place in sorted(Path(folder).glob("*.point"), reverse=True))
 
 
 def _state_files() -> tuple[bytes, ...]:

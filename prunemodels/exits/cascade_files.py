@@ -8,6 +8,7 @@ Compiled code follows the indices in trees without bounds checks, so all trees a
 from __future__ import annotations
 
 import json
+import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -20,9 +21,15 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError
+from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
+from formulations.memory import too_large
 from prunemodels.exits.cascade import Cascade
-from prunemodels.files.forests import check_model_file, load_joblib, load_model, save_forest, sound_nodes, sound_tree
+from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.stacking import Stack
+from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.files.forests import check_model_file, load_joblib, load_model, save_forest
+from prunemodels.forests.soundness import BYTES_OF_FEATURE, sound_nodes, wrong_with_tree
 
 TRUSTED_IN_CASCADES = (
     "formulations.instance.closure_integers.ClosureIntegers",
@@ -91,11 +98,20 @@ def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Seque
     cascade = load_model(place, (*TRUSTED_IN_CASCADES, *trusted), "cascade", trust_pickle=trust_pickle)
     if not isinstance(cascade, Cascade) or not hasattr(cascade, "exit_path_"):
         raise NotFittedForestError(f"{place} holds a {type(cascade).__name__}, not a fitted cascade; save one with save_cascade")
-    for part in _parts(cascade, set()):
-        if not _sound(part):
-            raise BrokenFileError(
-                f"a {type(part).__name__} in {place} points outside its own arrays; the file is damaged: save the cascade again"
-            )
+    try:
+        for part in _parts(cascade, set()):
+            if not _sound(part):
+                raise BrokenFileError(
+                    f"a {type(part).__name__} in {place} has arrays that do not fit, or point outside of each other; the file is "
+                    "damaged: save the cascade again"
+                )
+        _try_out(cascade)
+    except BrokenFileError:
+        raise
+    except Exception as error:  # a file can lack any attribute, or give it any type
+        raise BrokenFileError(
+            f"{place} holds a cascade that cannot predict ({type(error).__name__}: {error}); save the cascade again"
+        ) from error
     return cascade
 
 
@@ -143,15 +159,53 @@ def _parts(model: Any, seen: set[int]) -> Iterator[Any]:
 def _sound(part: Any) -> bool:
     """Whether all indices that compiled code follows are within their arrays."""
     if isinstance(part, (DecisionTreeClassifier, DecisionTreeRegressor)) and hasattr(part, "tree_"):
-        return sound_tree(part)
+        return wrong_with_tree(part, part.n_features_in_) is None
     if isinstance(part, (HistGradientBoostingClassifier, HistGradientBoostingRegressor)) and hasattr(part, "_predictors"):
         return all(_sound_predictor(tree, part._n_features) for trees in part._predictors for tree in trees)
     if isinstance(part, Ensemble):
-        try:
-            replace(part)  # its constructor checks the arrays
-        except (InvalidInputError, IndexError, ValueError):
-            return False
+        # the constructor checks the arrays, and computes again what the file holds besides
+        return _agree(part, replace(part), ("parent", "depth", "is_split", "tree_of", "roots"))
+    if isinstance(part, CostItems):
+        return _agree(part, replace(part), ("price", "paid_once"))
+    if isinstance(part, TreeStages):
+        e, first = part.ensemble, part.first_stage
+        replace(part)
+        return (
+            first.shape == (e.n_nodes,) and first.dtype.kind == part.joins.dtype.kind == "i" and part.joins.shape == (e.n_trees,)
+            and part.items.n_features == len(part.evaluation) == e.n_features
+            and bool((first[~e.is_split] >= part.n_stages).all())
+            and (part.output_of is None or part.output_of.shape == (e.n_trees,))
+        )  # fmt: skip
+    if isinstance(part, Stack):
+        S = len(part.weight)
+        return part.weight.shape == (S, S) and part.base.ndim == 2 and len(part.base) == S and part.stacked.shape == (S,)
+    if isinstance(part, ExitPolicy):
+        S, levels = part.theta.shape
+        return part.go.shape == (S, levels + 1) and part.go.dtype == np.bool_ and part.theta.dtype.kind == "f"
     return True
+
+
+def _agree(part: Any, again: Any, names: Sequence[str]) -> bool:
+    """Whether arrays that follow from others, and that the file may hold as well, are what they should be."""
+    return all(name not in part.__dict__ or np.array_equal(part.__dict__[name], getattr(again, name)) for name in names)
+
+
+def _try_out(cascade: Any) -> None:
+    """Run all stages on a few rows of numbers, where the cascade takes numbers; whatever is missing raises."""
+    n_features = cascade.n_features_in_
+    size = too_large(BYTES_OF_FEATURE * int(n_features))
+    if size is not None:
+        raise InvalidInputError(f"n_features_in_ is {n_features:,}, which {size}")
+    if not cascade.numeric_:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows without names warn, and so may numbers that overflow
+        rows = np.linspace(-1.0, 10.0, 3)[:, None] * np.ones(n_features)
+        cascade.predict(rows)
+        cascade.prediction_cost(rows)
+        if isinstance(cascade.stages_, TreeStages):
+            for s in range(cascade.stages_.n_stages):
+                cascade.stages_.output(s, rows)
 
 
 def _sound_predictor(tree: Any, n_features: int) -> bool:

@@ -11,13 +11,22 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.file_lock import FileLock, hidden_name
+from formulations.stored_arrays import stored_json
 from prunemodels.files.outputs import OutputFiles
+
+
+def _whole_numbers(items: Any) -> NDArray[np.int64]:
+    """A list of whole numbers as an array; NumPy would cut fractions off."""
+    if any(type(item) is not int for item in items):
+        raise TypeError(f"{str(items)[:40]} are not whole numbers")
+    return np.array(items, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -48,9 +57,9 @@ class SetLog:
         if not os.path.exists(self.place):
             return []
         try:
-            held = json.loads(self.place.read_text(encoding="utf-8"))
-            whose, sets = held["fingerprint"], [np.array(items, dtype=np.int64) for items in held["sets"]]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            held = stored_json(self.place.read_bytes(), str(self.place))
+            whose, sets = held["fingerprint"], [_whole_numbers(items) for items in held["sets"]]
+        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
             raise BrokenFileError(f"checkpoint {self.place} cannot be read ({error}); remove it to begin again") from error
         if whose != self.fingerprint:
             raise InvalidInputError(

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError, UnsupportedModelError
+from formulations.stored_arrays import check_archive
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.forests.reading import read_forest, tree_views
+from prunemodels.forests.reading import read_forest
 
 FOREST_ENDINGS = (".skops", ".joblib")
 
 TRUSTED = ("sklearn.tree._tree.Tree",)
-"""Types that a forest holds beyond those that skops trusts. skops cannot check a tree's arrays; `_check_trees` does."""
+"""Types that a forest holds beyond those that skops trusts. skops cannot check trees; `prunemodels.forests.soundness` does."""
 
 
 def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
@@ -47,7 +47,7 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
     """
     place = Path(path)
     forest = load_model(place, TRUSTED, "forest", trust_pickle=trust_pickle)
-    _check_trees(forest, place)
+    _check_forest(forest, place)
     return forest
 
 
@@ -108,13 +108,16 @@ def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
 
     try:
         with zipfile.ZipFile(place) as archive:
+            check_archive(archive, place)
             schema = archive.read("schema.json").decode()
-        versions = set(re.findall(r'"_sklearn_version": \{[^}]*"content": "\\"([^"\\]+)\\""', schema))
         json.loads(schema)
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile, zipfile.error) as error:
+    except BrokenFileError:
+        raise
+    except Exception as error:  # a damaged archive can cause any error
         raise BrokenFileError(
             f"{place} is not a skops file, or a damaged one ({error}); write it again with skops.io.dump"
         ) from error
+    versions = set(re.findall(r'"_sklearn_version": \{[^}]*"content": "\\"([^"\\]+)\\""', schema))
     _check_version(place, versions)
     try:
         unknown = sorted(set(skops.io.get_untrusted_types(file=place)) - set(trusted))
@@ -187,29 +190,14 @@ def _damaged(place: Path, error: Exception, kind: str) -> BrokenFileError:
     return BrokenFileError(f"{place} cannot be read as a {kind} ({type(error).__name__}: {error}); save it again")
 
 
-def _check_trees(forest: Any, place: Path) -> None:
-    """Refuse trees with indices outside their arrays, which scikit-learn would follow without a check."""
-    for t, view in enumerate(tree_views(forest)):
-        if not sound_tree(view.estimator):
-            raise BrokenFileError(
-                f"tree {t} of {place} points outside its own arrays; the file is damaged: save the forest again"
-            )
-    read_forest(forest)
-
-
-def sound_tree(estimator: Any) -> bool:
-    """Whether all indices in a fitted scikit-learn tree stay within its arrays."""
-    tree = estimator.tree_
-    split = tree.children_left != -1
-    return bool(tree.n_features == estimator.n_features_in_) and sound_nodes(
-        split, tree.children_left, tree.children_right, tree.feature, tree.n_features
-    )
-
-
-def sound_nodes(
-    split: NDArray[np.bool_], left: NDArray[Any], right: NDArray[Any], feature: NDArray[Any], n_features: int
-) -> bool:
-    """Whether the children of every split have larger indices than it, and all features exist."""
-    ids = np.flatnonzero(split)
-    children = all(((child[ids] > ids) & (child[ids] < len(split))).all() for child in (left, right))
-    return children and bool(((feature[ids] >= 0) & (feature[ids] < n_features)).all())
+def _check_forest(forest: Any, place: Path) -> None:
+    """Refuse a forest whose arrays compiled code must not follow, and one that lacks what predictions need."""
+    try:
+        ensemble = read_forest(forest)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # one without names warns, and so may numbers that overflow
+            forest.predict(np.zeros((1, ensemble.n_features), dtype=np.float32))
+    except (UnsupportedModelError, NotFittedForestError):
+        raise
+    except Exception as error:  # a file can lack any attribute, or give it any type
+        raise _damaged(place, error, "forest") from error

@@ -19,6 +19,7 @@ import numpy as np
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.stored_arrays import stored_fraction, stored_json
 from prunemodels.files.forests import dump_forest, load_forest
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.forests.mixture import MixturePredictor, mixture_of
@@ -100,9 +101,10 @@ def _read(place: Path) -> dict[str, Any]:
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}; `prunemodels prune --mixture` writes one beside --out")
     try:
-        entries = json.loads(place.read_text())
-    except (OSError, ValueError) as error:  # invalid UTF-8 is a ValueError, too
-        raise BrokenFileError(f"{place} is not a JSON file, or a damaged one ({error}); write the mixture again") from error
+        text = place.read_bytes()
+    except OSError as error:
+        raise BrokenFileError(f"cannot read {place}: {error.strerror or error}") from error
+    entries = stored_json(text, str(place))
     if not isinstance(entries, dict):
         raise BrokenFileError(f"{place} holds a {type(entries).__name__}, not a mixture; write it again with `prune --mixture`")
     return entries
@@ -129,7 +131,4 @@ def _beside(place: Path, entries: dict[str, Any], which: str) -> Path:
 def _weight(place: Path, entries: dict[str, Any]) -> Fraction:
     """The dearer forest's share."""
     text = _entry(place, entries, "weight")
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError) as error:
-        raise BrokenFileError(f"{place}: 'weight' is {text!r}, not a fraction such as 5/7; write the mixture again") from error
+    return stored_fraction(text, f"{place}: 'weight'")

@@ -26,6 +26,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
 from formulations.sparse_arrays import check_sparse
+from prunemodels.forests.soundness import wrong_with_forest
 
 FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
 BAGS = (BaggingClassifier, BaggingRegressor)
@@ -54,13 +55,13 @@ def tree_views(forest: Any) -> list[TreeView]:
         for a model that is not an average of decision trees with a single output.
     NotFittedForestError
         if it has no trees yet.
+    InvalidInputError
+        if its arrays are damaged, see `prunemodels.forests.soundness`.
     """
     _check_kind(forest)
     if not hasattr(forest, "tree_" if isinstance(forest, TREES) else "estimators_"):
         raise NotFittedForestError(f"the {type(forest).__name__} is not fitted: call fit(X, y) first")
     trees = [forest] if isinstance(forest, TREES) else list(forest.estimators_)
-    all_columns = np.arange(forest.n_features_in_)
-    columns = [np.asarray(c) for c in forest.estimators_features_] if isinstance(forest, BAGS) else [all_columns] * len(trees)
     for tree in trees:
         if not isinstance(tree, TREES):
             raise UnsupportedModelError(
@@ -71,6 +72,11 @@ def tree_views(forest: Any) -> list[TreeView]:
             raise UnsupportedModelError(
                 f"the {type(forest).__name__} predicts {tree.n_outputs_} outputs; train one forest for each output"
             )
+    given = [np.asarray(c) for c in forest.estimators_features_] if isinstance(forest, BAGS) else None
+    wrong = wrong_with_forest(forest, trees, given)
+    if wrong is not None:
+        raise InvalidInputError(f"the {type(forest).__name__} is damaged: {wrong}; train it again")
+    columns = given or [np.arange(forest.n_features_in_)] * len(trees)
     n_classes = len(forest.classes_) if is_classifier(forest) else 1
     return [TreeView(tree, c, _classes_of(forest, tree, n_classes)) for tree, c in zip(trees, columns, strict=True)]
 
@@ -113,7 +119,7 @@ def read_forest(forest: Any) -> Ensemble:
 
     Raises
     ------
-    UnsupportedModelError, NotFittedForestError
+    UnsupportedModelError, NotFittedForestError, InvalidInputError
         see `tree_views`.
     """
     views = tree_views(forest)

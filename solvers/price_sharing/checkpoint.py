@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,10 @@ from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.file_lock import FileLock, hidden_name
 from formulations.fingerprint import fingerprint
 from formulations.instance.problem import PruningProblem
+from formulations.stored_arrays import checked, read_arrays, whole_number
+
+MOST_ROUNDS = 10_000_000
+"""A file that claims more rounds is damaged: they would take weeks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,10 +100,11 @@ class ScoreFile:
         if not os.path.exists(self.path):
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as stored:
-                scores = Scores(stored["score"].astype(np.float64), int(stored["iteration"]))
-                instance = str(stored["instance"])
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
+            stored = read_arrays(self.path, ("score", "iteration", "instance"))
+            score = checked(stored["score"], "score", "f").astype(np.float64)
+            scores = Scores(score, whole_number(stored["iteration"], "iteration", MOST_ROUNDS))
+            instance = str(stored["instance"])
+        except BrokenFileError as error:
             raise BrokenFileError(f"checkpoint: {self.path} holds no scores ({error}); delete it to start anew") from error
         if instance != self.instance:
             raise InvalidInputError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import FixingStage, SharedPrices, Solution, StopReason
 from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from solvers.price_sharing.checkpoint import one_writer, write_atomically
+from formulations.stored_arrays import checked, read_arrays, stored_fraction, stored_json, whole_number
+from solvers.price_sharing.checkpoint import MOST_ROUNDS, one_writer, write_atomically
 from solvers.price_sharing.path_point import PathPoint
 from solvers.price_sharing.run import RunState
 
@@ -113,10 +115,8 @@ class PointFiles:
         if not os.path.exists(self.state_file):
             return None
         arrays, figures = self._read(self.state_file)
-        try:
+        with _errors_naming(self.state_file):
             return _state(arrays, figures) if figures["point_key"] == point_key else None
-        except KeyError as error:
-            raise BrokenFileError(f"checkpoint: {self.state_file} lacks {error}; delete it to start its point anew") from error
 
     def save_state(self, state: RunState, point_key: str) -> None:
         """Write the state of the point at work; the key tells points, and the neighbours that they build on, apart.
@@ -167,22 +167,21 @@ class PointFiles:
         if not os.path.exists(file):
             return None
         arrays, figures = self._read(file)
-        try:
+        with _errors_naming(file):
             point = _point(problem, rate, arrays, figures)
-            final = limits.allow_no_more(point.solution.stopped, Limits(figures["time_limit"], figures["rounds"]))
-        except KeyError as error:
-            raise BrokenFileError(f"checkpoint: {file} lacks {error}; delete it to start it anew") from error
+            final = limits.allow_no_more(
+                point.solution.stopped, Limits(*(_number(figures, name, finite=False) for name in ("time_limit", "rounds")))
+            )
         rests_on = [lam for lam in (point.smaller, point.larger) if lam is not None]
         return point if final and all(lam in done for lam in rests_on) else None
 
     def _read(self, file: Path) -> tuple[Arrays, Mapping[str, Any]]:
         """The arrays in a file of this instance, and its figures."""
-        try:
-            with np.load(file, allow_pickle=False) as stored:
-                arrays = dict(stored)
-            instance, figures = str(arrays["instance"]), json.loads(str(arrays["figures"]))
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
-            raise BrokenFileError(f"checkpoint: {file} holds no point ({error}); delete it to start it anew") from error
+        with _errors_naming(file):
+            arrays = read_arrays(file, ("instance", "figures"))
+            instance, figures = str(arrays["instance"]), stored_json(str(arrays["figures"]), "figures")
+            if not isinstance(figures, dict):
+                raise BrokenFileError(f"figures is a {type(figures).__name__}")
         if instance != self.instance:
             raise InvalidInputError(
                 f"checkpoint: {file} is of another instance, or was made with other options; name another folder"
@@ -193,12 +192,23 @@ class PointFiles:
         return self.folder / f"{float(rate):.6g}-{sha256(str(rate).encode()).hexdigest()[:8]}.point"
 
 
+@contextmanager
+def _errors_naming(file: Path) -> Iterator[None]:
+    """Have errors name the file that holds no point, and the remedy."""
+    try:
+        yield
+    except KeyError as error:
+        raise BrokenFileError(f"checkpoint: {file} lacks {error}; delete it to start its point anew") from error
+    except (BrokenFileError, InvalidInputError) as error:
+        raise BrokenFileError(f"checkpoint: {file} holds no point ({error}); delete it to start it anew") from error
+
+
 def _arrays(point: PathPoint, instance: str, limits: Limits) -> dict[str, Any]:
     """The arrays of a point's file; its figures are one of them, as JSON."""
     solution, proof = point.solution, point.proof
     assert solution.pruning is not None
     figures = {
-        "value": solution.value,
+        "rate": str(exact(solution.lam, "lam")),
         "bound": solution.bound,
         "stopped": solution.stopped.value,
         "time_limit": limits.time_limit,
@@ -229,52 +239,87 @@ def _stage_arrays(stages: Iterable[FixingStage]) -> dict[str, Any]:
     return arrays
 
 
-def _stages(arrays: Arrays, iterations: Iterable[int]) -> tuple[FixingStage, ...]:
-    """The stages that a file holds."""
-    return tuple(
-        FixingStage(arrays[f"nodes{k}"], arrays[f"score{k}"], arrays[f"in{k}"], arrays[f"out{k}"], iteration)
-        for k, iteration in enumerate(iterations)
-    )
+def _stages(arrays: Arrays, iterations: Any, n: int) -> tuple[FixingStage, ...]:
+    """The stages that a file holds, of a forest with n nodes."""
+    if not isinstance(iterations, list):
+        raise BrokenFileError(f"stages is {str(iterations)[:40]}, not a list")
+    stages = []
+    for k, iteration in enumerate(iterations):
+        nodes, fixed_in, fixed_out = (checked(arrays[f"{part}{k}"], f"{part}{k}", "i", end=n) for part in ("nodes", "in", "out"))
+        score = checked(arrays[f"score{k}"], f"score{k}", "f", len(nodes))
+        stages.append(FixingStage(nodes, score, fixed_in, fixed_out, whole_number(iteration, "stages", MOST_ROUNDS)))
+    return tuple(stages)
+
+
+def _number(figures: Mapping[str, Any], name: str, *, finite: bool = True) -> Any:
+    """A figure that is a number."""
+    value = figures[name]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or (finite and not abs(value) <= sys.float_info.max):
+        raise BrokenFileError(f"{name} is {str(value)[:40]}, not a number")
+    return value
 
 
 def _state(arrays: Arrays, figures: Mapping[str, Any]) -> RunState:
     """The state that a file holds."""
+    n = arrays["best_kept"].size
+    size = arrays["score"].size
+    for name in ("bound", "best_value"):
+        if isinstance(figures[name], bool) or not isinstance(figures[name], int) or abs(figures[name]) >= 1 << 63:
+            raise BrokenFileError(f"{name} is {str(figures[name])[:40]}, not a whole number of 64 bits")
+    rounds = {name: whole_number(figures[name], name, MOST_ROUNDS) for name in STATE_FIGURES[3:]}
     return RunState(
-        stages=_stages(arrays, figures["stages"]),
-        score=arrays["score"],
-        ybar=arrays["ybar"],
-        score_at_lowest=arrays["score_at_lowest"],
-        best_kept=arrays["best_kept"],
-        **{name: figures[name] for name in STATE_FIGURES},
+        stages=_stages(arrays, figures["stages"], n),
+        score=checked(arrays["score"], "score", "f", size),
+        ybar=checked(arrays["ybar"], "ybar", "f", size),
+        score_at_lowest=checked(arrays["score_at_lowest"], "score_at_lowest", "f", size),
+        best_kept=checked(arrays["best_kept"], "best_kept", "b", n),
+        lowest_bound=_number(figures, "lowest_bound", finite=False),
+        bound=figures["bound"],
+        best_value=figures["best_value"],
+        **rounds,
     )
 
 
 def _point(problem: PruningProblem, rate: Fraction, arrays: Arrays, figures: Mapping[str, Any]) -> PathPoint:
-    """The point that a file holds."""
-    lam = Fraction(figures["lam"])
+    """The point that a file holds. Its value is recomputed."""
+    n = problem.ensemble.n_nodes
+    if figures["rate"] != str(rate):
+        raise BrokenFileError(f"it is of the lambda {str(figures['rate'])[:40]}, not of {rate}")
+    lam, unit = (stored_fraction(figures[name], name) for name in ("lam", "unit"))
+    nodes = checked(arrays["open_nodes"], "open_nodes", "i", end=n)
+    load = arrays.get("load")
     proof = SharedPrices(
-        _stages(arrays, figures["stages"]),
-        arrays["open_nodes"],
-        arrays["open_score"],
-        arrays.get("load"),
-        Fraction(figures["unit"]),
+        _stages(arrays, figures["stages"], n),
+        nodes,
+        checked(arrays["open_score"], "open_score", "f", len(nodes)),
+        None if load is None else checked(load, "load", "i"),
+        unit,
         lam,
-        figures["iteration"],
+        whole_number(figures["iteration"], "iteration", MOST_ROUNDS),
     )
-    smaller, larger = (None if figures[key] is None else Fraction(figures[key]) for key in ("smaller", "larger"))
-    pruning = Pruning(problem, arrays["pruning"])
+    smaller, larger = (None if figures[key] is None else stored_fraction(figures[key], key) for key in ("smaller", "larger"))
+    kept, pruned, of_solution = (checked(arrays[name], name, "b", n) for name in ("kept", "pruned", "pruning"))
+    pruning = Pruning(problem, of_solution)
     # One array for both where they are equal, as they are once the core was cut.
-    kept = pruning.kept if np.array_equal(pruning.kept, arrays["kept"]) else arrays["kept"]
+    kept = pruning.kept if np.array_equal(pruning.kept, kept) else kept
+    value, bound = pruning.value(rate), _number(figures, "bound")
+    if not bound <= value * (1 + 1e-9) + 1e-300:
+        raise BrokenFileError(f"its bound {bound:g} is above its pruning's value {value:g}")
+    stats, stopped = figures["stats"], figures["stopped"]
+    if not isinstance(stats, dict) or any(not isinstance(x, (int, float)) for x in stats.values()):
+        raise BrokenFileError("stats are not numbers by name")
+    if stopped not in {reason.value for reason in StopReason} or not isinstance(figures["alone"], bool):
+        raise BrokenFileError(f"stopped is {str(stopped)[:40]!r}, alone is {str(figures['alone'])[:40]}")
     solution = Solution(
         problem,
         rate,
         pruning,
-        figures["value"],
-        figures["bound"],
-        StopReason(figures["stopped"]),
-        figures["tolerance"],
+        value,
+        bound,
+        StopReason(stopped),
+        _number(figures, "tolerance"),
         proof if figures["alone"] else None,
-        figures["stats"],
+        stats,
         "price_sharing",
     )
-    return PathPoint(solution, lam, proof, smaller, larger, kept, arrays["pruned"])
+    return PathPoint(solution, lam, proof, smaller, larger, kept, pruned)

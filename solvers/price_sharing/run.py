@@ -231,6 +231,11 @@ class Run:
                 f"checkpoint: it holds scores of {state.score.size} open splits, {self.remaining.nodes.size} are open; "
                 "delete the file of the point at work to start it anew"
             )
+        nodes, kept = self.remaining.nodes, state.best_kept
+        if (self.fixed_in & ~kept).any() or (self.fixed_out & kept).any():
+            raise BrokenFileError("checkpoint: its best pruning contradicts the splits that it decided; delete the state")
+        if self.rows.base + self.rows.closure_value(kept[nodes]) != state.best_value:
+            raise BrokenFileError("checkpoint: its best value is not its best pruning's; delete the state of the point at work")
         # Copies, because rounds change them in place.
         self.score, self.ybar = state.score.copy(), state.ybar.copy()
         self.score_at_lowest = state.score_at_lowest.copy()
@@ -280,7 +285,7 @@ def scores_after(
     iteration
         the last round.
     """
-    steps = np.concatenate([[0.0], np.cumsum([step_size(k) for k in range(1, iteration + 1)])])
+    steps = np.concatenate([[0.0], np.cumsum(step_size(np.arange(1, iteration + 1)))])
     everywhere = np.zeros(n_nodes)
     for stage in stages:
         everywhere[stage.nodes] = stage.score

@@ -91,7 +91,7 @@ def test_forged_trees_are_refused(tmp_path: Path, change: str) -> None:
     else:
         forged.policy_.doubt.forests[-1].estimators_[0].tree_.feature[0] = 99
     save_forest(forged, tmp_path / "c.skops")
-    with pytest.raises(pm.errors.BrokenFileError, match=r"in .*c\.skops points outside its own arrays"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"c\.skops (has arrays that do not fit|holds a cascade that cannot)"):
         load_cascade(tmp_path / "c.skops")
 
 

@@ -143,7 +143,7 @@ def crafted(change: str) -> RandomForestClassifier:
 def test_forged_trees_are_refused(tmp_path: Path, change: str) -> None:
     """A skops file whose tree points outside its arrays is refused before anything follows it and crashes the process."""
     save_forest(crafted(change), tmp_path / "f.skops")
-    with pytest.raises(pm.errors.BrokenFileError, match=r"tree 0 of .* points outside its own arrays"):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"tree 0: it (points outside of its own arrays|has \d+ nodes)"):
         load_forest(tmp_path / "f.skops")
 
 

@@ -317,7 +317,7 @@ def test_a_state_that_lacks_something_is_named(tmp_path: Path, monkeypatch: pyte
             price_sharing_path(problem, (0.02,), small_core=0, checkpoint=tmp_path)
     state = dict(np.load(tmp_path / STATE_FILE))
     for arrays, told in (
-        ({**state, "score": state["score"][1:]}, r"scores of \d+ open splits, \d+ are open"),
+        ({**state, "score": state["score"][1:]}, r"ybar has the shape \(\d+,\) and the type float32, not \d+ floats"),
         ({name: array for name, array in state.items() if name != "ybar"}, r"running\.state lacks .*ybar"),
     ):
         with (tmp_path / STATE_FILE).open("wb") as file:
