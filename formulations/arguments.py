@@ -1,0 +1,370 @@
+"""Arguments are checked against the annotations of the function that takes them.
+
+``@checked`` stands above every public function and above the classes that users build. At the first call it reads the
+annotations, and from then on refuses an argument of another kind before the function starts: a word that is not one of a
+`Literal`, text for a number, a forest for a `PruningProblem`. What an annotation cannot say, a range, stands beside the type:
+``Annotated[float, Range(0)]``; a text there replaces the words of the message. So the signature is the one place that says what
+a function takes, and type checkers read the same one.
+
+A call costs about a microsecond for each argument that is given. What depends on values (lengths, the entries of an array, one
+argument against another) the functions check themselves. Arguments annotated with `Any` or `object`, such as forests of other
+libraries, are read by functions that refuse what they cannot read.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import os
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from formulations.errors import InvalidInputError
+
+Target = TypeVar("Target", bound=Callable[..., Any])
+
+LONGEST = 60
+"""Characters of a value that a message shows."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """An interval of numbers, for ``Annotated[float, Range(0, 1)]``.
+
+    Parameters
+    ----------
+    least, most
+        its ends.
+    open_below, open_above
+        whether the end itself is outside.
+    """
+
+    least: float = -math.inf
+    most: float = math.inf
+    open_below: bool = False
+    open_above: bool = False
+
+    def holds(self, number: Any) -> bool:
+        """Whether the number lies in the interval."""
+        above = number > self.least if self.open_below else number >= self.least
+        return bool(above and (number < self.most if self.open_above else number <= self.most))
+
+    def __str__(self) -> str:
+        least, most = f"{self.least:g}", "infinity" if self.most == math.inf else f"{self.most:g}"
+        if self.most == math.inf:
+            return (f"above {least}" if self.open_below else f">= {least}") + " and finite" * self.open_above
+        if self.open_below and self.open_above:
+            return f"between {least} and {most}"
+        return f"from {least}{' (excluded)' * self.open_below} to {most}{' (excluded)' * self.open_above}"
+
+
+Seconds = Annotated[float, Range(0)]
+"""A time limit: 0 or more, `math.inf` for none."""
+
+Share = Annotated[float, Range(0, 1, open_below=True, open_above=True)]
+"""A part of a whole: between 0 and 1."""
+
+NotNegative = Annotated[float, Range(0)]
+"""A number that is at least 0, such as a tolerance; `math.inf` is one."""
+
+Count = Annotated[int, Range(1)]
+"""How many: a whole number, at least 1."""
+
+Natural = Annotated[int, Range(0)]
+"""A whole number, at least 0."""
+
+Seed = Annotated[int, Range(0, 2**32 - 1)]
+"""A seed of NumPy's random numbers."""
+
+
+Culprit = tuple[str, Any, str]
+"""Name and value of what is wrong, and what is wanted there."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an annotation asks for.
+
+    Parameters
+    ----------
+    accepts
+        whether a value is of the kind.
+    words
+        the kind, as in "give a number".
+    entry
+        of collections: the first wrong entry of a value that is such a collection; None if it is none.
+    """
+
+    accepts: Callable[[Any], bool]
+    words: str
+    entry: Callable[[str, Any], Culprit | None] = lambda name, value: None
+
+    def culprit(self, name: str, value: Any) -> Culprit:
+        """The wrong entry of a collection, or the argument itself."""
+        return self.entry(name, value) or (name, value, self.words)
+
+
+def checked(target: Target) -> Target:
+    """The function, or the class with its constructor, that refuses arguments which its annotations do not allow.
+
+    Raises
+    ------
+    InvalidInputError
+        from the function: names the argument, its value, and what is wanted.
+    """
+    if isinstance(target, type):
+        target.__init__ = checked(target.__init__)  # type: ignore[misc]
+        return target
+    return typing.cast("Target", _checked_function(target))
+
+
+def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function behind a check of its arguments."""
+    rules: dict[str, Kind] = {}
+    order: list[tuple[str, Kind] | None] = []
+
+    def check(args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        if not order:
+            rules.update(argument_kinds(function))
+            order.extend(_in_order(function, rules))
+        for rule, value in zip(order, args, strict=False):
+            if rule is not None and not rule[1].accepts(value):
+                _refuse(*rule, value)
+        for name, value in named.items():
+            kind = rules.get(name)
+            if kind is not None and not kind.accepts(value):
+                _refuse(name, kind, value)
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        check(args, named)
+        return function(*args, **named)
+
+    @functools.wraps(function)
+    async def call_later(*args: Any, **named: Any) -> Any:
+        check(args, named)
+        return await function(*args, **named)
+
+    return call_later if inspect.iscoroutinefunction(function) else call
+
+
+def _in_order(function: Callable[..., Any], rules: Mapping[str, Kind]) -> list[tuple[str, Kind] | None]:
+    """The rules of the arguments that can be given by position, and one entry at least."""
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [p.name for p in inspect.signature(function).parameters.values() if p.kind in by_position]
+    return [(name, rules[name]) if name in rules else None for name in names] or [None]
+
+
+def argument_kinds(function: Callable[..., Any]) -> dict[str, Kind]:
+    """What each argument of a function has to be, by its annotations; arguments that may be anything are left out."""
+    plain = inspect.unwrap(function)
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = [p for p in inspect.signature(plain).parameters.values() if p.kind not in variadic]
+    given = {p.name: p.annotation for p in parameters if p.annotation is not p.empty}
+    holder = types.SimpleNamespace(__annotations__=given)  # without the result, whose type may be for type checkers alone
+    hints = typing.get_type_hints(holder, globalns=plain.__globals__, include_extras=True)
+    kinds = {name: kind_of(hint) for name, hint in hints.items()}
+    return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+def check_argument(name: str, value: Any, hint: Any) -> None:
+    """Refuse a value that is not of the kind `hint`.
+
+    Raises
+    ------
+    InvalidInputError
+        names the argument, its value, and what is wanted.
+    """
+    kind = kind_of(hint)
+    if kind is not None and not kind.accepts(value):
+        _refuse(name, kind, value)
+
+
+def _refuse(name: str, kind: Kind, value: Any) -> NoReturn:
+    name, value, wanted = kind.culprit(name, value)
+    raise InvalidInputError(f"{name} is {shown(value)}; give {wanted}")
+
+
+def shown(value: Any) -> str:
+    """A value for a message: short ones as they are written, of others the type."""
+    empty = isinstance(value, (tuple, list, dict)) and not value
+    if value is None or empty or isinstance(value, (bool, np.bool_, str, bytes, Real, Decimal)):
+        try:
+            text = repr(value)
+        except ValueError:  # an integer of more digits than Python writes out
+            return "a number of very many digits"
+        return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return _article(type(value).__name__)
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'AEIOUaeio' else 'a'} {noun}"
+
+
+# annotations ---------------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def kind_of(hint: Any) -> Kind | None:
+    """What an annotation asks for; None where anything goes."""
+    if hint in (Any, object, typing.Self) or isinstance(hint, TypeVar):
+        return None
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _narrowed(kind_of(arguments[0]), arguments[1:])
+    if origin in (Union, types.UnionType):
+        return _one_of(_members(arguments))
+    if origin is Literal:
+        words = ", ".join(map(repr, arguments))
+        return Kind(lambda value: isinstance(value, str) and value in arguments, f"one of {words}" if arguments[1:] else words)
+    if origin is tuple:
+        return _tuple(arguments)
+    if origin is not None and issubclass(origin, Mapping):
+        return _collection(_is_mapping, "a mapping", kind_of(arguments[1]))
+    if origin is Sequence:
+        return _collection(_is_sequence, "a sequence", kind_of(arguments[0]))
+    if origin is Iterable:
+        return Kind(lambda value: not isinstance(value, (str, bytes)) and hasattr(value, "__iter__"), "several values")
+    if origin is Callable:
+        return Kind(callable, "a function")
+    return _instance(hint if origin is None else origin)
+
+
+def _instance(wanted: Any) -> Kind:
+    """An instance of a class; numbers and truth values as Python and NumPy have them."""
+    known = {
+        type(None): Kind(lambda value: value is None, "None"),
+        bool: Kind(lambda value: isinstance(value, (bool, np.bool_)), "True or False"),
+        int: Kind(lambda value: not isinstance(value, bool) and isinstance(value, Integral), "a whole number"),
+        float: Kind(lambda value: not isinstance(value, bool) and isinstance(value, Real) and value == value, "a number"),
+        Fraction: Kind(lambda value: not isinstance(value, bool) and isinstance(value, Rational), "a number"),
+        Decimal: Kind(lambda value: isinstance(value, Decimal) and not value.is_nan(), "a number"),
+        str: Kind(lambda value: isinstance(value, str), "a string"),
+        np.ndarray: Kind(lambda value: isinstance(value, np.ndarray), "an array"),
+    }
+    if wanted in known:
+        return known[wanted]
+    if getattr(wanted, "_is_protocol", False):
+        return _protocol(wanted)
+    if issubclass(wanted, os.PathLike):
+        return Kind(lambda value: isinstance(value, os.PathLike), "a path")
+    return Kind(lambda value: isinstance(value, wanted), _article(wanted.__name__))
+
+
+def _protocol(wanted: Any) -> Kind:
+    """An object that has the public members of a protocol."""
+    bases = [base for base in wanted.__mro__ if getattr(base, "_is_protocol", False)]
+    members = {name for base in bases for name in (*vars(base), *vars(base).get("__annotations__", ()))}
+    public = [name for name in members if not name.startswith("_") or name == "__call__"]
+    if public == ["__call__"]:
+        return Kind(callable, f"a function like {wanted.__name__}")
+    return Kind(
+        lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in public), _article(wanted.__name__)
+    )
+
+
+def _members(arguments: tuple[Any, ...]) -> list[Kind | None]:
+    """The kinds of a union. `ArrayLike` is a union itself, which dissolves in the larger one."""
+    arrays = get_args(ArrayLike)
+    if set(arrays) <= set(arguments):
+        others = [kind_of(argument) for argument in arguments if argument not in arrays]
+        return [*others, Kind(_is_array_like, "an array or a sequence")]
+    return [kind_of(argument) for argument in arguments]
+
+
+def _one_of(kinds: list[Kind | None]) -> Kind | None:
+    """Any of several kinds; numbers of several types are numbers."""
+    known = [kind for kind in kinds if kind is not None]
+    if len(known) < len(kinds):
+        return None
+    accept = [kind.accepts for kind in known]
+    words = list(dict.fromkeys(kind.words for kind in known))
+    if "a number" in words:
+        words = [w for w in words if w != "a whole number"]
+    words.sort(key=lambda w: w == "None")
+    text = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+    def wrong_entry(name: str, value: Any) -> Culprit | None:
+        return next(filter(None, (kind.entry(name, value) for kind in known)), None)
+
+    return Kind(lambda value: any(accepts(value) for accepts in accept), text, wrong_entry)
+
+
+def _narrowed(kind: Kind | None, notes: Sequence[Any]) -> Kind | None:
+    """A kind with what `Annotated` adds: intervals, and a text that says what is wanted."""
+    if kind is None:
+        return None
+    ranges = [note for note in notes if isinstance(note, Range)]
+    words = next((note for note in notes if isinstance(note, str)), f"{kind.words} {' and '.join(map(str, ranges))}".strip())
+    accepts = kind.accepts
+    return Kind(lambda value: accepts(value) and all(interval.holds(value) for interval in ranges), words, kind.entry)
+
+
+def _collection(holds: Callable[[Any], bool], words: str, parts: Kind | None) -> Kind:
+    """A sequence, a tuple or a mapping, whose entries are looked at."""
+    if parts is None:
+        return Kind(holds, words)
+    accepts = parts.accepts
+
+    def wrong_entry(name: str, value: Any) -> Culprit | None:
+        if not holds(value):
+            return None
+        entries = value.items() if isinstance(value, Mapping) else enumerate(value)
+        wrong = ((key, entry) for key, entry in entries if not accepts(entry))
+        return next((parts.culprit(f"{name}[{shown(key)}]", entry) for key, entry in wrong), None)
+
+    def all_accepted(value: Any) -> bool:
+        return holds(value) and all(map(accepts, value.values() if isinstance(value, Mapping) else value))
+
+    return Kind(all_accepted, words, wrong_entry)
+
+
+def _tuple(arguments: tuple[Any, ...]) -> Kind:
+    """A tuple: of any length, or with one entry for each argument."""
+    if arguments[1:] == (...,):
+        return _collection(lambda value: isinstance(value, tuple), "a tuple", kind_of(arguments[0]))
+    kinds = [kind_of(argument) for argument in arguments]
+
+    def wrong(value: tuple[Any, ...]) -> Iterator[tuple[int, Kind]]:
+        return ((k, kind) for k, (kind, entry) in enumerate(zip(kinds, value, strict=True)) if kind and not kind.accepts(entry))
+
+    def right_length(value: Any) -> bool:
+        return isinstance(value, tuple) and len(value) == len(kinds)
+
+    def wrong_entry(name: str, value: Any) -> Culprit | None:
+        if not right_length(value):
+            return None
+        return next((kind.culprit(f"{name}[{k}]", value[k]) for k, kind in wrong(value)), None)
+
+    def accepts(value: Any) -> bool:
+        return right_length(value) and next(wrong(value), None) is None
+
+    return Kind(accepts, f"a tuple of {len(kinds)}", wrong_entry)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_sequence(value: Any) -> bool:
+    """Whether it is a row of values: a sequence that is not text, or a one-dimensional array of any library."""
+    return _is_array_like(value) and getattr(value, "ndim", 1) == 1
+
+
+def _is_array_like(value: Any) -> bool:
+    """Whether NumPy reads it as an array of numbers or names: a sequence that is not text, or an array of any library."""
+    if isinstance(value, Sequence):
+        return not isinstance(value, (str, bytes))
+    return hasattr(value, "__array__") and getattr(value, "ndim", 1) > 0

@@ -1,0 +1,185 @@
+"""Annotations as checks of arguments: each kind of annotation takes what it should and refuses the rest by name."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import ArrayLike, NDArray
+
+from formulations import InvalidInputError
+from formulations.arguments import Count, NotNegative, Range, Seconds, Seed, Share, check_argument, checked, kind_of
+from formulations.instance.cost_items import Price
+from tests.loops import looped
+
+
+class Measure(Protocol):
+    """Something that measures."""
+
+    unit: str
+
+    def measure(self, x: float) -> float:
+        """One number."""
+        ...
+
+
+class Ruler:
+    """Has what `Measure` asks for."""
+
+    unit = "m"
+
+    def measure(self, x: float) -> float:
+        return x
+
+
+class Action(Protocol):
+    """A function with a name."""
+
+    def __call__(self, x: float) -> float:
+        """One number."""
+        ...
+
+
+NUMBERS = (3, 2.5, np.float64(0.5), np.int32(2), Fraction(1, 3))
+JUNK = ("x", object(), None, math.nan, [], {}, b"z", 1j)
+
+
+@looped(
+    ("hint", "good", "bad"),
+    [
+        (float, NUMBERS, (*JUNK, True, np.nan, np.array(1.0), Decimal(1))),
+        (int, (3, np.int64(-1)), (*JUNK, 3.0, True, np.True_)),
+        (bool, (True, np.False_), (*JUNK, 0, 1)),
+        (str, ("x", ""), (3, None, b"x", Path("x"))),
+        (str | Path, ("x", Path("x")), (3, None, b"x", ["x"])),
+        (Price, (*NUMBERS, Decimal("0.1")), (*JUNK, True, Decimal("nan"), Decimal("sNaN"))),
+        (Seconds, (0, 1e9, math.inf), (*JUNK, -1e-9)),
+        (NotNegative | None, (0, None), ("x", -1)),
+        (Share, (0.5, Fraction(1, 2)), (*JUNK, 0, 1, 1.5)),
+        (Count, (1, 10**40), (*JUNK, 0, 1.0)),
+        (Seed, (0, 2**32 - 1), (*JUNK, -1, 2**32)),
+        (Annotated[float, Range(0, 2, open_below=True)], (2, 0.1), (0, 2.1, math.inf)),
+        (Literal["smallest", "largest"], ("smallest", "largest"), (*JUNK, "Smallest", "small", 1, np.str_("large"))),
+        (
+            Sequence[str],
+            (["a"], ("a",), [], np.array(["a"]), pd.Index(["a"])),
+            ("a", b"a", 3, None, {"a": 1}, [1], np.array("a")),
+        ),
+        (Sequence[float], ([1, 2.5], np.arange(3), pd.Series([1.0])), ([1, "a"], np.array(["a"]), np.eye(2), 3.0)),
+        (Iterable[str], (["a"], {"a"}, iter(["a"])), ("a", 3, None)),
+        (Mapping[str, float], ({}, {"a": 1.0}), ([], {"a": "b"}, None)),
+        (tuple[float, ...], ((), (1.0, 2)), ([], (1, "a"), None)),
+        (tuple[float, str], ((1.0, "a"),), ((1.0,), ("a", 1.0), [1.0, "a"])),
+        (ArrayLike, ([1], np.eye(2), pd.Series([1])), ("x", 3, None, object(), np.array(3.0))),
+        (ArrayLike | None, ([1], None), ("x", 3, object())),
+        (NDArray[np.bool_], (np.ones(2, dtype=bool),), ([True], None, "x")),
+        (Callable[[float], float], (abs, Ruler), ("x", None, 3)),
+        (Measure, (Ruler(),), (Ruler, object(), None, "x")),
+        (Action, (abs,), (3, None)),
+        (Ruler, (Ruler(),), (Ruler, object(), None)),
+    ],
+)
+def test_each_annotation_takes_its_kind_and_nothing_else(hint: Any, good: Sequence[Any], bad: Sequence[Any]) -> None:
+    """What a type checker would take passes, and everything else is refused with the argument's name."""
+    for value in good:
+        check_argument("size", value, hint)
+    for value in bad:
+        with pytest.raises(InvalidInputError, match=r"^size(\[.*\])? is .*; give "):
+            check_argument("size", value, hint)
+
+
+def test_anything_and_type_variables_are_not_looked_at() -> None:
+    """`Any` and `object` say that the function itself reads the argument, alone or in a union."""
+    assert all(kind_of(hint) is None for hint in (Any, object, Any | None, int | Any))
+
+
+@looped(
+    ("hint", "value", "message"),
+    [
+        (Literal["a", "b"] | None, "c", "x is 'c'; give one of 'a', 'b' or None"),
+        (Literal["a"], None, "x is None; give 'a'"),
+        (Price | None, "c", "x is 'c'; give a number or None"),
+        (Share, 1, "x is 1; give a number between 0 and 1"),
+        (Seconds, -1, "x is -1; give a number >= 0"),
+        (Annotated[float, Range(0, open_below=True)], 0, "x is 0; give a number above 0"),
+        (Sequence[str] | None, ["a", 3], "x[1] is 3; give a string"),
+        (Mapping[str, Sequence[float]], {"a": [1, None]}, "x['a'][1] is None; give a number"),
+        (Annotated[str, "the name of a column"] | ArrayLike, 3, "x is 3; give the name of a column or an array or a sequence"),
+        (int, "y" * 200, f"x is '{'y' * 56}...; give a whole number"),
+        (str, 10**5000, "x is a number of very many digits; give a string"),
+        (int, pd.DataFrame({"a": [1]}), "x is a DataFrame; give a whole number"),
+        (int, np.zeros(0), "x is a ndarray; give a whole number"),
+        (int, Ruler, "x is the class Ruler; give a whole number"),
+        (Ruler, 3, "x is 3; give a Ruler"),
+    ],
+)
+def test_messages_name_the_argument_the_value_and_the_remedy(hint: Any, value: Any, message: str) -> None:
+    """A message is one line, whatever the value is."""
+    with pytest.raises(InvalidInputError) as refusal:
+        check_argument("x", value, hint)
+    assert str(refusal.value) == message
+
+
+@checked
+def weigh(x: float, *rest: Any, unit: Literal["g", "kg"] = "g", **options: Any) -> tuple[Any, ...]:
+    """Return all that is given."""
+    return x, rest, unit, options
+
+
+@checked
+@dataclass(frozen=True)
+class Parcel:
+    """A class whose constructor is generated."""
+
+    weight: NotNegative
+    label: str = ""
+
+    @classmethod
+    @checked
+    def of(cls, weights: Sequence[float]) -> Parcel:
+        """The sum."""
+        return cls(sum(weights))
+
+
+def test_functions_keep_their_face() -> None:
+    """Name, signature, docstring and pickling are those of the function; the arguments arrive as they were given."""
+    assert weigh(1, "a", unit="kg", more=2) == (1, ("a",), "kg", {"more": 2})
+    assert list(inspect.signature(weigh).parameters) == ["x", "rest", "unit", "options"]
+    assert (weigh.__name__, weigh.__doc__) == ("weigh", "Return all that is given.")
+    assert pickle.loads(pickle.dumps(weigh)) is weigh
+    assert pickle.loads(pickle.dumps(Parcel(2.0))) == Parcel(2.0)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        weigh()  # type: ignore[call-arg]
+
+
+def test_classes_are_checked_where_they_are_built() -> None:
+    """The generated constructor of a dataclass, and class methods, are functions like others."""
+    assert Parcel.of([1, 2]) == Parcel(3)
+    assert list(inspect.signature(Parcel).parameters) == ["weight", "label"]
+    for call, name in [(lambda: Parcel(-1), "weight"), (lambda: Parcel(1, 2), "label"), (lambda: Parcel.of("12"), "weights")]:  # type: ignore[arg-type]
+        with pytest.raises(InvalidInputError, match=rf"^{name} is"):
+            call()
+
+
+def test_coroutines_stay_coroutines() -> None:
+    """An async function is refused its argument when it is awaited, and is still recognised as one."""
+
+    @checked
+    async def later(x: int) -> int:
+        return x
+
+    assert inspect.iscoroutinefunction(later)
+    assert asyncio.run(later(3)) == 3
+    with pytest.raises(InvalidInputError, match="x is 'a'"):
+        asyncio.run(later("a"))  # type: ignore[arg-type]
