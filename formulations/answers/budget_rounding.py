@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning import Pruning
+from formulations.arguments import checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,7 @@ class BudgetRounding:
         """What each component adds to the cost, in the order of the chain; the same in every chain up to the order."""
         return tuple(after - before for before, after in itertools.pairwise(self.cost))
 
+    @checked
     def kept(self, i: int) -> NDArray[np.bool_]:
         """K_i: bool, shape (n,)."""
         return np.asarray(self.step <= i)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.nested_rows import first_row_within, last_row_within, row_sums
 from formulations.answers.pruning import Pruning
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import Amount
@@ -67,6 +68,7 @@ class NestedPrunings(ABC):
     def __iter__(self) -> Iterator[Pruning]:
         return (self[k] for k in range(len(self)))
 
+    @checked
     def __getitem__(self, k: int) -> Pruning:
         """The pruning of row k (negative k count from the end)."""
         if not -len(self) <= k < len(self):
@@ -151,6 +153,7 @@ class NestedPrunings(ABC):
         columns = {self.parameter_name: self.parameter, "cost": self.cost, "error": self.error, "splits": self.n_splits}
         return pd.DataFrame(columns)
 
+    @checked
     def row_at_cost(self, budget: float) -> int:
         """The row of least error whose cost is at most the budget; compared as exact fractions where nothing was rounded."""
         rounded = self.problem.integers.cost_rounding > 0
@@ -161,6 +164,7 @@ class NestedPrunings(ABC):
         """The row of least error from a row on; the largest of equals."""
         return first + int(np.argmin(self.error[first:]))
 
+    @checked
     def at_cost(self, budget: float) -> Pruning:
         """The pruning of least error among the rows whose cost on the cost sample is <= budget.
 
@@ -173,6 +177,7 @@ class NestedPrunings(ABC):
         """
         return self[self.row_at_cost(budget)]
 
+    @checked
     def at_error(self, max_error: float) -> Pruning:
         """The cheapest row whose error is <= max_error.
 
@@ -184,6 +189,7 @@ class NestedPrunings(ABC):
         return self[last_row_within(max_error, self.error, answer="pruning")]
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class PruningSequence(NestedPrunings):
     """Nested prunings by any method, one number for each split.

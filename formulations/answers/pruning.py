@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.bill import Bill
 from formulations.instance.integers import Integers
@@ -21,6 +22,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Pruning:
     """The kept splits of a forest.
@@ -58,11 +60,13 @@ class Pruning:
             )
 
     @classmethod
+    @checked
     def unpruned(cls, problem: PruningProblem) -> Self:
         """The forest as it is: every split kept."""
         return cls(problem, problem.ensemble.is_split)
 
     @classmethod
+    @checked
     def all_roots(cls, problem: PruningProblem) -> Self:
         """The forest of single leaves: no split kept."""
         return cls(problem, np.zeros(problem.ensemble.n_nodes, dtype=bool))
@@ -141,6 +145,7 @@ class Pruning:
         p = self.problem
         return p.errors.of_all_roots(p.ensemble) - self.integer_gain * p.integers.gain_unit
 
+    @checked
     def value(self, lam: float) -> float:
         """(OBJ): error + lam * cost."""
         return self.error + float(lam) * self.cost

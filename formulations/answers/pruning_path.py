@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.nested_rows import breakpoints_up_to
 from formulations.answers.pruning import Pruning
+from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
 
 NEVER = -1
@@ -91,6 +92,7 @@ class PruningPath(NestedPrunings):
         """Lambda of each row, float64: `parameter`."""
         return self.parameter
 
+    @checked
     def between(self, k: int) -> Fraction:
         """The breakpoint at which both the rows k and k + 1 are optimal."""
         return self.breakpoints[k + 1 if self.ties == "smallest" else k]
@@ -99,6 +101,7 @@ class PruningPath(NestedPrunings):
         """Errors never fall along the path."""
         return first
 
+    @checked
     def row_at_lam(self, lam: float | Fraction) -> int:
         """The row that is optimal at lambda >= 0.
 
@@ -107,6 +110,7 @@ class PruningPath(NestedPrunings):
         smallest = self.ties == "smallest"
         return breakpoints_up_to(lam, self.breakpoints, inclusive=smallest) - int(smallest)
 
+    @checked
     def at_lam(self, lam: float | Fraction) -> Pruning:
         """The optimal pruning at lambda (the smallest or largest one, as `ties` says)."""
         return self[self.row_at_lam(lam)]

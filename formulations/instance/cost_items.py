@@ -21,6 +21,7 @@ from numbers import Rational, Real
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import checked, shown
 from formulations.errors import InvalidInputError
 
 Price = float | int | Fraction | Decimal
@@ -151,6 +152,7 @@ class CostItems:
         """The fields alone, so that a file does not depend on which arrays were computed before."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
+    @checked
     def check_features(self, n_features: int) -> None:
         """Refuse a forest with another number of features.
 
@@ -166,6 +168,7 @@ class CostItems:
         return f"CostItems({self.n_items} items, {self.n_features} features)"
 
     @classmethod
+    @checked
     def plain(cls, prices: Sequence[Price] | NDArray[np.float64], names: Sequence[str] | None = None) -> CostItems:
         """One item a feature: feature f costs ``prices[f]``."""
         labels = _labels(names, len(prices))
@@ -173,6 +176,7 @@ class CostItems:
         return cls(labels, exact_prices, tuple((f,) for f in range(len(labels))))
 
     @classmethod
+    @checked
     def from_items(
         cls,
         prices: Mapping[str, Price],
@@ -198,11 +202,13 @@ class CostItems:
         )
 
     @classmethod
+    @checked
     def grouped(cls, groups: Sequence[str], prices: Mapping[str, Price]) -> CostItems:
         """Features of one group share one item: feature f needs ``groups[f]`` at ``prices[groups[f]]``."""
         return cls.from_items(prices, [(g,) for g in groups])
 
     @classmethod
+    @checked
     def discounted(
         cls,
         cost: Sequence[Price],

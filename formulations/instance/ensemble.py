@@ -15,11 +15,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 
 Task = Literal["classification", "regression"]
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """An averaged ensemble of T decision trees with n nodes in all.
@@ -124,12 +126,9 @@ class Ensemble:
         """int64, shape (T,): the root of each tree."""
         return self.tree_start[:-1]
 
+    @checked
     def nodes_of(self, t: int) -> slice:
-        """The nodes of tree t, for indexing arrays over all nodes."""
-        return slice(int(self.tree_start[t]), int(self.tree_start[t + 1]))
-
-    def only_tree(self, t: int) -> Ensemble:
-        """The ensemble that consists of tree t.
+        """The nodes of tree t, for indexing arrays over all nodes.
 
         Raises
         ------
@@ -138,6 +137,17 @@ class Ensemble:
         """
         if not 0 <= t < self.n_trees:
             raise InvalidInputError(f"ensemble: there is no tree {t}; it has the trees 0 to {self.n_trees - 1}")
+        return slice(int(self.tree_start[t]), int(self.tree_start[t + 1]))
+
+    @checked
+    def only_tree(self, t: int) -> Ensemble:
+        """The ensemble that consists of tree t.
+
+        Raises
+        ------
+        InvalidInputError
+            if there is no tree t.
+        """
         nodes = self.nodes_of(t)
         below = self.left[nodes] >= 0
         return replace(
@@ -151,6 +161,7 @@ class Ensemble:
             value=self.value[nodes],
         )
 
+    @checked
     def gains(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
         """error_h - error_left - error_right at splits, 0 at leaves; shape (n,)."""
         gain = np.zeros(self.n_nodes)

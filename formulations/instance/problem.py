@@ -17,6 +17,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from formulations.arguments import checked
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.integers import Integers, to_integers
@@ -49,6 +50,7 @@ class PruningProblem:
     integers: Integers
 
     @classmethod
+    @checked
     def build(
         cls,
         ensemble: Ensemble,
@@ -77,6 +79,7 @@ class PruningProblem:
         return cls.of(usage, errors)
 
     @classmethod
+    @checked
     def of(cls, usage: Usage, errors: NodeErrors) -> Self:
         """The instance with this usage and these errors; nothing is routed.
 
@@ -88,6 +91,7 @@ class PruningProblem:
         u = usage
         return cls(u, errors, to_integers(u.ensemble, errors, u.costs, u.weights, u.evaluation, u.routing))
 
+    @checked
     def only_tree(self, t: int) -> PruningProblem:
         """The instance of one tree alone: the error is that of this tree, and it shares no purchases with others.
 
@@ -118,6 +122,7 @@ class PruningProblem:
         ints = self.integers
         return self.usage.by_purchase(ints.price, ints.weight, ints.price * ints.weight.sum())
 
+    @checked
     def usage_arcs(self, nodes: NDArray[np.int32] | None = None) -> UsageArcs:
         """Usage arcs of the given splits (default: all), in canonical order."""
         return self.usage.arcs(nodes)

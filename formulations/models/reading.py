@@ -9,12 +9,14 @@ import numpy as np
 import pyomo.environ as pyo
 
 from formulations.answers.pruning import Pruning
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 
 TOLERANCE = 1e-6
 """A value this close to 0 or 1 counts as integral; solvers run with the same tolerance."""
 
 
+@checked
 def read_point(model: pyo.ConcreteModel) -> dict[str, float]:
     """The values of z and w by name, ``z[3]`` and ``w[0,1]``, fractional or not; the closure form computes z from y.
 
@@ -26,6 +28,7 @@ def read_point(model: pyo.ConcreteModel) -> dict[str, float]:
     return {name: _value(part, name) for name, part in _parts(model, ("z", "w"))}
 
 
+@checked
 def read_pruning(model: pyo.ConcreteModel) -> Pruning:
     """The pruning that an integral point describes.
 

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 from scipy import sparse
 
+from formulations.arguments import checked
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
 
 
+@checked
 def standard_form(model: pyo.ConcreteModel) -> LinearProgram:
     """Compile a model: rows and columns as it declares them, with its names.
 

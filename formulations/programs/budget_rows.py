@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,9 @@ from formulations.instance.integers import common_unit
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import n_examples
 from formulations.programs.columns import PurchaseColumns
+
+ClassBudgets = Mapping[str, Annotated[tuple[ArrayLike, Price], "its rows and its budget, (rows, budget)"]]
+"""A mapping from the name of a class to its rows of the cost sample and its budget."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +148,7 @@ class BudgetRows:
         return f"BudgetRows({len(self.names)} groups of {self.problem.n_rows:,} examples)"
 
 
-def class_rows(problem: PruningProblem, budgets: Mapping[str, tuple[ArrayLike, Price]]) -> BudgetRows:
+def class_rows(problem: PruningProblem, budgets: ClassBudgets) -> BudgetRows:
     """A budget for each class of examples.
 
     Parameters

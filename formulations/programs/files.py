@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
 from formulations.programs.program_text import has_in_rows, rows_of_lp, wrong_with_lp, wrong_with_mps
@@ -32,6 +33,7 @@ Text = NDArray[Any]
 """An array of strings."""
 
 
+@checked
 def write_program(lp: LinearProgram, path: str | Path) -> None:
     """Write a program; the ending .lp or .mps chooses the format.
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage_arcs import count_arcs
@@ -90,6 +91,7 @@ def nws15_bound(problem: PruningProblem) -> tuple[float, float]:
     return float(trees * leaves + 2 * n_rows * trees * most), float(columns)
 
 
+@checked
 def size_report(problem: PruningProblem) -> pd.DataFrame:
     """Sizes of all formulations that the instance has, merged and not, with NWS15's bounds beside IP3's.
 
