@@ -17,6 +17,7 @@ import math
 from dataclasses import replace
 
 from formulations.answers.solution import Solution
+from formulations.arguments import Seconds, checked
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.min_cut import min_cut
@@ -38,7 +39,8 @@ def predicted_seconds(n_arcs: int, n_splits: int) -> tuple[float, float]:
     return CUT_ARC * n_arcs + CUT_SPLIT * n_splits, FULL_ROUNDS * ROUND_ARC * (n_arcs + SPLIT_COST * n_splits)
 
 
-def optimal_pruning(problem: PruningProblem, lam: float, *, time_limit: float = math.inf, ties: Ties = "smallest") -> Solution:
+@checked
+def optimal_pruning(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.inf, ties: Ties = "smallest") -> Solution:
     """The optimal pruning for one lambda, by `min_cut` or `price_sharing`, whichever is predicted to be faster.
 
     Parameters

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Solution, StopReason
+from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.ensemble import Ensemble
@@ -96,7 +97,8 @@ def _costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> NDArray[np.int64
     return cost
 
 
-def brute_force(problem: PruningProblem, lam: float, *, time_limit: float = math.inf) -> Solution:
+@checked
+def brute_force(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.inf) -> Solution:
     """The best of all prunings for one lambda; among several the one with the fewest splits.
 
     Parameters

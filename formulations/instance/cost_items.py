@@ -21,7 +21,7 @@ from numbers import Rational, Real
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.arguments import checked, shown
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 
 Price = float | int | Fraction | Decimal

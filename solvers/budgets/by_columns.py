@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.arguments import Seconds, checked
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import error_of
@@ -13,11 +14,12 @@ from solvers.column_generation.pricing import PricingMethod
 from solvers.column_generation.scheme import BUNDLE, Scheme
 
 
+@checked
 def dantzig_wolfe_within(
     problem: PruningProblem,
     budget: Price,
     *,
-    time_limit: float = math.inf,
+    time_limit: Seconds = math.inf,
     tolerance: float = 1e-6,
     pricing: PricingMethod = "shortest paths",
     scheme: Scheme = BUNDLE,

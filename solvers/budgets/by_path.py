@@ -11,6 +11,7 @@ from formulations.answers.budget_solution import BudgetSolution, Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
+from formulations.arguments import Seconds, checked
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.exact.cost import exact_cost
@@ -18,8 +19,9 @@ from solvers.budgets.hull import relaxed_optimum
 from solvers.path.pruning_path import pruning_path
 
 
+@checked
 def best_breakpoint(
-    problem: PruningProblem, budget: Price, *, time_limit: float = math.inf, path: PruningPath | None = None
+    problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf, path: PruningPath | None = None
 ) -> BudgetSolution:
     """The path's pruning of least error that costs at most the budget, and the relaxation's optimum.
 

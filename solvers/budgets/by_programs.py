@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
+from formulations.arguments import Seconds, checked
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.budget_matrix import in_integers
@@ -43,9 +44,10 @@ Solved = Callable[[float], tuple[LinearProgram, LinearAnswer]]
 """Builds and solves the relaxation of LP1, with merged purchases, within so many seconds."""
 
 
+@checked
 @stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: _unsolved(given, seconds))
 def linear_program_within(
-    problem: PruningProblem, budget: Price, *, time_limit: float = math.inf, engine: str = "highs"
+    problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf, engine: str = "highs"
 ) -> BudgetSolution:
     """LP1's relaxation as arrays, by any engine for linear programs, and the best of its point's level sets within the budget.
 
@@ -77,8 +79,9 @@ def linear_program_within(
     return _relaxed(problem, limit, solved, time_limit, started)
 
 
+@checked
 @stoppable(program_nonzeros, MOST_PYOMO_NONZEROS, lambda given, seconds: _unsolved(given, seconds))
-def pyomo_within(problem: PruningProblem, budget: Price, *, time_limit: float = math.inf) -> BudgetSolution:
+def pyomo_within(problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf) -> BudgetSolution:
     """LP1's relaxation as a Pyomo model, solved by HiGHS. Parameters and errors as in `linear_program_within`."""
     started, limit = time.perf_counter(), exact(budget, "budget")
 
@@ -92,7 +95,8 @@ def pyomo_within(problem: PruningProblem, budget: Price, *, time_limit: float = 
     return _relaxed(problem, limit, solved, time_limit, started)
 
 
-def integer_program_within(problem: PruningProblem, budget: Price, *, time_limit: float = math.inf) -> BudgetSolution:
+@checked
+def integer_program_within(problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf) -> BudgetSolution:
     """LP1 in 0-1 variables by HiGHS' branch and bound, after its relaxation. Parameters and errors as above.
 
     The bound beyond that of the relaxation is HiGHS' own, less what its tolerances may hide: nothing proves it.

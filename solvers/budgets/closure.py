@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.answers.solution import Status
+from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.parametric_closure import ClosurePath, ParametricClosure
@@ -68,8 +69,9 @@ class ClosureSolution:
     stats: Mapping[str, float] = field(default_factory=dict)
 
 
+@checked
 def best_closure_within(
-    problem: ParametricClosure, budget: float | Fraction, path: ClosurePath | None = None, *, time_limit: float = 30.0
+    problem: ParametricClosure, budget: float | Fraction, path: ClosurePath | None = None, *, time_limit: Seconds = 30.0
 ) -> ClosureSolution:
     """The least error of all closures that cost at most the budget, never above that of the path's best row.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
+from formulations.arguments import Seconds, checked
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from solvers.brute_force import all_prunings
@@ -17,7 +18,8 @@ from solvers.budgets.exact.cost import room
 from solvers.budgets.hull import relaxed_optimum
 
 
-def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: float = math.inf) -> BudgetSolution:
+@checked
+def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf) -> BudgetSolution:
     """The best pruning of a small forest within the budget; among equally good ones the cheapest, then the smallest.
 
     Raises

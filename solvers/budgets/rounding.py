@@ -16,6 +16,7 @@ import numpy as np
 from formulations.answers.budget_rounding import BudgetRounding
 from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
@@ -25,6 +26,7 @@ from solvers.budgets.hull import relaxed_optimum
 from solvers.budgets.open_part import open_part
 
 
+@checked
 def round_relaxation(problem: PruningProblem, budget: Price, *, path: PruningPath | None = None) -> BudgetRounding:
     """A pruning within the budget, optimal at lambda*, and how far above LP1's value it is, with a proof.
 

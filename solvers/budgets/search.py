@@ -25,6 +25,7 @@ from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
+from formulations.arguments import Count, Seconds, Seed, checked
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
@@ -154,13 +155,14 @@ class _BracketSearch:
         return Bracket(ruin.kept, ruin.gain, self.floor_room - (allowed_cost - ruin.room), reopened)
 
 
+@checked
 def best_within(
     problem: PruningProblem,
     budget: Price,
     *,
-    time_limit: float = 30.0,
-    rounds: int = 60,
-    seed: int = 0,
+    time_limit: Seconds = 30.0,
+    rounds: Count = 60,
+    seed: Seed = 0,
     path: PruningPath | None = None,
 ) -> BudgetSolution:
     """A good pruning within the budget: the path's best breakpoint, improved inside the hull edge.

@@ -6,12 +6,12 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import Status
-from formulations.errors import InvalidInputError
+from formulations.arguments import Seconds, checked
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import best_breakpoint, path_of
@@ -19,7 +19,9 @@ from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.exact.window import FIRST_WINDOW_ARCS
 from solvers.budgets.search import best_within
 
-METHODS: dict[str, Callable[..., BudgetSolution]] = {
+Method = Literal["path", "best", "exact"]
+
+METHODS: dict[Method, Callable[..., BudgetSolution]] = {
     "path": best_breakpoint,
     "best": best_within,
     "exact": exact_budget,
@@ -36,12 +38,13 @@ MOST_FIRST_SECONDS: dict[Callable[..., BudgetSolution], float] = {exact_budget: 
 """Most seconds for a first stage by each engine."""
 
 
+@checked
 def solve_budget(
     problem: PruningProblem,
     budget: Price,
     *,
-    method: str = "best",
-    time_limit: float | None = None,
+    method: Method = "best",
+    time_limit: Seconds | None = None,
     path: PruningPath | None = None,
     progress: bool = False,
 ) -> BudgetSolution:
@@ -78,8 +81,6 @@ def solve_budget(
     InterruptedSolveError
         on Ctrl-C.
     """
-    if method not in METHODS:
-        raise InvalidInputError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
     limit = SECONDS[method] if time_limit is None else time_limit
     exact(budget, "budget")
     path = path_of(problem, path)
@@ -100,7 +101,7 @@ def solve_budget(
     return replace(found, stats={**stats, "seconds": time.perf_counter() - started})
 
 
-def _stages(method: str, *, small: bool) -> Iterator[tuple[Callable[..., BudgetSolution], float]]:
+def _stages(method: Method, *, small: bool) -> Iterator[tuple[Callable[..., BudgetSolution], float]]:
     """The engines in order, each with its share of the time limit; 1 stands for all of the remaining time."""
     if small:
         yield exact_budget, FIRST_STAGE_SHARE

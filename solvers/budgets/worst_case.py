@@ -21,6 +21,7 @@ import numpy as np
 from formulations.answers.budget_solution import Bounded
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
+from formulations.arguments import Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
@@ -77,7 +78,8 @@ class WorstCaseSolution(Bounded):
         )
 
 
-def solve_worst_case(problem: PruningProblem, budget: Price, *, time_limit: float = math.inf) -> WorstCaseSolution:
+@checked
+def solve_worst_case(problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf) -> WorstCaseSolution:
     """The least error where every single example of the cost sample costs at most the budget.
 
     Parameters

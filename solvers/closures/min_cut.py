@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import ItemDuals, Solution, StopReason
+from formulations.arguments import Seconds, checked
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage_arcs import UsageArcs
@@ -29,7 +30,8 @@ from solvers.closures.subproblem import subproblem
 from solvers.closures.tree_pass import free_of_charge, without_prices
 
 
-def min_cut(problem: PruningProblem, lam: float, *, time_limit: float = math.inf, ties: Ties = "smallest") -> Solution:
+@checked
+def min_cut(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.inf, ties: Ties = "smallest") -> Solution:
     """The optimal pruning for one lambda, with proof.
 
         minimise  error + lam * cost                                                                (OBJ)

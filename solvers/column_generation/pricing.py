@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.incumbent import Incumbent
@@ -63,8 +62,6 @@ class TreeSolver:
     """Solves (1) for all trees of a problem, as shortest paths in integers or by a pass over the trees."""
 
     def __init__(self, problem: PruningProblem, method: PricingMethod) -> None:
-        if method not in get_args(PricingMethod):
-            raise InvalidInputError(f"pricing is {method!r}; choose {' or '.join(map(repr, get_args(PricingMethod)))}")
         self.problem, self.batches = problem, None
         if method == "shortest paths":
             from formulations.programs.shortest_path import tree_networks

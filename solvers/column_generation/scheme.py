@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
+from formulations.arguments import Natural, Range, checked
 from formulations.errors import InvalidInputError
 
 MasterKind = Literal["bundle", "linear program"]
 
 
+@checked
 @dataclass(frozen=True)
 class Scheme:
     """Options of the decomposition; the defaults are the fast ones.
@@ -39,18 +41,12 @@ class Scheme:
     """
 
     master: MasterKind = "bundle"
-    smoothing: float = 0.0
-    start: int = 0
+    smoothing: Annotated[float, Range(0, 1, open_above=True)] = 0.0
+    start: Natural = 0
     merge: bool = True
     look: bool = True
 
     def __post_init__(self) -> None:
-        if self.master not in get_args(MasterKind):
-            raise InvalidInputError(f"master is {self.master!r}; give one of {', '.join(map(repr, get_args(MasterKind)))}")
-        if not 0 <= self.smoothing < 1:
-            raise InvalidInputError(f"smoothing is {self.smoothing!r}; it must be at least 0 and below 1")
-        if not self.start >= 0:
-            raise InvalidInputError(f"start is {self.start!r} rounds; it must be 0 or more")
         if self.master == "bundle" and self.smoothing:
             raise InvalidInputError(f"smoothing is {self.smoothing!r}, but a bundle stays near its centre instead; leave it 0")
         if self.master == "bundle" and not self.look:

@@ -15,6 +15,7 @@ import numpy as np
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Solution
+from formulations.arguments import NotNegative, Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
@@ -37,13 +38,14 @@ PROVEN = 1e-6
 """A solution counts as optimal up to this relative gap, or up to the requested gap if that is larger."""
 
 
+@checked
 def dantzig_wolfe(
     problem: PruningProblem,
     lam: float,
     *,
-    time_limit: float = math.inf,
-    gap: float = 1e-9,
-    rounds: float = math.inf,
+    time_limit: Seconds = math.inf,
+    gap: NotNegative = 1e-9,
+    rounds: NotNegative = math.inf,
     pricing: PricingMethod = "shortest paths",
     scheme: Scheme = BUNDLE,
     progress: Callable[[Round], None] | None = None,

@@ -28,11 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.graph.python import max_flow
 
+from formulations.arguments import checked
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
 from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
 from solvers.closures.cut import MAX_TOTAL, maximum_flow
 
 
+@checked
 def closure_path(problem: ParametricClosure, *, certificate: bool = True) -> ClosurePath:
     """Every optimal closure for every lambda >= 0, the smallest where there are several.
 

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import NEVER, PruningPath
+from formulations.arguments import checked
 from formulations.errors import InterruptedSolveError
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
@@ -35,6 +36,7 @@ from solvers.path.parts import Parts
 from solvers.progress import Progress
 
 
+@checked
 def pruning_path(
     problem: PruningProblem, *, ties: Ties = "smallest", certificate: bool = True, progress: bool = False
 ) -> PruningPath:

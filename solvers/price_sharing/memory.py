@@ -18,6 +18,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
+from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
 from formulations.instance.row_blocks import BLOCK
 from formulations.instance.scratch import RoutingOnDisk
@@ -45,6 +46,7 @@ class MemoryNeeds:
         return f"needs {readable(self.total)}" + ("" if free is None else f", {readable(free)} free")
 
 
+@checked
 def memory_needed(
     *, rows: int, trees: int, nodes: int, items: int, features: int = 0, points: int = 0, on_disk: bool = False
 ) -> MemoryNeeds:
@@ -99,5 +101,5 @@ def warn_if_short(problem: PruningProblem, points: int = 0) -> None:
             f"price sharing needs {readable(needed)} for {problem!r}, {readable(free)} are free: it may be stopped by "
             "the system; give fewer cost rows, fewer trees, or a machine with more memory",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,  # the caller of the engine, whose arguments are checked in between
         )

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from formulations.arguments import Natural, NotNegative, Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError, SolverFailedError
 from formulations.fingerprint import fingerprint
 from formulations.instance.cost_items import Price, exact
@@ -39,23 +40,24 @@ from solvers.price_sharing.memory import warn_if_short
 from solvers.price_sharing.path_point import PathPoint
 from solvers.price_sharing.point_files import Limits, PointFiles
 from solvers.price_sharing.run import Known, Run
-from solvers.price_sharing.solve import check_gap, solution_of
+from solvers.price_sharing.solve import solution_of
 from solvers.price_sharing.stopping import SMALL_CORE, Goal
 
 if TYPE_CHECKING:
     from formulations.answers.solution import SharedPrices
 
 
+@checked
 def price_sharing_path(
     problem: PruningProblem,
     lams: Sequence[Price],
     *,
-    gap: float = 0.0,
+    gap: NotNegative = 0.0,
     ties: Ties = "smallest",
     nested: bool = True,
-    time_limit: float = math.inf,
-    rounds: int = 100_000,
-    small_core: int = SMALL_CORE,
+    time_limit: Seconds = math.inf,
+    rounds: Natural = 100_000,
+    small_core: Natural = SMALL_CORE,
     checkpoint: str | Path | None = None,
     done: Callable[[PathPoint], object] | None = None,
     progress: bool = False,
@@ -99,7 +101,6 @@ def price_sharing_path(
     InterruptedSolveError
         on Ctrl-C; the points that are done are in the checkpoint.
     """
-    check_gap(gap)
     rates = _ascending(lams)
     warn_if_short(problem, len(rates))
     files = (

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import SharedPrices, Solution, StopReason
+from formulations.arguments import Natural, NotNegative, Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
@@ -42,17 +43,18 @@ WARM_START_ITERATION = 5
 """Rounds that count as made when a run starts from the scores of another lambda."""
 
 
+@checked
 def price_sharing(
     problem: PruningProblem,
     lam: float,
     *,
-    time_limit: float = math.inf,
-    gap: float = 0.0,
+    time_limit: Seconds = math.inf,
+    gap: NotNegative = 0.0,
     ties: Ties = "smallest",
     start: Scores | None = None,
     checkpoint: str | Path | None = None,
-    rounds: int = 100_000,
-    small_core: int = SMALL_CORE,
+    rounds: Natural = 100_000,
+    small_core: Natural = SMALL_CORE,
     progress: bool = False,
 ) -> Solution:
     """The optimal pruning for one lambda without a network of all usage arcs.
@@ -101,7 +103,6 @@ def price_sharing(
     """
     started = time.perf_counter()
     rate = exact(lam, "lam")
-    check_gap(gap)
     warn_if_short(problem)
     goal = Goal(started + time_limit, gap, rounds, small_core)
     with interruption_explained(checkpoint):
@@ -129,18 +130,6 @@ def final_scores(solution: Solution, iteration: int = WARM_START_ITERATION) -> S
         raise InvalidInputError("the solution carries no scores; give one of price_sharing")
     n_nodes = solution.problem.ensemble.n_nodes
     return Scores(scores_after(proof.stages, proof.nodes, proof.score, n_nodes, proof.iteration), iteration)
-
-
-def check_gap(gap: float) -> None:
-    """Refuse a gap below 0.
-
-    Raises
-    ------
-    InvalidInputError
-        with the gap.
-    """
-    if not gap >= 0:
-        raise InvalidInputError(f"gap is {gap!r}; give a relative gap >= 0")
 
 
 def solution_of(run: Run, lam: float | Fraction, gap: float, stopped: StopReason, core_arcs: int, started: float) -> Solution:

@@ -20,7 +20,7 @@ import math
 import sys
 import time
 from dataclasses import dataclass
-from typing import get_args
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,8 @@ from tqdm import tqdm
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import History, Solution, StopReason
-from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.arguments import Natural, NotNegative, Range, Seconds, checked
+from formulations.errors import InterruptedSolveError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import usage_columns
@@ -45,7 +46,7 @@ LEVEL_SETS_EVERY = 10
 
 @dataclass(frozen=True)
 class Options:
-    """Checked options of `primal_dual`."""
+    """Options of `primal_dual`."""
 
     gap: float
     iterations: int
@@ -54,28 +55,19 @@ class Options:
     start: StartRule
     averaging: float
 
-    def __post_init__(self) -> None:
-        if not self.gap >= 0:
-            raise InvalidInputError(f"gap is {self.gap}; give a relative gap >= 0")
-        if self.iterations < 0:
-            raise InvalidInputError(f"iterations is {self.iterations}; give a number >= 0")
-        if self.start not in get_args(StartRule):
-            raise InvalidInputError(f"start is {self.start!r}; choose one of {', '.join(get_args(StartRule))}")
-        if not 0 < self.averaging <= 1:
-            raise InvalidInputError(f"averaging is {self.averaging}; give the newest subgradient's weight, above 0, at most 1")
 
-
+@checked
 def primal_dual(
     problem: PruningProblem,
     lam: float,
     *,
-    time_limit: float = math.inf,
-    gap: float = 1e-3,
-    iterations: int = 1000,
+    time_limit: Seconds = math.inf,
+    gap: NotNegative = 1e-3,
+    iterations: Natural = 1000,
     step: Rule = "polyak",
     step_size: float | None = None,
     start: StartRule = "shares",
-    averaging: float = 0.3,
+    averaging: Annotated[float, Range(0, 1, open_below=True)] = 0.3,
     merge: bool = True,
     progress: bool = False,
 ) -> Solution:

@@ -13,7 +13,7 @@ rule is ours) whenever the best bound has risen by less than a ten-thousandth of
 from __future__ import annotations
 
 import math
-from typing import Literal, get_args
+from typing import Literal
 
 from formulations.errors import InvalidInputError
 
@@ -33,8 +33,6 @@ class Step:
     """One of the rules (1) to (3), with its state."""
 
     def __init__(self, rule: Rule, size: float | None, mean_price: float) -> None:
-        if rule not in get_args(Rule):
-            raise InvalidInputError(f"step is {rule!r}; choose one of {', '.join(get_args(Rule))}")
         size = DEFAULT_SIZE[rule] if size is None else size
         if not 0 < size < math.inf or (rule == "polyak" and size > 2):
             raise InvalidInputError(f"step_size is {size}; give a number > 0, for polyak at most 2")

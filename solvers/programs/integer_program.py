@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 
 from formulations.answers.solution import Solution
+from formulations.arguments import Seconds, checked
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from solvers.closures.integer_objective import useful_rate
@@ -17,12 +18,13 @@ from solvers.programs.rounding import integer_solution, unsolved
 from solvers.programs.stoppable import MOST_NONZEROS, program_nonzeros, stoppable
 
 
+@checked
 @stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), method="integer_program"))
 def integer_program(
     problem: PruningProblem,
     lam: float,
     *,
-    time_limit: float = math.inf,
+    time_limit: Seconds = math.inf,
     formulation: Form = "IP1",
     merge: bool = True,
     tolerance: float = 1e-6,

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from formulations.answers.solution import Solution
+from formulations.arguments import Seconds, checked
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from solvers.closures.integer_objective import useful_rate
@@ -22,12 +23,13 @@ from solvers.programs.stoppable import MOST_NONZEROS, program_nonzeros, stoppabl
 Form = Literal["IP1", "IP2", "IP3", "closure"]
 
 
+@checked
 @stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), method="linear_program"))
 def linear_program(
     problem: PruningProblem,
     lam: float,
     *,
-    time_limit: float = math.inf,
+    time_limit: Seconds = math.inf,
     formulation: Form = "IP3",
     engine: str = "highs",
     merge: bool = True,

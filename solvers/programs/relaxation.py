@@ -6,6 +6,7 @@ import math
 import time
 from dataclasses import dataclass
 
+from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
@@ -54,6 +55,7 @@ class Relaxation:
         return f"Relaxation({self.program!r}, objective={self.objective:.9g}, {kind})"
 
 
+@checked
 def _no_point(given: Given) -> SolverFailedError:
     """The error where there is no point after so many seconds."""
     return SolverFailedError(f"{given['engine']} gave no point within {given['time_limit']:g} s; allow more time")
@@ -72,7 +74,7 @@ def solve_relaxation(
     formulation: str = "IP3",
     engine: str = "highs",
     merge: bool = False,
-    time_limit: float = math.inf,
+    time_limit: Seconds = math.inf,
 ) -> Relaxation:
     """Solve the relaxation of a formulation, and give its dual values and reduced costs by name.
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from formulations.answers.solution import Solution, StopReason
+from formulations.arguments import Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError, SolverFailedError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
@@ -27,12 +28,13 @@ from solvers.programs.rounding import integer_solution, relaxation_solution, uns
 from solvers.programs.stoppable import MOST_PYOMO_NONZEROS, program_nonzeros, stoppable
 
 
+@checked
 @stoppable(program_nonzeros, MOST_PYOMO_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), method="pyomo_highs"))
 def pyomo_highs(
     problem: PruningProblem,
     lam: float,
     *,
-    time_limit: float = math.inf,
+    time_limit: Seconds = math.inf,
     formulation: Form = "IP3",
     relax: bool = True,
     merge: bool = True,
@@ -77,7 +79,8 @@ def pyomo_highs(
     return replace(solution, method="pyomo_highs")
 
 
-def solve_model(model: Any, *, time_limit: float = math.inf) -> tuple[LinearProgram, LinearAnswer]:
+@checked
+def solve_model(model: Any, *, time_limit: Seconds = math.inf) -> tuple[LinearProgram, LinearAnswer]:
     """Solve a model of `formulations.models` in place: its variables get values.
 
     A relaxation's dual values and reduced costs come back in ``model.dual`` and ``model.rc``, by constraint and by variable:

@@ -16,16 +16,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from numpy.typing import ArrayLike
-
 from formulations.answers.budget_solution import Bounded
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
-from formulations.errors import InterruptedSolveError, InvalidInputError
-from formulations.instance.cost_items import Price
+from formulations.arguments import Seconds, checked
+from formulations.errors import InterruptedSolveError
 from formulations.instance.problem import PruningProblem
 from formulations.programs.budget_matrix import budget_rows_matrix
-from formulations.programs.budget_rows import BudgetRows, class_rows
+from formulations.programs.budget_rows import BudgetRows, ClassBudgets, class_rows
 from solvers.budgets.by_class.cut import ClassCut
 from solvers.budgets.by_class.relaxation import ClassRelaxation, relaxation_by_cuts, relaxation_by_program
 from solvers.budgets.by_class.rounding import ClassRounding
@@ -84,11 +82,12 @@ class ClassBudgetsSolution(Bounded):
         return f"ClassBudgetsSolution({self.status}, cost {costs}, error {self.error:.9g}, bound {self.bound:.9g})"
 
 
+@checked
 def solve_class_budgets(
     problem: PruningProblem,
-    budgets: Mapping[str, tuple[ArrayLike, Price]],
+    budgets: ClassBudgets,
     *,
-    time_limit: float = math.inf,
+    time_limit: Seconds = math.inf,
     engine: Engine = "cuts",
     method: Method = "round",
 ) -> ClassBudgetsSolution:
@@ -118,11 +117,6 @@ def solve_class_budgets(
     InterruptedSolveError
         if Ctrl-C arrived meanwhile.
     """
-    for name, given, known in (("engine", engine, ("cuts", "highs")), ("method", method, ("round", "exact"))):
-        if given not in known:
-            raise InvalidInputError(f"{name} is {given!r}; there are {' and '.join(map(repr, known))}")
-    if not time_limit >= 0:
-        raise InvalidInputError(f"time_limit is {time_limit!r}; it must be 0 or more")
     rows = class_rows(problem, budgets)
     try:
         return _ClassBudgets(rows, time_limit).solve(engine, method)

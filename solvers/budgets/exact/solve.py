@@ -21,6 +21,7 @@ from formulations.answers.budget_solution import BudgetSolution, Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
+from formulations.arguments import Seconds, checked
 from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
@@ -33,11 +34,12 @@ from solvers.budgets.exact.window import core_between, windows
 from solvers.budgets.hull import relaxed_optimum
 
 
+@checked
 def exact_budget(
     problem: PruningProblem,
     budget: Price,
     *,
-    time_limit: float = math.inf,
+    time_limit: Seconds = math.inf,
     path: PruningPath | None = None,
     incumbent: Pruning | None = None,
     progress: bool = False,

@@ -17,6 +17,7 @@ import numpy as np
 from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import History, StopReason
+from formulations.arguments import checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
@@ -80,6 +81,7 @@ class BudgetDecomposition:
         )
 
 
+@checked
 def dantzig_wolfe_budget(
     problem: PruningProblem,
     budget: Price,

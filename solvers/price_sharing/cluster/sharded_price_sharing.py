@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from formulations.answers.solution import StopReason
+from formulations.arguments import Natural, NotNegative, Seconds, checked
 from formulations.instance.cost_items import exact
 from solvers.closures.cut import Ties
 from solvers.price_sharing.checkpoint import Scores
@@ -22,24 +23,25 @@ from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_obje
 from solvers.price_sharing.cluster.sharded_solution import ShardedSolution
 from solvers.price_sharing.loop import interruption_explained, run_to_goal
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.solve import check_gap, stats_of, tolerance_of
+from solvers.price_sharing.solve import stats_of, tolerance_of
 from solvers.price_sharing.stopping import SMALL_CORE, Goal
 
 BYTES_PER_SPLIT = 12.0
 """Bytes that a round exchanges with a worker for each open split: a score of 4, and a charge of 8."""
 
 
+@checked
 def sharded_price_sharing(
     problem: ShardedProblem,
     lam: float,
     *,
-    time_limit: float = math.inf,
-    gap: float = 0.0,
+    time_limit: Seconds = math.inf,
+    gap: NotNegative = 0.0,
     ties: Ties = "smallest",
     start: Scores | None = None,
     checkpoint: str | Path | None = None,
-    rounds: int = 100_000,
-    small_core: int = SMALL_CORE,
+    rounds: Natural = 100_000,
+    small_core: Natural = SMALL_CORE,
     progress: bool = False,
 ) -> ShardedSolution:
     """The optimal pruning for one lambda; the rows stay where they are.
@@ -70,7 +72,6 @@ def sharded_price_sharing(
     """
     started = time.perf_counter()
     rate = exact(lam, "lam")
-    check_gap(gap)
     goal = Goal(started + time_limit, gap, rounds, small_core)
     lost_before = problem.workers.lost
     with interruption_explained(checkpoint):

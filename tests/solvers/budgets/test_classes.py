@@ -327,7 +327,7 @@ def test_shares_add_up() -> None:
         ({}, "budgets is empty"),
         ({"a": 5}, r"budgets\['a'\] is 5; give its rows and its budget"),
         ({"a": ([0], -1)}, r"budgets\['a'\] is -1, negative"),
-        ({"a": ([0], "five")}, r"budgets\['a'\] is 'five'"),
+        ({"a": ([0], "five")}, r"budgets\['a'\]\[1\] is 'five'"),
         ({"a": ([0, 4], 1)}, "there is no row 4 in a cost sample of 4 rows"),
         ({"a": ([-1], 1)}, "there is no row -1"),
         ({"a": ([1, 1], 1)}, "row 1 occurs twice"),
@@ -346,9 +346,9 @@ def test_wrong_budgets_are_refused(budgets: Any, message: str) -> None:
 def test_wrong_options_are_refused() -> None:
     """Unknown engines and methods, and a negative time."""
     one: Any = {"a": ([0], 1)}
-    with pytest.raises(InvalidInputError, match="engine is 'cplex'; there are 'cuts' and 'highs'"):
+    with pytest.raises(InvalidInputError, match="engine is 'cplex'; give one of 'cuts', 'highs'"):
         solve_class_budgets(twin_stumps(), one, engine="cplex")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="method is 'best'; there are 'round' and 'exact'"):
+    with pytest.raises(InvalidInputError, match="method is 'best'; give one of 'round', 'exact'"):
         solve_class_budgets(twin_stumps(), one, method="best")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="time_limit is -1"):
         solve_class_budgets(stump((4, 1, 1), [1], [[0], [1]]), one, time_limit=-1)

@@ -209,13 +209,13 @@ def test_progress_disturbs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"step": "newton"}, "step is 'newton'; choose one of polyak, constant, sqrt"),
+        ({"step": "newton"}, "step is 'newton'; give one of 'polyak', 'constant', 'sqrt'"),
         ({"step_size": 2.5}, "step_size is 2.5; give a number > 0, for polyak at most 2"),
         ({"step_size": 0.0, "step": "sqrt"}, "step_size is 0.0; give a number > 0"),
-        ({"start": "ones"}, "start is 'ones'; choose one of shares, zeros"),
-        ({"averaging": 0.0}, "averaging is 0.0; give the newest"),
-        ({"gap": -1.0}, "gap is -1.0; give a relative gap >= 0"),
-        ({"iterations": -1}, "iterations is -1; give a number >= 0"),
+        ({"start": "ones"}, "start is 'ones'; give one of 'shares', 'zeros'"),
+        ({"averaging": 0.0}, "averaging is 0.0; give a number from 0"),
+        ({"gap": -1.0}, "gap is -1.0; give a number >= 0"),
+        ({"iterations": -1}, "iterations is -1; give a whole number >= 0"),
     ],
 )
 def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:
