@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.arguments import Count, checked
 from proofs_checks.integrality.polyhedron import ExactPoint
 from proofs_checks.integrality.vertices import LIMIT, Vertices, vertices
 from proofs_checks.verdict import Verdict
@@ -48,7 +49,8 @@ class VertexCount:
         return f"{self.n_vertices:,} vertices, {self.n_fractional:,} of them fractional, such as {self.example}"
 
 
-def check_integral_vertices(polyhedron: Any, *, limit: int = LIMIT) -> Verdict:
+@checked
+def check_integral_vertices(polyhedron: Any, *, limit: Count = LIMIT) -> Verdict:
     """Are all vertices of the polyhedron integral?
 
     Parameters

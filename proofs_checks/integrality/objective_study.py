@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from proofs_checks.integrality.exact_numbers import exact_array, snapped
 from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
@@ -79,6 +80,7 @@ class ObjectiveStudy:
         return f"{self.n_objectives:,} objectives: {only}for {self.share_some_fractional:.4%} a fractional vertex is optimal"
 
 
+@checked
 def optima_of_random_objectives(
     polyhedron: Any, objectives: Any, vertices: Vertices | None = None, *, integral_optima: Any = None
 ) -> ObjectiveStudy:

@@ -20,6 +20,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import Natural, Seed, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
@@ -114,16 +115,18 @@ class DrawnData:
         return price * users
 
 
-def arbitrary_objectives(n_columns: int, count: int, *, seed: int, largest: int = 20) -> NDArray[np.int64]:
+@checked
+def arbitrary_objectives(n_columns: Natural, count: Natural, *, seed: Seed, largest: Natural = 20) -> NDArray[np.int64]:
     """Coefficients from -largest to largest, independently: int64, shape (count, n_columns)."""
     return np.random.default_rng(seed).integers(-largest, largest + 1, (count, n_columns))
 
 
+@checked
 def draw_data(
     problem: PruningProblem,
-    count: int,
+    count: Natural,
     *,
-    seed: int,
+    seed: Seed,
     n_classes: int = 2,
     largest_sample: int | None = None,
     largest_price: int = 9,

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.sparse_arrays import check_sparse
 from proofs_checks.integrality.exact_numbers import ExactArray, exact_array, exact_number
 from proofs_checks.integrality.polyhedron import Polyhedron
 
 
+@checked
 def read_polyhedron(
     source: Any,
     row_lower: Any = -np.inf,

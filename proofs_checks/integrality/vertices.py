@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from proofs_checks.integrality.double_description import extreme_rays
 from proofs_checks.integrality.exact_numbers import ExactArray, Number, common_denominator
@@ -75,7 +76,8 @@ class Vertices:
         return f"Vertices({len(self):,}, {fractional:,} of them fractional)"
 
 
-def vertices(polyhedron: Any, *, limit: int = LIMIT) -> Vertices:
+@checked
+def vertices(polyhedron: Any, *, limit: Count = LIMIT) -> Vertices:
     """Enumerate all vertices, by double description in integers.
 
     The time grows with the square to cube of the number of rays: half a second for 9,000, ten seconds for 48,000 (measured).

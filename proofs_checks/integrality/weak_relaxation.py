@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.programs.linear_program import LinearProgram
 from proofs_checks.integrality.exact_numbers import Number, exact_array, exact_number, snapped
@@ -78,6 +79,7 @@ class WeakRelaxation:
         )
 
 
+@checked
 def check_weak_relaxation(
     program: LinearProgram, point: Any, proven_optimum: Fraction | float, *, allowance: Fraction | float | None = None
 ) -> Verdict:

@@ -19,12 +19,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.verdict import Verdict
 
 METHOD = "tree and paths, one pass over the nonzeros"
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class NetworkMatrix:
     """A tree with k arcs on k + 1 vertices, and paths in it.
@@ -57,6 +59,7 @@ class NetworkMatrix:
     __repr__ = __str__
 
 
+@checked
 def check_network_matrix(matrix: Any, network: NetworkMatrix) -> Verdict:
     """Is the matrix, or its transpose, the network matrix of this tree and these paths?
 

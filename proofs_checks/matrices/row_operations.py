@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.sparse_arrays import check_sparse
 from proofs_checks.matrices.printed_matrices import PRINTED_TREES
@@ -72,6 +73,7 @@ class RowOperations:
         return "\n".join(lines[:-1])
 
 
+@checked
 def check_row_operations(equations: Any, network: Any, columns: Sequence[str] | None = None) -> Verdict:
     """Do the operations (1) turn the equations into this matrix, is it a network matrix, and does (2) lead back?
 
@@ -105,6 +107,7 @@ def check_row_operations(equations: Any, network: Any, columns: Sequence[str] | 
     return Verdict(claim, wrong is None, METHOD, found if wrong is None else wrong)
 
 
+@checked
 def check_printed_matrices(t: int, equations: Any, network: Any, columns: Sequence[str]) -> Verdict:
     """Are these the matrices that the papers print for their tree t, and do the row operations lead from one to the other?
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.sparse_arrays import check_sparse
 
@@ -74,6 +75,7 @@ class SignMatrix:
         return f"SignMatrix({rows:,} rows, {columns:,} columns, {self.nnz:,} nonzeros)"
 
 
+@checked
 def read_matrix(matrix: Any, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None) -> SignMatrix:
     """Read a matrix of any supported kind.
 

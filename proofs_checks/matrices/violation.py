@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from proofs_checks.matrices.linear_algebra import determinant
 from proofs_checks.matrices.sign_matrix import SignMatrix
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class ViolatingSubmatrix:
     """A square submatrix, its determinant, and where it stands.

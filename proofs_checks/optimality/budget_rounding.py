@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.budget_rounding import BudgetRounding
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import checked
 from proofs_checks.optimality.corollary import AtBudget, Point, at_budgets
 from proofs_checks.optimality.path_optimality import prove_path
 from proofs_checks.optimality.recount import Recount, Refuted, shown
@@ -29,6 +30,7 @@ from proofs_checks.verdict import Verdict
 METHOD = "the chain recounted in fractions, the relaxation from a proven path"
 
 
+@checked
 def check_budget_rounding(rounding: BudgetRounding, path: PruningPath, X: Any = None) -> Verdict:
     """Is every set of the chain an optimal pruning at lambda*, and does the bound follow?
 

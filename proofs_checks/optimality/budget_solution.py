@@ -14,6 +14,7 @@ from typing import Any
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import checked
 from proofs_checks.optimality.corollary import AtBudget, Budgets, check_corollary
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.verdict import Verdict
@@ -21,6 +22,7 @@ from proofs_checks.verdict import Verdict
 METHOD = "routing again, the relaxation from a proven path, in fractions"
 
 
+@checked
 def check_budget_solution(solution: BudgetSolution, path: PruningPath, X: Any = None) -> Verdict:
     """Does the pruning cost at most the budget, and are its error, the relaxation and the bound what they are said to be?
 

@@ -44,6 +44,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.arguments import checked
 from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath
 from proofs_checks.optimality.closure_instance import ClosureRecount
 from proofs_checks.optimality.path_optimality import check_column
@@ -53,6 +54,7 @@ from proofs_checks.verdict import Verdict
 METHOD = "one flow for all lambda, in exact integers"
 
 
+@checked
 def check_closure_path(path: ClosurePath) -> Verdict:
     """Is every row of the path the smallest optimum on all of its interval, and are they nested?
 

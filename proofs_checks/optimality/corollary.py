@@ -27,6 +27,7 @@ from fractions import Fraction
 from typing import Any
 
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import checked
 from formulations.instance.cost_items import Price, exact
 from proofs_checks.optimality.edges import Edge, edges_of
 from proofs_checks.optimality.path_optimality import PathProof, prove_path
@@ -165,6 +166,7 @@ class Budgets:
         return self._counts() if self.counterexample is None else f"{self._counts()}; {self.counterexample}"
 
 
+@checked
 def check_corollary(path: PruningPath, budgets: Iterable[Price] | None = None, X: Any = None) -> Verdict:
     """At which budgets does LP1's relaxation have an integral optimum, and what does it mix elsewhere?
 

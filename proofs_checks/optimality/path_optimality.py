@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import PathCertificate, PruningPath
+from formulations.arguments import checked
 from proofs_checks.optimality.integer_instance import Distance, check_integers
 from proofs_checks.optimality.path_evidence import PathEvidence, read_evidence
 from proofs_checks.optimality.recount import Recount, Refuted, shown
@@ -68,6 +69,7 @@ class PathProof:
     cost: list[Fraction]
 
 
+@checked
 def check_path(path: PruningPath, X: Any = None) -> Verdict:
     """Is every row of the path optimal on all of its interval, the smallest or largest optimum as it says, and are they nested?
 

@@ -72,10 +72,10 @@ def cost_rows(problem: PruningProblem, X: Any = None) -> NDArray[np.float32]:
         raise InvalidInputError("the problem carries no rows; give the cost sample as X")
     check_sparse(table, "X")
     given: Any = table.toarray() if hasattr(table, "toarray") else table
-    if hasattr(given, "iloc"):
-        given = given.to_numpy(dtype=np.float32, na_value=np.nan)
     try:
         with np.errstate(over="ignore"):
+            if hasattr(given, "iloc"):
+                given = given.to_numpy(dtype=np.float32, na_value=np.nan)
             rows = np.asarray(given).astype(np.float32)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"X is not a table of numbers ({error}); give the cost sample") from error

@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.solution import SharedPrices, Solution, StopReason
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
@@ -98,6 +99,7 @@ class _Proven:
     """Whether it hands on more than it decided, so that its pruning is O_p."""
 
 
+@checked
 def check_shared_path(problem: PruningProblem, points: Sequence[SharedPathPoint], X: Any = None) -> Verdict:
     """Has the pruning of every point its value, and do the points together prove every bound?
 

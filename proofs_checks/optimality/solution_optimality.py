@@ -14,6 +14,7 @@ from numbers import Rational, Real
 from typing import Any
 
 from formulations.answers.solution import ItemDuals, SharedPrices, Solution, Status
+from formulations.arguments import checked
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.item_duals import bound_of_duals
@@ -24,6 +25,7 @@ from proofs_checks.verdict import Verdict
 METHOD = "routing again, weak duality in exact integers"
 
 
+@checked
 def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -> Verdict:
     """Does the solution's pruning have its value, and does its certificate prove its bound?
 

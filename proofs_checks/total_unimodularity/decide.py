@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
@@ -46,6 +47,7 @@ _Found = tuple[str, NetworkMatrix | str | TwoSum | ViolatingSubmatrix | Unresolv
 """How a block was decided, and what shows it; the name of a reference is evidence for a yes."""
 
 
+@checked
 def check_total_unimodularity(matrix: Any, *, method: str | None = None) -> Verdict:
     """Is every square subdeterminant of the matrix -1, 0 or 1?
 

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 from formulations.programs.linear_program import LinearProgram, Names
@@ -36,6 +37,7 @@ from proofs_checks.verdict import Verdict
 HUB = 0
 
 
+@checked
 def formulation_network(problem: PruningProblem, program: Any) -> NetworkMatrix | None:
     """The tree of (1) and (2) with the paths that the rows are; None where a row is no path in it, as in IP1 and LP1.
 
@@ -54,6 +56,7 @@ def formulation_network(problem: PruningProblem, program: Any) -> NetworkMatrix 
     return _network(problem, read_matrix(program))
 
 
+@checked
 def check_formulation(problem: PruningProblem, program: Any) -> Verdict:
     """Is the formulation's matrix totally unimodular: by the tree of (1) and (2) if that serves, else in any other way.
 
@@ -74,6 +77,7 @@ def check_formulation(problem: PruningProblem, program: Any) -> Verdict:
     return check_total_unimodularity(matrix)
 
 
+@checked
 def check_integral_formulation(problem: PruningProblem, program: LinearProgram) -> Verdict:
     """Are all vertices of the relaxation integral, because its matrix is totally unimodular and its bounds are integers?
 

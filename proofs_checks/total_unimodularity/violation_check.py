@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from formulations.arguments import checked
 from proofs_checks.matrices.linear_algebra import determinant
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
@@ -22,6 +23,7 @@ from proofs_checks.verdict import Verdict
 METHOD = "entries compared, determinant recomputed exactly"
 
 
+@checked
 def check_violation(matrix: Any, violating: ViolatingSubmatrix) -> Verdict:
     """Does this submatrix refute that the matrix is totally unimodular?
 
