@@ -18,13 +18,13 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypeVar, overload
 
-from numpy.typing import ArrayLike
-
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.solution import Solution
+from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
+from formulations.programs.budget_rows import ClassBudgets
 from solvers import SOLVERS, optimal_pruning
 from solvers.budgets import BUDGET_SOLVERS, ClassBudgetsSolution, solve_budget, solve_class_budgets
 from solvers.budgets.solve import METHODS, SECONDS
@@ -36,9 +36,6 @@ AUTO = "auto"
 
 CLASS_METHODS = ("round", "exact")
 """Methods for budgets by class; ``"auto"`` is the first."""
-
-ClassBudgets = Mapping[str, tuple[ArrayLike, Price]]
-"""A mapping from the name of a class to its rows of the cost sample and its budget."""
 
 
 @overload
@@ -53,13 +50,14 @@ def solve(
 def solve(
     problem: PruningProblem, *, budget: ClassBudgets, method: str = ..., time_limit: float | None = ..., **options: Any
 ) -> ClassBudgetsSolution: ...
+@checked
 def solve(
     problem: PruningProblem,
     *,
     lam: float | Fraction | None = None,
     budget: Price | ClassBudgets | None = None,
     method: str = AUTO,
-    time_limit: float | None = None,
+    time_limit: Seconds | None = None,
     **options: Any,
 ) -> Solution | BudgetSolution | ClassBudgetsSolution:
     """The best pruning at a lambda, (1), within a budget, (2), or within a budget for each class of examples, (3).

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -109,7 +110,7 @@ def choose_pruning(args: argparse.Namespace, path: PruningPath) -> ChosenPruning
         solution = solve_budget(path.problem, args.budget, method="path", path=path)
         pruning = Pruning(path.problem, certified.pruning.kept)
         return ChosenPruning(pruning, _row_of(pruning, path), None, "path", solution, certified)
-    method = args.method or "best"
+    method: Any = args.method or "best"
     solution = solve_budget(
         path.problem, args.budget, method=method, time_limit=args.time_limit, path=path, progress=not args.quiet
     )

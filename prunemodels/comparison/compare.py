@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from formulations.answers.pruning import Pruning
+from formulations.arguments import Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
@@ -32,13 +33,14 @@ Budgets = Price | Sequence[Price] | NDArray[np.float64]
 """One budget, or several."""
 
 
+@checked
 def compare(
     problem: PruningProblem,
     lam: float | Fraction | None = None,
     solvers: Sequence[str] | None = None,
     *,
     budget: Budgets | None = None,
-    time_limit: float = math.inf,
+    time_limit: Seconds = math.inf,
     isolate: bool = True,
     progress: bool = False,
 ) -> pd.DataFrame:
@@ -94,8 +96,6 @@ def compare(
     else:
         names = check_solvers(solvers)
         exact(lam, "lam")
-    if not time_limit >= 0:
-        raise InvalidInputError(f"time_limit is {time_limit!r}; give seconds >= 0, or math.inf")
     runs = [Run(name, number, budget is not None) for number in numbers for name in names]
     answers = _answers(problem, runs, time_limit, isolate=isolate, progress=progress)
     rows = [row_of(problem, run, answer) for run, answer in zip(runs, answers, strict=True)]
@@ -135,8 +135,6 @@ def check_solvers(solvers: Sequence[str] | None, known: Mapping[str, object] = S
     InvalidInputError
         for unknown names, and for none.
     """
-    if isinstance(solvers, str):
-        raise InvalidInputError(f"solvers is the text {solvers!r}; give a list of names: [{solvers!r}]")
     names = list(known if solvers is None else solvers)
     if not names:
         raise InvalidInputError(f"solvers is empty; name at least one of {', '.join(known)}")
@@ -155,8 +153,6 @@ def check_budgets(budget: object) -> list[Fraction]:
     InvalidInputError
         for none, budgets by class, and one that is negative or not a number.
     """
-    if isinstance(budget, Mapping):
-        raise InvalidInputError("budget is a mapping; engines are compared within one budget for all examples, or a list of such")
     if isinstance(budget, str) or not isinstance(budget, Sequence | np.ndarray):
         return [exact(budget, "budget")]
     if len(budget) == 0:

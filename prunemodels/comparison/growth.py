@@ -18,6 +18,7 @@ import pandas as pd
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import Count, Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
@@ -144,6 +145,7 @@ class Growth:
         return self.table[(self.table["solver"] == engine) & self.table["usable"]]
 
 
+@checked
 def measure_growth(
     problems: Mapping[int, PruningProblem],
     solvers: Sequence[str] | None = None,
@@ -151,8 +153,8 @@ def measure_growth(
     by: str = "cost rows",
     share: float = 0.5,
     lams: Mapping[int, Fraction] | None = None,
-    time_limit: float = 30.0,
-    repeats: int = 1,
+    time_limit: Seconds = 30.0,
+    repeats: Count = 1,
     isolate: bool = True,
     progress: bool = False,
     done: Callable[[pd.DataFrame], object] | None = None,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from formulations.errors import InvalidInputError
+from formulations.arguments import Count, checked
 from formulations.instance.routing import as_rows, n_examples
 from prunemodels.deployment.onnx_models import session, to_onnx
 from prunemodels.files.forests import dump_forest
@@ -114,8 +114,9 @@ def forest_size(forest: Any) -> ForestSize:
     )
 
 
+@checked
 def measure_deployment(
-    before: Any, after: Any, X: Any, *, batch_rows: int = 1000, repeats: int = 30, onnx: bool = False
+    before: Any, after: Any, X: Any, *, batch_rows: Count = 1000, repeats: Count = 30, onnx: bool = False
 ) -> Deployment:
     """Sizes of two forests, and how long ``predict`` takes for one row and for a batch.
 
@@ -139,8 +140,6 @@ def measure_deployment(
     UnsupportedModelError, NotFittedForestError
         as `read_forest`; UnsupportedModelError also where the libraries for ONNX are missing.
     """
-    if repeats < 1 or batch_rows < 1:
-        raise InvalidInputError(f"repeats is {repeats}, batch_rows {batch_rows}; give at least 1 of each")
     X = X if hasattr(X, "shape") else np.asarray(X)
     X32 = as_rows(X, read_forest(before).n_features)
     sizes = forest_size(before), forest_size(after)

@@ -71,9 +71,11 @@ def session(model: Any, threads: int = 0) -> Any:
     Raises
     ------
     UnsupportedModelError
-        where onnxruntime is not installed.
+        for what is no ONNX model, and where onnxruntime is not installed.
     """
     runtime = _library("onnxruntime")
+    if not hasattr(model, "SerializeToString"):
+        raise UnsupportedModelError(f"model is a {type(model).__name__}, no ONNX model; give what to_onnx returns, or onnx.load")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     return runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.ensemble_solution import EnsembleSolution
 from formulations.answers.pruning import Pruning
+from formulations.arguments import Count, NotNegative, Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.ensemble_loss import EnsembleProblem
@@ -35,6 +36,7 @@ NEAR_BUDGET = 0.98
 """The search for a budget stops when a pruning within it costs at least this share of it."""
 
 
+@checked
 def ensemble_path(
     forest: Any,
     X: Any,
@@ -48,9 +50,9 @@ def ensemble_path(
     smoothing: float = 0.5,
     sample_weight: ArrayLike | None = None,
     evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
-    tolerance: float = 1e-3,
-    iterations: int = 50,
-    time_limit: float = math.inf,
+    tolerance: NotNegative = 1e-3,
+    iterations: Count = 50,
+    time_limit: Seconds = math.inf,
 ) -> EnsemblePath:
     """Prune a fitted forest for its own loss at several lambdas.
 
@@ -108,9 +110,9 @@ def solve_ensemble_path(
     *,
     lams: Sequence[float] | int = 10,
     budgets: Sequence[Price] = (),
-    tolerance: float = 1e-3,
-    iterations: int = 50,
-    time_limit: float = math.inf,
+    tolerance: NotNegative = 1e-3,
+    iterations: Count = 50,
+    time_limit: Seconds = math.inf,
 ) -> EnsemblePath:
     """`ensemble_path` for a problem that `ensemble_problem` set up."""
     deadline = time.perf_counter() + time_limit

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from formulations.answers.ensemble_solution import EnsembleSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.ensemble_loss import EnsembleProblem
@@ -67,16 +68,19 @@ class EnsemblePath:
     def __len__(self) -> int:
         return len(self.solutions)
 
+    @checked
     def __getitem__(self, k: int) -> Pruning:
         """The pruning of row k."""
         return self.solutions[k].pruning
 
+    @checked
     def at_lam(self, lam: Price) -> Pruning:
         """The best known pruning for lambda, which is at least as good as every row of the per-tree path."""
         rate = float(exact(lam, "lam"))
         best = [s.best(rate) for s in self.candidates] + [(s.pruning, s.loss + rate * s.pruning.cost) for s in self.solutions]
         return min(best, key=lambda pair: pair[1])[0]
 
+    @checked
     def at_cost(self, budget: Price) -> Pruning:
         """The known pruning of least loss whose cost on the cost sample is at most the budget.
 
@@ -98,6 +102,7 @@ class EnsemblePath:
                     return pruning
         raise InvalidInputError(f"budget is {budget}, the cheapest known pruning costs {cost.min():g}; give at least that")
 
+    @checked
     def bound_at_cost(self, budget: Price) -> float:
         """Proven lower bound of the loss of all prunings within the budget: max over rows of bound - lam * budget."""
         limit = float(exact(budget, "budget"))

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,12 +92,6 @@ def requested_candidates(budgets: Any, lams: Any) -> tuple[Kind, int | tuple[Any
         if not (kind == "lam" and value == math.inf):
             exact(value, f"{kind}s[{j}]")
     return kind, values
-
-
-def check_fold_rule(rule: str) -> None:
-    """Refuse an unknown rule."""
-    if rule not in get_args(FoldRule):
-        raise InvalidInputError(f"choose is {rule!r}; give one of {', '.join(map(repr, get_args(FoldRule)))}")
 
 
 def choose_candidate(rule: FoldRule, candidates: Candidates, folds: Sequence[Fold]) -> int:

@@ -14,12 +14,12 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
+from formulations.arguments import check_argument
 from formulations.instance.cost_items import Price
 from prunemodels.estimators.candidates import (
     Candidates,
     Fold,
     FoldRule,
-    check_fold_rule,
     choose_candidate,
     requested_candidates,
     results,
@@ -86,7 +86,7 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
             each message says which argument has which value, and what to do.
         """
         kind, which = requested_candidates(self.budgets, self.lams)
-        check_fold_rule(self.choose)
+        check_argument("choose", self.choose, FoldRule)
         if self.scoring is not None:
             check_scoring(self, self.scoring)
         self._check_settings(self.validation_fraction is not None)

@@ -10,20 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from prunemodels.estimators.ensemble_goal import prune_for_loss
-from prunemodels.estimators.goal import Goal, Method, Objective
+from prunemodels.estimators.goal import Goal, Objective
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.forests.costs import Costs
-from prunemodels.forests.error_samples import ErrorSample, Given
+from prunemodels.forests.error_samples import Errors, Given
 from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.surgery import apply_pruning
 from solvers import pruning_path
+from solvers.budgets.solve import Method
 
 
+@checked
 def prune_forest(
     forest: Any,
     X_valid: Any,
@@ -34,11 +37,11 @@ def prune_forest(
     lam: float | Fraction | None = None,
     max_error_increase: float | None = None,
     choose: Rule = "one_se",
-    errors: ErrorSample | Literal["in-bag", "validation"] | None = None,
+    errors: Errors | Literal["in-bag", "validation"] | None = None,
     sample_weight: ArrayLike | None = None,
     evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
     method: Method = "best",
-    time_limit: float | None = 30.0,
+    time_limit: Seconds | None = 30.0,
     objective: Objective = "trees",
 ) -> PrunedForest:
     """Prune a fitted forest: within a budget, at a lambda, up to an increase of the error, or by a rule.

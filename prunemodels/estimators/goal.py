@@ -9,15 +9,14 @@ from typing import Literal, Self
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
-from prunemodels.evaluation.choosing import Rule, at_most, check_rule, choose_row
+from prunemodels.evaluation.choosing import Rule, at_most, choose_row
 from prunemodels.evaluation.path import PathEvaluation
-from solvers.budgets.solve import METHODS, solve_budget
+from solvers.budgets.solve import Method, solve_budget
 
-Method = Literal["path", "best", "exact"]
 Objective = Literal["trees", "ensemble"]
-OBJECTIVES = ("trees", "ensemble")
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,7 @@ class Goal:
     objective: Objective = "trees"
 
     @classmethod
+    @checked
     def of(
         cls,
         budget: Price | None,
@@ -58,7 +58,7 @@ class Goal:
         max_error_increase: float | None,
         choose: Rule,
         method: Method,
-        time_limit: float | None,
+        time_limit: Seconds | None,
         objective: Objective = "trees",
     ) -> Self:
         """Check all arguments before any work, and make the goal.
@@ -76,11 +76,6 @@ class Goal:
         for name in given:
             if not (name == "lam" and numbers[name] == float("inf")):
                 exact(numbers[name], name)
-        check_rule(choose)
-        if method not in METHODS:
-            raise InvalidInputError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
-        if objective not in OBJECTIVES:
-            raise InvalidInputError(f"objective is {objective!r}; give one of {', '.join(map(repr, OBJECTIVES))}")
         if objective == "ensemble" and budget is None and lam is None:
             raise InvalidInputError(
                 "objective is 'ensemble': give a budget or a lam; max_error_increase and choose look along the path of "

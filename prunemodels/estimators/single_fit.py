@@ -15,11 +15,12 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from prunemodels.estimators.ensemble_goal import in_bag_refusal, prune_for_loss
 from prunemodels.estimators.fitted_forest import prune_by
-from prunemodels.estimators.goal import Goal, Method, Objective
+from prunemodels.estimators.goal import Goal, Objective
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
 from prunemodels.estimators.samples import Sample, other_sample, training_sample
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.forests.costs import Costs
+from solvers.budgets.solve import Method
 
 
 class _BudgetPrunedForest(PrunedForestEstimator):

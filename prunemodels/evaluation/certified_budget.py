@@ -32,11 +32,12 @@ from sklearn.utils import _safe_indexing
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import Seed, Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.mean_bounds import Method, check_method, upper_bound
+from prunemodels.evaluation.mean_bounds import Method, upper_bound
 from solvers import pruning_path
 
 
@@ -81,16 +82,17 @@ class CertifiedBudget:
         )
 
 
+@checked
 def budget_for_confidence(
     problem: PruningProblem,
     budget: Price,
     *,
-    confidence: float = 0.95,
+    confidence: Share = 0.95,
     X_certify: Any = None,
-    share: float = 0.5,
+    share: Share = 0.5,
     path: PruningPath | None = None,
     method: Method = "betting",
-    random_state: int | np.random.Generator | None = None,
+    random_state: Seed | np.random.Generator | None = None,
 ) -> CertifiedBudget:
     """The dearest breakpoint that is certified to meet the budget in the population; see (1) to (3).
 
@@ -121,10 +123,6 @@ def budget_for_confidence(
         that was computed from the certifying rows too.
     """
     limit = exact(budget, "budget")
-    check_method(method)
-    for name, part in (("confidence", confidence), ("share", share)):
-        if not 0 < part < 1:
-            raise InvalidInputError(f"{name} is {part!r}; give a number between 0 and 1")
     rng = np.random.default_rng(random_state)
     choosing, certifying = _choosing_and_certifying(problem, X_certify, share, path, rng)
     chosen_by = pruning_path(choosing, certificate=False) if path is None else path

@@ -17,17 +17,19 @@ for instance: each of these multiplies all distances by one number, so the corne
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.evaluation.path import ROUNDING, PathEvaluation
 
 Rule = Literal["one_se", "knee"]
 
 
+@checked
 def choose_row(evaluation: PathEvaluation, rule: Rule = "one_se") -> int:
     """The row of the path that a rule chooses.
 
@@ -36,16 +38,10 @@ def choose_row(evaluation: PathEvaluation, rule: Rule = "one_se") -> int:
     InvalidInputError
         for an unknown rule, and for "one_se" with a single example.
     """
-    check_rule(rule)
     return one_se(evaluation) if rule == "one_se" else knee(evaluation)
 
 
-def check_rule(rule: str) -> None:
-    """Refuse an unknown rule."""
-    if rule not in get_args(Rule):
-        raise InvalidInputError(f"choose is {rule!r}; give one of {', '.join(map(repr, get_args(Rule)))}")
-
-
+@checked
 def one_se(evaluation: PathEvaluation, *, paired: bool = True) -> int:
     """The cheapest row whose error is within one standard error of the least: (1).
 
@@ -70,12 +66,14 @@ def within(above_best: NDArray[np.float64], allowed: NDArray[np.float64], least:
     return int(np.flatnonzero(above_best <= allowed + ROUNDING * least)[-1])
 
 
+@checked
 def at_most(evaluation: PathEvaluation, max_error_increase: float) -> int | None:
     """The cheapest row whose error exceeds the unpruned forest's by at most `max_error_increase`; None if there is none."""
     good = np.flatnonzero(evaluation.increase <= max_error_increase + ROUNDING * evaluation.unpruned_error)
     return int(good[-1]) if good.size else None
 
 
+@checked
 def knee(evaluation: PathEvaluation) -> int:
     """The row at the corner (2) of the hull of costs and errors, where errors begin to rise steeply."""
     return furthest_corner(evaluation.cost, evaluation.error)

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
 from formulations.answers.pruning import Pruning
+from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.problem import PruningProblem
@@ -62,6 +63,7 @@ class HeldOut:
     error: MeanInterval | None = None
 
 
+@checked
 def held_out_cost(
     pruned: Any,
     X_held_out: Any,
@@ -69,7 +71,7 @@ def held_out_cost(
     costs: Costs | None = None,
     sample_weight: ArrayLike | None = None,
     evaluation_cost: EvaluationCost | None = None,
-    confidence: float = 0.95,
+    confidence: Share = 0.95,
     method: Method = "t",
 ) -> HeldOutCost:
     """Mean cost of a prediction on rows that played no part in choosing the pruning, with a confidence interval; see (1).
@@ -116,7 +118,8 @@ def mean_cost(
     return HeldOutCost(mean, of_rows.standard_error, low, high, confidence, method, len(x), once, largest)
 
 
-def held_out_error(forest: Any, X: Any, y: Any, *, confidence: float = 0.95, method: Method = "t") -> MeanInterval:
+@checked
+def held_out_error(forest: Any, X: Any, y: Any, *, confidence: Share = 0.95, method: Method = "t") -> MeanInterval:
     """Share of wrong predictions, or mean squared error, of the forest's own ``predict`` on held-out rows, with an interval.
 
     Raises
@@ -132,6 +135,7 @@ def held_out_error(forest: Any, X: Any, y: Any, *, confidence: float = 0.95, met
     return mean_interval((predicted - truth) ** 2, math.inf, confidence, method)
 
 
+@checked
 def hold_out(
     pruning: Pruning,
     forest: Any,
@@ -139,7 +143,7 @@ def hold_out(
     y: Any = None,
     *,
     sample_weight: ArrayLike | None = None,
-    confidence: float = 0.95,
+    confidence: Share = 0.95,
     method: Method = "t",
 ) -> HeldOut:
     """Cost, and with labels the error, of a pruning on held-out rows, at its problem's prices.

@@ -27,13 +27,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy import stats
 
+from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
 
 Method = Literal["t", "betting", "bernstein", "hoeffding"]
@@ -67,16 +68,15 @@ class MeanInterval:
     n: int
 
 
+@checked
 def mean_interval(
     x: NDArray[np.float64],
     largest: float,
-    confidence: float,
+    confidence: Share,
     method: Method,
     weights: NDArray[np.float64] | None = None,
 ) -> MeanInterval:
     """The mean of draws from [0, largest] with a two-sided interval; arguments as in `upper_bound`."""
-    if not 0 < confidence < 1:
-        raise InvalidInputError(f"confidence is {confidence!r}; give a number between 0 and 1, such as 0.95")
     if len(x) < 2:
         raise InvalidInputError(f"an interval needs at least 2 examples of positive weight, there is {len(x)}")
     alpha = (1 - confidence) / 2
@@ -88,8 +88,9 @@ def mean_interval(
     return MeanInterval(mean, error, max(0.0, low), high, confidence, method, len(x))
 
 
+@checked
 def upper_bound(
-    x: NDArray[np.float64], largest: float, alpha: float, method: Method, weights: NDArray[np.float64] | None = None
+    x: NDArray[np.float64], largest: float, alpha: Share, method: Method, weights: NDArray[np.float64] | None = None
 ) -> float:
     """U of (1).
 
@@ -109,7 +110,7 @@ def upper_bound(
     InvalidInputError
         for another method, an alpha outside (0, 1), a draw outside [0, M], too few draws, or a method that cannot have weights.
     """
-    _check(x, largest, alpha, method, weights)
+    _check(x, largest, method, weights)
     n, mean = len(x), _mean(x, weights)
     if method == "t":
         bound = mean + float(stats.t.ppf(1 - alpha, n - 1)) * standard_error(x, weights)
@@ -140,16 +141,7 @@ def standard_error(x: NDArray[np.float64], weights: NDArray[np.float64] | None =
     return math.sqrt(n / (n - 1) * squares) / float(w.sum())
 
 
-def check_method(method: str) -> None:
-    """Refuse an unknown method."""
-    if method not in get_args(Method):
-        raise InvalidInputError(f"method is {method!r}; give one of {', '.join(get_args(Method))}")
-
-
-def _check(x: NDArray[np.float64], largest: float, alpha: float, method: Method, weights: NDArray[np.float64] | None) -> None:
-    check_method(method)
-    if not 0 < alpha < 1:
-        raise InvalidInputError(f"alpha is {alpha!r}; give a number between 0 and 1, such as 0.05")
+def _check(x: NDArray[np.float64], largest: float, method: Method, weights: NDArray[np.float64] | None) -> None:
     least = 2 if method in ("t", "bernstein") else 1
     if len(x) < least:
         raise InvalidInputError(f"the method {method!r} needs at least {least} draws, x has {len(x)}; give more")

@@ -17,12 +17,13 @@ path is proportional to the number of these changes, not to rows times predictio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.nested_prunings import NestedPrunings
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
@@ -105,6 +106,7 @@ class PathEvaluation:
         )
 
 
+@checked
 def evaluate_path(
     path: NestedPrunings, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, vote: Vote = "mean"
 ) -> PathEvaluation:
@@ -137,9 +139,8 @@ def evaluate_path(
         for labels, weights or columns that do not fit, if the forest knows none of the labels, and for any other vote.
     """
     ensemble = path.problem.ensemble
-    if vote not in get_args(Vote) or (vote == "majority" and ensemble.task == "regression"):
-        known = "'mean' or 'majority'" if ensemble.task == "classification" else "'mean': the forest predicts numbers"
-        raise InvalidInputError(f"vote is {vote!r}; give {known}")
+    if vote == "majority" and ensemble.task == "regression":
+        raise InvalidInputError("vote is 'majority'; give 'mean': the forest predicts numbers")
     check_columns(X, ensemble.feature_names)
     X = X if hasattr(X, "shape") else np.asarray(X)
     X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, ensemble.n_features)

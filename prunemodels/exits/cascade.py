@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -13,10 +12,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from formulations.arguments import NotNegative, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from prunemodels.estimators.samples import Sample, other_sample, rows_to_predict
-from prunemodels.evaluation.choosing import Rule, check_rule
+from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.exit_path import Choice, ExitPath, learn_exit_path
 from prunemodels.exits.fitting import Division, Training, divisions, judged_stages, without_weight_zero
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
@@ -83,11 +83,13 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         path = learn_exit_path(stages, table, rows.y, sample_weight=rows.weight, **options)
         return self._keep(path, chosen(path, self.budget, self.lam, self.choose), stages)
 
+    @checked
     def at_cost(self, budget: Price) -> Self:
         """The same stages with the policy of least error within another budget; nothing is fitted again."""
         check_is_fitted(self, "exit_path_")
         return self._with(self.exit_path_.within(budget))
 
+    @checked
     def at_lam(self, lam: float) -> Self:
         """The same stages with the policy that is optimal at another lam."""
         check_is_fitted(self, "exit_path_")
@@ -104,7 +106,10 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         """Examples in the form that the stages take."""
         check_is_fitted(self, "exit_path_")
         if not self.numeric_:
-            validate_data(self, X, reset=False, skip_check_array=True)
+            try:
+                validate_data(self, X, reset=False, skip_check_array=True)
+            except (LookupError, TypeError) as error:  # what has neither a shape nor rows
+                raise InvalidInputError(f"X is a {type(X).__name__}; give a table with one row an example") from error
             return X
         return rows_to_predict(self, X)
 
@@ -169,16 +174,13 @@ def chosen(path: ExitPath, budget: Price | None, lam: float | None, choose: Rule
     return path.choice(path.row_by(choose) if lam is None else path.row_at_lam(lam))
 
 
-def check_goal(budget: Price | None, lam: float | None, choose: Rule) -> None:
+@checked
+def check_goal(budget: Price | None, lam: NotNegative | None, choose: Rule) -> None:
     """Refuse a budget together with a lam, and unknown rules, before any work."""
     if budget is not None and lam is not None:
         raise InvalidInputError(f"budget is {budget} and lam is {lam}; give one of them, or none")
     if budget is not None:
         exact(budget, "budget")
-    number: Any = lam
-    if number is not None and not (isinstance(number, Real) and float(number) >= 0):
-        raise InvalidInputError(f"lam is {lam!r}; give a number >= 0")
-    check_rule(choose)
 
 
 def fitted_cascade(path: ExitPath, choice: Choice) -> Cascade:

@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
@@ -60,6 +61,7 @@ TRUSTED_IN_CASCADES = (
 """Types in cascades of scikit-learn's models, beyond those that skops trusts by itself."""
 
 
+@checked
 def save_cascade(cascade: Cascade, path: str | Path) -> None:
     """Write a fitted cascade to a ``.skops`` or ``.joblib`` file; after a failure no partial file remains.
 
@@ -74,6 +76,7 @@ def save_cascade(cascade: Cascade, path: str | Path) -> None:
     save_forest(cascade, path)
 
 
+@checked
 def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Sequence[str] = ()) -> Any:
     """Read a fitted cascade from a ``.skops`` or ``.joblib`` file; its predictions equal those of the saved one bit for bit.
 

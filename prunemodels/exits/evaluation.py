@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from prunemodels.exits.cascade import Cascade
@@ -118,6 +119,7 @@ class ExitPathEvaluation:
         return pd.DataFrame({"lam": self.path.lam, "cost": self.cost, "error": self.error})
 
 
+@checked
 def evaluate_exit_path(
     source: ExitPath | Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None
 ) -> ExitPathEvaluation:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from formulations.answers.nested_rows import first_row_within
+from formulations.arguments import Count, Seed, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
@@ -124,15 +125,18 @@ class ExitPath:
         table, stack = exit_table(self.stages, X), self.learned.stack
         return table if stack is None else stack.table(table)
 
+    @checked
     def policy(self, k: int) -> ExitPolicy:
         """The policy of row k."""
         return self.learned.policy(k)
 
+    @checked
     def row_at_cost(self, budget: Price) -> int:
         """The row of least error whose cost is at most the budget."""
         rounded = self.closures.problem.integers.cost_rounding > 0
         return first_row_within(budget, self.cost, lambda: self.closures.exact_cost, rounded=rounded, answer="policy")
 
+    @checked
     def within(self, budget: Price) -> Choice:
         """The policy of least error within a budget, row of the path or not: a small integer program, see `best_closure_within`.
 
@@ -161,6 +165,7 @@ class ExitPath:
         row = int(rows[0]) if rows.size else None
         return self._chosen(self.learned.policy_of(found.kept), found.cost, found.error, row)
 
+    @checked
     def choice(self, k: int) -> Choice:
         """The policy of row k."""
         return self._chosen(self.policy(k), float(self.cost[k]), float(self.error[k]), k)
@@ -174,10 +179,12 @@ class ExitPath:
         more = self.cross_fitted.surplus(cost)
         return np.maximum(cost + more[0], 0.0), np.maximum(error + more[1], 0.0)
 
+    @checked
     def row_at_lam(self, lam: float) -> int:
         """The row that is optimal at lam >= 0."""
         return self.closures.row_at_lam(lam)
 
+    @checked
     def row_by(self, rule: Rule) -> int:
         """The row that a rule chooses on rows that the policies were not learned from, see `prunemodels.evaluation.choosing`."""
         seen = self.cross_fitted
@@ -190,18 +197,21 @@ class ExitPath:
         error = np.sqrt(((gap - mean[:, None]) ** 2) @ share**2)
         return self.row_at_lam(float(seen.lam[within(mean, error, float(seen.mean_loss[best]))]))
 
+    @checked
     def at_row(self, k: int) -> Cascade:
         """The policy of row k as a fitted scikit-learn estimator."""
         from prunemodels.exits.cascade import fitted_cascade
 
         return fitted_cascade(self, self.choice(k))
 
+    @checked
     def at_cost(self, budget: Price) -> Cascade:
         """The policy of least error within a budget, see `within`, as a fitted scikit-learn estimator."""
         from prunemodels.exits.cascade import fitted_cascade
 
         return fitted_cascade(self, self.within(budget))
 
+    @checked
     def at_lam(self, lam: float) -> Cascade:
         """The policy that is optimal at lam, as a fitted scikit-learn estimator."""
         return self.at_row(self.row_at_lam(lam))
@@ -218,6 +228,7 @@ class ExitPath:
         )
 
 
+@checked
 def learn_exit_path(
     stages: Stages,
     table: StageTable,
@@ -226,8 +237,8 @@ def learn_exit_path(
     sample_weight: ArrayLike | None = None,
     stack: bool = True,
     doubt: Doubts = "auto",
-    n_levels: int = LEVELS,
-    random_state: int | np.random.RandomState | None = None,
+    n_levels: Count = LEVELS,
+    random_state: Seed | np.random.RandomState | None = None,
 ) -> ExitPath:
     """All optimal exit policies of some stages.
 
@@ -288,8 +299,6 @@ def learn_exit_path(
 
 def _doubts(doubt: Doubts, stages: Stages) -> tuple[DoubtName, ...]:
     """The doubts to try."""
-    if doubt not in get_args(Doubts):
-        raise InvalidInputError(f"doubt is {doubt!r}; give one of {', '.join(map(repr, get_args(Doubts)))}")
     if stages.task == "regression":
         if doubt == "margin":
             raise InvalidInputError("doubt is 'margin', which numbers do not have; give 'learned' or 'auto'")

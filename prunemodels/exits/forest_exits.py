@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import Count, Seed, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
@@ -35,17 +36,18 @@ SECONDS_FOR_A_GAP = 5.0
 """Time limit for each pruning inside a hull edge."""
 
 
+@checked
 def exit_path(
     path: NestedPrunings,
     X: Any,
     y: Any,
     *,
-    n_stages: int = 20,
+    n_stages: Count = 20,
     sample_weight: ArrayLike | None = None,
     stack: bool = True,
     doubt: Doubts = "auto",
-    n_levels: int = LEVELS,
-    random_state: int | np.random.RandomState | None = None,
+    n_levels: Count = LEVELS,
+    random_state: Seed | np.random.RandomState | None = None,
 ) -> ExitPath:
     """All optimal policies that predict with a pruned forest first, and walk its trees deeper where it is in doubt.
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
+from formulations.arguments import checked
 from formulations.errors import NotFittedForestError, UnsupportedModelError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.ensemble import Ensemble
@@ -27,6 +28,7 @@ from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRe
 SUPPORTED = "CEGBClassifier, CEGBRegressor, GreedyMiserClassifier, GreedyMiserRegressor, GradientBoostingClassifier/Regressor"
 
 
+@checked
 def staged_model(
     model: Any, rounds: Sequence[int], *, costs: Costs | None = None, evaluation_cost: EvaluationCost | None = None
 ) -> TreeStages:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from formulations.answers.nested_prunings import NestedPrunings
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price
 from formulations.instance.ensemble import Ensemble, Task
@@ -179,6 +180,7 @@ def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.
     return TreeStages(e, problem.costs, problem.evaluation, first, joins, len(kept_from))
 
 
+@checked
 def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, evaluation_cost: EvaluationCost = 0) -> TreeStages:
     """The trees of a forest, in their order, as stages: each stage averages the first trees, and later stages have more.
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.stored_arrays import check_archive
 from prunemodels.files.outputs import OutputFiles
@@ -28,6 +29,7 @@ TRUSTED = ("sklearn.tree._tree.Tree",)
 """Types that a forest holds beyond those that skops trusts. skops cannot check trees; `prunemodels.forests.soundness` does."""
 
 
+@checked
 def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
     """Read a fitted forest from a ``.skops`` or ``.joblib`` file.
 
@@ -83,6 +85,7 @@ def check_model_file(place: Path, kind: str, *, trust_pickle: bool) -> None:
         )
 
 
+@checked
 def save_forest(forest: Any, path: str | Path) -> None:
     """Write a forest whole or not at all, as joblib or skops by the file's ending."""
     with OutputFiles() as outputs:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.arguments import Seed, checked
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.stored_arrays import stored_fraction, stored_json
 from prunemodels.files.forests import dump_forest, load_forest
@@ -61,11 +62,12 @@ class MixtureFiles:
         outputs.aside(self.weight).write_text(json.dumps(entries, indent=2) + "\n")
 
 
+@checked
 def load_mixture(
     path: str | Path,
     *,
     trust_pickle: bool = False,
-    random_state: int | np.random.Generator | None = None,
+    random_state: Seed | np.random.Generator | None = None,
     stratified: bool = False,
 ) -> MixturePredictor:
     """Read the mixture that ``prunemodels prune --mixture`` wrote.

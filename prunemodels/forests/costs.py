@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,11 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.instance.ensemble import Ensemble
 
-Costs = CostItems | Mapping[str, Price] | Sequence[Price] | NDArray[Any] | pd.Series | pd.DataFrame | float
+Costs = Annotated[
+    CostItems | Mapping[str, Price] | Sequence[Price] | NDArray[Any] | pd.Series | pd.DataFrame | float,
+    "a price, a price for each feature (a sequence, or a mapping from names), a table of items, or CostItems",
+]
+"""What `cost_items` reads."""
 
 
 def cost_items(costs: Costs, ensemble: Ensemble) -> CostItems:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import exact
 from formulations.instance.cost_sample import check_weights
@@ -34,6 +35,11 @@ class ErrorSample(Protocol):
         ...
 
 
+Errors = Annotated[ErrorSample, "an error sample (InBag, OutOfBag, Given, GivenTable, Blend)"]
+"""Where errors are measured."""
+
+
+@checked
 @dataclass(frozen=True, eq=False)
 class InBag:
     """Measure errors on the training rows that each tree drew, each as often as the tree drew it.
@@ -57,6 +63,7 @@ class InBag:
     y: Any = None
     sample_weight: ArrayLike | None = None
 
+    @checked
     def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
         """See `ErrorSample.measure`."""
         if self.X is None and self.y is None:
@@ -68,6 +75,7 @@ class InBag:
         return NodeErrors((errors_on_sample(ensemble, routing, y, weights, "in-bag"),))
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class OutOfBag:
     """Measure errors on the training rows that each tree did not draw: they are unbiased, and a split may increase them.
@@ -84,6 +92,7 @@ class OutOfBag:
     y: Any
     sample_weight: ArrayLike | None = None
 
+    @checked
     def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
         """See `ErrorSample.measure`."""
         rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
@@ -95,6 +104,7 @@ class OutOfBag:
         return NodeErrors((errors_on_sample(ensemble, route(ensemble, rows), y, out * w, "out-of-bag"),))
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Given:
     """Measure errors on labelled examples of the user's choice, the same for every tree.
@@ -111,12 +121,14 @@ class Given:
     y: Any
     sample_weight: ArrayLike | None = None
 
+    @checked
     def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
         """See `ErrorSample.measure`."""
         rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
         return NodeErrors((errors_on_sample(ensemble, route(ensemble, rows), y, w, "given"),))
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Blend:
     """A weighted mean of error samples, e.g. ``Blend([(0.5, InBag()), (0.5, Given(X, y))])``.
@@ -127,8 +139,9 @@ class Blend:
         pairs (share, sample); the shares are scaled to sum to 1.
     """
 
-    parts: Sequence[tuple[float | Fraction, ErrorSample]]
+    parts: Sequence[tuple[float | Fraction, Errors]]
 
+    @checked
     def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
         """See `ErrorSample.measure`."""
         shares = [exact(share, f"Blend: share {k}") for k, (share, _) in enumerate(self.parts)]

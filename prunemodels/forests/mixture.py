@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
 from formulations.answers.budget_solution import Mixture
+from formulations.arguments import Seed, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from prunemodels.forests.surgery import apply_pruning
@@ -89,6 +90,7 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
         classes: NDArray[Any] = self.dearer.classes_
         return classes
 
+    @checked
     def choose(self, n: int) -> NDArray[np.bool_]:
         """Draw which forest predicts each of n rows, True for the dearer, so that it is known before any feature is bought.
 
@@ -100,6 +102,7 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
         dearer = np.arange(n) < least + int(_exact_draws(fraction, 1, self._rng)[0])
         return self._rng.permutation(dearer)
 
+    @checked
     def predict(self, X: Any, *, dearer: NDArray[np.bool_] | None = None) -> NDArray[Any]:
         """Predict each row by the forest that `choose` draws for it.
 
@@ -116,6 +119,7 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
         return self._answers("predict", X, dearer)
 
     @available_if(lambda self: hasattr(self.dearer, "predict_proba"))
+    @checked
     def predict_proba(self, X: Any, *, dearer: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Class fractions of each row by the forest that `choose` draws for it; only for classifiers."""
         return self._answers("predict_proba", X, dearer)
@@ -146,8 +150,9 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
         return self.dearer.__sklearn_tags__()
 
 
+@checked
 def mixture_of(
-    relaxation: Mixture, forest: Any, *, random_state: int | np.random.Generator | None = None, stratified: bool = False
+    relaxation: Mixture, forest: Any, *, random_state: Seed | np.random.Generator | None = None, stratified: bool = False
 ) -> MixturePredictor:
     """The optimum of a relaxation as a predictor: both prunings are applied to the forest.
 

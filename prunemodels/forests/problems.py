@@ -8,20 +8,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.errors import InvalidInputError
+from formulations.arguments import checked
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.error_samples import ErrorSample, InBag
+from prunemodels.forests.error_samples import Errors, InBag
 from prunemodels.forests.reading import check_columns, read_forest
 
 
+@checked
 def problem_from_forest(
     forest: Any,
     X: Any,
     *,
     costs: Costs,
-    errors: ErrorSample | Literal["in-bag"] = "in-bag",
+    errors: Errors | Literal["in-bag"] = "in-bag",
     sample_weight: ArrayLike | None = None,
     evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
 ) -> PruningProblem:
@@ -61,8 +62,6 @@ def problem_from_forest(
     ensemble = read_forest(forest)
     check_columns(X, ensemble.feature_names)
     if isinstance(errors, str):
-        if errors != "in-bag":
-            raise InvalidInputError(f"errors is {errors!r}; give 'in-bag', or InBag, OutOfBag, Given, Blend")
         errors = InBag()
     return PruningProblem.build(
         ensemble,

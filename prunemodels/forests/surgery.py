@@ -11,12 +11,14 @@ from sklearn.base import is_classifier
 from sklearn.tree._tree import Tree, _build_pruned_tree_py
 
 from formulations.answers.pruning import Pruning
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from prunemodels.forests.reading import read_forest, tree_views
 
 
+@checked
 def apply_pruning(pruning: Pruning, forest: Any) -> Any:
     """A copy of the forest whose trees are pruned.
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from formulations.answers.nested_prunings import NestedPrunings
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.evaluation.path import Vote, evaluate_path
 from prunemodels.exits.cascade import Cascade
@@ -70,6 +71,7 @@ class TradeoffCurve:
 
         return pd.DataFrame({self.parameter_name: self.parameter, "cost": self.cost, "error": self.error})
 
+    @checked
     def take(self, points: NDArray[np.int64]) -> TradeoffCurve:
         """The curve of some of the points, in the order given."""
         return TradeoffCurve(
@@ -82,6 +84,7 @@ class TradeoffCurve:
         least = np.minimum.accumulate(np.concatenate([[np.inf], self.error[order][:-1]]))
         return np.asarray(order[self.error[order] < least], dtype=np.int64)
 
+    @checked
     def best_within(self, cost: float) -> int:
         """The point of least error among those that cost at most `cost`; of several the cheapest.
 
@@ -96,6 +99,7 @@ class TradeoffCurve:
             raise InvalidInputError(f"cost is {cost}, the cheapest point of {self.method} costs {self.cost.min():g}")
         return int(affordable[-1])
 
+    @checked
     def cheapest_at(self, error: float) -> int:
         """The cheapest point whose error is at most `error`.
 
@@ -111,6 +115,7 @@ class TradeoffCurve:
         return int(good[0])
 
 
+@checked
 def tradeoff_curve(
     source: NestedPrunings | ExitPath | Cascade | Learner | Mapping[float, Learner],
     X: Any,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.usage import Usage
@@ -43,6 +44,7 @@ class Evaluation:
     n: int
 
 
+@checked
 def evaluate(
     model: Any,
     X: Any,

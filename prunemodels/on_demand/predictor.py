@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from formulations.arguments import Count, Range, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.cost_sample import evaluation_prices
@@ -77,6 +79,7 @@ class OnDemandPredictor:
         each says which argument, which value, and what to do.
     """
 
+    @checked
     def __init__(
         self,
         model: Any,
@@ -85,15 +88,13 @@ class OnDemandPredictor:
         *,
         evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
         early_stopping: bool = False,
-        tolerance: float | None = None,
+        tolerance: Annotated[float, Range(0, math.inf, open_above=True)] | None = None,
         order: Literal["adaptive", "forest"] | Sequence[int] | NDArray[np.integer[Any]] = "adaptive",
-        max_rows: int | None = None,
+        max_rows: Count | None = None,
         max_cost: Price | None = None,
     ) -> None:
-        if acquire is None or not callable(acquire):
-            raise InvalidInputError(f"acquire is {type(acquire).__name__}, not callable; for a full table give from_table(X)")
-        if max_rows is not None and max_rows < 1:
-            raise InvalidInputError(f"max_rows is {max_rows}; give the most rows of a request, at least 1, or None")
+        if acquire is None:
+            raise InvalidInputError("acquire is missing; give a function that serves a Request; for a full table from_table(X)")
         self.acquire: Acquire = acquire
         self._probabilities_open = False
         if isinstance(model, Cascade):
@@ -162,7 +163,8 @@ class OnDemandPredictor:
         """
         return self.start(rows, known=known).run()
 
-    async def run_async(self, rows: Any, *, known: Any = None, limit: int | None = None) -> OnDemandResult:
+    @checked
+    async def run_async(self, rows: Any, *, known: Any = None, limit: Count | None = None) -> OnDemandResult:
         """As `run`, all requests of a round in flight together, or at most `limit`; the same result."""
         return await self.start(rows, known=known).run_async(limit)
 
@@ -176,7 +178,8 @@ class OnDemandPredictor:
         """
         return _complete(self.run(rows, known=known)).predictions
 
-    async def predict_async(self, rows: Any, *, known: Any = None, limit: int | None = None) -> NDArray[Any]:
+    @checked
+    async def predict_async(self, rows: Any, *, known: Any = None, limit: Count | None = None) -> NDArray[Any]:
         """As `predict`, see `run_async`."""
         return _complete(await self.run_async(rows, known=known, limit=limit)).predictions
 
@@ -256,8 +259,6 @@ def _options(trees: Ensemble, early_stopping: bool, tolerance: float | None, ord
         raise InvalidInputError("tolerance is for regression; classification stops exactly with early_stopping=True")
     if early_stopping and trees.task == "regression" and tolerance is None:
         raise InvalidInputError("early_stopping: a regression forest's mean changes with every tree; give tolerance")
-    if tolerance is not None and not (np.isfinite(tolerance) and tolerance >= 0):
-        raise InvalidInputError(f"tolerance is {tolerance}; give a finite number >= 0")
     return Options(
         early_stopping or tolerance is not None, -1.0 if tolerance is None else float(tolerance), _places(order, trees), max_rows
     )
@@ -276,8 +277,6 @@ def _refuse_choices(model: Any, early_stopping: bool, tolerance: float | None, o
 def _places(order: Any, trees: Ensemble) -> NDArray[np.int64]:
     """The place of each tree in the order; an empty array for ``"adaptive"``."""
     if isinstance(order, str):
-        if order not in ("adaptive", "forest"):
-            raise InvalidInputError(f"order is {order!r}; give 'adaptive', 'forest', or a permutation of the trees")
         return np.arange(trees.n_trees if order == "forest" else 0, dtype=np.int64)
     given = np.asarray(order)
     if given.dtype.kind not in "iu" or not np.array_equal(np.sort(given), np.arange(trees.n_trees)):

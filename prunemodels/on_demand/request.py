@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -64,7 +64,7 @@ class Request:
         return f"request {self.number} ({named} {bought} for {len(self.rows)} row{'s' * (len(self.rows) != 1)})"
 
 
-Acquire = Callable[[Request], Any]
+Acquire = Annotated[Callable[[Request], Any], "a function that serves a Request; for a full table from_table(X)"]
 """Serves a request, or returns an awaitable that does, in one of the forms that `prunemodels.on_demand.answers.read` takes."""
 
 

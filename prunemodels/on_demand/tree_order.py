@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, leaves_of
@@ -14,6 +15,7 @@ from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.reading import check_columns, read_forest
 
 
+@checked
 def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]:
     """Order the trees so that each adds as little to the mean cost as possible, given what the ones before it bought.
 

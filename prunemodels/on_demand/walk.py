@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from prunemodels.on_demand.answers import Cells, read
 from prunemodels.on_demand.concurrency import ask_together
@@ -108,7 +109,8 @@ class Walk(ABC):
             raise InterruptedAcquisitionError(told, self) from error
         return self.result()
 
-    async def run_async(self, limit: int | None = None) -> OnDemandResult:
+    @checked
+    async def run_async(self, limit: Count | None = None) -> OnDemandResult:
         """In each round, send all requests together and wait for all answers, until every row has its prediction.
 
         Parameters
@@ -181,6 +183,7 @@ class Walk(ABC):
             raise InvalidInputError("acquire is asynchronous; await run_async or predict_async")
         return answer
 
+    @checked
     def ask(self, request: Request) -> Any:
         """Call `acquire`, and say which request it was if that raises."""
         self.requests += 1
@@ -189,6 +192,7 @@ class Walk(ABC):
         except Exception as error:
             raise self.failed(request, error) from error
 
+    @checked
     def failed(self, request: Request, error: BaseException) -> AcquisitionFailedError:
         """The error to raise for a request that failed."""
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -196,6 +200,7 @@ class Walk(ABC):
             f"{request} failed ({what}); what was delivered before is kept: error.walk.run() goes on", request, self
         )
 
+    @checked
     def take(self, request: Request, answer: Any) -> None:
         """Record the answer to a request.
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.pruning import Pruning
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.cost_sample import check_weights
@@ -42,6 +43,7 @@ LOSSES: dict[str, tuple[TreeLoss, ...]] = {
 """The losses of each link, the default first."""
 
 
+@checked
 def problem_from_model(
     model: Any,
     X: Any,
@@ -109,6 +111,7 @@ def problem_from_model(
     )
 
 
+@checked
 def prune_model(pruning: Pruning, model: Any) -> Any:
     """The pruned forest, of the class of the given one: it predicts, saves and loads like any model of its library.
 

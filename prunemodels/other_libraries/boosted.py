@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.solution import Solver
+from formulations.arguments import Count, Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost, exact
 from formulations.instance.usage import Usage
@@ -25,6 +26,7 @@ from prunemodels.other_libraries.search import GRID_SIZE, Search
 from solvers import price_sharing
 
 
+@checked
 def prune_boosted(
     model: Any,
     X: Any,
@@ -35,9 +37,9 @@ def prune_boosted(
     budget: float | None = None,
     sample_weight: ArrayLike | None = None,
     evaluation_cost: EvaluationCost = 0,
-    rounds: int = 30,
+    rounds: Count = 30,
     solver: Solver = price_sharing,
-    time_limit: float = math.inf,
+    time_limit: Seconds = math.inf,
 ) -> BoostedPruning:
     """Prune an ensemble whose trees add up, so that its loss and its cost are low together.
 
@@ -98,6 +100,7 @@ def prune_boosted(
     return warn_if_empty(found, float(number), search.pool.visited)
 
 
+@checked
 def boosted_path(
     model: Any,
     X: Any,
@@ -108,9 +111,9 @@ def boosted_path(
     budgets: Sequence[float] = (),
     sample_weight: ArrayLike | None = None,
     evaluation_cost: EvaluationCost = 0,
-    rounds: int = 30,
+    rounds: Count = 30,
     solver: Solver = price_sharing,
-    time_limit: float = math.inf,
+    time_limit: Seconds = math.inf,
 ) -> BoostedPath:
     """The trade-off of loss and cost of an ensemble whose trees add up.
 

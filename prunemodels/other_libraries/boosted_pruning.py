@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.cost_sample import check_weights
@@ -75,6 +76,7 @@ class BoostedPruning:
         """Labels, or numbers, without the library: those of `to_model`, up to the library's float32 sums."""
         return self.forest.predictions(self.forest.margins(self.forest.rows(X), self.kept))
 
+    @checked
     def refit(
         self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, strengths: Sequence[float] = STRENGTHS
     ) -> BoostedPruning:
@@ -147,9 +149,11 @@ class BoostedPath:
     def __iter__(self) -> Iterator[BoostedPruning]:
         return iter(self.prunings)
 
+    @checked
     def __getitem__(self, k: int) -> BoostedPruning:
         return self.prunings[k]
 
+    @checked
     def at_cost(self, budget: float) -> BoostedPruning:
         """The pruning of lowest loss within the budget among all visited; give `boosted_path` the budget for a better one.
 
@@ -167,6 +171,7 @@ class BoostedPath:
         found = [p for p in self.front if p.cost <= limit][-1]
         return warn_if_empty(found, limit, self.visited)
 
+    @checked
     def refit(
         self,
         X: Any,
@@ -174,7 +179,7 @@ class BoostedPath:
         *,
         sample_weight: ArrayLike | None = None,
         strengths: Sequence[float] = STRENGTHS,
-        most: int = 20,
+        most: Count = 20,
     ) -> BoostedPath:
         """The trade-off of refitted prunings: `BoostedPruning.refit` of all found, and of some along the front.
 
@@ -233,5 +238,5 @@ def warn_if_empty(found: BoostedPruning, budget: float, visited: Sequence[tuple[
             else "no pruning within it that was visited has a lower loss on these rows; give more rows, or another model"
         )
         message = f"the budget {budget:g} is answered by the pruning without splits, which predicts the same for all rows: {why}"
-        warnings.warn(message, RuntimeWarning, stacklevel=3)
+        warnings.warn(message, RuntimeWarning, stacklevel=4)  # the caller, beyond the check of arguments
     return found

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from formulations.arguments import checked
 from formulations.instance.cost_items import EvaluationCost
 from prunemodels.forests.costs import Costs
 from prunemodels.forests.labels import class_numbers
@@ -45,6 +46,7 @@ class ModelEvaluation:
     n: int
 
 
+@checked
 def evaluate_model(model: Any, X: Any, y: ArrayLike, *, costs: Costs, evaluation_cost: EvaluationCost = 0) -> ModelEvaluation:
     """Predict X with a model and count the cost of the predictions.
 

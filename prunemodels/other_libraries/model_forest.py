@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, leaves_of, n_examples
@@ -92,6 +93,7 @@ class ModelForest:
         """Number of margins of a row: 1 for regression and two classes."""
         return int(self.base.shape[0])
 
+    @checked
     def with_cover(self, cover: NDArray[np.float64]) -> ModelForest:
         """The forest whose collapsed splits predict the mean of their leaves, weighted by `cover`, shape (n,), of the leaves."""
         ensemble = self.ensemble
@@ -99,6 +101,7 @@ class ModelForest:
         value = leaf_value.astype(np.float64) * self.scale[ensemble.tree_of, None]
         return replace(self, leaf_value=leaf_value, ensemble=replace(ensemble, value=value))
 
+    @checked
     def with_values(self, value: NDArray[np.float64]) -> ModelForest:
         """The forest whose nodes add `value`, shape (n, 1), to the margin, rounded to numbers that an exported leaf can hold."""
         ensemble, scale = self.ensemble, self.scale[self.ensemble.tree_of, None]
@@ -108,6 +111,7 @@ class ModelForest:
         value = np.where(changed, leaf_value.astype(np.float64) * scale, ensemble.value)
         return replace(self, leaf_value=leaf_value, ensemble=replace(ensemble, value=value), revalued=True)
 
+    @checked
     def rows(self, X: Any, name: str = "X") -> NDArray[np.float32]:
         """Examples as the float32 rows that `Ensemble` routes exactly as the library routes X.
 
@@ -137,6 +141,7 @@ class ModelForest:
         rows[rows == np.float32(self.missing)] = np.nan
         return as_rows(rows, self.ensemble.n_features, name)
 
+    @checked
     def margins(self, rows: NDArray[np.float32], kept: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """(1) in float64, shape (N, n_outputs); class fractions for ``link="fractions"``.
 
@@ -158,6 +163,7 @@ class ModelForest:
                 margins[:, self.output[t]] += ensemble.value[leaves[t], 0]
         return margins
 
+    @checked
     def predictions(self, margins: NDArray[np.float64]) -> NDArray[Any]:
         """Labels or numbers, shape (N,), that margins stand for."""
         if self.classes is None:

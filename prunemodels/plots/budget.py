@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from formulations.answers.budget_solution import BudgetSolution, Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.evaluation.held_out import HeldOut
 from prunemodels.plots.picture import Picture
@@ -19,6 +20,7 @@ from prunemodels.plots.tradeoff import BLACK, BLUE, MOST_MARKERS, VERMILION, lab
 GREEN = "#009E73"
 
 
+@checked
 def plot_budget(
     solution: BudgetSolution,
     path: PruningPath,

@@ -8,6 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from formulations.arguments import checked
+from formulations.errors import InvalidInputError
 from prunemodels.evaluation.choosing import falling_hull, knee, one_se
 from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.plots.budget import GREEN
@@ -18,6 +20,7 @@ ERRORS_SHOWN = 4.0
 """The right-hand part reaches this many standard errors above the least error."""
 
 
+@checked
 def plot_choice(evaluation: PathEvaluation, *, chosen: int | None = None, ax: Axes | None = None) -> Figure:
     """Draw the rules' choices: the whole path on the left, the neighbourhood of the least error on the right.
 
@@ -73,6 +76,8 @@ def _draw(ax: Axes, evaluation: PathEvaluation, chosen: int | None) -> None:
 
 def _mark(ax: Axes, evaluation: PathEvaluation, row: int, name: str, *, marker: str, mfc: str, mec: str) -> None:
     """One row of the path, with its cost and error."""
+    if not 0 <= row < len(evaluation.cost):
+        raise InvalidInputError(f"{name} is {row}; give a row of the path, 0 to {len(evaluation.cost) - 1}")
     x, y = float(evaluation.cost[row]), float(evaluation.error[row])
     shown = f"{100 * y:.3g} %" if evaluation.path.problem.ensemble.task == "classification" else f"{y:.3g}"
     ax.plot(x, y, ls="", marker=marker, ms=10, mfc=mfc, mec=mec, mew=1.8, zorder=4, label=f"{name}: cost {x:.3g}, error {shown}")

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.judging.curve import TradeoffCurve
 from prunemodels.plots.picture import Picture
@@ -27,6 +28,7 @@ STYLES = (
 """Colour (Okabe and Ito), dash and marker of each method, which differ without colour, too."""
 
 
+@checked
 def plot_curves(
     curves: Sequence[TradeoffCurve],
     *,

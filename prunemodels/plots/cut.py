@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 from formulations.answers.pruning import Pruning
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
@@ -43,6 +44,7 @@ GREY = "0.75"
 LABEL = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none"}
 
 
+@checked
 def closure_graph(problem: PruningProblem, lam: Price) -> nx.DiGraph:
     """The network (1)-(4) for networkx, in whole numbers.
 
@@ -120,6 +122,7 @@ class _Network:
         return str(units) if unit.denominator <= LARGEST_DENOMINATOR else f"{float(units * unit):.3g}"
 
 
+@checked
 def plot_cut(pruning: Pruning, lam: Price, *, first: int = 0, ax: Axes | None = None) -> Figure:
     """Draw the network for one lambda, a maximum flow in it, and the cut that a pruning defines.
 

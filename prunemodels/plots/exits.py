@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.instance.cost_items import Price
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
@@ -28,6 +29,7 @@ FEWEST_ROWS = 8
 """Bars are as thin as if there were at least this many."""
 
 
+@checked
 def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Price | None = None) -> Figure:
     """Draw where rows stop, for all policies and for one of them by stage, and what the rows that stop at each stage have bought.
 

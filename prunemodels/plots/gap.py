@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from formulations.answers.solution import History
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.plots.budget import GREEN
 from prunemodels.plots.history import SMALLEST
@@ -32,6 +33,7 @@ MOST_MARKERS = 25
 """With more rounds than this, only the line is drawn."""
 
 
+@checked
 def plot_gaps(
     histories: Mapping[str, History], *, against: Literal["round", "seconds"] = "round", ax: Axes | None = None
 ) -> Figure:
@@ -58,8 +60,6 @@ def plot_gaps(
     """
     if not histories:
         raise InvalidInputError("histories is empty; give at least one run")
-    if against not in ("round", "seconds"):
-        raise InvalidInputError(f"against is {against!r}; there are 'round' and 'seconds'")
     if ax is None:
         ax = Picture(figsize=(6.4, 4.2), layout="constrained").add_subplot()
     for k, (name, history) in enumerate(histories.items()):

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.comparison.growth import Growth
 from prunemodels.plots.budget import GREEN
@@ -44,6 +45,7 @@ LABELS = {
 }
 
 
+@checked
 def plot_growth(
     growth: Growth,
     quantity: str = "seconds",

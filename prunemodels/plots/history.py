@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from formulations.answers.solution import History
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.plots.picture import Picture
 from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
@@ -32,6 +33,7 @@ MOST_MARKERS = 60
 """Up to so many rounds each is marked."""
 
 
+@checked
 def plot_history(history: History, *, figure: Figure | None = None) -> Figure:
     """Draw the rounds of an engine: values and bounds above, the relative gap below.
 

@@ -18,12 +18,14 @@ from matplotlib.colors import Colormap, ListedColormap, LogNorm
 from matplotlib.figure import Figure
 
 from formulations.answers.pruning_path import NEVER, PruningPath
+from formulations.arguments import checked
 from prunemodels.plots.tradeoff import BLACK
 from prunemodels.plots.trees import CUT, FAINT, Drawing, Look, draw_on
 
 NEVER_KEPT = "0.75"
 
 
+@checked
 def plot_levels(
     path: PruningPath,
     *,

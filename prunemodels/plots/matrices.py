@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
@@ -50,6 +51,7 @@ def math_name(name: str) -> str:
     return f"${_SYMBOL[found['kind']]}_{{{key}}}$"
 
 
+@checked
 def plot_matrix(
     matrix: Any,
     *,
@@ -111,6 +113,7 @@ def plot_matrix(
     return cast("Figure", ax.get_figure())
 
 
+@checked
 def plot_certificate(matrix: Any, network: NetworkMatrix, *, paths: Sequence[str] = (), ax: Axes | None = None) -> Figure:
     """Draw the tree of a network matrix, and some of its paths.
 

@@ -17,6 +17,7 @@ from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path as Curve
 from numpy.typing import ArrayLike, NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 from formulations.programs.shortest_path import TreeNetwork
@@ -30,6 +31,7 @@ MOST_DRAWN = 400
 """Largest number of arcs or nodes in one picture; with more nothing can be read."""
 
 
+@checked
 def network_graph(network: TreeNetwork, cost: ArrayLike | None = None) -> nx.DiGraph:
     """The graph for networkx: boundaries 0 .. L, arcs with ``name``, number ``arc`` and, given costs, ``weight``."""
     graph: nx.DiGraph = nx.DiGraph()
@@ -43,6 +45,7 @@ def network_graph(network: TreeNetwork, cost: ArrayLike | None = None) -> nx.DiG
     return graph
 
 
+@checked
 def draw_network(network: TreeNetwork, *, path: ArrayLike | None = None, ax: Axes | None = None) -> Figure:
     """Draw the graph of a tree: z in blue, w^t in vermilion, a path in bold.
 
@@ -83,6 +86,7 @@ def draw_network(network: TreeNetwork, *, path: ArrayLike | None = None, ax: Axe
     return cast("Figure", ax.get_figure())
 
 
+@checked
 def draw_tree(problem: PruningProblem, t: int, *, kept: ArrayLike | None = None, ax: Axes | None = None) -> Figure:
     """Draw tree t with the numbers of its nodes and the features of its splits.
 

@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.judging.evaluate import Evaluation
@@ -27,6 +28,7 @@ MOST_MARKERS = 60
 """With more breakpoints than this, only the line is drawn."""
 
 
+@checked
 def plot_tradeoff(
     path: NestedPrunings,
     *,
@@ -108,6 +110,7 @@ def picture_files(target: str | Path) -> list[Path]:
     return [place.with_name(place.name + ending) for ending in PICTURE_ENDINGS]
 
 
+@checked
 def save_picture(fig: Figure, stem: str | Path) -> list[Path]:
     """Write a picture as PNG and SVG, or as the ending says, completely or not at all. Returns the files written."""
     files = picture_files(stem)

@@ -19,6 +19,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
@@ -99,6 +100,7 @@ class Drawing:
         return float(self.layout.x[h]), float(self.layout.y[h])
 
 
+@checked
 def plot_trees(
     problem: PruningProblem,
     *,
@@ -162,6 +164,7 @@ def plot_trees(
     return drawing.figure
 
 
+@checked
 def plot_point(
     problem: PruningProblem,
     point: Mapping[str, Any],

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from prunemodels.exits.cascade import Cascade
@@ -34,7 +35,7 @@ def report_page(
     *,
     chosen: Pruning | BudgetSolution,
     sample_weight: ArrayLike | None = None,
-    confidence: float = 0.95,
+    confidence: Share = 0.95,
     title: str = "Pruned forest",
     unit: str = "",
     command: str | None = None,
@@ -50,7 +51,7 @@ def report_page(
     *,
     budget: Price | None = None,
     sample_weight: ArrayLike | None = None,
-    confidence: float = 0.95,
+    confidence: Share = 0.95,
     title: str = "Cascade",
     unit: str = "",
     command: str | None = None,
@@ -58,7 +59,8 @@ def report_page(
 ) -> str: ...
 
 
-def report_page(source: Any, *examples: Any, **options: Any) -> str:
+@checked
+def report_page(source: PruningPath | Cascade | ExitPath, *examples: Any, **options: Any) -> str:
     """Build one self-contained HTML page on a pruning or a cascade: cost, error, purchases, proof.
 
     The page needs no network, no other file and no JavaScript. All claims are checked again, by `proofs_checks`.
@@ -108,6 +110,7 @@ def report_page(source: Any, *examples: Any, **options: Any) -> str:
     return pruning_page(source, *examples, **options)
 
 
+@checked
 def pruning_page(
     path: PruningPath,
     forest: Any,
@@ -116,18 +119,18 @@ def pruning_page(
     *,
     chosen: Pruning | BudgetSolution,
     sample_weight: ArrayLike | None = None,
-    confidence: float = 0.95,
+    confidence: Share = 0.95,
     title: str = "Pruned forest",
     unit: str = "",
     command: str | None = None,
     sources: Mapping[str, str] | None = None,
 ) -> str:
     """`report_page` of a pruning."""
-    _check_confidence(confidence)
     labels = Labels(title, unit, command, sources)
     return render(gather(path, forest, X, y, chosen, sample_weight=sample_weight, confidence=confidence, labels=labels))
 
 
+@checked
 def cascade_page(
     source: Cascade | ExitPath,
     X: Any = None,
@@ -135,22 +138,16 @@ def cascade_page(
     *,
     budget: Price | None = None,
     sample_weight: ArrayLike | None = None,
-    confidence: float = 0.95,
+    confidence: Share = 0.95,
     title: str = "Cascade",
     unit: str = "",
     command: str | None = None,
     sources: Mapping[str, str] | None = None,
 ) -> str:
     """`report_page` of a cascade."""
-    _check_confidence(confidence)
     labels = Labels(title, unit, command, sources)
     facts = gather_cascade(source, X, y, budget=budget, sample_weight=sample_weight, confidence=confidence, labels=labels)
     return render_cascade(facts)
-
-
-def _check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise InvalidInputError(f"confidence is {confidence!r}; give a number between 0 and 1, such as 0.95")
 
 
 def _check_cascade_arguments(source: Any, examples: tuple[Any, ...], options: Mapping[str, Any]) -> None:
@@ -168,8 +165,11 @@ def _check_cascade_arguments(source: Any, examples: tuple[Any, ...], options: Ma
         )
 
 
-def write_report(file: str | Path, source: Any, *examples: Any, force: bool = False, **options: Any) -> Path:
-    """Write `report_page` to a file, completely or not at all, and return the file's path.
+@checked
+def write_report(
+    file: str | Path, source: PruningPath | Cascade | ExitPath, *examples: Any, force: bool = False, **options: Any
+) -> Path:
+    """Write `report_page` to a file, completely or not at all, and return its path.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.arguments import checked
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import route
@@ -15,6 +16,7 @@ from prunemodels.tables.reading import Column, Reader, RowBlock, labels_of
 from prunemodels.tables.table import Table, as_chunked
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class GivenTable:
     """`Given` for a table that may be larger than memory: errors are counted chunk by chunk.
@@ -41,6 +43,7 @@ class GivenTable:
     sample_weight: Column = None
     progress: bool = False
 
+    @checked
     def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
         """The errors, in the ensemble's numbering of nodes.
 

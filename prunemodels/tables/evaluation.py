@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
+from formulations.arguments import Share, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.bill import Bill
 from formulations.instance.cost_items import EvaluationCost
@@ -34,6 +35,7 @@ from prunemodels.tables.rows_in_turn import RowsInTurn
 from prunemodels.tables.table import Table, as_chunked
 
 
+@checked
 def evaluate_on_table(
     forest: Any,
     table: Table,
@@ -80,6 +82,7 @@ def evaluate_on_table(
     return Evaluation(cost, features, float(np.mean(np.concatenate(losses))), ensemble.n_splits, n)
 
 
+@checked
 def evaluate_path_on_table(
     path: NestedPrunings,
     table: Table,
@@ -137,6 +140,7 @@ def evaluate_path_on_table(
         raise InterruptedSolveError("interrupted while evaluating the path; nothing was kept") from stop
 
 
+@checked
 def hold_out_on_table(
     pruning: Pruning,
     forest: Any,
@@ -144,7 +148,7 @@ def hold_out_on_table(
     y: Column = None,
     *,
     sample_weight: Column = None,
-    confidence: float = 0.95,
+    confidence: Share = 0.95,
     method: Method = "t",
     progress: bool = False,
 ) -> HeldOut:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.errors import InvalidInputError
+from formulations.arguments import checked
 from formulations.instance.chunked_routing import ChunkedRouting
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.cost_sample import check_size, evaluation_prices
@@ -17,19 +17,20 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
 from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.error_samples import ErrorSample, InBag
+from prunemodels.forests.error_samples import Errors, InBag
 from prunemodels.forests.reading import read_forest
 from prunemodels.tables.reading import Column, Reader, RowBlock, weights_of
 from prunemodels.tables.rows_in_turn import RowsInTurn
 from prunemodels.tables.table import Table, as_chunked
 
 
+@checked
 def problem_from_table(
     forest: Any,
     table: Table,
     *,
     costs: Costs,
-    errors: ErrorSample | Literal["in-bag"] = "in-bag",
+    errors: Errors | Literal["in-bag"] = "in-bag",
     sample_weight: Column = None,
     evaluation_cost: EvaluationCost = 0,
     scratch: str | Path | None = None,
@@ -76,8 +77,6 @@ def problem_from_table(
     items = cost_items(costs, ensemble)
     evaluation = evaluation_prices(evaluation_cost, ensemble)
     if isinstance(errors, str):
-        if errors != "in-bag":
-            raise InvalidInputError(f"errors is {errors!r}; give 'in-bag', or InBag, OutOfBag, Given, GivenTable, Blend")
         errors = InBag()
     reader = Reader(as_chunked(table), ensemble, weight=sample_weight, progress=progress)
     check_size(items, reader.n_rows or 0, reader.table.source.name)

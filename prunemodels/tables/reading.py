@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from formulations.instance.routing import as_rows
 from prunemodels.tables.cells import Chunk, check_present, column_names
 from prunemodels.tables.table import ChunkedTable
 
-Column = str | ArrayLike | None
+Column = Annotated[str, "the name of a column"] | ArrayLike | None
 """Labels or weights: a column of the table, or one value a row."""
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from prunemodels.tables.sources import Source, open_source
 from prunemodels.tables.unchanged import Unchanged
@@ -16,6 +15,7 @@ from prunemodels.tables.unchanged import Unchanged
 CHUNK_ROWS = 65_536
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class ChunkedTable:
     """A table of examples that may be larger than memory: its source, and how it is read.
@@ -53,16 +53,11 @@ class ChunkedTable:
 
     given: Any
     columns: Sequence[str] | None = None
-    chunk_rows: int = CHUNK_ROWS
+    chunk_rows: Count = CHUNK_ROWS
     source: Source = field(init=False, repr=False)
     unchanged: Unchanged = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        size: Any = self.chunk_rows
-        if not isinstance(size, (int, np.integer)) or size < 1:
-            raise InvalidInputError(f"chunk_rows is {self.chunk_rows!r}; give a whole number >= 1, such as {CHUNK_ROWS:,}")
-        if isinstance(self.columns, str):
-            raise InvalidInputError(f"columns is {self.columns!r}; give a list of names, one for each feature")
         names = [] if self.columns is None else list(self.columns)
         twice = [name for k, name in enumerate(names) if name in names[:k]]
         if twice:

@@ -12,13 +12,13 @@ in integers (`weakest_links`).
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.nested_prunings import PruningSequence
-from formulations.errors import InvalidInputError
+from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
 from prunemodels.rivals.baselines.exact_ratios import ranks
 from prunemodels.rivals.baselines.node_impurities import stored
@@ -30,6 +30,7 @@ IMPURITY_UNIT = 2.0**-50
 """Impurities are rounded to multiples of this share of the largest tree's gain, which is about the precision of their floats."""
 
 
+@checked
 def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error", forest: Any = None) -> PruningSequence:
     """All prunings of a forest by (1), for every alpha >= 0, without regard to prices.
 
@@ -55,8 +56,6 @@ def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error",
     InvalidInputError
         for another measure, and with ``"impurity"`` for a missing or another forest.
     """
-    if measure not in get_args(Measure):
-        raise InvalidInputError(f"measure is {measure!r}; give one of {get_args(Measure)}")
     ensemble = problem.ensemble
     if measure == "error":
         gain, unit = problem.integers.gain, problem.integers.gain_unit * ensemble.n_trees

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from formulations.answers.nested_prunings import PruningSequence
+from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
 from prunemodels.rivals.baselines.node_impurities import Criterion, node_impurities
 
 
+@checked
 def early_stopping_path(
     problem: PruningProblem, forest: Any = None, *, criterion: Criterion | ArrayLike = "entropy", pairs_alpha: float = 0
 ) -> PruningSequence:

@@ -15,18 +15,19 @@ and of equal features the first is removed. Every step tries every remaining fea
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.nested_prunings import PruningSequence
-from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.arguments import checked
+from formulations.errors import InterruptedSolveError
 from formulations.instance.problem import PruningProblem
 from prunemodels.forests.removal_effects import RemovalEffects, Unit, units_of
 from solvers.progress import Progress
 
 
+@checked
 def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progress: bool = False) -> PruningSequence:
     """Remove features, or cost items, one at a time until no split is left.
 
@@ -50,8 +51,6 @@ def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progre
     InterruptedSolveError
         on Ctrl-C; nothing was changed.
     """
-    if by not in get_args(Unit):
-        raise InvalidInputError(f"by is {by!r}; give one of {get_args(Unit)}")
     ensemble = problem.ensemble
     effects = RemovalEffects(problem.usage, problem.integers, units_of(problem.usage, by))
     kept = ensemble.is_split.copy()

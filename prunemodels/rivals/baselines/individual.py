@@ -15,11 +15,13 @@ import numpy as np
 
 from formulations.answers.nested_prunings import PruningSequence
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
 from solvers.path.pruning_path import pruning_path
 from solvers.progress import Progress
 
 
+@checked
 def individual_path(problem: PruningProblem, *, progress: bool = False) -> PruningSequence:
     """The optimal prunings of each tree alone, for every lambda >= 0 that changes any of them.
 

@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from formulations.answers.nested_prunings import PruningSequence
+from formulations.arguments import Seed, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 
 
+@checked
 def sub_forest_path(
     problem: PruningProblem,
     *,
     order: Literal["random", "cheapest"] | Sequence[int] | NDArray[np.int64] = "random",
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed | np.random.RandomState | None = None,
 ) -> PruningSequence:
     """Forests of T, T - 1, ..., 1 whole trees of a forest, and none.
 
@@ -68,9 +70,7 @@ def _order(
     if isinstance(order, str):
         if order == "random":
             return np.asarray(check_random_state(random_state).permutation(n_trees), dtype=np.int64)
-        if order == "cheapest":
-            return np.argsort(_own_costs(problem), kind="stable")
-        raise InvalidInputError(f"order is {order!r}; give 'random', 'cheapest', or the numbers of the trees")
+        return np.argsort(_own_costs(problem), kind="stable")
     trees = np.asarray(order)
     if not np.array_equal(np.sort(trees), np.arange(n_trees)):
         raise InvalidInputError(f"order is {trees.tolist()}; give each of the trees 0 to {n_trees - 1} once")

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from formulations.arguments import check_argument
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price, exact
 from prunemodels.estimators.samples import Sample, named
@@ -23,7 +24,7 @@ from prunemodels.rivals.budget_rf.growing import GrownTrees, grow_within
 from prunemodels.rivals.budget_rf.options import Impurity, Outcome, Splits, growing_options, positive_integer
 from prunemodels.rivals.budget_rf.split_prices import checked_prices, split_prices
 from prunemodels.rivals.budget_rf.training import mean_costs_on, set_aside, tree_grower, unfitted_forest, weights_of
-from prunemodels.rivals.budget_rf.votes import ForestVote, check_vote, staged_shares
+from prunemodels.rivals.budget_rf.votes import ForestVote, staged_shares
 from prunemodels.rivals.sklearn_trees import fill_forest, forest_to_fill
 
 
@@ -199,7 +200,7 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         sample = self._sample(X, y, sample_weight)
         options = growing_options(self, self.n_features_in_)
-        check_vote(self.vote)
+        check_argument("vote", self.vote, ForestVote)
         most = positive_integer(self.n_estimators, "n_estimators")
         budget = None if self.budget is None else float(exact(self.budget, "budget"))
         names = getattr(self, "feature_names_in_", None)
@@ -291,5 +292,5 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._validated(X)
 
     def _vote(self) -> ForestVote:
-        check_vote(self.vote)
+        check_argument("vote", self.vote, ForestVote)
         return self.vote

@@ -15,17 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.errors import InvalidInputError
-
 ForestVote = Literal["majority", "mean", "counts"]
-
-VOTES = ("majority", "mean", "counts")
-
-
-def check_vote(vote: str) -> None:
-    """Refuse a vote that is none of `VOTES`."""
-    if vote not in VOTES:
-        raise InvalidInputError(f"vote is {vote!r}; give one of {', '.join(map(repr, VOTES))}")
 
 
 def staged_shares(forest: Any, rows: NDArray[np.float32], vote: ForestVote) -> Iterator[NDArray[np.float64]]:

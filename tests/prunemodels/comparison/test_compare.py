@@ -358,7 +358,7 @@ BAD_BUDGETS = {
     "NaN": ((), {"budget": math.nan}, "budget is nan"),
     "text": ((), {"budget": "much"}, "budget is 'much'"),
     "none": ((), {"budget": []}, "budget is empty"),
-    "classes": ((), {"budget": {"a": ([0], 1)}}, "budget is a mapping"),
+    "classes": ((), {"budget": {"a": ([0], 1)}}, "budget is a dict; give a number, a sequence"),
     "engine for lambda": ((), {"budget": 1, "solvers": ["min_cut"]}, "no solver 'min_cut' for a budget; there are path, best"),
 }
 
@@ -375,11 +375,11 @@ def test_bad_budgets_are_refused_before_any_process_starts(case: str, monkeypatc
 BAD = {
     "unknown": ((LAM, ["min_cut", "mincut"]), {}, r"there is no solver 'mincut'; there are min_cut, "),
     "none": ((LAM, []), {}, "solvers is empty; name at least one of min_cut"),
-    "text": ((LAM, "min_cut"), {}, r"solvers is the text 'min_cut'; give a list"),
+    "text": ((LAM, "min_cut"), {}, r"solvers is 'min_cut'; give a sequence"),
     "negative": ((-1.0,), {}, "lam is -1.0, negative"),
     "NaN": ((math.nan,), {}, "lam is nan"),
     "infinite": ((math.inf,), {}, "lam is inf"),
-    "no time": ((LAM,), {"time_limit": -1}, "time_limit is -1; give seconds >= 0"),
+    "no time": ((LAM,), {"time_limit": -1}, "time_limit is -1; give a number >= 0"),
     "NaN time": ((LAM,), {"time_limit": math.nan}, "time_limit is nan"),
 }
 

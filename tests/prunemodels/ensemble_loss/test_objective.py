@@ -252,11 +252,11 @@ def test_log_loss_smoothing_counts_votes() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"loss": "hinge"}, "loss is 'hinge'; for classification give 'brier' or 'log_loss'"),
+        ({"loss": "hinge"}, "loss is 'hinge'; give one of 'brier', 'log_loss'"),
         ({"loss": "squared_error"}, "for classification"),
         ({"loss": "log_loss", "smoothing": 0.0}, "smoothing is 0.0"),
         ({"loss": "log_loss", "smoothing": float("nan")}, "smoothing is nan"),
-        ({"errors": pm.samples.InBag()}, "errors is InBag"),
+        ({"errors": pm.samples.InBag()}, "errors is an InBag; give a Given, an OutOfBag or None"),
         ({"errors": pm.samples.Given(None, None)}, "give both X and y"),
         ({"errors": pm.samples.OutOfBag(np.zeros((3, 13)), np.zeros(3))}, "trained on 89"),
         ({"lams": []}, "lams is empty"),

@@ -174,7 +174,7 @@ def test_with_unit_prices_usage_adds_up_to_the_cost() -> None:
         ({"max_error_increase": -0.1}, "max_error_increase is -0.1, negative"),
         ({"max_error_increase": math.inf}, "max_error_increase is inf"),
         ({"choose": "best"}, "choose is 'best'"),
-        ({"method": "guess", "budget": 3}, "method is 'guess'; choose one of path, best, exact"),
+        ({"method": "guess", "budget": 3}, "method is 'guess'; give one of 'path', 'best', 'exact'"),
         ({"objective": "forest", "budget": 3}, "objective is 'forest'; give one of 'trees', 'ensemble'"),
         ({"objective": "ensemble"}, "objective is 'ensemble': give a budget or a lam"),
         ({"objective": "ensemble", "max_error_increase": 0.1}, "objective is 'ensemble': give a budget or a lam"),

@@ -128,7 +128,7 @@ def test_the_knee_does_not_depend_on_units(points: list[tuple[int, int]], a: flo
 
 def test_unknown_rules_are_refused() -> None:
     """The message names the rules there are."""
-    with pytest.raises(pm.errors.InvalidInputError, match="choose is 'best'; give one of 'one_se', 'knee'"):
+    with pytest.raises(pm.errors.InvalidInputError, match="rule is 'best'; give one of 'one_se', 'knee'"):
         choose_row(seen([0.1], [0.0]), "best")  # type: ignore[arg-type]
 
 

@@ -175,7 +175,7 @@ def test_without_a_top_there_is_students_interval() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"method": "z"}, "method is 'z'; give one of t, betting"),
+        ({"method": "z"}, "method is 'z'; give one of 't', 'betting'"),
         ({"alpha": 0.0}, "alpha is 0.0"),
         ({"alpha": 1.0}, "alpha is 1.0"),
         ({"x": np.array([1.0])}, "the method 't' needs at least 2 draws, x has 1; give more"),

@@ -270,7 +270,7 @@ def test_a_single_example_has_no_standard_error() -> None:
         ({"X": [[0, 0, 0], [0, 0, 0]]}, "X has 3 columns, the forest was trained on 2 features"),
         ({"sample_weight": [1, -1]}, r"sample_weight\[1\] is -1.0"),
         ({"sample_weight": [0, 0]}, "sample_weight is 0 everywhere"),
-        ({"vote": "median"}, "vote is 'median'; give 'mean' or 'majority'"),
+        ({"vote": "median"}, "vote is 'median'; give one of 'mean', 'majority'"),
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:

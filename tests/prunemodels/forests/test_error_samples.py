@@ -335,7 +335,7 @@ class TestRefusals:
             ([(0, pm.samples.InBag())], r"the shares are \[0.0\]; at least one must be positive"),
             ([], r"the shares are \[\]"),
             ([(1, pm.samples.InBag()), (-1, pm.samples.InBag())], "share 1 is -1, negative"),
-            ([(np.nan, pm.samples.InBag())], "share 0 is nan"),
+            ([(np.nan, pm.samples.InBag())], r"parts\[0\]\[0\] is nan; give a number"),
         ],
     )
     def test_shares(self, parts, message):

@@ -145,18 +145,18 @@ GOOD = {"forest": "random forest, named features", "costs": 1, "acquire": from_t
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"acquire": 3}, "acquire is int, not callable; for a full table give from_table"),
+        ({"acquire": 3}, "acquire is 3; give a function that serves a Request; for a full table from_table"),
         ({"costs": [1, 2]}, "costs has 2 prices"),
         ({"costs": pm.CostItems.plain([1, 2])}, "costs has prices for 2 features, the forest was trained on 5"),
         ({"evaluation_cost": -1}, "evaluation_cost is -1"),
-        ({"order": "best"}, "order is 'best'; give 'adaptive', 'forest', or a permutation"),
+        ({"order": "best"}, "order is 'best'; give one of 'adaptive', 'forest', a sequence"),
         ({"order": [0, 1]}, "order is no permutation of the trees 0 to 2"),
         ({"order": [0, 1, 1]}, "order is no permutation"),
-        ({"order": [0.0, 1.0, 2.0]}, "order is no permutation"),
+        ({"order": [0.0, 1.0, 2.0]}, r"order\[0\] is 0.0; give a whole number"),
         ({"tolerance": 0.1}, "tolerance is for regression"),
-        ({"max_rows": 0}, "max_rows is 0; give the most rows of a request"),
+        ({"max_rows": 0}, "max_rows is 0; give a whole number >= 1"),
         ({"forest": "regression tree", "early_stopping": True}, "early_stopping: .* give tolerance"),
-        ({"forest": "regression tree", "tolerance": -1}, "tolerance is -1; give a finite number"),
+        ({"forest": "regression tree", "tolerance": -1}, "tolerance is -1; give a number >= 0"),
         ({"forest": "regression tree", "tolerance": np.nan}, "tolerance is nan"),
     ],
 )

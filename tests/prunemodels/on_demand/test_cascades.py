@@ -313,7 +313,7 @@ def test_ctrl_c_carries_the_walk() -> None:
         ({"order": [0, 1]}, "order is for forests"),
         ({"max_rows": 0}, "max_rows is 0"),
         ({"max_cost": -1}, "max_cost is -1, negative"),
-        ({"acquire": None}, "acquire is NoneType, not callable"),
+        ({"acquire": None}, "acquire is missing; give a function"),
     ],
 )
 def test_what_contradicts_a_cascade_is_refused(options: dict[str, Any], message: str) -> None:

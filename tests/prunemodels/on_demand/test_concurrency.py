@@ -174,5 +174,5 @@ def test_a_request_that_cancels_itself_is_a_failure():
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_limit_below_one_is_refused(limit):
     """Nothing could ever be asked for."""
-    with pytest.raises(pm.errors.InvalidInputError, match=f"limit is {limit}; give the most requests in flight"):
+    with pytest.raises(pm.errors.InvalidInputError, match=f"limit is {limit}; give a whole number >= 1"):
         asyncio.run(OnDemandPredictor(FOUR, 1, Line(Spy(np.zeros((1, 4))))).run_async(1, limit=limit))

@@ -73,5 +73,5 @@ def test_labels_do_not_overlap() -> None:
 
 def test_other_things_are_refused() -> None:
     """What is neither a cascade nor a path is refused by its kind."""
-    with pytest.raises(pm.errors.InvalidInputError, match="source is a int; give a fitted cascade or an exit path"):
+    with pytest.raises(pm.errors.InvalidInputError, match="source is 3; give an ExitPath or a Cascade"):
         plot_exits(3, case("sets").X)  # type: ignore[arg-type]

@@ -373,7 +373,7 @@ def test_targets_must_be_finite_numbers():
         (lambda t: t, {"sample_weight": np.ones(501)}, r"sample_weight has shape \(501,\), .* has 500 rows"),
         (lambda t: t, {"sample_weight": np.ones((500, 1))}, r"sample_weight has shape \(500, 1\)"),
         (lambda t: t, {"sample_weight": np.full(500, "x")}, "sample_weight is not numeric"),
-        (lambda t: t, {"errors": "oob"}, "errors is 'oob'; give 'in-bag'"),
+        (lambda t: t, {"errors": "oob"}, "errors is 'oob'; give an error sample"),
         (lambda t: t, {"costs": [1, 2]}, "costs has 2 prices, the forest was trained on 5 features"),
     ],
 )
@@ -423,7 +423,7 @@ def test_what_is_no_table_is_refused(data, tmp_path):
             ChunkedTable(given)
     with pytest.raises(InvalidInputError, match="chunk_rows is 0; give a whole number >= 1"):
         ChunkedTable(data.table, chunk_rows=0)
-    with pytest.raises(InvalidInputError, match="columns is 'abcde'; give a list of names"):
+    with pytest.raises(InvalidInputError, match="columns is 'abcde'; give a sequence or None"):
         ChunkedTable(data.table, columns="abcde")
     with pytest.raises(InvalidInputError, match="columns has 2 names, the forest was trained on 5"):
         problem_from_table(data.forest, ChunkedTable(data.table, columns=["a", "b"]), costs=1)

@@ -128,7 +128,7 @@ def test_what_is_no_table_says_so(forest, tmp_path):
         (InvalidInputError, [[1.0, 2.0]], {}, r"the stream of chunks holds a chunk of shape \(2,\); give chunks of shape"),
         (InvalidInputError, [3.0], {}, r"the stream of chunks holds a chunk of shape \(\); give chunks of shape"),
         (InvalidInputError, ChunkedTable(table()), {}, "given is a ChunkedTable already"),
-        (InvalidInputError, table(), {"chunk_rows": 2.5}, "chunk_rows is 2.5; give a whole number >= 1, such as 65,536"),
+        (InvalidInputError, table(), {"chunk_rows": 2.5}, "chunk_rows is 2.5; give a whole number >= 1"),
         (InvalidInputError, table(), {"chunk_rows": "9"}, "chunk_rows is '9'; give a whole number"),
         (InvalidInputError, table(), {"columns": ["b", "a", "b"]}, "columns has 'b' more than once"),
     ]

@@ -124,7 +124,7 @@ def test_random_orders_are_repeated_by_their_seed() -> None:
 @pytest.mark.parametrize(
     ("order", "message"),
     [
-        ("dearest", "order is 'dearest'; give 'random', 'cheapest', or the numbers of the trees"),
+        ("dearest", "order is 'dearest'; give one of 'random', 'cheapest', a sequence"),
         ([0], r"order is \[0\]; give each of the trees 0 to 1 once"),
         ([0, 0], r"order is \[0, 0\]"),
         ([1, 2], r"order is \[1, 2\]"),
