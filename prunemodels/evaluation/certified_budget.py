@@ -38,7 +38,7 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.mean_bounds import Method, upper_bound
-from solvers import pruning_path
+from solvers.budgets.by_path import path_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,12 +120,12 @@ def budget_for_confidence(
     ------
     InvalidInputError
         for a budget that is negative or not a number, a confidence or share outside (0, 1), too few rows to split, and a path
-        that was computed from the certifying rows too.
+        of another problem, or one that was computed from the certifying rows too.
     """
     limit = exact(budget, "budget")
     rng = np.random.default_rng(random_state)
     choosing, certifying = _choosing_and_certifying(problem, X_certify, share, path, rng)
-    chosen_by = pruning_path(choosing, certificate=False) if path is None else path
+    chosen_by = path_of(choosing, path)
     certified, cost, bound, tested = Pruning.all_roots(choosing), 0.0, 0.0, 0
     order = rng.permutation(certifying.n_rows)
     weights = _weights_if_unequal(certifying.weights, order)

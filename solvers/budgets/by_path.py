@@ -37,7 +37,7 @@ def best_breakpoint(
     Raises
     ------
     InvalidInputError
-        for a budget that is negative or not a number.
+        for a budget that is negative or not a number, and for the path of another problem.
     """
     started = time.perf_counter()
     limit = exact(budget, "budget")
@@ -47,8 +47,18 @@ def best_breakpoint(
 
 
 def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
-    """The path of smallest optima; computed if it is not given."""
-    return pruning_path(problem, certificate=False) if path is None else path
+    """The path of smallest optima; computed if it is not given.
+
+    Raises
+    ------
+    InvalidInputError
+        for the path of another problem.
+    """
+    if path is None:
+        return pruning_path(problem, certificate=False)
+    if path.problem is not problem:
+        raise InvalidInputError("path belongs to another problem; give pruning_path(problem), or None")
+    return path
 
 
 def within(path: PruningPath, budget: Fraction) -> Pruning:

@@ -93,7 +93,7 @@ def best_closure_within(
     if path is None:
         path = closure_path(problem, certificate=False)
     elif path.problem is not problem:
-        raise InvalidInputError("the path belongs to another problem; give the path of this one, or None")
+        raise InvalidInputError("path belongs to another problem; give closure_path(problem), or None")
     row = path.row_at_cost(budget)
     search = _ClosureSearch(path, exact(budget, "budget"), row)
     if row > 0:  # otherwise the least error of all closures is affordable

@@ -17,7 +17,7 @@ from formulations.answers.budget_rounding import BudgetRounding
 from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
-from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.errors import InterruptedSolveError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import path_of
@@ -57,8 +57,6 @@ def round_relaxation(problem: PruningProblem, budget: Price, *, path: PruningPat
         on Ctrl-C; nothing was changed.
     """
     limit = exact(budget, "budget")
-    if path is not None and path.problem is not problem:
-        raise InvalidInputError("the path belongs to another problem; give the path of this one, or None")
     try:
         return _rounded(relaxed_optimum(path_of(problem, path), limit))
     except InterruptedSolveError:

@@ -77,7 +77,7 @@ def solve_budget(
     Raises
     ------
     InvalidInputError
-        for a budget that is negative or not a number, and for an unknown method.
+        for a budget that is negative or not a number, for an unknown method, and for the path of another problem.
     InterruptedSolveError
         on Ctrl-C.
     """

@@ -71,7 +71,8 @@ def exact_budget(
     Raises
     ------
     InvalidInputError
-        for a budget that is negative or not a number, and an incumbent that exceeds it.
+        for a budget that is negative or not a number, an incumbent that exceeds it, and a path or an incumbent of another
+        problem.
     CapacityOverflowError
         if products of gains and prices do not fit 62 bits while the path is computed. In the search they end it: the answer says
         ITERATION_LIMIT.
@@ -104,6 +105,8 @@ class _BestPruning:
 
     def start_from(self, incumbent: Pruning) -> None:
         """Replace the best pruning by the incumbent if that is better."""
+        if incumbent.problem is not self.problem:
+            raise InvalidInputError("incumbent belongs to another problem; give a pruning of this one")
         cost = exact_cost(incumbent)
         if cost > self.budget:
             raise InvalidInputError(

@@ -18,6 +18,7 @@ from solvers.budgets import best_breakpoint, best_within, brute_force_budget, so
 from solvers.budgets.exact.edge import edge_of
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.exact.window import core_between
+from solvers.budgets.solve import METHODS
 from tests.loops import looped
 from tests.solvers.budgets.test_exact import costly
 
@@ -135,3 +136,26 @@ def test_engines_of_the_registry_stay_as_they_are() -> None:
     """What is asked in stages is one call only; the engines by themselves remain what their names say."""
     assert pm.BUDGET_SOLVERS["best"] is best_within
     assert pm.BUDGET_SOLVERS["exact"] is exact_budget
+
+
+@looped("method", [*METHODS, "round_relaxation", "budget_for_confidence"])
+def test_the_path_of_another_problem_is_refused(method: str) -> None:
+    """The same forest at other prices has other bounds: its path would prove a bound that does not hold."""
+    problem, path, _ = costly(0)
+    other = replace(problem.costs, prices=tuple(price + 1 for price in problem.costs.prices))
+    dearer = PruningProblem.build(problem.ensemble, problem.errors, problem.X, other)
+    calls: dict[str, Callable[[], object]] = {
+        "round_relaxation": lambda: pm.budgets.round_relaxation(dearer, 2, path=path),
+        "budget_for_confidence": lambda: pm.budgets.budget_for_confidence(dearer, 2, X_certify=problem.X[1:], path=path),
+    }
+    call = calls.get(method, lambda: pm.solve(dearer, budget=2, method=method, path=path))
+    with pytest.raises(pm.errors.InvalidInputError, match="path belongs to another problem; give pruning_path"):
+        call()
+
+
+def test_an_incumbent_of_another_problem_is_refused() -> None:
+    """Its cost is counted at other prices, or on other rows."""
+    problem, path, _ = costly(0)
+    again = PruningProblem.of(problem.usage, problem.errors)
+    with pytest.raises(pm.errors.InvalidInputError, match="incumbent belongs to another problem; give a pruning of this one"):
+        exact_budget(again, path.exact_cost[0], incumbent=path[-1])
