@@ -21,7 +21,7 @@ from numbers import Rational, Real
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.arguments import checked
+from formulations.arguments import checked, shown
 from formulations.errors import InvalidInputError
 
 Price = float | int | Fraction | Decimal
@@ -36,7 +36,7 @@ LEAST, LARGEST = Fraction(math.ulp(0.0)), Fraction(sys.float_info.max)
 MOST_DECIMALS = 400
 """Largest power of ten of a `Decimal` that is looked at: as a fraction, one of 10^9 digits would fill the memory."""
 
-_FLOATS = f"give 0, or a number between {float(LEAST):.3g} and {float(LARGEST):.3g} in size, which a float holds; change the unit"
+_FLOATS = f"give 0 or a number that a float can hold, {float(LEAST):.3g} to {float(LARGEST):.3g} in size: choose another unit"
 
 
 def fraction(value: object, name: str, wanted: str = "a finite number") -> Fraction:
@@ -53,24 +53,15 @@ def fraction(value: object, name: str, wanted: str = "a finite number") -> Fract
         number = Fraction(int(value.numerator), int(value.denominator))  # NumPy's integers would overflow
     elif isinstance(value, Decimal) and value.is_finite():
         if abs(value.adjusted()) > MOST_DECIMALS:  # its fraction would have as many digits
-            raise InvalidInputError(f"{name} is {value!r}; {_FLOATS}")
+            raise InvalidInputError(f"{name} is {shown(value)}; {_FLOATS}")
         number = Fraction(value)
     elif isinstance(value, Real) and math.isfinite(float(value)):
         number = Fraction(repr(float(value)))
     else:
         raise InvalidInputError(f"{name} is {value!r}; give {wanted}")
     if number and not LEAST <= abs(number) <= LARGEST:
-        raise InvalidInputError(f"{name} is {_short(value)}; {_FLOATS}")
+        raise InvalidInputError(f"{name} is {shown(value)}; {_FLOATS}")
     return number
-
-
-def _short(value: object) -> str:
-    """A number as text, however many digits it has."""
-    try:
-        text = repr(value)
-    except ValueError:  # more digits than Python writes
-        return "a number of thousands of digits"
-    return text if len(text) <= 60 else f"{text[:30]}... ({len(text)} characters)"
 
 
 def exact(value: object, name: str) -> Fraction:
@@ -87,6 +78,7 @@ def exact(value: object, name: str) -> Fraction:
     return number
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class CostItems:
     """M cost items and the set ``items(f)`` of each of F features.

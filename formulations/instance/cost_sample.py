@@ -10,9 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, exact
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.real_numbers import real_array
 
 MOST_PURCHASES = 2**31 - 1
 """Largest number of pairs of item and row that an instance may have."""
+
+LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
+"""Between these the largest weight must lie."""
 
 
 def check_size(costs: CostItems, n_rows: int, source: str = "X") -> None:
@@ -37,7 +41,7 @@ def check_weights(weights: ArrayLike | None, n_rows: int, name: str) -> NDArray[
     if weights is None:
         return np.ones(n_rows)
     try:
-        w = np.asarray(weights, dtype=np.float64)
+        w = real_array(weights, name).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name} is not numeric ({error}); give one number >= 0 an example") from error
     if w.shape != (n_rows,):
@@ -45,9 +49,20 @@ def check_weights(weights: ArrayLike | None, n_rows: int, name: str) -> NDArray[
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
     if bad.size:
         raise InvalidInputError(f"{name}[{bad[0]}] is {w[bad[0]]}; weights must be finite and >= 0")
+    check_largest(w, name)
+    return w
+
+
+def check_largest(w: NDArray[np.float64], name: str) -> None:
+    """Refuse weights that are all 0, and weights whose sums, squares or products with prices are not finite or are 0."""
     if not w.any():
         raise InvalidInputError(f"{name} is 0 everywhere: no example would count")
-    return w
+    largest = float(w.max())
+    if not LEAST_WEIGHT <= largest <= MOST_WEIGHT:
+        raise InvalidInputError(
+            f"the largest of {name} is {largest:g}; only their ratios count: divide all by one number, so that it lies between "
+            f"{LEAST_WEIGHT:g} and {MOST_WEIGHT:g}"
+        )
 
 
 def evaluation_prices(cost: EvaluationCost, ensemble: Ensemble) -> tuple[Fraction, ...]:

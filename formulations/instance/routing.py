@@ -22,6 +22,7 @@ from scipy import sparse
 
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.real_numbers import real_array, refuse_unreal
 from formulations.memory import too_large
 from formulations.sparse_arrays import check_sparse
 
@@ -79,8 +80,8 @@ def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDA
     Raises
     ------
     InvalidInputError
-        if X is empty, not two-dimensional, not numeric, has another number of columns, or is a sparse matrix whose arrays do
-        not fit each other.
+        if X is empty, not two-dimensional, not numeric, masked, has another number of columns, or is a sparse matrix whose
+        arrays do not fit each other.
     """
     check_sparse(X, name)
     if sparse.issparse(X):
@@ -89,11 +90,12 @@ def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDA
             raise InvalidInputError(f"{name} has the shape {X.shape} and {size} as an array; give fewer rows at a time")
     if hasattr(X, "toarray"):
         X = X.toarray()
+    refuse_unreal(X, name)
     try:
         if hasattr(X, "iloc"):  # a pandas table; its NA is a missing value, as to scikit-learn
             X = X.to_numpy(dtype=np.float32, na_value=np.nan)
         with np.errstate(over="ignore"):
-            rows = np.ascontiguousarray(np.asarray(X), dtype=np.float32)
+            rows = np.ascontiguousarray(real_array(X, name), dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"{name} has a column that is not numeric ({error}); encode it as the forest's training data was"

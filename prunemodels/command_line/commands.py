@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +109,8 @@ def read_costs(given: str, names: tuple[str, ...]) -> CostItems:
     """
     with errors_naming(f"--costs {given}"):
         try:
-            uniform = float(given)
-        except ValueError:
+            uniform = Decimal(given)  # a float would round a number that is too small for it to 0
+        except InvalidOperation:
             return items_from_table(read_table(given), names)
         return CostItems.plain([uniform] * len(names), names)
 

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
+from formulations.instance.real_numbers import REFUSED
 from prunemodels.on_demand.request import UNAVAILABLE, Request
 
 Cells = tuple[NDArray[Any], NDArray[np.bool_]]
@@ -66,6 +67,8 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
         return np.zeros(n_rows, dtype=dtype), np.zeros(n_rows, dtype=bool)
     mask = np.zeros(n_rows, dtype=bool)
     raw = given if np.ma.isMaskedArray(given) else np.asarray(given)
+    if raw.dtype.kind in REFUSED:
+        raise InvalidInputError(f"{name!r} holds {REFUSED[raw.dtype.kind][0]} ({raw.dtype}); {REFUSED[raw.dtype.kind][1]}")
     if raw.shape != (n_rows,):
         raise InvalidInputError(f"{name!r} has shape {raw.shape} for {n_rows} rows; give one value each")
     if np.ma.isMaskedArray(raw):

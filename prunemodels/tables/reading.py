@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from formulations.errors import BrokenFileError, InterruptedSolveError, InvalidInputError, PruneModelsError
+from formulations.instance.cost_sample import check_largest
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.real_numbers import real_array
 from formulations.instance.routing import as_rows
 from prunemodels.tables.cells import Chunk, check_present, column_names
 from prunemodels.tables.table import ChunkedTable
@@ -210,7 +212,7 @@ class Reader:
     def _checked_weights(self, weight: NDArray[Any], first: int) -> NDArray[np.float64]:
         """The weights as float64; refuses weights that are not finite and >= 0."""
         try:
-            w = weight.astype(np.float64)
+            w = real_array(weight, "sample_weight").astype(np.float64)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"sample_weight is not numeric ({error}); give one number >= 0 an example") from error
         bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
@@ -281,8 +283,7 @@ def labels_of(block: RowBlock) -> NDArray[Any]:
 
 
 def weights_of(blocks: Sequence[NDArray[np.float64]], source: str) -> NDArray[np.float64]:
-    """The weights of all blocks; refuses weights that are all 0."""
+    """The weights of all blocks, checked as a whole."""
     weights = np.concatenate(blocks)
-    if not weights.any():
-        raise InvalidInputError(f"{source}: sample_weight is 0 everywhere: no example would count")
+    check_largest(weights, f"{source}: sample_weight")
     return weights

@@ -12,6 +12,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
 from formulations.arguments import Seconds, checked
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.exact.cost import exact_cost

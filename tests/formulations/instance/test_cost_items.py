@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from formulations import CostItems, InvalidInputError
 from formulations.instance.cost_items import exact
+from formulations.instance.cost_sample import check_weights
 
 
 @pytest.mark.parametrize(
@@ -125,3 +126,19 @@ def test_refusals(build, message):
     """Each refusal names the culprit and the value."""
     with pytest.raises(InvalidInputError, match=message):
         build()
+
+
+@pytest.mark.parametrize("price", [Fraction(1, 10**400), Decimal("1e-400"), Fraction(10**400), 10**400, Decimal("1e400")])
+def test_prices_that_no_float_can_hold_are_refused(price):
+    """Their floats are 0, or none at all: costs and plots would say that the item is free."""
+    with pytest.raises(InvalidInputError, match=r"costs: the price of 'x0' is .*; give 0 or a number that a float can hold"):
+        CostItems.plain([price])
+    with pytest.raises(InvalidInputError, match=r"costs: the price of 'x0' is Decimal\('1E\+999999999'\)"):
+        CostItems.plain([Decimal("1e999999999")])
+
+
+@pytest.mark.parametrize("weights", [[1e308, 1e308], [1e-200, 1e-300]])
+def test_weights_whose_sums_no_float_can_hold_are_refused(weights):
+    """The mean cost would be 0 or NaN."""
+    with pytest.raises(InvalidInputError, match=r"the largest of sample_weight is 1e.*: divide all by one number"):
+        check_weights(weights, 2, "sample_weight")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,3 +88,19 @@ def test_refusals(X, message):
     """What scikit-learn would not route is refused here too, by its place."""
     with pytest.raises(InvalidInputError, match=message):
         as_rows(X, 2)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (np.ma.masked_array([[1.0, 2.0]], [[True, False]]), "X is a masked array; give numbers, with NaN"),
+        (np.array([[1j, 2]]), r"X holds complex numbers \(complex128\); give real ones"),
+        (np.array([["2020-01-01", "2021-01-01"]], dtype="M8[D]"), r"X holds dates \(datetime64\[D\]\); give numbers"),
+        (np.array([[1, 2]], dtype="m8[s]"), r"X holds time differences \(timedelta64\[s\]\); give numbers, such as seconds"),
+        (pd.DataFrame({"a": [1.0], "b": pd.to_datetime(["2020"])}), r"the column 'b' of X holds dates \(datetime64\[.*\]\)"),
+    ],
+)
+def test_tables_of_other_than_real_numbers_are_refused(table, message):
+    """Each would become numbers without a word: a mask and an imaginary part are dropped, a date is counted in microseconds."""
+    with pytest.raises(InvalidInputError, match=message):
+        as_rows(table, 2)
