@@ -12,7 +12,7 @@ from formulations.answers.pruning import Pruning
 from prunemodels.estimators.candidates import Candidates, Fold
 from prunemodels.estimators.growing import PrunedForestEstimator
 from prunemodels.estimators.samples import Sample
-from prunemodels.evaluation.path import evaluate_path
+from prunemodels.evaluation.path import sweep_path
 from prunemodels.forests.surgery import apply_pruning
 
 
@@ -28,7 +28,7 @@ def score_fold(estimator: PrunedForestEstimator, train: Sample, test: Sample, ca
     grown = estimator._grow(train)
     path = estimator._path(grown)
     rows = np.array(candidates.rows_of(path))
-    evaluation = evaluate_path(path, test.X, test.y, sample_weight=test.weight)
+    evaluation = sweep_path(path, test.X, test.y, test.weight, unknown=-1)
     if scoring is None:
         score = 1 - evaluation.error[rows] if is_classifier(estimator) else -evaluation.error[rows]
     else:

@@ -18,16 +18,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
 
 from formulations.answers.pruning import Pruning
 from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import as_rows
 from formulations.instance.usage import Usage
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.labels import prediction_losses
 from prunemodels.forests.reading import check_columns, read_forest
 from prunemodels.forests.surgery import apply_pruning
 
@@ -127,12 +128,11 @@ def held_out_error(forest: Any, X: Any, y: Any, *, confidence: Share = 0.95, met
     InvalidInputError
         for labels that do not fit the rows, and as `held_out_cost`; squared errors have no bound: ``"t"`` is their only method.
     """
-    predicted, truth = forest.predict(X), np.asarray(y)
-    if truth.shape != predicted.shape:
-        raise InvalidInputError(f"y has shape {truth.shape}, X has {len(predicted)} rows: give one label each")
-    if is_classifier(forest):
-        return mean_interval((predicted != truth).astype(np.float64), 1.0, confidence, method)
-    return mean_interval((predicted - truth) ** 2, math.inf, confidence, method)
+    ensemble = read_forest(forest)
+    check_columns(X, ensemble.feature_names)
+    as_rows(X, ensemble.n_features)
+    losses = prediction_losses(forest, forest.predict(X), y)
+    return mean_interval(losses, 1.0 if ensemble.task == "classification" else math.inf, confidence, method)
 
 
 @checked

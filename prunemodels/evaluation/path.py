@@ -117,8 +117,8 @@ def evaluate_path(
     path
         the path.
     X, y
-        examples and labels, preferably ones that played no part in training or pruning. A label that the forest does not know
-        counts as an error, as it does in `evaluate`.
+        examples and labels, preferably ones that played no part in training or pruning. Each label must be one that the forest
+        was trained on.
     sample_weight
         w, shape (N,), >= 0: weights of the examples in cost and error.
     vote
@@ -136,7 +136,17 @@ def evaluate_path(
     Raises
     ------
     InvalidInputError
-        for labels, weights or columns that do not fit, if the forest knows none of the labels, and for any other vote.
+        for labels, weights or columns that do not fit, and for any other vote.
+    """
+    return sweep_path(path, X, y, sample_weight, vote)
+
+
+def sweep_path(
+    path: NestedPrunings, X: Any, y: Any, sample_weight: ArrayLike | None, vote: Vote = "mean", *, unknown: int | None = None
+) -> PathEvaluation:
+    """`evaluate_path`. With ``unknown=-1`` a label that the forest was not trained on is an error.
+
+    That is for folds of a cross-validation: the forest of one fold may have seen fewer classes than there are.
     """
     ensemble = path.problem.ensemble
     if vote == "majority" and ensemble.task == "regression":
@@ -145,7 +155,7 @@ def evaluate_path(
     X = X if hasattr(X, "shape") else np.asarray(X)
     X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, ensemble.n_features)
     weights = check_weights(sample_weight, n_examples(X), "sample_weight")
-    truth = np.asarray(class_numbers(ensemble.classes, y, n_examples(X), unknown=-1), dtype=np.float64)
+    truth = np.asarray(class_numbers(ensemble.classes, y, n_examples(X), unknown=unknown), dtype=np.float64)
     counted = np.flatnonzero(weights > 0)
     sweep = _Sweep(path, X, truth, weights, counted, _votes(ensemble, vote))
     costs, once, losses = sweep.run(0, with_costs=True)

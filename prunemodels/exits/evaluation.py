@@ -132,7 +132,7 @@ def evaluate_exit_path(
     source
         from `exit_path`, or a fitted cascade, whose path is then taken.
     X, y
-        examples and labels. A label that the stages do not know counts as an error of every policy. Costs need no labels.
+        examples and labels, each one that the stages were trained on. Costs need no labels.
     sample_weight
         shape (N,), >= 0: weights of the rows in both means.
 
@@ -143,6 +143,6 @@ def evaluate_exit_path(
     """
     path, rows = (source.exit_path_, source._rows(X)) if isinstance(source, Cascade) else (source, X)
     table = path.table(rows)
-    truth = None if y is None else class_numbers(path.stages.classes, y, table.n_rows, unknown=-1)
+    truth = None if y is None else class_numbers(path.stages.classes, y, table.n_rows)
     weights = check_weights(sample_weight, table.n_rows, "sample_weight")
     return ExitPathEvaluation(path, table, truth, weights, levels_of(path.policy(0), table))

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from formulations.errors import InvalidInputError
+from formulations.instance.real_numbers import real_array
 
 
 def class_numbers(
@@ -39,10 +41,8 @@ def class_numbers(
         for a label that the model was not trained on, a target that is not a finite number, or if the numbers of labels and rows
         differ.
     """
-    labels = np.asarray(y)
+    labels = one_each(y, n_rows, name)
     entry = entry or (lambda i: f"{name}[{i}]")
-    if labels.shape != (n_rows,):
-        raise InvalidInputError(f"{name} has shape {labels.shape}, X has {n_rows} rows: give one label each")
     if classes is None:
         return _targets(labels, name, entry)
     place = {label: k for k, label in enumerate(classes.tolist())}
@@ -54,6 +54,32 @@ def class_numbers(
         label = labels[i : i + 1].tolist()[0]
         raise InvalidInputError(f"{entry(i)} is the label {label!r}, the model was trained on {list(place)}; leave such rows out")
     return found if unknown is None else np.where(found < 0, unknown, found)
+
+
+def prediction_losses(
+    model: Any, predicted: NDArray[Any], y: Any, entry: Callable[[int], str] | None = None
+) -> NDArray[np.float64]:
+    """Of each row 1 for a wrong label and 0 for the right one, or the squared error of a model that predicts numbers.
+
+    Raises
+    ------
+    InvalidInputError
+        as `class_numbers`.
+    """
+    if not is_classifier(model):
+        return np.asarray((predicted - class_numbers(None, y, len(predicted), entry=entry)) ** 2)
+    if not hasattr(model, "classes_"):  # a learner of a user's own: what it was trained on is not known
+        return np.asarray(predicted != one_each(y, len(predicted), "y"), dtype=np.float64)
+    classes = np.asarray(model.classes_)
+    return np.asarray(predicted != classes[class_numbers(classes, y, len(predicted), entry=entry)], dtype=np.float64)
+
+
+def one_each(y: Any, n_rows: int, name: str) -> NDArray[Any]:
+    """The labels as an array, one for each row."""
+    labels = real_array(y, name)
+    if labels.shape != (n_rows,):
+        raise InvalidInputError(f"{name} has shape {labels.shape}, X has {n_rows} rows: give one label each")
+    return labels
 
 
 def _targets(y: NDArray[Any], name: str, entry: Callable[[int], str]) -> NDArray[np.float64]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.arguments import checked
@@ -21,6 +20,7 @@ from prunemodels.evaluation.path import Vote, evaluate_path
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.exit_path import ExitPath
+from prunemodels.forests.labels import prediction_losses
 from prunemodels.rivals.learner import Learner, StagedLearner
 
 if TYPE_CHECKING:
@@ -178,15 +178,7 @@ def tradeoff_curve(
 
 def default_loss(learner: Learner) -> LossFunction:
     """Share of wrong labels for classifiers, mean squared error for all other learners."""
-    return _share_wrong if is_classifier(learner) else _mean_squared
-
-
-def _share_wrong(truth: NDArray[Any], predicted: NDArray[Any]) -> float:
-    return float(np.mean(truth != predicted))
-
-
-def _mean_squared(truth: NDArray[Any], predicted: NDArray[Any]) -> float:
-    return float(np.mean((truth - predicted) ** 2))
+    return lambda truth, predicted: float(np.mean(prediction_losses(learner, predicted, truth)))
 
 
 def merged(curves: Mapping[float, TradeoffCurve], method: str) -> TradeoffCurve:

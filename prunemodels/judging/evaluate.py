@@ -16,6 +16,7 @@ from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.labels import prediction_losses
 from prunemodels.forests.reading import check_columns, read_forest
 
 
@@ -60,7 +61,8 @@ def evaluate(
     model
         a fitted forest, e.g. one that `apply_pruning` returned, or a fitted cascade.
     X, y
-        examples and labels, preferably ones that played no part in training or pruning.
+        examples and labels, preferably ones that played no part in training or pruning. Each label must be one that the model was
+        trained on; targets of a regression must be finite.
     costs, evaluation_cost
         as in `problem_from_forest`. A cascade knows its own prices: different ones are refused.
 
@@ -77,12 +79,8 @@ def evaluate(
     check_columns(X, ensemble.feature_names)
     usage = Usage.build(ensemble, cost_items(costs, ensemble), X, evaluation_cost=evaluation_cost)
     cost, features = (u.cost(ensemble.is_split) for u in (usage, usage.counting_features()))
-    predicted, truth = model.predict(X), np.asarray(y)
-    if truth.shape != predicted.shape:
-        raise InvalidInputError(f"y has shape {truth.shape}, X has {len(predicted)} rows: give one label each")
-    wrong = predicted != truth if ensemble.task == "classification" else (predicted - truth) ** 2
-    error = float(np.mean(wrong))
-    return Evaluation(cost, features, error, ensemble.n_splits, len(truth))
+    losses = prediction_losses(model, model.predict(X), y)
+    return Evaluation(cost, features, float(np.mean(losses)), ensemble.n_splits, len(losses))
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:

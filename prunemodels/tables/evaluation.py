@@ -27,6 +27,7 @@ from prunemodels.evaluation.held_out import HeldOut, mean_cost
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.evaluation.path import PathEvaluation, Vote, evaluate_path
 from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.labels import prediction_losses
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.surgery import apply_pruning
 from prunemodels.judging.evaluate import Evaluation
@@ -68,6 +69,7 @@ def evaluate_on_table(
     """
     ensemble = read_forest(forest)
     items, evaluation = cost_items(costs, ensemble), list(evaluation_prices(evaluation_cost, ensemble))
+    chunked = as_chunked(table)
     bills: list[Bill] = []
     losses: list[NDArray[Any]] = []
 
@@ -75,9 +77,9 @@ def evaluate_on_table(
         usage = Usage.build(ensemble, items, block.rows, evaluation_cost=evaluation)
         more = [u.bill(ensemble.is_split) for u in (usage, usage.counting_features())]
         bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more
-        losses.append(_losses(forest, ensemble, block))
+        losses.append(_losses(forest, ensemble, block, chunked.source.name))
 
-    n = Reader(as_chunked(table), ensemble, y=y, progress=progress).each("evaluating", add)
+    n = Reader(chunked, ensemble, y=y, progress=progress).each("evaluating", add)
     cost, features = (bill.cost for bill in bills)
     return Evaluation(cost, features, float(np.mean(np.concatenate(losses))), ensemble.n_splits, n)
 
@@ -176,7 +178,7 @@ def hold_out_on_table(
     """
     usage, kept = pruning.problem.usage, pruning.kept
     ensemble = usage.ensemble
-    pruned = None if y is None else apply_pruning(pruning, forest)
+    pruned, chunked = None if y is None else apply_pruning(pruning, forest), as_chunked(table)
     paid, weights, losses = [], [], []
 
     def add(block: RowBlock) -> None:
@@ -185,9 +187,8 @@ def hold_out_on_table(
         paid.append(usage.on(block.rows).row_costs(kept)[counted])
         weights.append(weight[counted])
         if pruned is not None:
-            losses.append(_losses(pruned, ensemble, block).astype(np.float64))
+            losses.append(_losses(pruned, ensemble, block, chunked.source.name))
 
-    chunked = as_chunked(table)
     Reader(chunked, ensemble, y=y, weight=sample_weight, progress=progress).each("counting costs", add)
     cost = mean_cost(usage, kept, np.concatenate(paid), weights_of(weights, chunked.source.name), confidence, method)
     if pruned is None:
@@ -197,8 +198,8 @@ def hold_out_on_table(
     return HeldOut(pruning, cost, error)
 
 
-def _losses(forest: Any, ensemble: Ensemble, block: RowBlock) -> NDArray[Any]:
+def _losses(forest: Any, ensemble: Ensemble, block: RowBlock, source: str) -> NDArray[np.float64]:
     """The 0-1 loss (classification) or squared error (regression) of each prediction."""
-    names, truth = ensemble.feature_names, labels_of(block)
+    names = ensemble.feature_names
     predicted = forest.predict(block.rows if names is None else pd.DataFrame(block.rows, columns=list(names)))
-    return np.asarray(predicted != truth if ensemble.task == "classification" else (predicted - truth) ** 2)
+    return prediction_losses(forest, predicted, labels_of(block), lambda i: f"{source}, row {block.first + i + 1:,}: y")

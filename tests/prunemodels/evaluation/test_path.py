@@ -18,7 +18,7 @@ from formulations.instance import usage
 from prunemodels.evaluation import path as path_evaluation
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.mean_bounds import standard_error
-from prunemodels.evaluation.path import PathEvaluation, evaluate_path
+from prunemodels.evaluation.path import PathEvaluation, evaluate_path, sweep_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, labels, rows, targets
@@ -162,7 +162,7 @@ def check_every_number(path: NestedPrunings, seed: int, task: str, vote: Any) ->
         pruning = pm.Pruning(others, kept)
         costs.append(pruning.problem.usage.row_costs(pruning.kept))
         once.append(float(others.costs.price[pruning.bought_once].sum()))
-    seen = evaluate_path(path, X, y, sample_weight=w, vote=vote)
+    seen = sweep_path(path, X, y, w, vote, unknown=-1)
     v = w[counted]
     assert [seen.unpruned_error, *seen.error] == pytest.approx([np.average(loss, weights=v) for loss in losses], abs=1e-12)
     assert [seen.unpruned_cost, *seen.cost] == pytest.approx(
@@ -247,10 +247,13 @@ def test_blocks_of_rows_add_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
 pm_route = usage.route
 
 
-def test_labels_that_no_tree_knows_are_errors() -> None:
-    """As in `evaluate`, a label that the forest was not trained on is never predicted."""
-    path = two_stumps()
-    assert evaluate_path(path, [[0, 0], [0, 0]], ["no", "perhaps"]).error.tolist() == [0.5] * 3
+@looped("label", ["perhaps", None, np.nan])
+def test_labels_that_no_tree_knows_are_refused(label: Any) -> None:
+    """Nobody can predict them; only a fold of a cross-validation counts them as errors."""
+    path, y = two_stumps(), np.array(["no", label], dtype=object)
+    with pytest.raises(pm.errors.InvalidInputError, match=rf"y\[1\] is the label {label!r}, .*; leave such rows out"):
+        evaluate_path(path, [[0, 0], [0, 0]], y)
+    assert sweep_path(path, [[0, 0], [0, 0]], y, None, unknown=-1).error.tolist() == [0.5] * 3
 
 
 def test_a_single_example_has_no_standard_error() -> None:

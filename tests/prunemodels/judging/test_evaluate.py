@@ -63,14 +63,33 @@ def test_labels_of_another_shape_are_refused():
             pm.evaluate(case.forest, case.X, y, costs=1)
 
 
-def test_labels_that_the_forest_does_not_know_are_errors():
-    """A new label is a wrong prediction."""
-    case = fitted("random forest, 3 string labels")
-    assert pm.evaluate(case.forest, case.X, ["purple"] * 90, costs=1).error == 1.0
-
-
 def test_bad_prices_are_refused():
     """Prices are checked as in `problem_from_forest`."""
     case = fitted("random forest")
     with pytest.raises(pm.errors.InvalidInputError, match="costs has 2 prices"):
         pm.evaluate(case.forest, rows(), case.y, costs=[1, 2])
+
+
+@looped("kind", ["random forest", "regression forest"])
+def test_labels_that_nobody_can_predict_are_refused(kind):
+    """A label of no class, and a missing one, would count as an error of any model."""
+    case = fitted(kind)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    path = pm.pruning_path(problem)
+    is_classifier = hasattr(case.forest, "classes_")
+    for strange in ["perhaps", None, np.nan] if is_classifier else [np.nan, np.inf, "far"]:
+        y = case.y.astype(object)
+        y[4] = strange
+        for judge in (
+            lambda y: pm.evaluate(case.forest, case.X, y, costs=1),
+            lambda y: pm.hold_out(path[0], case.forest, case.X, y),
+            lambda y: pm.evaluation.held_out_error(case.forest, case.X, y),
+            lambda y: pm.evaluate_path(path, case.X, y),
+            lambda y: pm.tradeoff_curve(path, case.X, y),
+            lambda y: pm.prune_forest(case.forest, case.X, y),
+            lambda y: pm.tables.evaluate_on_table(case.forest, case.X, y, costs=1),
+            lambda y: pm.tables.hold_out_on_table(path[0], case.forest, case.X, y),
+            lambda y: pm.tables.evaluate_path_on_table(path, case.X, y),
+        ):
+            with pytest.raises(pm.errors.InvalidInputError, match=r"is the label|targets must be finite|y is not numeric"):
+                judge(y)

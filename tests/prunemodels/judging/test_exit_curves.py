@@ -35,11 +35,10 @@ def test_one_pass_gives_what_every_policy_does(kind: Kind) -> None:
     assert seen.mean_loss(within.policy_) == pytest.approx(evaluate(within, known.X, known.y).error)
 
 
-def test_weights_weigh_and_unknown_labels_are_wrong() -> None:
-    """A row of weight 0 does not count, one of weight 2 counts twice; a label that no stage knows is an error of every policy."""
+def test_weights_weigh_and_unknown_labels_are_refused() -> None:
+    """A row of weight 0 does not count, one of weight 2 counts twice; no policy could predict a label that no stage knows."""
     known = case("prunings")
     y = known.y.copy()
-    y[:10] = "no"
     weights = np.ones(len(y))
     weights[:10], weights[10:20] = 0, 2
     twice = np.r_[10:20, 10 : len(y)]
@@ -47,7 +46,10 @@ def test_weights_weigh_and_unknown_labels_are_wrong() -> None:
     plain = evaluate_exit_path(known.path, known.X.iloc[twice], known.y[twice])
     np.testing.assert_allclose(seen.cost, plain.cost)
     np.testing.assert_allclose(seen.error, plain.error)
-    assert (seen.loss[:, :10] == 1).all()
+    strange = y.astype(object)
+    strange[3] = "perhaps"
+    with pytest.raises(pm.errors.InvalidInputError, match=r"y\[3\] is the label 'perhaps', the model was trained on"):
+        evaluate_exit_path(known.path, known.X, strange)
 
 
 def test_costs_need_no_labels() -> None:
