@@ -16,11 +16,11 @@ from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem
 from formulations.instance.losses import LogLoss, Loss, Squares
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
-from formulations.instance.routing import as_rows, leaves_of
+from formulations.instance.routing import as_rows, leaves_of, route
 from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag
+from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, out_of_bag
 from prunemodels.forests.labels import class_numbers
-from prunemodels.forests.reading import TREES, check_columns, read_forest
+from prunemodels.forests.reading import check_columns, read_forest
 
 LossName = Literal["brier", "log_loss", "squared_error"]
 
@@ -115,26 +115,11 @@ def _votes(
     weights = check_weights(errors.sample_weight, rows.shape[0], "errors: sample_weight")
     leaf = leaves_of(ensemble, rows)
     if isinstance(errors, OutOfBag):
-        leaf[_drawn(forest, len(rows))] = NO_VOTE
+        leaf[~out_of_bag(forest, ensemble, route(ensemble, rows), labels)] = NO_VOTE
     counts = (weights > 0) & (leaf != NO_VOTE).any(axis=0)
     if not counts.any():
         raise InvalidInputError("errors: every tree drew every row of positive weight, so none is out of bag; use Given(X, y)")
     return np.ascontiguousarray(leaf[:, counts]), labels[counts], weights[counts]
-
-
-def _drawn(forest: Any, n_rows: int) -> NDArray[np.bool_]:
-    """Which training rows each tree was grown on: bool, shape (T, N)."""
-    if isinstance(forest, TREES):
-        return np.ones((1, n_rows), dtype=bool)
-    trained_on = getattr(forest, "_n_samples", n_rows)
-    if trained_on != n_rows:
-        raise InvalidInputError(
-            f"errors: X has {n_rows} rows, the forest was trained on {trained_on}; give the training data in its order"
-        )
-    drawn = np.zeros((len(forest.estimators_), n_rows), dtype=bool)
-    for t, rows in enumerate(forest.estimators_samples_):
-        drawn[t, rows] = True
-    return drawn
 
 
 def _compared(ensemble: Ensemble, loss: Loss, labels: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -71,7 +71,7 @@ class InBag:
         rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
         routing = route(ensemble, rows)
         weights = _training_weights(forest, ensemble, y, w)
-        _check_training_data(forest, ensemble, routing, weights)
+        _check_training_data(forest, ensemble, routing, y, weights)
         return NodeErrors((errors_on_sample(ensemble, routing, y, weights, "in-bag"),))
 
 
@@ -96,12 +96,9 @@ class OutOfBag:
     def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
         """See `ErrorSample.measure`."""
         rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
-        out = _draws(forest, len(y)) == 0
-        if not out.any():
-            raise InvalidInputError(
-                f"every tree of the {type(forest).__name__} was grown on all rows, so none is out of bag; use Given(X, y)"
-            )
-        return NodeErrors((errors_on_sample(ensemble, route(ensemble, rows), y, out * w, "out-of-bag"),))
+        routing = route(ensemble, rows)
+        out = out_of_bag(forest, ensemble, routing, y)
+        return NodeErrors((errors_on_sample(ensemble, routing, y, out * w, "out-of-bag"),))
 
 
 @checked
@@ -208,6 +205,30 @@ def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:
     return np.stack([np.bincount(drawn, minlength=n_rows) for drawn in forest.estimators_samples_]).astype(np.float64)
 
 
+def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which training rows each tree did not draw: bool, shape (T, N).
+
+    Parameters
+    ----------
+    routing
+        of the training data, in the order in which ``fit`` saw them.
+    y
+        their labels as class indices, or their targets.
+
+    Raises
+    ------
+    InvalidInputError
+        for other rows, rows in another order, and trees that were grown on all rows.
+    """
+    out = np.asarray(_draws(forest, len(y)) == 0)
+    if not out.any():
+        raise InvalidInputError(
+            f"every tree of the {type(forest).__name__} was grown on all rows, so none is out of bag; use Given(X, y)"
+        )
+    _check_training_data(forest, ensemble, routing, y, _training_weights(forest, ensemble, y, np.ones(len(y))))
+    return out
+
+
 def _training_weights(
     forest: Any, ensemble: Ensemble, y: NDArray[Any], sample_weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -243,9 +264,16 @@ def _class_weights(
     return np.asarray(compute_sample_weight(forest.class_weight, np.asarray(ensemble.classes)[y]))
 
 
-def _check_training_data(forest: Any, ensemble: Ensemble, routing: Routing, weights: NDArray[np.float64]) -> None:
-    """Refuse rows that put other weights on the nodes than those with which the trees were grown."""
+def _check_training_data(
+    forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any], weights: NDArray[np.float64]
+) -> None:
+    """Refuse rows that put other weights, or other labels, on the nodes than those with which the trees were grown."""
     on_nodes = routing.node_sums(ensemble, weights)
+    codes = np.arange(1.0, ensemble.value.shape[1] + 1)  # one sum tells all classes apart: 1 for the first, 2 for the second
+    target = codes[y] if ensemble.task == "classification" else y
+    labels_on_nodes = routing.node_sums(ensemble, weights * target)
+    stored_labels = ensemble.value @ codes  # of regression: the one value
+    allowed = 1e-6 * (1 + np.abs(target).max())
     for t, view in enumerate(tree_views(forest)):
         given = on_nodes[ensemble.nodes_of(t)]
         stored = view.estimator.tree_.weighted_n_node_samples
@@ -256,3 +284,17 @@ def _check_training_data(forest: Any, ensemble: Ensemble, routing: Routing, weig
                 f"errors: the rows put a weight of {given[h]:g} on node {h} of tree {t}, which was grown with {stored[h]:g}; "
                 "give the training data in its order, with the sample_weight of fit, or use Given(X, y)"
             )
+        if not _stores_means(view.estimator):
+            continue
+        nodes = ensemble.nodes_of(t)
+        wrong = np.flatnonzero(np.abs(labels_on_nodes[nodes] - stored_labels[nodes] * stored) > allowed * stored[0])
+        if wrong.size:
+            raise InvalidInputError(
+                f"errors: the labels at node {wrong[0]} of tree {t} are not those that it was grown with; give y in the order of "
+                "the training data, or use Given(X, y)"
+            )
+
+
+def _stores_means(tree: Any) -> bool:
+    """Whether the tree's nodes hold class fractions or means of the training targets, unchanged."""
+    return getattr(tree, "monotonic_cst", None) is None and getattr(tree, "criterion", None) != "absolute_error"

@@ -379,3 +379,21 @@ def test_all_rows_without_bootstrap():
     y = labels(X, [0, 1])
     forest = ExtraTreesClassifier(2, random_state=0).fit(X, y)
     assert component(pm.samples.InBag(X, y), forest).weight.tolist() == [90, 90]
+
+    @pytest.mark.parametrize("sample", [pm.samples.InBag, pm.samples.OutOfBag])
+    @pytest.mark.parametrize("kind", ["random forest", "regression forest", "random forest, 3 string labels"])
+    def test_other_rows_than_those_of_training(self, kind, sample):
+        """Rows in another order, and labels in another order, would be taken for rows that the trees did not draw."""
+        case = fitted(kind)
+        shuffled = np.random.default_rng(0).permutation(len(case.y))
+        with pytest.raises(pm.errors.InvalidInputError, match=r"the rows put a weight of .* give the training data in its order"):
+            component(sample(case.X[shuffled], case.y[shuffled]), case.forest)
+        with pytest.raises(pm.errors.InvalidInputError, match=r"the labels at node 0 of tree .* give y in the order"):
+            component(sample(case.X, case.y[shuffled]), case.forest)
+
+    @pytest.mark.parametrize("y", [np.ma.masked_array([0, 1], [True, False]), np.array([1j, 2]), np.array(["2020"] * 2, "M8[D]")])
+    def test_labels_that_are_no_names_and_no_numbers(self, y):
+        """A mask would be dropped, and an imaginary part; dates would be counted."""
+        case = fitted("regression forest")
+        with pytest.raises(pm.errors.InvalidInputError, match=r"errors: y (is a masked array|holds complex numbers|holds dates)"):
+            component(pm.samples.Given(case.X[:2], y), case.forest)
