@@ -24,7 +24,8 @@ def read(answer: Any, request: Request, dtype: Any = np.float32) -> Cells:
     ----------
     answer
         an array or nested list of shape (rows, features), or (rows,) for a single feature; a pandas table with the rows' labels
-        as its index, in any order, or a Series for a single feature; a mapping, or another table, from feature names to columns.
+        as its index, in any order, or a Series for a single feature; a mapping, or another table, from feature names to columns,
+        of which Series are looked up by their index too, and all others are in the order of the rows.
         A cell that is `UNAVAILABLE`, or masked in a ``numpy.ma`` array, could not be had; a whole column of a mapping, or the
         whole answer, may be `UNAVAILABLE` too. NaN is a measured missing value.
     dtype
@@ -65,6 +66,8 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
     """
     if given is UNAVAILABLE:
         return np.zeros(n_rows, dtype=dtype), np.zeros(n_rows, dtype=bool)
+    if isinstance(given, pd.Series):  # its labels say which value belongs to which row, whatever their order is
+        given = _aligned(given.to_frame(), pd.Index(labels), f"{name!r}: ").iloc[:, 0]
     mask = np.zeros(n_rows, dtype=bool)
     raw = given if np.ma.isMaskedArray(given) else np.asarray(given)
     if raw.dtype.kind in REFUSED:
@@ -91,14 +94,14 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
     return values, ~mask
 
 
-def _aligned(table: pd.DataFrame, rows: pd.Index[Any]) -> pd.DataFrame:
-    """The table in the order of the request; it must have exactly its rows."""
+def _aligned(table: pd.DataFrame, rows: pd.Index[Any], of: str = "") -> pd.DataFrame:
+    """The table in the order of the request; it must have exactly its rows. `of` says in messages what the table is."""
     if not table.index.is_unique:
-        raise InvalidInputError(f"the row {table.index[table.index.duplicated()][0]!r} occurs twice; give each row once")
+        raise InvalidInputError(f"{of}the row {table.index[table.index.duplicated()][0]!r} occurs twice; give each row once")
     for label in rows.difference(table.index, sort=False):
-        raise InvalidInputError(f"the row {label!r} is not in the table's index; give every row, with UNAVAILABLE where needed")
+        raise InvalidInputError(f"{of}the row {label!r} is not in the index; give every row, with UNAVAILABLE where needed")
     for label in table.index.difference(rows, sort=False):
-        raise InvalidInputError(f"the row {label!r} was not asked for; give the request's rows only, as the table's index")
+        raise InvalidInputError(f"{of}the row {label!r} was not asked for; give the request's rows only, as the index")
     return table.loc[rows]
 
 

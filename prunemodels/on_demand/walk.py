@@ -11,8 +11,10 @@ asked for once for each row. The state changes only when an answer is complete, 
 from __future__ import annotations
 
 import inspect
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -74,6 +76,25 @@ class Walk(ABC):
         self._done = np.zeros(n, dtype=bool)
         self._arrived: list[tuple[Request, Cells]] = []
         self._open: list[Request] = []
+        self._running = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the lock, which belongs to this process."""
+        return {name: value for name, value in vars(self).items() if name != "_running"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._running = threading.Lock()
+
+    @contextmanager
+    def _single_run(self) -> Iterator[None]:
+        """One run at a time: two would both see an item as unpaid, and buy it twice."""
+        if not self._running.acquire(blocking=False):
+            raise InvalidInputError("this walk is running already; wait for its result, or start another walk for other rows")
+        try:
+            yield
+        finally:
+            self._running.release()
 
     @abstractmethod
     def result(self) -> OnDemandResult:
@@ -98,12 +119,13 @@ class Walk(ABC):
         InterruptedAcquisitionError
             on Ctrl-C.
         InvalidInputError
-            if `acquire` is asynchronous.
+            if `acquire` is asynchronous, and while the walk runs already.
         """
         try:
-            for requests in self._rounds():
-                for request in requests:
-                    self.take(request, self._answer(request))
+            with self._single_run():
+                for requests in self._rounds():
+                    for request in requests:
+                        self.take(request, self._answer(request))
         except KeyboardInterrupt as error:
             told = "interrupted; the walk keeps what was delivered: error.walk.run() goes on"
             raise InterruptedAcquisitionError(told, self) from error
@@ -123,17 +145,16 @@ class Walk(ABC):
         AcquisitionFailedError
             as `run`. Requests that were in flight are awaited and kept, those that had not begun are not made.
         InvalidInputError
-            for a limit below 1.
+            for a limit below 1, and while the walk runs already.
 
         Notes
         -----
         When the task is cancelled, requests in flight are cancelled too, and what was delivered is kept. Ctrl-C under
         ``asyncio.run`` is such a cancellation.
         """
-        if limit is not None and limit < 1:
-            raise InvalidInputError(f"limit is {limit}; give the most requests in flight, at least 1, or None")
-        for requests in self._rounds():
-            await ask_together(self, requests, limit)
+        with self._single_run():
+            for requests in self._rounds():
+                await ask_together(self, requests, limit)
         return self.result()
 
     def _rounds(self) -> Iterator[list[Request]]:

@@ -12,8 +12,10 @@ import pytest
 import prunemodels as pm
 from prunemodels.on_demand import UNAVAILABLE, Request, from_table
 from prunemodels.on_demand.answers import read
+from prunemodels.on_demand.errors import AcquisitionFailedError
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.forest_kinds import fitted
+from tests.prunemodels.on_demand.cases import forest_of, stump
 
 ROWS = pd.Index(["p", "q", "r"])
 BOTH = Request(("g",), ("a", "b"), ROWS, Fraction(5), np.arange(3), np.arange(2), 7)
@@ -115,8 +117,8 @@ REFUSED = [
     ({"a": [1, 2, 3], "b": [1, 2]}, r"'b' has shape \(2,\) for 3 rows"),
     ({"a": [1, 2, 3], "b": 5}, r"'b' has shape \(\) for 3 rows"),
     (FRAME["a"], r"it has shape \(3,\); give \(3, 2\)"),
-    (FRAME.reset_index(drop=True), "the row 'p' is not in the table's index"),
-    (FRAME.loc[["p", "q"]], "the row 'r' is not in the table's index; give every row, with UNAVAILABLE"),
+    (FRAME.reset_index(drop=True), "the row 'p' is not in the index"),
+    (FRAME.loc[["p", "q"]], "the row 'r' is not in the index; give every row, with UNAVAILABLE"),
     (pd.concat([FRAME, FRAME[:1]]), "the row 'p' occurs twice"),
     (pd.concat([FRAME, FRAME[:1].set_axis(["s"])]), "the row 's' was not asked for"),
 ]
@@ -234,3 +236,42 @@ def test_unfitted_and_other_models_are_refused():
         OnDemandPredictor(RandomForestClassifier(), 1, GOOD["acquire"])
     with pytest.raises(pm.errors.UnsupportedModelError):
         OnDemandPredictor(GradientBoostingClassifier(), 1, GOOD["acquire"])
+
+
+@pytest.mark.parametrize("as_known", [False, True])
+def test_series_in_a_mapping_are_looked_up_by_their_labels(as_known):
+    """The values belong to the rows that the index names, in whatever order the rows stand; other labels are refused."""
+    case = fitted("random forest")
+    labels = [f"r{i}" for i in range(len(case.X))]
+    table = pd.DataFrame(case.X, index=labels, columns=[f"x{i}" for i in range(case.X.shape[1])])
+    names = OnDemandPredictor(case.forest, 1, from_table(case.X)).features
+    shuffled = table.sample(frac=1, random_state=0)
+
+    def run(given):
+        mapping = {name: given[name] for name in names}
+        if as_known:
+            return OnDemandPredictor(case.forest, 1, lambda request: None).predict(labels, known=mapping)
+        return OnDemandPredictor(
+            case.forest, 1, lambda request: {name: given[name].loc[request.rows[::-1]] for name in request.features}
+        ).predict(labels)
+
+    expected = case.forest.predict(case.X)
+    assert not np.array_equal(case.forest.predict(shuffled.to_numpy()), expected)
+    assert np.array_equal(run(shuffled), expected)
+    if as_known:
+        with pytest.raises(pm.errors.InvalidInputError, match=r"known: 'x.*': the row 'r0' is not in the index"):
+            run(shuffled.reset_index(drop=True))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.array(["2020-01-01"], dtype="datetime64[D]"), r"holds dates \(datetime64\[D\]\); give numbers"),
+        (np.array([1 + 2j]), r"holds complex numbers \(complex128\); give real ones"),
+    ],
+)
+def test_values_that_are_no_real_numbers_are_refused(values, message):
+    """A date would become microseconds, a complex number would lose its imaginary part."""
+    forest = forest_of(stump(0, (1, 0), (0, 1)), n_features=1)
+    with pytest.raises(AcquisitionFailedError, match=message):
+        OnDemandPredictor(forest, 1, lambda request: {request.features[0]: values}).predict(1)

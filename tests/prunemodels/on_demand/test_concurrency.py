@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import numpy as np
 import pytest
@@ -176,3 +177,43 @@ def test_a_limit_below_one_is_refused(limit):
     """Nothing could ever be asked for."""
     with pytest.raises(pm.errors.InvalidInputError, match=f"limit is {limit}; give a whole number >= 1"):
         asyncio.run(OnDemandPredictor(FOUR, 1, Line(Spy(np.zeros((1, 4))))).run_async(1, limit=limit))
+
+
+def test_a_walk_that_runs_is_not_run_again():
+    """Two runs at once would both see an item as unpaid and buy it twice."""
+    line = Line(Spy(np.zeros((2, 4))), lambda request: 3)
+    walk = OnDemandPredictor(FOUR, 1, line).start(2)
+
+    async def main():
+        both = await asyncio.gather(walk.run_async(), walk.run_async(), return_exceptions=True)
+        return sorted(both, key=lambda found: isinstance(found, Exception))
+
+    result, refusal = asyncio.run(main())
+    assert isinstance(refusal, pm.errors.InvalidInputError)
+    assert "this walk is running already" in str(refusal)
+    assert result.exact_cost == (4, 4)
+    assert len(line.begun) == len(set(line.begun)) == 4
+    assert asyncio.run(walk.run_async()).exact_cost == (4, 4)
+
+
+def test_a_walk_is_not_run_again_from_its_own_request_or_another_thread():
+    """The same lock serves plain runs, whichever thread asks."""
+    X, refusals = np.zeros((1, 4)), []
+
+    def acquire(request):
+        other = threading.Thread(target=attempt)
+        other.start()
+        other.join()
+        attempt()
+        return X[request.positions[:, None], request.columns]
+
+    def attempt():
+        try:
+            walk.run()
+        except pm.errors.InvalidInputError as error:
+            refusals.append(str(error))
+
+    walk = OnDemandPredictor(FOUR, 1, acquire).start(1)
+    assert walk.run().exact_cost == (4,)
+    assert len(refusals) == 8
+    assert all("running already" in told for told in refusals)
