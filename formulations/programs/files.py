@@ -40,12 +40,14 @@ def write_program(lp: LinearProgram, path: str | Path) -> None:
     Raises
     ------
     InvalidInputError
-        for another ending, or, in .lp, a row with two different finite sides, which that format lacks.
+        for another ending, coefficients that are not finite, or, in .lp, a row with two different finite sides, which that format
+        lacks.
     BrokenFileError
         if the file cannot be written.
     """
     file = Path(path)
     lines = _lp_text if _ending(file) == ".lp" else _mps_text
+    _check_finite(lp)
     if lines is _lp_text:
         _check_one_sided(lp)
     try:
@@ -130,6 +132,16 @@ def _ending(file: Path) -> str:
     if ending not in (".lp", ".mps"):
         raise InvalidInputError(f"{file.name!r} ends in {ending!r}; name the file .lp or .mps")
     return ending
+
+
+def _check_finite(lp: LinearProgram) -> None:
+    """Refuse coefficients that no file can hold; bounds and sides may be infinite."""
+    for what, numbers in (("cost", lp.cost), ("matrix", lp.matrix.data), ("offset", np.array([lp.offset]))):
+        if not np.isfinite(numbers).all():
+            raise InvalidInputError(
+                f"the program's {what} has the coefficient {numbers[~np.isfinite(numbers)][0]}; give a smaller lambda, smaller "
+                "prices, or another unit"
+            )
 
 
 def _check_one_sided(lp: LinearProgram) -> None:

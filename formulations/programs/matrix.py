@@ -211,8 +211,10 @@ def _assemble(columns: list[_Columns], rows: list[_Rows], *, lam: float, relax: 
     ]
     n = sum(widths)
     lengths = [len(r.block) for r in rows]
+    with np.errstate(over="ignore"):  # engines and files refuse what is infinite
+        cost = np.concatenate([c.error + lam * c.price for c in columns])
     return LinearProgram(
-        np.concatenate([c.error + lam * c.price for c in columns]),
+        cost,
         offset,
         sparse.csr_array(sparse.block_array(parts, format="csr")),
         np.repeat([r.lower for r in rows], lengths),

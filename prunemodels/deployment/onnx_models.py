@@ -46,7 +46,8 @@ def to_onnx(forest: Any) -> Any:
     Raises
     ------
     UnsupportedModelError
-        where skl2onnx is not installed, cannot convert the forest, or writes other trees than the forest has.
+        where skl2onnx is not installed, cannot convert the forest, or writes other trees than the forest has; for a forest that
+        was trained on one class.
     NotFittedForestError
         if the forest is not fitted.
     """
@@ -93,9 +94,14 @@ def _library(name: str) -> Any:
 
 
 def _check_classes(forest: Any) -> None:
-    """Refuse bags whose trees know different classes: skl2onnx joins their outputs column by column."""
+    """Refuse forests of one class, and bags whose trees know different classes: skl2onnx joins their outputs column by column."""
     if not hasattr(forest, "classes_"):
         return
+    if len(forest.classes_) == 1:
+        raise UnsupportedModelError(
+            f"the {type(forest).__name__} was trained on the one class {forest.classes_.tolist()[0]!r}, and ONNX has no "
+            "classifier of one class; a model that always answers the same needs no file"
+        )
     for t, view in enumerate(tree_views(forest)):
         if len(view.classes) < len(forest.classes_):
             raise UnsupportedModelError(

@@ -65,7 +65,7 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str]) -> CostItems:
     - ``discount_cost`` and ``shared_group``: the price once another feature of the group was bought, see `CostItems.discounted`;
     - ``needs``: names of other features, separated by ``;``, whose items this feature needs too (a ratio of two tests).
       Then ``cost`` may be empty, if the feature needs no item of its own.
-    - ``once``: 1 where the item is paid once for all examples.
+    - ``once``: 1 where the item is paid once for all examples; the same in all rows of an item.
     """
     missing = [c for c in ("feature", "cost") if c not in table.columns]
     if missing:
@@ -74,7 +74,7 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str]) -> CostItems:
     _check_features(table["feature"].tolist(), names)
     prices: dict[str, Price] = {}
     needs: dict[str, list[str]] = {n: [] for n in names}
-    once: set[str] = set()
+    once: dict[str, bool] = {}
     for record in table.to_dict("records"):
         feature = record["feature"]
         for item, price in _row_items({str(k): v for k, v in record.items()}):
@@ -83,11 +83,15 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str]) -> CostItems:
                     f"costs: the item {item!r} costs {price} for {feature!r} and {prices[item]} elsewhere; give it one price"
                 )
             needs[feature].append(item)
-            if _is_once(record.get("once"), feature):
-                once.add(item)
+            marked = _is_once(record.get("once"), feature)
+            if once.setdefault(item, marked) != marked:
+                raise InvalidInputError(
+                    f"costs: the item {item!r} has `once` {int(marked)} for {feature!r} and {int(not marked)} elsewhere; "
+                    "write the same in each of its rows"
+                )
     for feature, other in _all_needed(_needed(table, names)):
         needs[feature] += [item for item in needs[other] if item not in needs[feature]]
-    return CostItems.from_items(prices, [needs[n] for n in names], once)
+    return CostItems.from_items(prices, [needs[n] for n in names], [item for item, marked in once.items() if marked])
 
 
 def _needed(table: pd.DataFrame, names: Sequence[str]) -> dict[str, list[str]]:

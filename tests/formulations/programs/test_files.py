@@ -177,3 +177,13 @@ def test_negative_offsets_survive(tmp_path: Path) -> None:
     for ending in ("lp", "mps"):
         write_program(lp, tmp_path / f"a.{ending}")
         assert read_program(tmp_path / f"a.{ending}").offset == -0.1
+
+
+@pytest.mark.parametrize("ending", [".lp", ".mps"])
+def test_coefficients_that_no_file_can_hold_are_refused(tmp_path, ending):
+    """A price times an enormous lambda is infinite: nothing is written."""
+    lp = MATRICES["IP3"](random_problem(0), lam=0.1)
+    lp = dataclasses.replace(lp, cost=np.full(lp.cost.shape, np.inf))
+    with pytest.raises(InvalidInputError, match="the program's cost has the coefficient inf; give a smaller lambda"):
+        write_program(lp, tmp_path / f"program{ending}")
+    assert not list(tmp_path.iterdir())

@@ -309,3 +309,13 @@ def test_thyroid_prices():
     # 14.51 for TT4 with the blood drawn, and 9.31 for T4U after it
     assert sum(read.prices[m] for m in needed) == Fraction("14.51") + Fraction("9.31")
     assert set(needed) == set(read.needs[names.index("TT4")]) | set(read.needs[names.index("T4U")])
+
+
+def test_a_table_that_contradicts_itself_on_once_is_refused():
+    """An item is paid once for all examples, or by each: in whatever row it stands."""
+    forest = fitted("random forest").forest
+    n = forest.n_features_in_
+    names = [f"x{f}" for f in range(n)]
+    table = pd.DataFrame({"feature": names, "cost": 1, "item": ["licence"] * 2 + names[2:], "once": [1, 0] + [0] * (n - 2)})
+    with pytest.raises(pm.errors.InvalidInputError, match="the item 'licence' has `once` 0 for 'x1' and 1 elsewhere"):
+        cost_items(table, pm.read_forest(forest))
