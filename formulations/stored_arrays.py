@@ -110,7 +110,7 @@ def stored_json(text: str | bytes, name: str) -> Any:
         raise BrokenFileError(f"{name} is not a JSON file, or a damaged one ({str(error)[:200]}); write it again") from error
 
 
-def checked(array: NDArray[Any], name: str, kind: str, length: int | None = None, end: int | None = None) -> NDArray[Any]:
+def stored_array(array: NDArray[Any], name: str, kind: str, length: int | None = None, end: int | None = None) -> NDArray[Any]:
     """An array of a file, if it has one dimension, the kind and length that it must have, and finite entries.
 
     Parameters

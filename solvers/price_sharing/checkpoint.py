@@ -16,16 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import Natural, checked
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.file_lock import FileLock, hidden_name
 from formulations.fingerprint import fingerprint
 from formulations.instance.problem import PruningProblem
-from formulations.stored_arrays import checked, read_arrays, whole_number
+from formulations.stored_arrays import read_arrays, stored_array, whole_number
 
 MOST_ROUNDS = 10_000_000
 """A file that claims more rounds is damaged: they would take weeks."""
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Where a run has got to, or where one for another lambda may start.
@@ -35,16 +37,16 @@ class Scores:
     score
         float64, shape (n,): s_h of every node, finite; only differences among the users of a purchase matter.
     iteration
-        number of rounds made, >= 0: the step size goes on from there.
+        number of rounds made: the step size goes on from there.
 
     Raises
     ------
     InvalidInputError
-        for scores that are not finite or not one for each node, and an iteration below 0.
+        for scores that are not finite or not one for each node.
     """
 
     score: NDArray[np.float64]
-    iteration: int = 0
+    iteration: Natural = 0
 
     def __post_init__(self) -> None:
         score = np.asarray(self.score)
@@ -53,8 +55,6 @@ class Scores:
         if not np.isfinite(score).all():
             h = int(np.flatnonzero(~np.isfinite(score))[0])
             raise InvalidInputError(f"scores: node {h} has {score[h]}; give finite numbers, or None to start without scores")
-        if self.iteration < 0:
-            raise InvalidInputError(f"scores: iteration is {self.iteration}; it must be >= 0")
 
 
 def problem_fingerprint(problem: PruningProblem, *more: Any) -> str:
@@ -101,7 +101,7 @@ class ScoreFile:
             return None
         try:
             stored = read_arrays(self.path, ("score", "iteration", "instance"))
-            score = checked(stored["score"], "score", "f").astype(np.float64)
+            score = stored_array(stored["score"], "score", "f").astype(np.float64)
             scores = Scores(score, whole_number(stored["iteration"], "iteration", MOST_ROUNDS))
             instance = str(stored["instance"])
         except BrokenFileError as error:

@@ -25,7 +25,7 @@ from formulations.answers.solution import FixingStage, SharedPrices, Solution, S
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from formulations.stored_arrays import checked, read_arrays, stored_fraction, stored_json, whole_number
+from formulations.stored_arrays import read_arrays, stored_array, stored_fraction, stored_json, whole_number
 from solvers.price_sharing.checkpoint import MOST_ROUNDS, one_writer, write_atomically
 from solvers.price_sharing.path_point import PathPoint
 from solvers.price_sharing.run import RunState
@@ -245,8 +245,10 @@ def _stages(arrays: Arrays, iterations: Any, n: int) -> tuple[FixingStage, ...]:
         raise BrokenFileError(f"stages is {str(iterations)[:40]}, not a list")
     stages = []
     for k, iteration in enumerate(iterations):
-        nodes, fixed_in, fixed_out = (checked(arrays[f"{part}{k}"], f"{part}{k}", "i", end=n) for part in ("nodes", "in", "out"))
-        score = checked(arrays[f"score{k}"], f"score{k}", "f", len(nodes))
+        nodes, fixed_in, fixed_out = (
+            stored_array(arrays[f"{part}{k}"], f"{part}{k}", "i", end=n) for part in ("nodes", "in", "out")
+        )
+        score = stored_array(arrays[f"score{k}"], f"score{k}", "f", len(nodes))
         stages.append(FixingStage(nodes, score, fixed_in, fixed_out, whole_number(iteration, "stages", MOST_ROUNDS)))
     return tuple(stages)
 
@@ -269,10 +271,10 @@ def _state(arrays: Arrays, figures: Mapping[str, Any]) -> RunState:
     rounds = {name: whole_number(figures[name], name, MOST_ROUNDS) for name in STATE_FIGURES[3:]}
     return RunState(
         stages=_stages(arrays, figures["stages"], n),
-        score=checked(arrays["score"], "score", "f", size),
-        ybar=checked(arrays["ybar"], "ybar", "f", size),
-        score_at_lowest=checked(arrays["score_at_lowest"], "score_at_lowest", "f", size),
-        best_kept=checked(arrays["best_kept"], "best_kept", "b", n),
+        score=stored_array(arrays["score"], "score", "f", size),
+        ybar=stored_array(arrays["ybar"], "ybar", "f", size),
+        score_at_lowest=stored_array(arrays["score_at_lowest"], "score_at_lowest", "f", size),
+        best_kept=stored_array(arrays["best_kept"], "best_kept", "b", n),
         lowest_bound=_number(figures, "lowest_bound", finite=False),
         bound=figures["bound"],
         best_value=figures["best_value"],
@@ -286,19 +288,19 @@ def _point(problem: PruningProblem, rate: Fraction, arrays: Arrays, figures: Map
     if figures["rate"] != str(rate):
         raise BrokenFileError(f"it is of the lambda {str(figures['rate'])[:40]}, not of {rate}")
     lam, unit = (stored_fraction(figures[name], name) for name in ("lam", "unit"))
-    nodes = checked(arrays["open_nodes"], "open_nodes", "i", end=n)
+    nodes = stored_array(arrays["open_nodes"], "open_nodes", "i", end=n)
     load = arrays.get("load")
     proof = SharedPrices(
         _stages(arrays, figures["stages"], n),
         nodes,
-        checked(arrays["open_score"], "open_score", "f", len(nodes)),
-        None if load is None else checked(load, "load", "i"),
+        stored_array(arrays["open_score"], "open_score", "f", len(nodes)),
+        None if load is None else stored_array(load, "load", "i"),
         unit,
         lam,
         whole_number(figures["iteration"], "iteration", MOST_ROUNDS),
     )
     smaller, larger = (None if figures[key] is None else stored_fraction(figures[key], key) for key in ("smaller", "larger"))
-    kept, pruned, of_solution = (checked(arrays[name], name, "b", n) for name in ("kept", "pruned", "pruning"))
+    kept, pruned, of_solution = (stored_array(arrays[name], name, "b", n) for name in ("kept", "pruned", "pruning"))
     pruning = Pruning(problem, of_solution)
     # One array for both where they are equal, as they are once the core was cut.
     kept = pruning.kept if np.array_equal(pruning.kept, kept) else kept

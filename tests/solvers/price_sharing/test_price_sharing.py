@@ -430,3 +430,10 @@ def test_a_negative_gap_is_refused() -> None:
     for gap in (-0.1, math.nan):
         with pytest.raises(InvalidInputError, match=f"gap is {gap}"):
             price_sharing(instance("iris"), 0.05, gap=gap)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_scores_that_are_no_numbers_are_refused(bad):
+    """From such scores nothing follows: shares of a price that are NaN are neither too small nor too large."""
+    with pytest.raises(InvalidInputError, match="score: give one finite number for each node"):
+        Scores(np.array([0.0, bad]))
