@@ -36,6 +36,7 @@ from formulations.arguments import Seed, Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import as_rows
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.mean_bounds import Method, upper_bound
 from solvers.budgets.by_path import path_of
@@ -103,7 +104,8 @@ def budget_for_confidence(
     budget
         B >= 0: the largest mean cost of a prediction over the population, in the unit of the prices.
     X_certify
-        rows to certify on. Default: a random part of the cost sample; the path is then computed from the rest.
+        rows to certify on, other ones than the cost sample. Default: a random part of the cost sample; the path is then computed
+        from the rest.
     share
         share of the cost sample that certifies if `X_certify` is not given.
     path
@@ -186,7 +188,12 @@ def _choosing_and_certifying(
 ) -> tuple[PruningProblem, PruningProblem]:
     """The instance that chooses, and the one that certifies."""
     if X_certify is not None:
-        return problem, on_other_rows(problem, X_certify)
+        certifying = on_other_rows(problem, X_certify)
+        if _same_rows(problem, certifying):
+            raise InvalidInputError(
+                "X_certify holds the rows of the cost sample, for which the path was computed; give other rows, or leave it out"
+            )
+        return problem, certifying
     if path is not None:
         raise InvalidInputError(
             "path was computed from all rows of the cost sample; leave it out, or give other rows as X_certify"
@@ -202,6 +209,16 @@ def _choosing_and_certifying(
         on_other_rows(problem, _safe_indexing(X, problem.rows[part]), problem.weights[part]) for part in parts
     )
     return choosing, certifying
+
+
+def _same_rows(one: PruningProblem, other: PruningProblem) -> bool:
+    """Whether two cost samples hold the same rows, in whatever order; False where one is not in memory."""
+    if not all(isinstance(p.X, np.ndarray | list) or hasattr(p.X, "iloc") or hasattr(p.X, "toarray") for p in (one, other)):
+        return False
+    first, second = (as_rows(p.X, p.ensemble.n_features)[p.rows] for p in (one, other))
+    if first.shape != second.shape or not np.array_equal(np.sort(first[:, 0]), np.sort(second[:, 0]), equal_nan=True):
+        return False
+    return np.array_equal(first[np.lexsort(first.T)], second[np.lexsort(second.T)], equal_nan=True)
 
 
 def _weights_if_unequal(weights: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64] | None:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
@@ -334,7 +335,7 @@ def test_it_fits_the_rows_that_chose_it() -> None:
     cheap = np.zeros((400, 2))  # not asked the second question
     for rows, cost in ((np.ones((5, 2)), 1), (cheap, 1), (np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0]]), Fraction(8, 3))):
         problem = PruningProblem.build(ensemble, errors, rows, costs)
-        found = budget_for_confidence(problem, 4, X_certify=cheap, random_state=0)
+        found = budget_for_confidence(problem, 4, X_certify=np.zeros((399, 2)), random_state=0)
         assert found.smaller_budget == cost
         assert found.certified_cost == 1
 
@@ -434,3 +435,13 @@ def test_what_cannot_be_certified_is_refused() -> None:
     for change, message in bad:
         with pytest.raises(pm.errors.InvalidInputError, match=message):
             budget_for_confidence(problem, **({"budget": 1} | change))
+
+
+def test_rows_that_chose_do_not_certify() -> None:
+    """The cost sample itself, in whatever order, says nothing of the population."""
+    p = worst_case()
+    problem, path = misled(p)
+    rows = np.asarray(problem.X)
+    for again in (rows, rows[::-1], pd.DataFrame(rows)):
+        with pytest.raises(pm.errors.InvalidInputError, match="X_certify holds the rows of the cost sample"):
+            budget_for_confidence(problem, p.budget, X_certify=again, path=path)
