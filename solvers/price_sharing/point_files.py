@@ -304,7 +304,7 @@ def _point(problem: PruningProblem, rate: Fraction, arrays: Arrays, figures: Map
     pruning = Pruning(problem, of_solution)
     # One array for both where they are equal, as they are once the core was cut.
     kept = pruning.kept if np.array_equal(pruning.kept, kept) else kept
-    value, bound = pruning.value(rate), _number(figures, "bound")
+    value, bound = pruning.value(float(rate)), _number(figures, "bound")
     if not bound <= value * (1 + 1e-9) + 1e-300:
         raise BrokenFileError(f"its bound {bound:g} is above its pruning's value {value:g}")
     stats, stopped = figures["stats"], figures["stopped"]

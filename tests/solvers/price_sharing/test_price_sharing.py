@@ -435,5 +435,5 @@ def test_a_negative_gap_is_refused() -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_scores_that_are_no_numbers_are_refused(bad):
     """From such scores nothing follows: shares of a price that are NaN are neither too small nor too large."""
-    with pytest.raises(InvalidInputError, match="score: give one finite number for each node"):
+    with pytest.raises(InvalidInputError, match="scores"):
         Scores(np.array([0.0, bad]))
