@@ -6,14 +6,19 @@
 An actor is a process. A worker counts as lost where its process has ended, where its machine has, and where an answer was lost on
 the way. Then a new actor is started on any machine with free cores, and its object is built from the recipe and the journal.
 Arguments for all workers are put into Ray's object store once, and each machine fetches them once.
+
+Whoever can reach the ports of a Ray cluster, and knows its token where it has one, can run any code on it. A cluster that is
+started here listens on this machine's own address 127.0.0.1 only, and Ray gives it a token.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,10 +66,32 @@ def connect(ray: Any, address: str | None) -> bool:
     if address not in ("auto", "local"):
         _check_listening(address)
     try:
-        ray.init(address=address, include_dashboard=False, log_to_driver=False)
+        with _on_this_machine_only() if address == "local" else nullcontext():
+            ray.init(address=address, include_dashboard=False, log_to_driver=False)
     except (ConnectionError, ValueError) as error:
         raise InvalidInputError(f"address is {address!r}, where no cluster is to be had ({error}); {ADDRESS_REMEDY}") from error
     return True
+
+
+@contextmanager
+def _on_this_machine_only() -> Iterator[None]:
+    """A cluster that starts in this block listens on 127.0.0.1 only, as on Windows and macOS; elsewhere on all addresses.
+
+    Ray reads the variable when it is imported, here and in the processes that it starts. `ray.init(_node_ip_address="127.0.0.1")`
+    does not help: Ray replaces that address by one that other machines can reach.
+    """
+    constants = importlib.import_module("ray._private.ray_constants")
+    name, enabled = constants.ENABLE_RAY_CLUSTERS_ENV_VAR, constants.ENABLE_RAY_CLUSTER
+    before = os.environ.get(name)
+    os.environ[name], constants.ENABLE_RAY_CLUSTER = "0", False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = enabled
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _check_listening(address: str) -> None:

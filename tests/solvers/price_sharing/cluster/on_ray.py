@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +91,22 @@ def _stat(process: int) -> list[str] | None:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
+
+
+def listening(process: int) -> set[str]:
+    """The addresses on which a process and its descendants listen."""
+    address = {}
+    for name in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A":  # LISTEN
+                packed = bytes.fromhex(words[1].partition(":")[0])
+                whole = b"".join(packed[k : k + 4][::-1] for k in range(0, len(packed), 4))
+                ip = ipaddress.ip_address(whole)
+                address[f"socket:[{words[9]}]"] = str(getattr(ip, "ipv4_mapped", None) or ip)
+    found = set()
+    for pid in (process, *descendants(process)):
+        for file in Path(f"/proc/{pid}/fd").glob("*"):
+            with suppress(OSError):
+                found.add(address.get(os.readlink(file), ""))
+    return found - {""}

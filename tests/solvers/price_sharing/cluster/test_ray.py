@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +28,8 @@ from tests.solvers.price_sharing.cluster.parted import joined, parted, recipes_o
 from tests.solvers.price_sharing.cluster.test_price_sharing import assert_as_whole
 
 ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "prunemodels[ray]"')
+
+ROOT = Path(__file__).resolve().parents[4]
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
@@ -177,3 +181,24 @@ def test_another_cluster_is_not_connected_to(cluster: None) -> None:
     for address in (here, "auto"):
         ray_workers(recipes, address=address).close()
         assert ray.is_initialized()
+
+
+LISTENING = """
+import os
+from tests.solvers.cases import instance
+from tests.solvers.price_sharing.cluster.on_ray import listening
+from tests.solvers.price_sharing.cluster.parted import recipes_of
+from solvers.price_sharing.cluster import ray_workers
+with ray_workers(recipes_of(instance("papers"), 1)):
+    print(sorted(listening(os.getpid())), os.environ["RAY_AUTH_MODE"], "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER" in os.environ)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads listening sockets from /proc")
+def test_a_cluster_that_is_started_here_cannot_be_reached_from_elsewhere() -> None:
+    """All its processes listen on 127.0.0.1 only, and a token is asked for; afterwards the environment is as before."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("RAY_ADDRESS", "RAY_AUTH_MODE")}
+    done = subprocess.run(
+        [sys.executable, "-c", LISTENING], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "['127.0.0.1'] token False"
