@@ -107,7 +107,7 @@ class _BracketSearch:
     def offer_filled(self, bracket: Bracket) -> None:
         """Take note of a bracket's splits, and of the open ones that greedily fit the room that they leave."""
         part = bracket.part
-        keep = filled(KnapsackCore(**part.arrays(), gained=0, room=bracket.room, taken=()))
+        keep = filled(KnapsackCore(**part.arrays(), gained=0, room=bracket.room, taken=(), low=Fraction(0), high=None))
         kept = bracket.kept.copy()
         kept[part.nodes[keep]] = True
         self.offer(bracket.gain + int(part.gain[keep].sum()), kept)

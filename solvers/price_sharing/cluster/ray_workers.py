@@ -80,7 +80,7 @@ def _on_this_machine_only() -> Iterator[None]:
     Ray reads the variable when it is imported, here and in the processes that it starts. `ray.init(_node_ip_address="127.0.0.1")`
     does not help: Ray replaces that address by one that other machines can reach.
     """
-    constants = importlib.import_module("ray._private.ray_constants")
+    constants: Any = importlib.import_module("ray._private.ray_constants")
     name, enabled = constants.ENABLE_RAY_CLUSTERS_ENV_VAR, constants.ENABLE_RAY_CLUSTER
     before = os.environ.get(name)
     os.environ[name], constants.ENABLE_RAY_CLUSTER = "0", False

@@ -20,7 +20,6 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formulations.answers.solution import StopReason
 from formulations.errors import InvalidInputError, SolverFailedError
@@ -95,10 +94,10 @@ def pdlp(
     seconds = time.perf_counter() - started
     response = solver.response()
     stopped, iterations = _how_it_ended(response)
-    x: NDArray[np.float64] | None = np.array(response.variable_value, dtype=np.float64)
-    dual: NDArray[np.float64] | None = unscaled(np.array(response.dual_value, dtype=np.float64), k)
-    if not all(np.isfinite(numbers).all() for numbers in (x, dual)):
-        x = dual = None
+    x = np.array(response.variable_value, dtype=np.float64)
+    dual = unscaled(np.array(response.dual_value, dtype=np.float64), k)
+    if not (np.isfinite(x).all() and np.isfinite(dual).all()):
+        return linear_answer(lp, stopped, None, None, iterations=iterations, seconds=seconds)
     return linear_answer(lp, stopped, x, dual, iterations=iterations, seconds=seconds)
 
 
