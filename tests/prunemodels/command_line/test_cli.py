@@ -417,6 +417,26 @@ def test_a_defect_is_one_line_and_a_traceback_on_demand(
     assert written() == []
 
 
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError("Unable to allocate 8 TiB"), RuntimeError("can't start new thread"), ImportError("x.so: failed to map segment")],
+)
+def test_too_little_memory_is_no_defect(
+    case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    """Neither where numpy says so, nor where threads or the dynamic linker find no memory; nothing is written."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(commands, "read_and_solve", fails)
+    assert main(case.prune()) == 2
+    assert capsys.readouterr().err == (
+        f"prunemodels prune: not enough memory ({error}); give fewer examples, a smaller forest, or a machine with more\n"
+    )
+    assert written() == []
+
+
 def test_columns_of_prices_are_not_shifted(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     """A field too many in the rows of --data or --costs, and a second column of prices, are refused by file and line."""
     for name, text, told in (
