@@ -186,7 +186,7 @@ class CheckedRows(io.RawIOBase):
 
     def _ends_well(self) -> bool:
         """Whether the last row, which no line end may close, has as many fields as the header."""
-        return not self._quoted and (self._length == 0 or self._separators == len(self._names) - 1)
+        return self._length == 0 or self._separators == len(self._names) - 1
 
 
 def check_every_row(place: Path, names: Sequence[str]) -> None:

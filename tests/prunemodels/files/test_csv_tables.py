@@ -94,6 +94,22 @@ def _accepted(file: Path, size: int) -> bool:
     return True
 
 
+@looped("size", range(1, 15))
+def test_blocks_may_end_anywhere(size: int, tmp_path: Path) -> None:
+    """Between a letter and the quote that it makes a letter, too; between the two quotes that are one; within a row."""
+    for text, fits in (
+        ('a,b\nx",y",z\n', False),
+        ('a,b\n"x"",y",z\n', True),
+        ('a,b\n"x,\ny",z\n', True),
+        ("a,b\r\n1,2\r\n3,4", True),
+        ("a,b\n1,2\n3,4,5\n6,7\n", False),
+        ("a,b\n1,2\n3", False),
+        ('a,b\n1,2\n"3,4"', False),
+    ):
+        (tmp_path / "t.csv").write_bytes(text.encode())
+        assert _accepted(tmp_path / "t.csv", size) == fits, text
+
+
 @looped("seed", range(40))
 def test_the_fast_check_agrees_with_pythons_reader(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random texts of commas, quotes and line ends, cut into blocks of any size: refused when and only when a row differs."""
