@@ -26,7 +26,7 @@ from formulations.memory import readable, too_large
 LARGEST_RATIO, HARMLESS = 100, 1 << 28
 """An archive with more than `HARMLESS` bytes may hold this many times its own size; arrays of forests and matrices hold ten."""
 
-NUMBER = re.compile(r"[+-]?(\d{1,4000}(/\d{1,4000})?|(\d{1,4000}\.?\d{0,4000}|\.\d{1,4000})([eE][+-]?\d{1,3})?)")
+NUMBER = re.compile(r"[+-]?(\d{1,4000}(/\d{1,4000})?|(\d{1,4000}(\.\d{0,4000})?|\.\d{1,4000})([eE][+-]?\d{1,3})?)")
 """Fractions as p/q, or decimals with an exponent of at most three digits: each is read in a moment."""
 
 
@@ -38,7 +38,7 @@ def stored_fraction(text: str, name: str) -> Fraction:
     BrokenFileError
         for a text that is no number, or one with thousands of digits or a huge exponent.
     """
-    if not isinstance(text, str) or NUMBER.fullmatch(text) is None or re.search("/0+$", text):
+    if not isinstance(text, str) or len(text) > 8100 or NUMBER.fullmatch(text) is None or re.search("/0+$", text):
         shown = repr(text) if len(str(text)) < 50 else f"{str(text)[:40]!r}..."
         raise BrokenFileError(f"{name} is {shown}, not a fraction such as 5/7; write the file again")
     return Fraction(text)

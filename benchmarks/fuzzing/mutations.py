@@ -54,6 +54,9 @@ VALUES: tuple[Any, ...] = (
 INTEGERS = (-(2**62), -(10**9), -5, -2, -1, 0, 1, 2, 3, 4, 7, 99, 10**6, 2**31 - 1, 2**31, 2**62)
 REALS = (-1e308, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 1e-300, 1e308, np.inf, -np.inf, np.nan)
 
+BOMB = 300 << 20
+"""Bytes of zeros in a member of an archive."""
+
 
 def pick(rng: Random, choices: Any) -> Any:
     """One of several."""
@@ -263,5 +266,5 @@ def members(rng: Random, content: bytes) -> bytes:
 
 
 def _bomb(content: bytes) -> bytes:
-    """The same array with zeros behind it, 300 MB when unpacked."""
-    return content[:128] + bytes(300 << 20)
+    """The same array with zeros behind it."""
+    return content[:128] + bytes(BOMB)

@@ -270,7 +270,7 @@ def _terms(tokens: list[str], columns: dict[str, int], *, constant: bool) -> dic
             raise RefusedError(f"term {' '.join(tokens[k : k + 3])!r}")
         name = tokens[k + 2]
         if not re.fullmatch(r"[A-Za-z_!\"#$%&(),;?@'`{}~][A-Za-z0-9_!\"#$%&(),.;?@'`{}~]*", name):
-            raise RefusedError(f"name {name!r}")
+            raise UndecidedError("a sign within a name ends it") if re.search("[+-]", name) else RefusedError(f"name {name!r}")
         value = number(tokens[k + 1]) * (1 if tokens[k] == "+" else -1)
         place = columns.setdefault(name, len(columns))
         if place in found:

@@ -113,7 +113,7 @@ def wrong_with_mps(text: str) -> str | None:
 
 
 class _Mps:
-    """The names that the lines so far have declared."""
+    """The names that the lines so far have declared, and the rows in which the last column has entries."""
 
     def __init__(self) -> None:
         self.section = ""
@@ -121,6 +121,7 @@ class _Mps:
         self.rows: set[str] = set()
         self.columns: set[str] = set()
         self.column = ""
+        self.entered: set[str] = set()
 
     def header(self, fields: list[str]) -> str | None:
         """Begin a section."""
@@ -159,6 +160,11 @@ class _Mps:
                 return f"the column {fields[0]!r} comes again"
             self.column = fields[0]
             self.columns.add(fields[0])
+            self.entered.clear()
+        for row in fields[1::2]:
+            if row in self.entered:
+                return f"the column {fields[0]!r} has two entries in the row {row!r}"
+            self.entered.add(row)
         return self._pairs(fields[1:], _MPS_ENTRY)
 
     def _pairs(self, pairs: list[str], number: re.Pattern[str]) -> str | None:

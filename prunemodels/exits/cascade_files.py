@@ -181,7 +181,9 @@ def _sound(part: Any) -> bool:
         )  # fmt: skip
     if isinstance(part, Stack):
         S = len(part.weight)
-        return part.weight.shape == (S, S) and part.base.ndim == 2 and len(part.base) == S and part.stacked.shape == (S,)
+        kinds = part.weight.dtype.kind + part.base.dtype.kind + part.stacked.dtype.kind
+        sizes = part.weight.shape == (S, S) and part.base.ndim == 2 and len(part.base) == S and part.stacked.shape == (S,)
+        return sizes and kinds == "ffb"
     if isinstance(part, ExitPolicy):
         S, levels = part.theta.shape
         return part.go.shape == (S, levels + 1) and part.go.dtype == np.bool_ and part.theta.dtype.kind == "f"

@@ -1,0 +1,141 @@
+"""The fuzzer of files: its references and damages are right, it finds what is planted, and a short run finds nothing."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from benchmarks.fuzzing import child, files, mutations, readers, references
+from benchmarks.fuzzing.child import run_in_child
+from benchmarks.fuzzing.references import RefusedError
+from formulations.errors import InvalidInputError
+from tests.loops import looped
+
+QUICK = (
+    "matrix .npy",
+    "matrix .npz",
+    "matrix .mtx",
+    "matrix .csv",
+    "certificate",
+    "mixture",
+    "checkpoint of scores",
+    "log of item sets",
+)
+
+
+def test_a_short_run_finds_nothing() -> None:
+    """Six readers, four damaged files each, the same in every run; ``make fuzz`` runs all of them for longer."""
+    report = files.fuzz(600, seed=1, readers=QUICK, cases=4 * len(QUICK))
+    assert report.cases.total() == 4 * len(QUICK)
+    assert not report.findings, str(report)
+
+
+@pytest.mark.slow
+def test_a_longer_run_finds_nothing() -> None:
+    """All readers, forty damaged files each."""
+    report = files.fuzz(3600, seed=2, cases=40 * len(readers.READERS))
+    assert not report.findings, str(report)
+
+
+@looped("name", readers.READERS)
+def test_a_case_is_determined_by_its_number(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seed and number alone say what a case's file holds; few cases leave the file as it was."""
+    monkeypatch.setattr(mutations, "BOMB", 1 << 20)
+    some = [files.damaged(name, 5, k) for k in range(8)]
+    assert some == [files.damaged(name, 5, k) for k in range(8)]
+    assert len({*some} - {*readers.READERS[name].sound()}) >= 4
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+def test_every_way_to_end_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer, a named error, another error, a signal, an endless loop, and too much memory."""
+    assert run_in_child(lambda: [1, "two"]) == child.Outcome("answer", "", [1, "two"])
+    assert run_in_child(lambda: _raise(InvalidInputError("no"))).kind == "named"
+    assert run_in_child(lambda: _raise(KeyError("no"))).text.startswith("KeyError")
+    assert run_in_child(lambda: os.kill(os.getpid(), signal.SIGSEGV)) == child.Outcome("crash", "SIGSEGV")
+    assert run_in_child(lambda: os._exit(7)).kind == "crash"
+    assert run_in_child(lambda: len(np.zeros(1 << 40))).text.startswith(("MemoryError", "_ArrayMemoryError"))
+    monkeypatch.setattr(child, "CPU_SECONDS", 1)
+    assert run_in_child(lambda: [None for _ in iter(int, 1)]).kind in ("hang", "raw")
+
+
+def test_what_is_planted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that takes damaged files for sound ones, and one that fails without a name, are found in a few cases."""
+    plain = readers.READERS["matrix .csv"]
+
+    def careless(place: Path) -> Any:
+        rows = [[int(x) if x.strip("-").isdigit() else 0 for x in line.split(",")] for line in place.read_text("latin1").split()]
+        return {"holds": True, "entries": [[str(x) for x in row] for row in rows], "other": False}
+
+    monkeypatch.setitem(readers.READERS, "planted", readers.Reader(".csv", plain.sound, careless, plain.mutate, plain.wrong))
+    report = files.fuzz(60, seed=0, readers=("planted",), cases=25)
+    told = " ".join(what for _, what in report.findings)
+    assert "'holds' for a damaged file" in told
+    assert "wrongly 'holds'" in told
+
+
+SOUND = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+
+
+def test_references_read_what_is_sound() -> None:
+    """Every sound file of a matrix is read as its writer meant it, or the reference cannot tell."""
+    for name, reference in (
+        ("matrix .npy", references.dense),
+        ("matrix .npz", references.sparse),
+        ("matrix .mtx", references.market),
+        ("matrix .csv", references.commas),
+        ("matrix .lp", references.lp),
+        ("matrix .mps", references.mps),
+    ):
+        read = 0
+        for content in readers.READERS[name].sound():
+            try:
+                read += any(reference(content) == [[Fraction(int(x)) for x in row] for row in m] for m in readers.MATRICES)
+            except references.UndecidedError:
+                read += 1
+        assert read == len(readers.READERS[name].sound()), name
+
+
+def test_references_refuse_what_is_damaged() -> None:
+    """Indices outside, pointers that descend, two entries at one place, and determinants by hand."""
+    out = io.BytesIO()
+    sparse.save_npz(out, sparse.csr_array(SOUND))
+    parts = dict(np.load(io.BytesIO(out.getvalue())))
+    for change in (
+        {"indices": [0, 99, 1, 2, 0, 2]},
+        {"indptr": [0, 4, 2, 6]},
+        {"indices": [0, 0, 1, 2, 0, 2]},
+        {"indptr": [0, 2, 4, 5]},
+    ):
+        out = io.BytesIO()
+        np.savez(out, **(parts | {name: np.array(value) for name, value in change.items()}))
+        with pytest.raises(RefusedError):
+            references.sparse(out.getvalue())
+    circle = [[Fraction(int(x)) for x in row] for row in SOUND]
+    assert not references.totally_unimodular(circle)
+    assert references.totally_unimodular(circle[:2])
+
+
+def test_damages_keep_a_format_where_they_should(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most damages of members leave an archive that opens."""
+    monkeypatch.setattr(mutations, "BOMB", 1 << 20)
+    rng = np.random.default_rng(0)
+    content = readers.READERS["matrix .npz"].sound()[0]
+    opened = 0
+    for _ in range(20):
+        try:
+            opened += len(np.load(io.BytesIO(mutations.members(rng, content))).files) > 0
+        except Exception:
+            opened += 0
+    assert opened >= 15

@@ -1,0 +1,296 @@
+"""Files that are damaged or hostile: each is refused by name, before memory is allocated or compiled code follows it."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from copy import deepcopy
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.datasets import load_iris
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import prunemodels as pm
+from formulations import stored_arrays
+from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.stored_arrays import read_arrays, stored_fraction, stored_json
+from prunemodels.exits.cascade_files import load_cascade, save_cascade
+from prunemodels.exits.set_log import SetLog
+from prunemodels.files.forests import load_forest
+from prunemodels.files.mixtures import load_mixture
+from prunemodels.forests.reading import read_forest
+from solvers.price_sharing import price_sharing, price_sharing_path
+
+X, Y = load_iris(return_X_y=True)
+
+
+def forest() -> RandomForestClassifier:
+    """Two small trees."""
+    return RandomForestClassifier(2, max_depth=2, random_state=0).fit(X, Y)
+
+
+def bag() -> BaggingClassifier:
+    """Trees that see some of the columns."""
+    return BaggingClassifier(DecisionTreeClassifier(max_depth=2), 2, max_features=0.5, random_state=0).fit(X, Y)
+
+
+@cache
+def problem() -> Any:
+    """An instance of the forest."""
+    return pm.problem_from_forest(forest(), X, costs=[1, 2, 3, 4])
+
+
+def repacked(content: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
+    """An archive with other members, its check sums right."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as other:
+        for name in archive.namelist():
+            other.writestr(name, change(name, archive.read(name)))
+    return out.getvalue()
+
+
+ATTRIBUTES: dict[str, tuple[Callable[[], Any], Callable[[Any], None], str]] = {
+    "features": (
+        forest,
+        lambda f: setattr(f, "n_features_in_", 10**12),
+        "which needs 200000.0 GB of memory",
+    ),
+    "features of a tree": (forest, lambda f: setattr(f.estimators_[1], "n_features_in_", 3), "tree 1: it is for 4 features"),
+    "no trees": (forest, lambda f: f.estimators_.clear(), "it has no trees"),
+    "a tree of another kind": (forest, lambda f: setattr(f.estimators_[0], "tree_", 5), "tree_ is a int"),
+    "classes of a tree": (
+        forest,
+        lambda f: setattr(f.estimators_[0], "classes_", np.arange(2)),
+        "tree 0: it has classes",
+    ),
+    "classes": (forest, lambda f: setattr(f, "classes_", np.zeros(3)), "classes_ is no list of different classes"),
+    "names": (forest, lambda f: setattr(f, "feature_names_in_", np.array(["a"])), "feature_names_in_ has not one name"),
+    "jobs": (forest, lambda f: setattr(f, "n_jobs", "many"), "cannot be read as a forest"),
+    "columns": (bag, lambda f: f.estimators_features_.append(np.arange(2)), "columns of 3 trees, and 2 trees"),
+    "column": (bag, lambda f: f.estimators_features_[0].__setitem__(0, 99), "tree 0: it sees column 99 of 4"),
+}
+
+
+@pytest.mark.parametrize("what", ATTRIBUTES)
+def test_forests_whose_parts_do_not_fit(what: str, tmp_path: Path) -> None:
+    """A file of a forest with one attribute changed is refused, and the message says which."""
+    make, change, message = ATTRIBUTES[what]
+    model = make()
+    change(model)
+    skops.io.dump(model, tmp_path / "f.skops")
+    with pytest.raises(BrokenFileError, match=message):
+        load_forest(tmp_path / "f.skops")
+
+
+ARRAYS: dict[str, tuple[str, Any, str]] = {
+    "left_child": ("left_child", 10**6, "points outside of its own arrays"),
+    "circle": ("right_child", 0, "points outside of its own arrays, or in a circle"),
+    "feature": ("feature", -3, "points outside of its own arrays"),
+    "threshold": ("threshold", np.nan, "a threshold is missing"),
+    "one child": ("right_child", -1, "a node has one child"),
+    "two parents": ("right_child", 1, "a node has no parent, or two"),
+    "weight": ("weighted_n_node_samples", -1.0, "no finite weight"),
+}
+
+
+@pytest.mark.parametrize("what", ARRAYS)
+def test_trees_whose_arrays_do_not_fit(what: str, tmp_path: Path) -> None:
+    """One entry of a tree's array is changed in the file; a forest in memory with such arrays is refused alike."""
+    field, value, message = ARRAYS[what]
+    skops.io.dump(forest(), tmp_path / "f.skops")
+
+    def change(name: str, content: bytes) -> bytes:
+        held = np.load(io.BytesIO(content)) if name.endswith(".npy") else None
+        if held is None or held.dtype.names is None or field not in held.dtype.names:
+            return content
+        held[field][0] = value
+        out = io.BytesIO()
+        np.save(out, held)
+        return out.getvalue()
+
+    (tmp_path / "g.skops").write_bytes(repacked((tmp_path / "f.skops").read_bytes(), change))
+    with pytest.raises(BrokenFileError, match=message):
+        load_forest(tmp_path / "g.skops")
+    assert read_forest(load_forest(tmp_path / "f.skops")).n_trees == 2
+
+
+def test_values_of_trees(tmp_path: Path) -> None:
+    """A tree of which a value is infinite, in memory."""
+    model = forest()
+    model.estimators_[1].tree_.value[0, 0, 0] = np.inf
+    with pytest.raises(InvalidInputError, match="the RandomForestClassifier is damaged: tree 1: a value is not finite"):
+        read_forest(model)
+
+
+def test_flipped_bits_in_a_forest(tmp_path: Path) -> None:
+    """Wherever a bit flips, there is a forest or a named error; zlib's own errors are none."""
+    skops.io.dump(forest(), tmp_path / "f.skops", compression=zipfile.ZIP_DEFLATED)
+    content = bytearray((tmp_path / "f.skops").read_bytes())
+    refused = 0
+    for at in range(40, len(content), len(content) // 60):
+        content[at] ^= 4
+        (tmp_path / "g.skops").write_bytes(content)
+        content[at] ^= 4
+        try:
+            load_forest(tmp_path / "g.skops")
+        except BrokenFileError:
+            refused += 1
+    assert refused > 30
+
+
+def test_a_forest_that_unpacks_to_a_thousand_times_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member with zeros alone is refused by what the archive says of it."""
+    monkeypatch.setattr(stored_arrays, "HARMLESS", 1 << 20)
+    skops.io.dump(forest(), tmp_path / "f.skops")
+    with zipfile.ZipFile(tmp_path / "f.skops", "a", zipfile.ZIP_DEFLATED) as archive, archive.open("more", "w") as member:
+        for _ in range(64):
+            member.write(bytes(1 << 20))
+    with pytest.raises(BrokenFileError, match="more than 100 times its size"):
+        load_forest(tmp_path / "f.skops")
+
+
+@pytest.mark.parametrize("part", ["stack", "policy", "parent"])
+def test_cascades_whose_parts_do_not_fit(part: str, tmp_path: Path) -> None:
+    """Weights of stages, levels of a policy, and parents that do not follow from the children."""
+    path = pm.pruning_path(problem())
+    cascade = deepcopy(pm.exit_path(path, X, Y, random_state=0).at_cost(2.0))
+    save_cascade(cascade, tmp_path / "sound.skops")
+    load_cascade(tmp_path / "sound.skops")
+    if part == "stack":
+        object.__setattr__(cascade.policy_.stack, "weight", cascade.policy_.stack.weight[:, :1])
+    elif part == "policy":
+        object.__setattr__(cascade.policy_, "go", cascade.policy_.go[:, 1:])
+    else:
+        cascade.stages_.ensemble.parent[1] = 10**6
+    save_cascade(cascade, tmp_path / "c.skops")
+    with pytest.raises(BrokenFileError, match=r"has arrays that do not fit|holds a cascade that cannot predict"):
+        load_cascade(tmp_path / "c.skops")
+
+
+@pytest.mark.parametrize(
+    "text", ["1e99999999", "1e-99999999", "9" * 100_000, "1/0", "1/00", "nan", "inf", "1e", "", "0x1", "1_0"]
+)
+def test_fractions_that_no_file_should_hold(text: str) -> None:
+    """Huge exponents took minutes; a zero below the stroke, and what is no number."""
+    with pytest.raises(BrokenFileError, match=r"a number is .* not a fraction such as 5/7"):
+        stored_fraction(text, "a number")
+
+
+def test_fractions_that_files_hold() -> None:
+    """Fractions, whole numbers and decimals are read exactly."""
+    for text, meant in (("5/7", Fraction(5, 7)), ("-3", Fraction(-3)), ("0.25", Fraction(1, 4)), ("1e-3", Fraction(1, 1000))):
+        assert stored_fraction(text, "a number") == meant
+
+
+def test_a_mixture_with_a_huge_exponent(tmp_path: Path) -> None:
+    """Refused at once."""
+    skops.io.dump(forest(), tmp_path / "m.skops")
+    (tmp_path / "m.mixture.json").write_text(json.dumps({"weight": "1e99999999", "dearer": "m.skops", "cheaper": "m.skops"}))
+    with pytest.raises(BrokenFileError, match="'weight' is '1e99999999', not a fraction"):
+        load_mixture(tmp_path / "m.mixture.json")
+
+
+def test_nested_json_is_refused(tmp_path: Path) -> None:
+    """A hundred thousand brackets, which Python cannot follow."""
+    with pytest.raises(BrokenFileError, match="it is not a JSON file, or a damaged one"):
+        stored_json("[" * 100_000, "it")
+    for held in ('{"fingerprint": "f", "sets": [[1e400]]}', '{"fingerprint": "f", "sets": [[0.5]]}', "[" * 100_000):
+        (tmp_path / "log.json").write_text(held)
+        with pytest.raises(BrokenFileError, match=r"checkpoint .*cannot be read"):
+            SetLog(tmp_path / "log.json", "f").read(4)
+
+
+def test_archives_that_lack_an_array_or_hold_too_much(tmp_path: Path) -> None:
+    """The array is named, and so is a header that claims more than there is."""
+    place = tmp_path / "a.npz"
+    np.savez(place, a=np.zeros(3))
+    assert read_arrays(place, ("a",))["a"].tolist() == [0, 0, 0]
+    with pytest.raises(BrokenFileError, match="lacks the array 'b'"):
+        read_arrays(place, ("b",))
+    place.write_bytes(repacked(place.read_bytes(), lambda name, content: content.replace(b"(3,)", b"(9,)")))
+    with pytest.raises(BrokenFileError, match="announces 9 entries of 8 bytes and has 24 bytes"):
+        read_arrays(place)
+    place.write_bytes(b"")
+    with pytest.raises(BrokenFileError, match="cannot be read"):
+        read_arrays(place)
+
+
+SCORES: dict[str, tuple[str, Any, str]] = {
+    "iteration": ("iteration", np.array(10**18), "iteration is 1000000000000000000, not a whole number from 0 to 10,000,000"),
+    "text": ("iteration", np.array("soon"), "iteration is soon"),
+    "nan": ("score", np.full(10, np.nan), "score holds nan, which is not finite"),
+    "shape": ("score", np.zeros((2, 2)), r"score has the shape \(2, 2\)"),
+}
+
+
+@pytest.mark.parametrize("what", SCORES)
+def test_checkpoints_of_scores(what: str, tmp_path: Path) -> None:
+    """A count of rounds that would never end, text, numbers that are none; an empty file, and one of something else."""
+    place = tmp_path / "a.scores"
+    price_sharing(problem(), 0.01, checkpoint=place)
+    name, value, message = SCORES[what]
+    with np.load(place) as held:
+        arrays = dict(held)
+    with place.open("wb") as file:
+        np.savez(file, **(arrays | {name: value}))
+    with pytest.raises(BrokenFileError, match=message):
+        price_sharing(problem(), 0.01, checkpoint=place)
+    for content in (b"", b"PK\x03\x04", b"something else"):
+        place.write_bytes(content)
+        with pytest.raises(BrokenFileError, match="holds no scores"):
+            price_sharing(problem(), 0.01, checkpoint=place)
+
+
+def damage(place: Path, **changes: Any) -> None:
+    """Other figures, or other arrays, in a point's file."""
+    with np.load(place) as held:
+        arrays = dict(held)
+    figures = json.loads(str(arrays["figures"]))
+    for name, value in changes.items():
+        if name in figures:
+            figures[name] = value
+        else:
+            arrays[name] = value
+    with place.open("wb") as file:
+        np.savez(file, **(arrays | {"figures": json.dumps(figures)}))
+
+
+POINTS: dict[str, tuple[dict[str, Any], str]] = {
+    "exponent": ({"unit": "1e99999999"}, "unit is '1e99999999', not a fraction"),
+    "iteration": ({"iteration": 10**18}, "iteration is 1000000000000000000"),
+    "bound": ({"bound": 1e9}, "its bound 1e.09 is above its pruning's value"),
+    "stages": ({"stages": 5}, "stages is 5, not a list"),
+    "stop": ({"stopped": "bored"}, "stopped is 'bored'"),
+    "pruning": ({"pruning": np.zeros(3)}, "pruning has the shape"),
+    "nodes": ({"open_nodes": np.array([10**6])}, "open_nodes holds 1000000 to 1000000"),
+    "lambda": ({"rate": "1/100"}, "it is of the lambda 1/100, not of 3/100"),
+}
+
+
+@pytest.mark.parametrize("what", POINTS)
+def test_points_of_a_path(what: str, tmp_path: Path) -> None:
+    """What a path could not have written is refused, and the message says what it is."""
+    price_sharing_path(problem(), (0.03,), checkpoint=tmp_path)
+    changes, message = POINTS[what]
+    (place,) = tmp_path.glob("*.point")
+    damage(place, **changes)
+    with pytest.raises(BrokenFileError, match=message):
+        price_sharing_path(problem(), (0.03,), checkpoint=tmp_path)
+
+
+def test_a_point_in_the_place_of_another(tmp_path: Path) -> None:
+    """The file of another lambda under this one's name was taken: its value 0.071 for 0.213."""
+    price_sharing_path(problem(), (0.01, 0.03), checkpoint=tmp_path)
+    first, second = sorted(tmp_path.glob("*.point"))
+    second.write_bytes(first.read_bytes())
+    with pytest.raises(BrokenFileError, match="it is of the lambda 1/100, not of 3/100"):
+        price_sharing_path(problem(), (0.01, 0.03), checkpoint=tmp_path)
