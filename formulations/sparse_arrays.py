@@ -40,7 +40,8 @@ def check_sparse(matrix: Any, name: str = "matrix", *, duplicates: bool = True) 
     InvalidInputError
         naming the first thing that is wrong.
     """
-    if not sparse.issparse(matrix):
+    is_sparse: bool = sparse.issparse(matrix)
+    if not is_sparse:
         return
     if len(matrix.shape) != 2:
         raise InvalidInputError(f"{name} has the shape {matrix.shape}; give two dimensions, rows and columns")

@@ -84,7 +84,8 @@ def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDA
         arrays do not fit each other.
     """
     check_sparse(X, name)
-    if sparse.issparse(X):
+    is_sparse: bool = sparse.issparse(X)
+    if is_sparse:
         size = too_large(X.dtype.itemsize * X.shape[0] * X.shape[1])
         if size is not None:
             raise InvalidInputError(f"{name} has the shape {X.shape} and {size} as an array; give fewer rows at a time")

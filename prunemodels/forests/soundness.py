@@ -29,10 +29,11 @@ def wrong_with_forest(forest: Any, trees: list[Any], columns: list[NDArray[np.in
     columns
         for a bag, the columns of the forest that each tree sees; else None.
     """
-    n_features = forest.n_features_in_
-    if not isinstance(n_features, (int, np.integer)) or isinstance(n_features, bool) or n_features < 1:
-        return f"n_features_in_ is {str(n_features)[:40]}"
-    size = too_large(BYTES_OF_FEATURE * int(n_features))
+    given = forest.n_features_in_
+    if not isinstance(given, (int, np.integer)) or isinstance(given, bool) or given < 1:
+        return f"n_features_in_ is {str(given)[:40]}"
+    n_features = int(given)
+    size = too_large(BYTES_OF_FEATURE * n_features)
     if size is not None:
         return f"n_features_in_ is {n_features:,}, which {size}"
     if not trees:

@@ -285,7 +285,7 @@ def scores_after(
     iteration
         the last round.
     """
-    steps = np.concatenate([[0.0], np.cumsum(step_size(np.arange(1.0, iteration + 1.0)))])
+    steps = np.concatenate([[0.0], np.cumsum(step_size(np.arange(1.0, iteration + 1)))])
     everywhere = np.zeros(n_nodes)
     for stage in stages:
         everywhere[stage.nodes] = stage.score
