@@ -236,7 +236,7 @@ def kind_of(hint: Any) -> Kind | None:
     if origin is Sequence:
         return _collection(_is_sequence, "a sequence", kind_of(arguments[0]))
     if origin is Iterable:
-        return Kind(lambda value: not isinstance(value, (str, bytes)) and hasattr(value, "__iter__"), "several values")
+        return Kind(_is_iterable, "several values")
     if origin is Callable:
         return Kind(callable, "a function")
     return _instance(hint if origin is None else origin)
@@ -252,7 +252,7 @@ def _instance(wanted: Any) -> Kind:
         Fraction: Kind(lambda value: not isinstance(value, bool) and isinstance(value, Rational), "a number"),
         Decimal: Kind(lambda value: isinstance(value, Decimal) and not value.is_nan(), "a number"),
         str: Kind(lambda value: isinstance(value, str), "a string"),
-        np.ndarray: Kind(lambda value: isinstance(value, np.ndarray), "an array"),
+        np.ndarray: Kind(lambda value: isinstance(value, np.ndarray) and value.ndim > 0, "an array"),
     }
     if wanted in known:
         return known[wanted]
@@ -356,6 +356,11 @@ def _tuple(arguments: tuple[Any, ...]) -> Kind:
 
 def _is_mapping(value: Any) -> bool:
     return isinstance(value, Mapping)
+
+
+def _is_iterable(value: Any) -> bool:
+    """Whether it gives values one by one; text does not, nor does an array without a dimension."""
+    return not isinstance(value, (str, bytes)) and hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0
 
 
 def _is_sequence(value: Any) -> bool:

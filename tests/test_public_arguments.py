@@ -82,6 +82,33 @@ def test_the_public_face_is_covered() -> None:
     assert sum(bool(kinds(function)) for function in functions.values()) > 150
 
 
+def test_what_only_its_reader_can_judge_is_refused_by_name() -> None:
+    """Models, tables, matrices and polyhedra of other libraries may be anything; their readers refuse the rest."""
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    forest = RandomForestClassifier(2, random_state=0).fit(X, y)
+    path = pm.pruning_path(pm.problem_from_forest(forest, X, costs=1))
+    for junk in ("x", 5, None, object(), {}, [], b"z", math.nan, [["a"]], np.array("x")):
+        for reader in (
+            lambda given: pm.read_forest(given),
+            lambda given: pm.problem_from_forest(forest, given, costs=1),
+            lambda given: pm.evaluate(given, X, y, costs=1),
+            lambda given: pm.evaluate(forest, given, y, costs=1),
+            lambda given: pm.evaluate(forest, X, given, costs=1),
+            lambda given: pm.evaluate_path(path, given, y),
+            lambda given: pm.evaluation.held_out_error(given, X, y),
+            lambda given: pm.evaluation.held_out_error(forest, given, y),
+            lambda given: pm.apply_pruning(path[0], given),
+            lambda given: pm.read_model(given),
+            lambda given: pm.deployment.compare_onnx(given, forest, X),
+            lambda given: pm.programs.solve_model(given),
+            lambda given: pm.checks.read_matrix(given),
+            lambda given: pm.checks.check_integral_vertices(given),
+            lambda given: pm.OnDemandPredictor(given, 1, pm.on_demand.from_table(X)),
+        ):
+            with pytest.raises(pm.errors.PruneModelsError):
+                reader(junk)
+
+
 def call(function: Callable[..., Any], argument: str, value: object) -> None:
     """Give one argument alone; a coroutine is started."""
     answer = function(**{argument: value})

@@ -58,7 +58,7 @@ def plot_budget(
     if path.problem is not solution.problem:
         raise InvalidInputError("path is of another problem than solution; give the path of solution.problem")
     taken = solution.pruning if chosen is None else chosen
-    points = list(held_out or ())
+    points = [] if held_out is None else list(held_out)
     if ax is not None:
         _draw(ax, solution, path, taken)
         _draw_held_out(ax, points, with_error=True)

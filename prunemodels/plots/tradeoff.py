@@ -60,7 +60,7 @@ def plot_tradeoff(
     marker = "." if len(path) <= MOST_MARKERS else ""
     shown = f"{path.method} prunings: trees' error, error sample"
     ax.plot(path.cost, path.error, color=BLUE, lw=1.6, marker=marker, ms=6, label=shown)
-    if held_out:
+    if held_out is not None and len(held_out):
         points = sorted(held_out, key=lambda e: e.cost)
         xs, ys = [e.cost for e in points], [e.error for e in points]
         ax.plot(xs, ys, color=VERMILION, lw=0.8, ls=":", marker="s", ms=5, label="some of them: forest's error, held-out data")

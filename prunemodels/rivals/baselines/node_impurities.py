@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.real_numbers import real_array
 from prunemodels.forests.reading import read_forest, tree_views
 
 Criterion = Literal["stored", "entropy", "gini", "pairs"]
@@ -82,7 +83,10 @@ def stored(ensemble: Ensemble, forest: Any, what: Literal["impurity", "weighted_
 
 def _given(ensemble: Ensemble, numbers: ArrayLike) -> Floats:
     """Check an array of impurities."""
-    impurity = np.asarray(numbers, dtype=np.float64)
+    try:
+        impurity = real_array(numbers, "criterion").astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"criterion is not numeric ({error}); give one number for each node") from error
     if impurity.shape != (ensemble.n_nodes,):
         raise InvalidInputError(f"criterion has shape {impurity.shape}; give one number for each of {ensemble.n_nodes} nodes")
     bad = np.flatnonzero(~(np.isfinite(impurity) & (impurity >= 0)))
