@@ -42,19 +42,16 @@ class Scores:
     Raises
     ------
     InvalidInputError
-        for scores that are not finite or not one for each node.
+        for scores that are no numbers, or none that a float32 can hold.
     """
 
     score: NDArray[np.float64]
     iteration: Natural = 0
 
     def __post_init__(self) -> None:
-        score = np.asarray(self.score)
-        if score.ndim != 1 or score.dtype.kind != "f":
-            raise InvalidInputError(f"scores have shape {score.shape} and type {score.dtype}; give one float for each node")
-        if not np.isfinite(score).all():
-            h = int(np.flatnonzero(~np.isfinite(score))[0])
-            raise InvalidInputError(f"scores: node {h} has {score[h]}; give finite numbers, or None to start without scores")
+        numbers = self.score.ndim == 1 and self.score.dtype.kind in "iuf"
+        if not numbers or not (np.abs(self.score) <= np.finfo(np.float32).max).all():  # NaN is not either
+            raise InvalidInputError("score: give one number for each node that a float32 can hold, without NaN")
 
 
 def problem_fingerprint(problem: PruningProblem, *more: Any) -> str:

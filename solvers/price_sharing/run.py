@@ -135,9 +135,7 @@ class Run:
         self.score = np.zeros(nodes.size, dtype=np.float32)
         if start is not None:
             if start.score.size != n:
-                raise InvalidInputError(
-                    f"start has scores of {start.score.size} nodes, the forest has {n}; give one for each node"
-                )
+                raise InvalidInputError(f"start has scores for {start.score.size} nodes, the forest has {n}; give one for each")
             self.score[:] = start.score[nodes]
         self.ybar = np.zeros(nodes.size, dtype=np.float32)
         self.score_at_lowest = self.score.copy()

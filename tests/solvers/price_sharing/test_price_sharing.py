@@ -432,8 +432,15 @@ def test_a_negative_gap_is_refused() -> None:
             price_sharing(instance("iris"), 0.05, gap=gap)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300, "a"])
 def test_scores_that_are_no_numbers_are_refused(bad):
     """From such scores nothing follows: shares of a price that are NaN are neither too small nor too large."""
-    with pytest.raises(InvalidInputError, match="scores"):
+    with pytest.raises(InvalidInputError, match="score: give one number for each node that a float32 can hold"):
         Scores(np.array([0.0, bad]))
+
+
+def test_scores_of_another_forest_are_refused() -> None:
+    """There is one for each node."""
+    problem = instance("digits")
+    with pytest.raises(InvalidInputError, match="start has scores for 3 nodes, the forest has"):
+        price_sharing(problem, 0.1, start=Scores(np.zeros(3)))
