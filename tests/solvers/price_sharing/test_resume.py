@@ -32,7 +32,7 @@ from formulations.instance.problem import PruningProblem
 from proofs_checks import check_solution
 from proofs_checks.optimality.shared_path import check_shared_path
 from solvers.closures.integer_objective import integer_objective
-from solvers.price_sharing import PathPoint, Scores, loop, price_sharing, price_sharing_path, stopping
+from solvers.price_sharing import PathPoint, loop, price_sharing_path, stopping
 from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.point_files import STATE_FILE, PointFiles
@@ -412,17 +412,6 @@ def test_a_point_that_rests_on_one_that_changed_is_solved_again(tmp_path: Path) 
     points = price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path)
     assert [point.larger for point in points] == [Fraction("0.025"), Fraction("0.025"), None]
     assert all(file.stat().st_mtime_ns > written for file, written in times.items())
-
-
-@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
-def test_scores_that_are_no_numbers_are_refused(wrong: float) -> None:
-    """NaN compares false with everything, so a run from such scores once called its first pruning optimal."""
-    score = np.zeros(stumps().ensemble.n_nodes)
-    score[3] = wrong
-    with pytest.raises(InvalidInputError, match=r"scores: node 3 has (nan|-?inf)"):
-        Scores(score)
-    with pytest.raises(InvalidInputError, match="start has scores of 5 nodes, the forest has 6"):
-        price_sharing(stumps(), 0.01, start=Scores(score[:3].repeat(2)[:5]))
 
 
 def test_a_folder_serves_one_path_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
