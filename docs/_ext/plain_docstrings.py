@@ -13,6 +13,7 @@ from sphinx.application import Sphinx
 
 CODE = re.compile(r"(``.*?``|`[^`]*`_?)")
 ARRAY = re.compile(r"(?:~numpy\.)?ndarray\[tuple\[(?:~typing\.)?Any, \.\.\.\], (?:~numpy\.)?dtype\[([~\w.]+)\]\]")
+RANGE = re.compile(r"(?:~typing\.)?Annotated\[(\w+), (?:~formulations\.arguments\.)?Range\([^()]*\)\]")
 MARKUP = re.compile(r"(?<!\\)\||(?<=\w)_(?=[\s.,:;)\]]|$)")
 
 
@@ -55,7 +56,8 @@ def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
 
 
 def shorter(signature: str) -> str:
-    """A signature with the types as they were written: NDArray[float64], Price."""
+    """A signature with the types as they were written: NDArray[float64], Price; the docstring says the range of a number."""
+    signature = RANGE.sub(r"\1", signature)
     return ARRAY.sub(r"NDArray[\1]", re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", signature))
 
 

@@ -256,7 +256,7 @@ def test_budgets_that_are_none_are_refused(budget: object) -> None:
     for engine in BUDGET_SOLVERS.values():
         with pytest.raises(InvalidInputError, match="budget is"):
             engine(two_trees(), budget)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="method is 'guess'; choose one of path, best, exact"):
+    with pytest.raises(InvalidInputError, match="method is 'guess'; give one of 'path', 'best', 'exact'"):
         solve_budget(two_trees(), 1, method="guess")
 
 

@@ -173,7 +173,7 @@ def test_bad_input_is_refused() -> None:
     for budget in (-1, float("nan"), "much"):
         with pytest.raises(InvalidInputError, match="budget is"):
             round_relaxation(problem, budget)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="the path belongs to another problem"):
+    with pytest.raises(InvalidInputError, match="path belongs to another problem"):
         round_relaxation(problem, 1, path=pm.pruning_path(two_trees()))
     unpruned = pm.Pruning.unpruned(problem).kept
     with pytest.raises(SolverFailedError, match="they are not optimal"):
