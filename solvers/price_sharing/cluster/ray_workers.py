@@ -13,7 +13,6 @@ started here listens on this machine's own address 127.0.0.1 only, and Ray gives
 
 from __future__ import annotations
 
-import importlib
 import os
 import pickle
 import socket
@@ -66,7 +65,7 @@ def connect(ray: Any, address: str | None) -> bool:
     if address not in ("auto", "local"):
         _check_listening(address)
     try:
-        with _on_this_machine_only() if address == "local" else nullcontext():
+        with _on_this_machine_only(ray) if address == "local" else nullcontext():
             ray.init(address=address, include_dashboard=False, log_to_driver=False)
     except (ConnectionError, ValueError) as error:
         raise InvalidInputError(f"address is {address!r}, where no cluster is to be had ({error}); {ADDRESS_REMEDY}") from error
@@ -74,13 +73,13 @@ def connect(ray: Any, address: str | None) -> bool:
 
 
 @contextmanager
-def _on_this_machine_only() -> Iterator[None]:
+def _on_this_machine_only(ray: Any) -> Iterator[None]:
     """A cluster that starts in this block listens on 127.0.0.1 only, as on Windows and macOS; elsewhere on all addresses.
 
     Ray reads the variable when it is imported, here and in the processes that it starts. `ray.init(_node_ip_address="127.0.0.1")`
     does not help: Ray replaces that address by one that other machines can reach.
     """
-    constants: Any = importlib.import_module("ray._private.ray_constants")
+    constants = ray._private.ray_constants
     name, enabled = constants.ENABLE_RAY_CLUSTERS_ENV_VAR, constants.ENABLE_RAY_CLUSTER
     before = os.environ.get(name)
     os.environ[name], constants.ENABLE_RAY_CLUSTER = "0", False

@@ -147,7 +147,9 @@ class _NoRay:
     """Ray, as far as it is needed to connect."""
 
     def __init__(self, connected: str | None = None, error: Exception | None = None) -> None:
-        self.connected, self.error, self.asked = connected, error, ""
+        self.connected, self.error, self.asked, self.reachable = connected, error, "", True
+        self.constants = SimpleNamespace(ENABLE_RAY_CLUSTERS_ENV_VAR="RAY_ENABLE_CLUSTER_IN_TESTS", ENABLE_RAY_CLUSTER=True)
+        self._private = SimpleNamespace(ray_constants=self.constants)
 
     def is_initialized(self) -> bool:
         return self.connected is not None
@@ -156,7 +158,7 @@ class _NoRay:
         return SimpleNamespace(gcs_address=self.connected)
 
     def init(self, *, address: str, **_: Any) -> None:
-        self.asked = address
+        self.asked, self.reachable = address, self.constants.ENABLE_RAY_CLUSTER
         if self.error is not None:
             raise self.error
 
@@ -166,9 +168,9 @@ def test_which_cluster_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     own = _NoRay()
     assert connect(own, None)
-    assert own.asked == "local"
+    assert (own.asked, own.reachable, own.constants.ENABLE_RAY_CLUSTER) == ("local", False, True)
     assert connect(own, "auto")
-    assert own.asked == "auto"
+    assert (own.asked, own.reachable) == ("auto", True)
     with socket.create_server(("127.0.0.1", 0)) as server:
         here = f"127.0.0.1:{server.getsockname()[1]}"
         monkeypatch.setenv("RAY_ADDRESS", here)
