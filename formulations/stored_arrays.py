@@ -169,6 +169,19 @@ def check_archive(archive: zipfile.ZipFile, place: Path) -> None:
                 _check_header(stream, member.file_size, f"{member.filename} in {place}")
 
 
+def array_header(archive: zipfile.ZipFile, member: str, place: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of an array in an archive, which is not read.
+
+    Raises
+    ------
+    BrokenFileError
+        as `check_archive`.
+    """
+    with archive.open(member) as stream:
+        shape, _, dtype = _check_header(stream, archive.getinfo(member).file_size, f"{member} in {place}")
+    return shape, dtype
+
+
 def _check_size(n_bytes: int, on_disk: int, name: str) -> None:
     """Refuse contents that are too large, or that are packed as only an attack would be."""
     size = too_large(2 * n_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import resource
@@ -86,6 +87,7 @@ def _received(receiver: int, deadline: float) -> tuple[bytes, bool]:
 
 def _answer(work: Callable[[], Any], sender: int) -> None:
     """In the child: limits, the work, and the outcome as JSON."""
+    faulthandler.disable()
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)

@@ -242,6 +242,10 @@ def lp(content: bytes) -> Matrix:
     _terms(objective[1:], columns, constant=True)
     for line in re.split(r"\n(?=\s*[^\s:]+:)", parts[2]):
         tokens = line.split()
+        if not tokens:
+            continue
+        if sum(token in ("=", "<=", ">=") for token in tokens) > 1 or ":" not in line:
+            raise UndecidedError("rows without labels")
         if len(tokens) < 3 or not tokens[0].endswith(":") or tokens[-2] not in ("=", "<=", ">="):
             raise RefusedError(f"row {line!r}")
         number(tokens[-1])
@@ -274,7 +278,7 @@ def _terms(tokens: list[str], columns: dict[str, int], *, constant: bool) -> dic
         value = number(tokens[k + 1]) * (1 if tokens[k] == "+" else -1)
         place = columns.setdefault(name, len(columns))
         if place in found:
-            raise RefusedError("twice")
+            raise UndecidedError("twice in the objective") if constant else RefusedError("twice")
         found[place] = value
         k += 3
     return found

@@ -167,23 +167,25 @@ def _sound(part: Any) -> bool:
         return all(_sound_predictor(tree, part._n_features) for trees in part._predictors for tree in trees)
     if isinstance(part, Ensemble):
         # the constructor checks the arrays, and computes again what the file holds besides
-        return _agree(part, replace(part), ("parent", "depth", "is_split", "tree_of", "roots"))
+        kinds = [(part.left, "<i4"), (part.right, "<i4"), (part.feature, "<i4"), (part.threshold, "<f8"), (part.value, "<f8")]
+        native = all(np.asarray(array).dtype == np.dtype(kind) for array, kind in kinds) and part.missing_left.dtype == np.bool_
+        return native and _agree(part, replace(part), ("parent", "depth", "is_split", "tree_of", "roots"))
     if isinstance(part, CostItems):
         return _agree(part, replace(part), ("price", "paid_once"))
     if isinstance(part, TreeStages):
         e, first = part.ensemble, part.first_stage
         replace(part)
         return (
-            first.shape == (e.n_nodes,) and first.dtype.kind == part.joins.dtype.kind == "i" and part.joins.shape == (e.n_trees,)
+            first.shape == (e.n_nodes,) and first.dtype == part.joins.dtype == np.int32 and part.joins.shape == (e.n_trees,)
             and part.items.n_features == len(part.evaluation) == e.n_features
             and bool((first[~e.is_split] >= part.n_stages).all())
             and (part.output_of is None or part.output_of.shape == (e.n_trees,))
         )  # fmt: skip
     if isinstance(part, Stack):
         S = len(part.weight)
-        kinds = part.weight.dtype.kind + part.base.dtype.kind + part.stacked.dtype.kind
+        letters = part.weight.dtype.kind + part.base.dtype.kind + part.stacked.dtype.kind
         sizes = part.weight.shape == (S, S) and part.base.ndim == 2 and len(part.base) == S and part.stacked.shape == (S,)
-        return sizes and kinds == "ffb"
+        return sizes and letters == "ffb"
     if isinstance(part, ExitPolicy):
         S, levels = part.theta.shape
         return part.go.shape == (S, levels + 1) and part.go.dtype == np.bool_ and part.theta.dtype.kind == "f"

@@ -19,7 +19,7 @@ import numpy as np
 
 from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError, UnsupportedModelError
-from formulations.stored_arrays import check_archive
+from formulations.stored_arrays import array_header, check_archive
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.forests.reading import read_forest
 
@@ -113,7 +113,7 @@ def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
         with zipfile.ZipFile(place) as archive:
             check_archive(archive, place)
             schema = archive.read("schema.json").decode()
-        json.loads(schema)
+            _check_tree_nodes(json.loads(schema), archive, place)
     except BrokenFileError:
         raise
     except Exception as error:  # a damaged archive can cause any error
@@ -132,6 +132,40 @@ def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
         return skops.io.load(place, trusted=list(trusted))
     except Exception as error:
         raise _damaged(place, error, kind) from error
+
+
+def _check_tree_nodes(schema: Any, archive: zipfile.ZipFile, place: Path) -> None:
+    """Refuse trees whose sizes contradict their arrays: scikit-learn believes both numbers when it makes a tree.
+
+    Its constructor reads as many numbers of classes as there are outputs, and its state says how many nodes there are.
+    """
+    nodes: dict[Any, dict[str, Any]] = {}
+    trees: list[dict[str, Any]] = []
+    todo = [schema]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, dict):
+            if part.get("__loader__") != "CachedNode":
+                nodes.setdefault(part.get("__id__"), part)
+            if part.get("__loader__") == "TreeNode":
+                trees.append(part)
+            todo += part.values()
+        elif isinstance(part, list):
+            todo += part
+
+    def whole(part: dict[str, Any]) -> dict[str, Any]:
+        """The part itself, or the one that it refers to."""
+        return nodes[part["__id__"]] if part.get("__loader__") == "CachedNode" else part
+
+    for tree in trees:
+        _, classes, outputs = whole(tree["__reduce__"]["args"])["content"]
+        state = whole(tree["content"])["content"]
+        n_outputs, n_nodes = (json.loads(whole(part)["content"]) for part in (outputs, state["node_count"]))
+        for part, length in ((classes, n_outputs), (state["nodes"], n_nodes)):
+            name = str(whole(part)["file"])
+            shape, _ = array_header(archive, name, place)
+            if type(length) is not int or shape != (length,):
+                raise BrokenFileError(f"{name} in {place} has the shape {shape}, its tree says {length}; save the model again")
 
 
 def _untrusted(place: Path, unknown: list[str], kind: str) -> BrokenFileError:

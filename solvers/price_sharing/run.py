@@ -230,7 +230,7 @@ class Run:
                 "delete the file of the point at work to start it anew"
             )
         nodes, kept = self.remaining.nodes, state.best_kept
-        if (self.fixed_in & ~kept).any() or (self.fixed_out & kept).any():
+        if kept.shape != self.fixed_in.shape or (self.fixed_in & ~kept).any() or (self.fixed_out & kept).any():
             raise BrokenFileError("checkpoint: its best pruning contradicts the splits that it decided; delete the state")
         if self.rows.base + self.rows.closure_value(kept[nodes]) != state.best_value:
             raise BrokenFileError("checkpoint: its best value is not its best pruning's; delete the state of the point at work")

@@ -123,6 +123,25 @@ def test_trees_whose_arrays_do_not_fit(what: str, tmp_path: Path) -> None:
     assert read_forest(load_forest(tmp_path / "f.skops")).n_trees == 2
 
 
+@pytest.mark.parametrize(("name", "value"), [("node_count", 10**6), ("n_outputs", 1000)])
+def test_sizes_of_trees_that_contradict_their_arrays(name: str, value: int, tmp_path: Path) -> None:
+    """scikit-learn believes them, reads past the arrays' ends and crashes; such a file is refused before a tree is made."""
+    skops.io.dump(forest(), tmp_path / "f.skops")
+
+    def change(member: str, content: bytes) -> bytes:
+        if member != "schema.json":
+            return content
+        schema = json.loads(content)
+        tree = schema["content"]["content"]["estimators_"]["content"][0]["content"]["content"]["tree_"]
+        part = tree["content"]["content"]["node_count"] if name == "node_count" else tree["__reduce__"]["args"]["content"][2]
+        part["content"] = str(value)
+        return json.dumps(schema).encode()
+
+    (tmp_path / "g.skops").write_bytes(repacked((tmp_path / "f.skops").read_bytes(), change))
+    with pytest.raises(BrokenFileError, match=f"its tree says {value}"):
+        load_forest(tmp_path / "g.skops")
+
+
 def test_values_of_trees(tmp_path: Path) -> None:
     """A tree of which a value is infinite, in memory."""
     model = forest()

@@ -321,6 +321,7 @@ def test_a_state_that_lacks_something_is_named(tmp_path: Path, monkeypatch: pyte
         ({**state, "score": state["score"][1:]}, r"ybar has the shape \(\d+,\) and the type float32, not \d+ floats"),
         ({name: array for name, array in state.items() if name != "ybar"}, r"running\.state lacks .*ybar"),
         ({**state, "figures": json.dumps(figures | {"best_value": figures["best_value"] + 10**6})}, "not its best pruning's"),
+        ({**state, "best_kept": state["best_kept"][1:]}, "its best pruning contradicts"),
         ({**state, "figures": json.dumps(figures | {"iteration": 10**18})}, "iteration is 1000000000000000000"),
     ):
         with (tmp_path / STATE_FILE).open("wb") as file:
