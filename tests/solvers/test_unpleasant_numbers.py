@@ -98,15 +98,15 @@ def test_a_forest_of_bare_leaves_with_a_dear_evaluation() -> None:
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-@pytest.mark.parametrize("lam", [10**400, Decimal("1e400"), Decimal("1e-400"), Fraction(1, 10**400), Decimal("1e99999999")])
+@pytest.mark.parametrize("lam", [10**400, Fraction(1, 10**400), Decimal("1e-400"), Decimal("1e99999999")])
 def test_lambdas_that_no_float_holds_are_refused(name: str, lam: Any) -> None:
     """The message names lambda, what it is and what can be done."""
-    with pytest.raises(InvalidInputError, match=r"lam is .*a float can hold"):
+    with pytest.raises(InvalidInputError, match=r"lam is .*(a float can hold|the Fraction of this one)"):
         SOLVERS[name](apart((1, 1)), lam)
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-@pytest.mark.parametrize("lam", [Fraction(10**300 + 1, 3 * 10**300), 1e-300, 1e300, Decimal("0.1") ** 40])
+@pytest.mark.parametrize("lam", [Fraction(10**300 + 1, 3 * 10**300), 1e-300, 1e300, Fraction(1, 10**40)])
 def test_lambdas_of_any_size_and_length(name: str, lam: Any) -> None:
     """Between free and unaffordable: the optimum is one of two prunings, whoever finds it."""
     problem = apart((1, 1))

@@ -66,7 +66,7 @@ def test_what_is_no_number_is_refused(value):
 @pytest.mark.parametrize("value", [Decimal("1e99999999"), Decimal("1e-99999999")])
 def test_huge_exponents_are_refused_at_once(value):
     """Their fractions would have a hundred million digits."""
-    with pytest.raises(InvalidInputError, match="with an exponent beyond 10,000"):
+    with pytest.raises(InvalidInputError, match="a number that a float can hold"):
         exact(value, "a price")
 
 

@@ -11,7 +11,7 @@ A fault has some of these entries:
     count          at which of these events, the first by default
     file_size      the most bytes that a file may have, as if the disk were full
     memory         the bytes of address space that may be added to those of the server
-    defect         raise this text as a RuntimeError when an input file is read
+    defect         raise this text as a RuntimeError when the command has done its work, before its files are written
     close          the descriptors to close
     pipe           have stdout be a pipe that nobody reads
     encoding       of stdout, strict
@@ -19,6 +19,7 @@ A fault has some of these entries:
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import json
@@ -30,7 +31,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from prunemodels.command_line.cli import main
+from prunemodels.command_line import cli
 
 AT = {
     "reading": lambda event, args: event == "open" and str(args[0]).endswith(("valid.csv", "lder.skops", "breast_cancer.csv")),
@@ -78,12 +79,24 @@ def prepare(task: dict[str, Any]) -> None:
     if "signal" in fault:
         when(fault["at"], lambda: os.kill(os.getpid(), fault["signal"]), fault.get("count", 1))
     if "defect" in fault:
-        when("reading", lambda: fail(fault["defect"]))
+        with_defect(fault["defect"])
 
 
-def fail(text: str) -> None:
-    """A defect."""
-    raise RuntimeError(text)
+def with_defect(text: str) -> None:
+    """Have the next command fail after its work."""
+    whole = cli._run
+
+    def broken(args: argparse.Namespace) -> int:
+        work = args.run
+
+        def fails(given: argparse.Namespace) -> None:
+            work(given)
+            raise RuntimeError(text)
+
+        args.run = fails
+        return whole(args)
+
+    cli._run = broken
 
 
 def run(task: dict[str, Any]) -> int:
@@ -91,7 +104,7 @@ def run(task: dict[str, Any]) -> int:
     prepare(task)
     sys.argv = ["prunemodels", *task["words"]]
     try:
-        status = main()
+        status = cli.main()
     except BaseException as error:  # main may raise nothing
         os.write(2, f"main raised {error!r}\n".encode())
         return 99
@@ -110,7 +123,7 @@ def serve() -> None:
         if task.get("warm_up"):
             os.chdir(task["folder"])
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
-                status = main(task["words"])
+                status = cli.main(task["words"])
             print(json.dumps([status, said.getvalue()]), flush=True)
             continue
         child = os.fork()

@@ -194,8 +194,6 @@ def table() -> Iterator[Any]:
         for name, fault in FAULTS.items():
             if fault.needs_files and "OUT" not in COMMANDS[command]:
                 continue
-            if name == "a defect" and command in ("cascade", "demo"):
-                continue  # they read no forest, and whatever goes wrong with a table is said to be the table's fault
             is_quick = command in QUICK or name == "SIGTERM while reading"
             yield pytest.param(command, name, marks=() if is_quick else pytest.mark.slow, id=f"{command}, {name}")
 
