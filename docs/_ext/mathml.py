@@ -48,7 +48,7 @@ def converted(node: Any, source: str, *, block: bool) -> str:
     """The MathML of a formula; a formula that cannot be converted is a warning, so that a strict build fails."""
     try:
         return labelled(str(latex2mathml.tex2mathml(simpler(source), as_block=block)))
-    except MathError as error:
+    except (MathError, AttributeError) as error:  # what Docutils raises where a line ends within a line
         logger.warning("formula %r: %s", source, error, location=node)
         return f"<code>{html.escape(source)}</code>"
 
