@@ -129,12 +129,24 @@ def _wrong_mtx(text: str, layout: str, field: str, entries: int) -> str | None:
     return f"it has {there:,} entries, its header announces {entries:,}" if entries not in (-1, there) else None
 
 
+_SMALL = re.compile(r"[^,\s]+[eE]-\d{3,}")
+"""Cells whose exponents may be beyond floats."""
+
+
 def _read_csv(place: Path) -> Any:
     """Numbers between commas."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)  # of files without numbers
-            return np.loadtxt(place, delimiter=",", ndmin=2, comments=None)
+            matrix = np.loadtxt(place, delimiter=",", ndmin=2, comments=None)
+            lost = [
+                cell
+                for cell in _SMALL.findall(place.read_text())
+                if float(cell) == 0.0 and re.search("[1-9]", cell.lower().split("e")[0])
+            ]
+            if lost:
+                raise ValueError(f"{lost[0]} is a number so small that no float holds it")
+            return matrix
     except (OSError, ValueError, UserWarning) as error:
         raise BrokenFileError(f"{place} cannot be read as a matrix ({type(error).__name__}: {error})") from error
 

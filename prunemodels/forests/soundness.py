@@ -96,6 +96,8 @@ def wrong_with_tree(estimator: Any, n_features: int) -> str | None:
     n_values = len(estimator.classes_) if is_classifier(estimator) else 1
     if n < 1 or tree.n_outputs != 1 or tree.value.shape != (n, 1, n_values):
         return f"it has {n} nodes with values of shape {tree.value.shape} for {n_values} classes and one output"
+    if is_classifier(estimator) and np.ravel(estimator.n_classes_).tolist() != [n_values]:
+        return f"n_classes_ is {str(estimator.n_classes_)[:40]} for {n_values} classes"
     split = tree.children_left != -1
     if (split != (tree.children_right != -1)).any():
         return "a node has one child"

@@ -26,8 +26,10 @@ from formulations.stored_arrays import read_arrays, stored_fraction, stored_json
 from prunemodels.exits.cascade_files import load_cascade, save_cascade
 from prunemodels.exits.set_log import SetLog
 from prunemodels.files.forests import load_forest
+from prunemodels.files.matrices import load_matrix
 from prunemodels.files.mixtures import load_mixture
 from prunemodels.forests.reading import read_forest
+from prunemodels.forests.soundness import wrong_with_tree
 from solvers.price_sharing import price_sharing, price_sharing_path
 
 X, Y = load_iris(return_X_y=True)
@@ -313,3 +315,22 @@ def test_a_point_in_the_place_of_another(tmp_path: Path) -> None:
     second.write_bytes(first.read_bytes())
     with pytest.raises(BrokenFileError, match="it is of the lambda 1/100, not of 3/100"):
         price_sharing_path(problem(), (0.01, 0.03), checkpoint=tmp_path)
+
+
+def test_a_number_that_becomes_zero_is_refused(tmp_path: Path) -> None:
+    """1e-400 is not 0: without it the matrix would be totally unimodular."""
+    place = tmp_path / "small.csv"
+    place.write_text("1,1,0\n0,1,1\n-1,1e-400,1\n")
+    with pytest.raises(BrokenFileError, match="1e-400 is a number so small that no float holds it"):
+        load_matrix(place)
+    place.write_text("1,1e-300\n0e-400,1\n")
+    assert load_matrix(place).shape == (2, 2)
+
+
+def test_a_tree_with_another_number_of_classes_is_refused() -> None:
+    """scikit-learn would make arrays for two billion classes."""
+    X, y = np.arange(8.0)[:, None], np.arange(8) > 3
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    assert wrong_with_tree(tree, 1) is None
+    tree.n_classes_ = np.int64(2**31 - 1)
+    assert wrong_with_tree(tree, 1) == "n_classes_ is 2147483647 for 2 classes"
