@@ -154,9 +154,9 @@ def interrupted_in_the_middle(command: list[str], seconds: float) -> tuple[int, 
 @pytest.mark.parametrize(
     ("name", "seconds"),
     [
-        pytest.param("pyomo_ip3", 4.0, id="pyomo_ip3, building"),
-        pytest.param("pdlp_ip3", 4.0, id="pdlp_ip3, solving"),
-        *(pytest.param(name, 6.0, marks=pytest.mark.slow) for name in ("highs_ip1", "highs_ip3", "glop_ip3", "pyomo_ip1")),
+        pytest.param("pyomo_ip3", 3.0, id="pyomo_ip3, building"),
+        pytest.param("pdlp_ip3", 3.0, id="pdlp_ip3, solving"),
+        *(pytest.param(name, 3.0, marks=pytest.mark.slow) for name in ("highs_ip1", "highs_ip3", "glop_ip3", "pyomo_ip1")),
         *(pytest.param(name, 0.1, marks=pytest.mark.slow) for name in ("highs_ip3", "pyomo_closure")),  # while it starts
     ],
 )
