@@ -32,15 +32,6 @@ GRACE_SECONDS, GRACE_SHARE = 1.0, 0.1
 POLL_SECONDS = 0.01
 """Seconds between two looks at a running process."""
 
-BOOTSTRAP = (
-    "import pickle, signal, sys;"
-    "signal.signal(signal.SIGINT, signal.SIG_IGN);"  # the parent handles Ctrl-C
-    "sys.path[:] = pickle.load(sys.stdin.buffer);"
-    "from solvers.child_process import main;"
-    "main()"
-)
-"""The program of the process. It sets the parent's ``sys.path`` first, because only then this package can be imported."""
-
 _stays_here: ContextVar[bool] = ContextVar("_stays_here", default=False)
 
 
@@ -92,6 +83,37 @@ def stays_here() -> bool:
     return _stays_here.get()
 
 
+def command_of(module: str, *arguments: str) -> list[str]:
+    """The command of a process that runs ``main()`` of a module, after `import_path` has come as a pickle by its standard input.
+
+    It sets ``sys.path`` first, because only then this package can be imported. Ctrl-C is left to the parent.
+    """
+    program = (
+        "import pickle, signal, sys;"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN);"
+        "sys.path[:] = pickle.load(sys.stdin.buffer);"
+        f"from {module} import main;"
+        "main()"
+    )
+    return [sys.executable, "-P", "-c", program, *arguments]
+
+
+def import_path() -> list[str]:
+    """Where this process imports from, as another one can use it."""
+    return [os.path.abspath(p) for p in sys.path if isinstance(p, str)]  # '' is the working directory
+
+
+def how_it_ended(code: int, messages: bytes) -> str:
+    """Why a process ended without an answer, with the last line that it wrote to stderr."""
+    lines = messages.decode(errors="replace").strip().splitlines()
+    cause = f"ended with exit status {code}"
+    if code < 0:
+        cause = f"killed by signal {-code} ({signal.strsignal(-code)})"
+        if -code == signal.SIGKILL:
+            cause += ", perhaps because memory ran out"
+    return f"{cause}: {lines[-1][:200]}" if lines else cause
+
+
 def call_in_child(call: Call, subject: Any) -> Any:
     """The answer of a call that is made in a new process.
 
@@ -109,13 +131,12 @@ def call_in_child(call: Call, subject: Any) -> Any:
     Exception
         whatever the function raises.
     """
-    path = [os.path.abspath(p) for p in sys.path if isinstance(p, str)]  # '' is the working directory
     with tempfile.TemporaryFile() as sent, tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as messages:
-        pickle.dump(path, sent)
+        pickle.dump(import_path(), sent)
         pickle.dump(call, sent, protocol=pickle.HIGHEST_PROTOCOL)
         sent.flush()
         os.lseek(sent.fileno(), 0, os.SEEK_SET)
-        process = subprocess.Popen([sys.executable, "-P", "-c", BOOTSTRAP], stdin=sent, stdout=answers, stderr=messages)
+        process = subprocess.Popen(command_of(__name__), stdin=sent, stdout=answers, stderr=messages)
         try:
             in_time = _ends_before(process, call.sent_at + call.time_limit * (1 + GRACE_SHARE) + GRACE_SECONDS)
         finally:
@@ -125,7 +146,8 @@ def call_in_child(call: Call, subject: Any) -> Any:
             raise TimeIsOver
         answers.seek(0)
         messages.seek(0)
-        return _answer(answers, subject, _cause(process.returncode, messages.read()))
+        cause = "was " * (process.returncode < 0) + how_it_ended(process.returncode, messages.read())
+        return _answer(answers, subject, cause)
 
 
 def _ends_before(process: subprocess.Popen[bytes], deadline: float) -> bool:
@@ -146,17 +168,6 @@ def _answer(answers: IO[bytes], subject: Any, cause: str) -> Any:
     if not returned:
         raise outcome
     return outcome
-
-
-def _cause(code: int, messages: bytes) -> str:
-    """Why a process ended without an answer, with the last line that it wrote to stderr."""
-    lines = messages.decode(errors="replace").strip().splitlines()
-    cause = f"ended with exit status {code}"
-    if code < 0:
-        cause = f"was killed by signal {-code} ({signal.strsignal(-code)})"
-        if -code == signal.SIGKILL:
-            cause += ", perhaps because memory ran out"
-    return f"{cause}: {lines[-1][:200]}" if lines else cause
 
 
 class _Pickler(pickle.Pickler):

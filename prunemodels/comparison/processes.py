@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Generator
@@ -17,7 +15,8 @@ from typing import IO
 
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
-from prunemodels.comparison.worker import BOOTSTRAP, Answer, Run, Task, solve
+from prunemodels.comparison.worker import Answer, Run, Task, solve
+from solvers.child_process import command_of, how_it_ended, import_path
 
 GRACE = 5.0
 """An engine is killed this many seconds after its time limit, or a fifth of the limit if that is more."""
@@ -48,10 +47,9 @@ def in_processes(problem: PruningProblem, runs: list[Run], time_limit: float) ->
     InvalidInputError
         for an instance that cannot be pickled.
     """
-    path = [os.path.abspath(p) for p in sys.path if isinstance(p, str)]  # '' is the working directory
     with tempfile.TemporaryFile() as tasks:
         try:
-            pickle.dump(path, tasks)
+            pickle.dump(import_path(), tasks)
             pickle.dump(Task(_without_caches(problem), time_limit), tasks, protocol=pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise InvalidInputError(f"problem cannot be sent to other processes ({error}); take isolate=False") from error
@@ -64,7 +62,7 @@ def _solve_in_process(run: Run, tasks: IO[bytes], time_limit: float) -> Answer:
     """Have a new process solve the task."""
     os.lseek(tasks.fileno(), 0, os.SEEK_SET)  # the last process has moved the shared position in the file
     with tempfile.TemporaryFile(buffering=0) as answers, tempfile.TemporaryFile(buffering=0) as messages:
-        command = [sys.executable, "-P", "-c", BOOTSTRAP, *run.arguments()]
+        command = command_of("prunemodels.comparison.worker", *run.arguments())
         process = subprocess.Popen(command, stdin=tasks, stdout=answers, stderr=messages)
         try:
             killed = _wait(process, answers, time_limit)
@@ -73,7 +71,7 @@ def _solve_in_process(run: Run, tasks: IO[bytes], time_limit: float) -> Answer:
             process.wait()
         answers.seek(0)
         messages.seek(0)
-        return _last_answer(answers.read()) or killed or Answer("crashed", _cause(process.returncode, messages.read()))
+        return _last_answer(answers.read()) or killed or Answer("crashed", how_it_ended(process.returncode, messages.read()))
 
 
 def _wait(process: subprocess.Popen[bytes], answers: IO[bytes], time_limit: float) -> Answer | None:
@@ -99,14 +97,3 @@ def _last_answer(pickles: bytes) -> Answer | None:
         while True:
             last = pickle.load(stream)
     return last if isinstance(last, Answer) else None
-
-
-def _cause(code: int, messages: bytes) -> str:
-    """Why a process ended without an answer, with the last line that it wrote to stderr."""
-    lines = messages.decode(errors="replace").strip().splitlines()
-    cause = f"ended with exit status {code}"
-    if code < 0:
-        cause = f"killed by signal {-code} ({signal.strsignal(-code)})"
-        if -code == signal.SIGKILL:
-            cause += ", perhaps because memory ran out"
-    return f"{cause}: {lines[-1][:200]}" if lines else cause

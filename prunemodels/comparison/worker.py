@@ -29,15 +29,6 @@ from solvers import SOLVERS, price_sharing
 from solvers.budgets import BUDGET_SOLVERS
 from solvers.child_process import die_with_parent, in_this_process
 
-BOOTSTRAP = (
-    "import pickle, signal, sys;"
-    "signal.signal(signal.SIGINT, signal.SIG_IGN);"  # the parent handles Ctrl-C
-    "sys.path[:] = pickle.load(sys.stdin.buffer);"
-    "from prunemodels.comparison.worker import main;"
-    "main(sys.argv[1:])"
-)
-"""The program of the process. It sets the parent's ``sys.path`` first, because only then this package can be imported."""
-
 BEGUN = "begun"
 """The message that the solve begins."""
 
@@ -204,7 +195,7 @@ def _warm_up(engine: Solver | BudgetSolver, *, is_budget: bool = False) -> None:
         pass
 
 
-def main(arguments: list[str]) -> None:
+def main() -> None:
     """Read a task from standard input, solve it, and write the answer to standard output."""
     die_with_parent()
     with os.fdopen(os.dup(1), "wb") as answers:
@@ -215,4 +206,4 @@ def main(arguments: list[str]) -> None:
             pickle.dump(BEGUN, answers)
             answers.flush()
 
-        pickle.dump(solve(Run.of(arguments), task, begun), answers)
+        pickle.dump(solve(Run.of(sys.argv[1:]), task, begun), answers)
