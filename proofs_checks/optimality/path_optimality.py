@@ -39,13 +39,10 @@ from formulations.answers.pruning_path import PathCertificate, PruningPath
 from formulations.arguments import checked
 from proofs_checks.optimality.integer_instance import Distance, check_integers
 from proofs_checks.optimality.path_evidence import PathEvidence, read_evidence
-from proofs_checks.optimality.recount import Recount, Refuted, shown
+from proofs_checks.optimality.recount import PRECISION, Recount, Refuted, shown
 from proofs_checks.verdict import Verdict
 
 METHOD = "routing again, one dual state for all lambda, in exact integers"
-
-PRECISION = 1e-12
-"""How far the path's floats may be from the exact numbers, as a share of the largest of their column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,10 +239,10 @@ def _add_by_level(sums: list[int], level: NDArray[np.int64], amounts: NDArray[np
 
 
 def check_column(name: str, given: NDArray[np.float64], mine: list[Fraction]) -> None:
-    """Compare a column of floats with exact numbers; NaN fails, since no comparison with it is true."""
+    """Compare floats with exact numbers, up to `PRECISION` of the largest; NaN fails, since no comparison with it is true."""
     if not isinstance(given, np.ndarray) or given.shape != (len(mine),):
         raise Refuted(f"the path's column {name} has not one number for each of {len(mine)} rows")
-    precision = Fraction(PRECISION) * max(map(abs, mine), default=Fraction(0))
+    precision = PRECISION * max(map(abs, mine), default=Fraction(0))
     for k, (number, true) in enumerate(zip(given.tolist(), mine, strict=True)):
         if not abs(number) < float("inf") or abs(Fraction(number) - true) > precision:
             raise Refuted(f"row {k} has the {name} {shown(true)}, not {number!r}")

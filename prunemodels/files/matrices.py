@@ -6,6 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -138,11 +139,10 @@ def _read_csv(place: Path) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)  # of files without numbers
-            matrix = np.loadtxt(place, delimiter=",", ndmin=2, comments=None)
+            text = place.read_text()
+            matrix = np.loadtxt(StringIO(text), delimiter=",", ndmin=2, comments=None)
             lost = [
-                cell
-                for cell in _SMALL.findall(place.read_text())
-                if float(cell) == 0.0 and re.search("[1-9]", cell.lower().split("e")[0])
+                cell for cell in _SMALL.findall(text) if float(cell) == 0.0 and re.search("[1-9]", cell.lower().split("e")[0])
             ]
             if lost:
                 raise ValueError(f"{lost[0]} is a number so small that no float holds it")

@@ -104,6 +104,10 @@ class IntegerObjective(IntegerPrices):
         """Whether nothing was rounded."""
         return self.slack == 0.0
 
+    def exact_at(self, lam: Fraction) -> bool:
+        """Whether nothing was rounded, lambda included."""
+        return self.exact and self.lam == lam
+
     def profits(self, nodes: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
         """Profits (1) of some nodes, 0 at leaves; default: of all, shape (n,). A new array."""
         some = slice(None) if nodes is None else nodes
@@ -126,51 +130,60 @@ def integer_objective(problem: PruningProblem, lam: Fraction) -> IntegerObjectiv
     """Exact integers if the instance and lambda allow it; else the next lower lambda that fits, or a grid if it hides less."""
     if not problem.integers.exact:
         return _on_grid(problem, lam)
-    found = at_fitting_ratio(problem, lam)
-    return found if _is_fine(problem, found, lam) else _on_grid(problem, lam)
+    fit = _Fit.of(problem, lam)
+    return _at(problem, fit.ratio) if fit.is_fine(problem.n_purchases) else _on_grid(problem, lam)
 
 
 def at_fitting_ratio(problem: PruningProblem, lam: Fraction) -> IntegerObjective:
     """The integers of the instance at the largest lambda' <= lambda for which profits and prices fit 61 bits."""
-    ints = problem.integers
-    ratio = largest_below(_least_ratio_alike(problem, lam), _largest_denominator(problem, lam))
-    p, q = ratio.numerator, ratio.denominator
-    unit = ints.gain_unit / q
-    return IntegerObjective(
-        problem.usage, ints.price * p, ints.weight, None, problem, ints.gain, q, p, 0, ratio * ints.lam_unit, unit, 0.0
-    )
+    return _at(problem, _Fit.of(problem, lam).ratio)
 
 
-def _least_ratio_alike(problem: PruningProblem, lam: Fraction) -> Fraction:
-    """Lambda in integer gains for integer prices; beyond a total gain + 1 every priced purchase costs more than all gains."""
-    return min(lam / problem.integers.lam_unit, Fraction(_total_gain(problem) + 1))
+def _at(problem: PruningProblem, ratio: Fraction) -> IntegerObjective:
+    """The integers of the instance at a ratio of prices to gains that fits."""
+    ints, p, q = problem.integers, ratio.numerator, ratio.denominator
+    lam, unit = ratio * ints.lam_unit, ints.gain_unit / q
+    return IntegerObjective(problem.usage, ints.price * p, ints.weight, None, problem, ints.gain, q, p, 0, lam, unit, 0.0)
 
 
-def _largest_denominator(problem: PruningProblem, lam: Fraction) -> int:
-    """Every p / q <= lambda fits if  q (sum of gains + lambda (sum of prices)) < 2^61: the largest such q."""
-    return max(1, int((1 << TOTAL_BITS) / (_total_gain(problem) + _least_ratio_alike(problem, lam) * _total_price(problem) + 1)))
+@dataclass(frozen=True)
+class _Fit:
+    """Lambda in integer gains for integer prices, and the closest smaller ratio for which profits and prices fit.
 
-
-def _total_gain(problem: PruningProblem) -> int:
-    return int(np.abs(problem.integers.gain).sum())
-
-
-def _total_price(problem: PruningProblem) -> int:
-    ints = problem.integers
-    return int(ints.price.sum()) * int(ints.weight.sum()) + int(ints.evaluation.sum())
-
-
-def _is_fine(problem: PruningProblem, objective: IntegerObjective, lam: Fraction) -> bool:
-    """Whether the lower lambda hides no more than a grid would, which rounds every purchase by up to one of its units.
-
-    No pruning at all is worth more than the sum of gains, so cheaper prunings than that are all that the lambda is wrong about.
+    Parameters
+    ----------
+    gain, price
+        the sum of all gains, and what all purchases and evaluations cost together.
+    asked
+        lambda; or the sum of gains + 1 if that is less, beyond which every priced purchase costs more than all gains.
+    largest
+        denominator for which every p / q <= asked fits:  q gain + p price <= q (gain + asked price) < 2^61.
     """
-    asked = _least_ratio_alike(problem, lam)
-    ratio = Fraction(objective.p, objective.q)
-    if ratio == asked:
-        return True
-    hidden = (asked - ratio) / asked * min(asked * _total_price(problem), Fraction(_total_gain(problem)))
-    return hidden * _largest_denominator(problem, lam) <= problem.n_purchases
+
+    gain: int
+    price: int
+    asked: Fraction
+    largest: int
+    ratio: Fraction
+
+    @classmethod
+    def of(cls, problem: PruningProblem, lam: Fraction) -> _Fit:
+        ints = problem.integers
+        gain = int(np.abs(ints.gain).sum())
+        price = int(ints.price.sum()) * int(ints.weight.sum()) + int(ints.evaluation.sum())
+        asked = min(lam / ints.lam_unit, Fraction(gain + 1))
+        largest = max(1, int((1 << TOTAL_BITS) / (gain + asked * price + 1)))
+        return cls(gain, price, asked, largest, largest_below(asked, largest))
+
+    def is_fine(self, n_purchases: int) -> bool:
+        """Whether the smaller ratio hides no more than a grid would, which rounds every purchase by up to one of its units.
+
+        No pruning is worth more than the sum of gains, so only for cheaper prunings than that does the ratio matter.
+        """
+        if self.ratio == self.asked:
+            return True
+        hidden = (self.asked - self.ratio) / self.asked * min(self.asked * self.price, Fraction(self.gain))
+        return hidden * self.largest <= n_purchases
 
 
 def largest_below(number: Fraction, largest_denominator: int) -> Fraction:

@@ -69,12 +69,12 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.i
         stopped = StopReason.CONVERGED
     certificate = ItemDuals(dual, objective.unit, objective.lam)
     pruning = Pruning(problem, kept)
-    if not objective.slack == 0.0 == rate - objective.lam:  # rounded: the cut may be off by a hair
+    if not objective.exact_at(rate):  # the cut may be off by a hair
         pruning = min(pruning, Pruning(problem, free_of_charge(problem, ties)), key=lambda found: found.value(float(lam)))
     value = pruning.value(float(lam))
     bound = proven_bound(problem, objective, certificate, pruning, rate)
     stats = {"seconds": time.perf_counter() - started, "arcs": float(n_arcs), "usage_arcs": float(dual.size)}
-    tolerance = 0.0 if objective.exact and objective.lam == rate else 1e-9
+    tolerance = 0.0 if objective.exact_at(rate) else 1e-9
     return Solution(problem, lam, pruning, value, bound, stopped, tolerance, certificate, stats, "min_cut")
 
 

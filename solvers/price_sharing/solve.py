@@ -156,5 +156,4 @@ def stats_of(run: Run, core_arcs: int, started: float) -> dict[str, float]:
 
 def tolerance_of(objective: IntegerObjective, lam: float | Fraction, gap: float) -> float:
     """Relative gap up to which an answer is optimal: the one asked for, but at least 1e-9 where the integers were rounded."""
-    exactly = objective.slack == 0.0 and objective.lam == exact(lam, "lam")
-    return max(gap, 0.0 if exactly else 1e-9)
+    return max(gap, 0.0 if objective.exact_at(exact(lam, "lam")) else 1e-9)
