@@ -12,10 +12,10 @@ import numpy as np
 from formulations.errors import InvalidInputError
 from prunemodels.command_line.report import align
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval
+from prunemodels.evaluation.wording import amount, error
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import ExitPathEvaluation
 from prunemodels.exits.stops import Stops
-from prunemodels.report_page.wording import amount, error
 
 CONFIDENCE = 0.95
 

@@ -20,6 +20,7 @@ from prunemodels.command_line.commands import SolvedInstance, columns_in_order, 
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.statuses import DONE, REFUTED, UNDECIDED
 from prunemodels.datasets import read_table, take_column, take_features
+from prunemodels.evaluation.wording import amount, error, less
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade
 from prunemodels.files.forests import load_forest
@@ -28,7 +29,6 @@ from prunemodels.report_page.cascades.facts import CascadeFacts, gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.facts import Facts, Labels, gather
 from prunemodels.report_page.page import render
-from prunemodels.report_page.wording import amount, error, less
 from solvers.budgets import solve_budget
 
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")

@@ -17,11 +17,11 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from prunemodels.deployment import Deployment, measure_deployment
 from prunemodels.evaluation.held_out import on_other_rows
+from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
+from prunemodels.evaluation.item_costs import ItemCost, item_costs
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.forests.surgery import apply_pruning
 from prunemodels.report_page.evidence import Evidence, evidence_of
-from prunemodels.report_page.held_out_change import HeldOutChange, held_out_change
-from prunemodels.report_page.item_costs import ItemCost, item_costs
 from prunemodels.report_page.tree_shapes import TreeShapes, tree_shapes
 from prunemodels.report_page.usage_counts import UsageCounts, usage_counts
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from prunemodels.evaluation.held_out_change import HeldOutChange
 from prunemodels.evaluation.mean_bounds import MeanInterval
+from prunemodels.evaluation.wording import amount, change, count, error, less, size
 from prunemodels.report_page.facts import Facts
-from prunemodels.report_page.held_out_change import Difference, HeldOutChange
 from prunemodels.report_page.markup import Html, join, name, tag
-from prunemodels.report_page.wording import amount, change, count, error, less, size
 
 
 def opening(facts: Facts) -> Html:
@@ -19,7 +19,7 @@ def opening(facts: Facts) -> Html:
         tag("h1", name(facts.labels.title)),
         tag("p", f"On {h.n:,} held-out examples ", compared, ".", class_="lede"),
         stats(facts),
-        certainty(h, task, "Both forests", "The pruned forest"),
+        certainty(h, "Both forests"),
     )
 
 
@@ -84,32 +84,19 @@ def stat(label: str, before: str | None, after: str, note: str) -> Html:
     return tag("div", tag("dt", label), tag("dd", was, now, class_="big"), tag("dd", note, class_="more"))
 
 
-def certainty(h: HeldOutChange, task: str, both: str, after: str) -> Html:
+def certainty(h: HeldOutChange, both: str) -> Html:
     """A paragraph on the differences of cost and error, whose intervals come from pairs on the same example.
 
     Parameters
     ----------
-    both, after
-        names of the two models together, and of the second: "Both forests", "The pruned forest".
+    both
+        name of the two models together: "Both forests".
     """
     percent = f"{100 * h.confidence:g}\u00a0%"
     saved = f"{amount(h.saving.mean)} ({percent} interval {amount(h.saving.low)} to {amount(h.saving.high)})"
-    loss = (
-        f"{change(h.increase.mean, task)} ({percent} interval {change(h.increase.low, task)} to {change(h.increase.high, task)})"
-    )
-    text = f"{both} saw the same examples. The saving per prediction is {saved}; the error changed by {loss}. "
-    text += _verdict(h.increase, after)
+    ends = change(h.increase.low, h.task), change(h.increase.high, h.task)
+    loss = f"{change(h.increase.mean, h.task)} ({percent} interval {ends[0]} to {ends[1]})"
+    text = f"{both} saw the same examples. The saving per prediction is {saved}; the error changed by {loss}. {h.verdict}"
     if h.broken is not None:
         text += f" {count(h.broken, 'prediction')} went from right to wrong, {h.mended:,} from wrong to right."
     return tag("p", text)
-
-
-def _verdict(increase: Difference, after: str) -> str:
-    """A sentence on whether zero is in the interval."""
-    if increase.low == increase.high == 0:
-        return "No example is predicted worse or better."
-    if increase.low > 0:
-        return f"{after} errs more: zero lies outside the interval."
-    if increase.high < 0:
-        return f"{after} errs less: zero lies outside the interval."
-    return "Zero lies within the interval: these examples do not tell the two errors apart."

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from proofs_checks.verdict import Verdict
+from prunemodels.evaluation.wording import error, exactly
 from prunemodels.report_page.evidence import Evidence, figures_of
 from prunemodels.report_page.facts import Facts
 from prunemodels.report_page.markup import Html, join, tag
-from prunemodels.report_page.wording import error, exactly
 
 ANSWERS = {True: ("yes", "Verified."), False: ("no", "Refuted."), None: ("open", "Undecided.")}
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from prunemodels.evaluation.item_costs import ItemCost
+from prunemodels.evaluation.wording import amount, count, error, seconds, share, size
 from prunemodels.report_page.document import Section
 from prunemodels.report_page.facts import Facts
-from prunemodels.report_page.item_costs import ItemCost
 from prunemodels.report_page.markup import Html, join, name, table, tag
 from prunemodels.report_page.tradeoff_charts import half_width, held_out_chart, sample_chart, spread
 from prunemodels.report_page.tree_charts import depth_chart, icicle
 from prunemodels.report_page.usage_chart import NAMES, usage_chart
-from prunemodels.report_page.wording import amount, count, error, seconds, share, size
 
 SHOWN_ITEMS = 12
 """Items that are shown without unfolding the rest."""

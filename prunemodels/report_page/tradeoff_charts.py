@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from prunemodels.evaluation.wording import amount, error
 from prunemodels.report_page.chart import Chart, Point, legend, marker
 from prunemodels.report_page.facts import Facts
 from prunemodels.report_page.markup import Html, join, tag
-from prunemodels.report_page.wording import amount, error
 
 POINTS = 16
 """Points that are drawn with intervals; the line and its band go through all rows."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from prunemodels.evaluation.wording import count
 from prunemodels.report_page.chart import Chart, legend, picture
 from prunemodels.report_page.facts import Facts
 from prunemodels.report_page.markup import Html, tag
-from prunemodels.report_page.wording import count
 
 NARROW = 0.3
 """Nodes narrower than this many units of the picture are not drawn."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from prunemodels.evaluation.wording import share
 from prunemodels.report_page.chart import legend, picture
 from prunemodels.report_page.facts import Facts
 from prunemodels.report_page.markup import Html, tag
 from prunemodels.report_page.tree_charts import AFTER, BEFORE
 from prunemodels.report_page.usage_counts import FEW
-from prunemodels.report_page.wording import share
 
 NAMES = ("no tree", f"1 to {FEW} trees", f"more than {FEW}")
 

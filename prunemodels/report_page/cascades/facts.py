@@ -14,6 +14,7 @@ from formulations.errors import InvalidInputError, NotFittedForestError
 from formulations.instance.cost_items import Price
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import n_examples
+from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
 from prunemodels.evaluation.mean_bounds import standard_error
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
@@ -22,7 +23,6 @@ from prunemodels.report_page.cascades.evidence import CascadeEvidence, evidence_
 from prunemodels.report_page.cascades.purchases import Purchase, purchases
 from prunemodels.report_page.cascades.stage_figures import StageFigures, stage_figures
 from prunemodels.report_page.facts import Labels, table_or_array, versions
-from prunemodels.report_page.held_out_change import HeldOutChange, Paid, change_of
 from prunemodels.report_page.tradeoff_charts import half_width
 
 Floats = NDArray[np.float64]

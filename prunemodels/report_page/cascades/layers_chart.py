@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from prunemodels.evaluation.wording import amount, share
 from prunemodels.report_page.cascades.facts import CascadeFacts, OnRows
 from prunemodels.report_page.chart import Chart, left_end, legend
 from prunemodels.report_page.markup import Html, tag
 from prunemodels.report_page.tradeoff_charts import cost_label, points_of
-from prunemodels.report_page.wording import amount, share
 
 PALEST, DARKEST = 0.1, 0.5
 """Opacity of the areas of the first and of the last stage, at which text on them stays readable."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from prunemodels.evaluation.wording import amount, count, error, share
 from prunemodels.report_page.cascades.facts import CascadeFacts, OnRows
 from prunemodels.report_page.markup import Html, join, name, tag
 from prunemodels.report_page.opening import certainty, comparison, cost_and_error, stat
-from prunemodels.report_page.wording import amount, count, error, share
 
 NAMED_STAGES = 4
 """The number of stages that the sentence on who stops where names, if there are more."""
@@ -37,7 +37,7 @@ def _on_rows(facts: CascadeFacts, seen: OnRows) -> list[Html]:
         _lede(f"On {h.n:,} held-out examples ", facts),
         tag("p", who_stops(seen)),
         tag("dl", *numbers, class_="stats"),
-        certainty(h, facts.task, "The cascade and its last stage", "The cascade"),
+        certainty(h, "The cascade and its last stage"),
     ]
 
 

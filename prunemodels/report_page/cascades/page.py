@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prunemodels.evaluation.wording import count
 from prunemodels.exits.doubt import MarginDoubt
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.tree_stages import TreeStages
@@ -12,7 +13,6 @@ from prunemodels.report_page.cascades.proof_section import cascade_proof
 from prunemodels.report_page.cascades.stage_table import stage_table
 from prunemodels.report_page.cascades.stops_section import stops_section
 from prunemodels.report_page.document import Section, data_section, document
-from prunemodels.report_page.wording import count
 
 
 def render_cascade(facts: CascadeFacts) -> str:

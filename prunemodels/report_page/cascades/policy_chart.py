@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from prunemodels.evaluation.wording import amount, count, error
 from prunemodels.report_page.cascades.facts import CascadeFacts
 from prunemodels.report_page.chart import Chart, left_end, legend, marker
 from prunemodels.report_page.document import Section
 from prunemodels.report_page.markup import Html, join, table, tag
 from prunemodels.report_page.tradeoff_charts import LINE, MOST_DOTS, cost_label, error_ticks, measure, points_of, spread
-from prunemodels.report_page.wording import amount, count, error
 
 
 def tradeoff_section(facts: CascadeFacts) -> Section:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from prunemodels.evaluation.wording import amount, change, error, exactly
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.report_page.cascades.facts import CascadeFacts
 from prunemodels.report_page.document import Section
 from prunemodels.report_page.markup import Html, join, table, tag
 from prunemodels.report_page.proof_section import answer, verdict
-from prunemodels.report_page.wording import amount, change, error, exactly
 
 
 def cascade_proof(facts: CascadeFacts) -> Section:

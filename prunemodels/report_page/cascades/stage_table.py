@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from prunemodels.evaluation.wording import amount, count, error, share
 from prunemodels.report_page.cascades.facts import CascadeFacts
 from prunemodels.report_page.cascades.purchases import Purchase
 from prunemodels.report_page.document import Section
 from prunemodels.report_page.markup import Html, join, name, table, tag
-from prunemodels.report_page.wording import amount, count, error, share
 
 NAMED = 6
 """The largest number of items or features that a cell names."""

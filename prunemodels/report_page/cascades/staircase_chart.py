@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from prunemodels.evaluation.wording import share
 from prunemodels.exits.stops import Stops
 from prunemodels.report_page.cascades.facts import CascadeFacts, OnRows
 from prunemodels.report_page.chart import picture
 from prunemodels.report_page.markup import Html, tag
-from prunemodels.report_page.wording import share
 
 MOST_ITEMS = 24
 """The largest number of items in the chart."""

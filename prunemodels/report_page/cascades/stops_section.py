@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from prunemodels.evaluation.wording import amount, count, error, share
 from prunemodels.report_page.cascades.facts import CascadeFacts, OnRows
 from prunemodels.report_page.cascades.layers_chart import layers_chart
 from prunemodels.report_page.cascades.staircase_chart import LISTED, staircase_chart
 from prunemodels.report_page.document import Section
 from prunemodels.report_page.markup import Html, join, name, table, tag
-from prunemodels.report_page.wording import amount, count, error, share
 
 
 def stops_section(facts: CascadeFacts) -> Section | None:

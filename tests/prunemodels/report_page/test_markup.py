@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prunemodels.report_page import wording
+from prunemodels.evaluation import wording
 from prunemodels.report_page.markup import Html, escape, join, name, table, tag
 from tests.loops import looped
 from tests.prunemodels.report_page.cases import Page

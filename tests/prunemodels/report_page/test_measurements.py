@@ -11,8 +11,8 @@ import prunemodels as pm
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.report_page.held_out_change import _paired, held_out_change
-from prunemodels.report_page.item_costs import item_costs
+from prunemodels.evaluation.held_out_change import _paired, held_out_change
+from prunemodels.evaluation.item_costs import item_costs
 from prunemodels.report_page.tree_shapes import tree_shapes
 from prunemodels.report_page.usage_counts import usage_counts
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning

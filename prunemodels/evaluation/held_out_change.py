@@ -21,6 +21,10 @@ from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval, standard_error
+from prunemodels.evaluation.wording import change, count
+
+SMALL = 0.01
+"""An increase of the error rate below one percentage point counts as small, or one below this share of a mean squared error."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,40 @@ class HeldOutChange:
     increase: Difference
     broken: int | None
     mended: int | None
+
+    @property
+    def task(self) -> str:
+        """``"classification"`` or ``"regression"``."""
+        return "regression" if self.broken is None else "classification"
+
+    @property
+    def verdict(self) -> str:
+        """What the interval of the increase says, in a sentence: whether the error rose, and by how much it may have risen.
+
+        A difference whose interval includes 0 is not "no difference": the sentence then gives the end of the interval.
+        """
+        d, examples = self.increase, count(self.n, "example")
+        low, high = (_size(end, self.task) for end in (d.low, d.high))
+        if d.low == d.high == 0:
+            return "No example is predicted worse or better."
+        if d.low > 0:
+            return f"The error rose, by {low} to {high}."
+        if d.high < 0:
+            return f"The error fell, by {high} to {low}."
+        small = SMALL if self.task == "classification" else SMALL * self.error_before.mean
+        if max(-d.low, d.high) <= small:
+            return f"The error changed by at most {_size(max(-d.low, d.high), self.task)}, on {examples}."
+        if d.mean > 0:
+            return f"The error may have risen by up to {high}; {examples} are too few to say."
+        return f"The error may have fallen by up to {low} or risen by up to {high}; {examples} are too few to say."
+
+
+def _size(x: float, task: str) -> str:
+    """The size of a difference, without its sign: ``15 points``, ``0.32 points``."""
+    if task == "classification":
+        points = abs(100 * x)
+        return f"{points:.0f}\u00a0points" if points >= 9.95 else f"{points:.2g}\u00a0points"
+    return change(abs(x), task).lstrip("+")
 
 
 def held_out_change(
