@@ -3,6 +3,7 @@
 from prunemodels import (
     budgets as budgets,
     checks as checks,
+    datasets as datasets,
     deployment as deployment,
     engines as engines,
     ensemble_loss as ensemble_loss,
