@@ -12,6 +12,7 @@ from formulations.errors import (
     NotFittedForestError,
     PruneModelsError,
     SolverFailedError,
+    UnspentBudgetWarning,
     UnsupportedModelError,
 )
 from formulations.instance.cost_items import CostItems
@@ -45,6 +46,7 @@ __all__ = [
     "SolverFailedError",
     "Status",
     "StopReason",
+    "UnspentBudgetWarning",
     "UnsupportedModelError",
     "Usage",
 ]

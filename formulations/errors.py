@@ -35,5 +35,9 @@ class BrokenFileError(PruneModelsError, OSError):
     """A file cannot be read, or does not hold what it should."""
 
 
+class UnspentBudgetWarning(UserWarning):
+    """The answer is within the budget, but spends less than half of it, where a better answer may lie in between."""
+
+
 class InterruptedSolveError(PruneModelsError, KeyboardInterrupt):
     """The user stopped a long computation (Ctrl-C); nothing was changed or written."""

@@ -8,6 +8,7 @@ from formulations import (
     NotFittedForestError as NotFittedForestError,
     PruneModelsError as PruneModelsError,
     SolverFailedError as SolverFailedError,
+    UnspentBudgetWarning as UnspentBudgetWarning,
     UnsupportedModelError as UnsupportedModelError,
 )
 from prunemodels.on_demand.errors import (

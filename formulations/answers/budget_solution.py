@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
-from formulations.answers.pruning import Pruning
+from formulations.answers.pruning import Pruning, before_and_after
 from formulations.answers.solution import Status, StopReason
 from formulations.errors import SolverFailedError
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
+from formulations.shown import Card, Shown, rate
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,7 @@ class Bounded:
 
 
 @dataclass(frozen=True, eq=False)
-class BudgetSolution(Bounded):
+class BudgetSolution(Bounded, Shown):
     """The answer of a budget engine.
 
     Parameters
@@ -143,6 +144,22 @@ class BudgetSolution(Bounded):
     def cost(self) -> float:
         """Cost of `pruning`."""
         return self.pruning.cost
+
+    def in_words(self) -> str:
+        """How the cost compares with the budget, and what is proven of the error."""
+        task, budget = self.problem.ensemble.task, float(self.budget)
+        spent = f"Budget {budget:.6g}: met, {self.cost:.4g} spent on average"
+        spent += f" ({100 * self.cost / budget:.1f} %)." if budget > 0 else "."
+        if self.status is Status.OPTIMAL:
+            return f"{spent} Proven: no pruning within it has less error of single trees."
+        return (
+            f"{spent} The least error of single trees within it is proven to lie between {rate(self.bound, task, 2)} and "
+            f"{rate(self.error, task, 2)}."
+        )
+
+    def _card(self) -> Card:
+        title = f"BudgetSolution: {self.status}" + (f" by {self.method}" if self.method else "")
+        return Card(title, before_and_after(self.pruning), ("", "unpruned", "pruned"), (self.in_words(),))
 
     def __repr__(self) -> str:
         return (

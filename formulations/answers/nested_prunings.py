@@ -8,7 +8,7 @@ nested if a larger parameter only prunes more: lambda (`PruningPath`), a complex
 
 from __future__ import annotations
 
-from abc import ABC
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,15 +21,23 @@ from numpy.typing import NDArray
 from formulations.answers.nested_rows import first_row_within, last_row_within, row_sums
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError
+from formulations.errors import InvalidInputError, UnspentBudgetWarning
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import Amount
+from formulations.shown import Card, Shown, rate, spread
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class NestedPrunings(ABC):
+SHOWN_ROWS = 12
+"""Most rows of a path that its card shows."""
+
+LITTLE = 0.5
+"""`at_cost` warns where less than this share of the budget is spent."""
+
+
+class NestedPrunings(Shown):
     """Rows of prunings, the largest first. Iterating gives the prunings, ``rows[k]`` that of row k; costs never rise with k.
 
     Attributes
@@ -168,14 +176,48 @@ class NestedPrunings(ABC):
     def at_cost(self, budget: float) -> Pruning:
         """The pruning of least error among the rows whose cost on the cost sample is <= budget.
 
-        A pruning that is none of the rows may be better still.
+        The rows may lie far apart, and a pruning that is none of them may be better: for a budget take
+        ``pm.prune_forest(..., budget=budget)`` or ``pm.solve(problem, budget=budget)``, which look between the rows too.
 
         Raises
         ------
         InvalidInputError
             if the budget is negative or NaN, or below every row's cost.
+
+        Warns
+        -----
+        UnspentBudgetWarning
+            where the row spends less than half of the budget, and a dearer row exists.
         """
-        return self[self.row_at_cost(budget)]
+        row = self.row_at_cost(budget)
+        self._warn_if_little(row, budget)
+        return self[row]
+
+    def _warn_if_little(self, row: int, budget: float) -> None:
+        """Warn where a row spends little of a budget, with both neighbours and the remedy."""
+        dearer = np.flatnonzero(self.cost > float(budget))
+        if not dearer.size or self.cost[row] >= LITTLE * float(budget):
+            return
+        warnings.warn(
+            f"of the budget of {float(budget):g} only {self.cost[row]:.4g} is spent: the path has no pruning between cost "
+            f"{self.cost[row]:.4g} (error {self.error[row]:.4g}) and {self.cost[dearer[-1]]:.4g} (error "
+            f"{self.error[dearer[-1]]:.4g}); pm.solve(path.problem, budget={float(budget):g}) looks for a better one in between",
+            UnspentBudgetWarning,
+            stacklevel=4,  # the caller, beyond the check of arguments
+        )
+
+    def _card(self) -> Card:
+        rows, task = spread(len(self), SHOWN_ROWS), self.problem.ensemble.task
+        left_out = f", {len(rows)} of them shown" if len(rows) < len(self) else ""
+        return Card(
+            f"{type(self).__name__}: {len(self):,} {self.method} prunings{left_out}",
+            tuple(
+                (f"{self.parameter[k]:.4g}", f"{self.cost[k]:.4g}", rate(self.error[k], task, 2), f"{self.n_splits[k]:,}")
+                for k in rows
+            ),
+            (self.parameter_name, "cost per prediction", "mean error of single trees", "splits"),
+            (f"Costs: mean of the cost sample. Errors: {self.problem.errors.source}; a forest's own error differs.",),
+        )
 
     @checked
     def at_error(self, max_error: float) -> Pruning:

@@ -20,11 +20,12 @@ from formulations.instance.bill import Bill
 from formulations.instance.integers import Integers
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
+from formulations.shown import Card, Shown, rate
 
 
 @checked
 @dataclass(frozen=True, eq=False)
-class Pruning:
+class Pruning(Shown):
     """The kept splits of a forest.
 
     Parameters
@@ -150,8 +151,21 @@ class Pruning:
         """(OBJ): error + lam * cost."""
         return self.error + float(lam) * self.cost
 
+    def _card(self) -> Card:
+        return Card("Pruning: the splits that are kept", before_and_after(self), ("", "unpruned", "pruned"))
+
     def __repr__(self) -> str:
         return f"Pruning(cost={self.cost:.6g}, error={self.error:.6g}, {self.n_splits} splits)"
+
+
+def before_and_after(pruning: Pruning) -> tuple[tuple[str, ...], ...]:
+    """Rows of a card: cost, the trees' error and splits of the unpruned forest and of the pruning."""
+    task, both = pruning.problem.ensemble.task, (Pruning.unpruned(pruning.problem), pruning)
+    return (
+        ("cost per prediction, cost sample", *(f"{p.cost:.4g}" for p in both)),
+        (f"mean error of single trees, {pruning.problem.errors.source}", *(rate(p.error, task, 2) for p in both)),
+        ("splits", *(f"{p.n_splits:,}" for p in both)),
+    )
 
 
 def integer_cost(usage: Usage, integers: Integers, kept: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None) -> int:

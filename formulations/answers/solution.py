@@ -15,8 +15,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import Pruning
+from formulations.answers.pruning import Pruning, before_and_after
 from formulations.instance.problem import PruningProblem
+from formulations.shown import Card, Shown
 
 
 class Status(StrEnum):
@@ -111,7 +112,7 @@ History = Mapping[str, NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(Shown):
     """The answer of an engine to one problem and one lambda.
 
     Parameters
@@ -180,6 +181,17 @@ class Solution:
             return Status.UNKNOWN
         small = self.gap <= self.tolerance / 100 * Pruning.all_roots(self.problem).error
         return Status.OPTIMAL if small or self.relative_gap <= self.tolerance else Status.FEASIBLE
+
+    def _card(self) -> Card:
+        rows = () if self.pruning is None else before_and_after(self.pruning)
+        found = (f"error + lambda * cost: {self.value:.9g}; proven: no pruning has less than {self.bound:.9g}.",)
+        by = f" by {self.method}" if self.method else ""
+        return Card(
+            f"Solution at lambda = {float(self.lam):.6g}: {self.status}{by}",
+            rows,
+            ("", "unpruned", "pruned") if rows else (),
+            found if rows else ("No pruning was found.",),
+        )
 
     def __repr__(self) -> str:
         return f"Solution({self.status}, value={self.value:.9g}, bound={self.bound:.9g}, {self.pruning!r})"

@@ -169,6 +169,11 @@ class Ensemble:
         gain[split] = error[split] - error[self.left[split]] - error[self.right[split]]
         return gain
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features; ``x0``, ``x1``, ... where the forest was trained without."""
+        return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
+
     def __repr__(self) -> str:
         return f"Ensemble({self.n_trees} trees, {self.n_splits} splits, {self.n_features} features, {self.task})"
 

@@ -26,10 +26,11 @@ from formulations.instance.routing import Routing
 from formulations.instance.row_blocks import RowBlocks
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import UsageArcs
+from formulations.shown import Card, Shown
 
 
 @dataclass(frozen=True, eq=False)
-class PruningProblem:
+class PruningProblem(Shown):
     """The choice of the splits of a forest to keep, see (OBJ).
 
     Build it with `PruningProblem.build`, or from a fitted forest with `prunemodels.problem_from_forest`.
@@ -186,6 +187,21 @@ class PruningProblem:
     def row_blocks(self) -> RowBlocks:
         """The routing, cut into blocks of rows that fit a cache."""
         return self.usage.row_blocks
+
+    def _card(self) -> Card:
+        e, rows = self.ensemble, f"{self.n_rows:,} examples"
+        prices = sorted(float(price) for price in self.costs.price)
+        priced = f"{prices[0]:g}" if prices[0] == prices[-1] else f"{prices[0]:g} to {prices[-1]:g}"
+        return Card(
+            "PruningProblem: what to keep of a forest",
+            (
+                ("forest", f"{e.n_trees:,} trees, {e.n_splits:,} splits, {e.task}"),
+                ("features", f"{e.n_features:,}, bought as {self.costs.n_items:,} items at {priced}"),
+                ("costs measured on", rows),
+                ("errors measured", self.errors.source),
+                ("size", f"{self.n_usage_arcs:,} pairs of a split and a purchase that it needs"),
+            ),
+        )
 
     def __repr__(self) -> str:
         return f"PruningProblem({self.ensemble!r}, {self.n_rows:,} cost rows, {self.n_usage_arcs:,} usage arcs)"

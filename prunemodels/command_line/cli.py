@@ -138,7 +138,7 @@ def _add_prune(command: argparse.ArgumentParser) -> None:
         "--time-limit",
         type=seconds,
         metavar="S",
-        help="seconds for the search within the budget (default: 30 for best, 300 for exact)",
+        help="seconds for the search within the budget (default: 10 for best, 300 for exact)",
     )
     add(
         "--confidence",

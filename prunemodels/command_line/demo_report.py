@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from prunemodels.command_line.report import align, percent
+from formulations.shown import align
+from prunemodels.command_line.report import percent
 from prunemodels.judging.evaluate import Evaluation
 
 PROTOTYPE = {"miniboone": {"unpruned": (41.4, 0.075), "24.9": (24.9, 0.076)}}

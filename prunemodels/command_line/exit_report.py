@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from formulations.errors import InvalidInputError
-from prunemodels.command_line.report import align
+from formulations.shown import align
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval
 from prunemodels.evaluation.wording import amount, error
 from prunemodels.exits.cascade import Cascade

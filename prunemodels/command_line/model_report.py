@@ -13,7 +13,8 @@ from typing import Any
 import pandas as pd
 
 from formulations.answers.solution import Status
-from prunemodels.command_line.report import ForestFigures, align, percent
+from formulations.shown import align
+from prunemodels.command_line.report import ForestFigures, percent
 
 WIDTH = 118
 """Characters of a line of notes."""

@@ -6,10 +6,10 @@ Every figure comes from a `Pruning` or from `evaluate`; nothing is read back fro
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from formulations.answers.pruning import Pruning
+from formulations.shown import align
 from prunemodels.command_line.budget_report import BudgetFigures, HeldOutFigures
 from prunemodels.judging.evaluate import Evaluation
 
@@ -155,15 +155,3 @@ def percent(rate: float, digits: int = 2) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def align(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 0, gap: int = 3) -> str:
-    """A table in plain text: the first `left` columns flush left, numbers flush right."""
-    table = [header, *rows]
-    widths = [max(len(row[c]) for row in table) for c in range(len(header))]
-    return "\n".join(
-        (" " * gap)
-        .join(cell.ljust(w) if c < left else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True)))
-        .rstrip()
-        for row in table
-    )

@@ -4,7 +4,8 @@ The dearest pruning within the budget on the cost sample was chosen because it l
 the budget about as often as below. Here some rows, the choosing rows, determine the prunings. Other rows, the certifying rows,
 test them one after another from the cheapest:
 
-    P_0 = the forest of single leaves (costs nothing),   P_1 < P_2 < ...  the path's rows, costs rising
+    P_0 = the forest of single leaves (costs nothing),   P_1, P_2, ...  the path's rows, costs rising, and where two rows
+          are further apart than a tenth of the budget, the best prunings found between them
     U_k = upper bound of P_k's true mean cost, too low with probability at most alpha = 1 - confidence                 (1)
     answer: the last P_k such that U_1, ..., U_k <= B, and that costs at most B on the choosing rows too             (2)
 
@@ -21,6 +22,7 @@ sample, nor in its error sample, nor in growing the forest.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,7 +34,7 @@ from sklearn.utils import _safe_indexing
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.arguments import Seed, Share, checked
+from formulations.arguments import Seconds, Seed, Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
@@ -40,6 +42,10 @@ from formulations.instance.routing import as_rows
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.mean_bounds import Method, upper_bound
 from solvers.budgets.by_path import path_of
+from solvers.budgets.solve import solve_budget
+
+STEPS = 10
+"""Rows of the path whose costs differ by more than this part of the budget have other prunings tested in between."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +57,7 @@ class CertifiedBudget:
     pruning
         the answer of (2); its problem is that of the choosing rows.
     smaller_budget
-        its exact cost on the choosing rows. ``path.at_cost(smaller_budget)`` is the pruning.
+        its exact cost on the choosing rows.
     path
         of the choosing rows.
     certified_cost
@@ -93,9 +99,10 @@ def budget_for_confidence(
     share: Share = 0.5,
     path: PruningPath | None = None,
     method: Method = "betting",
+    time_limit: Seconds = 30.0,
     random_state: Seed | np.random.Generator | None = None,
 ) -> CertifiedBudget:
-    """The dearest breakpoint that is certified to meet the budget in the population; see (1) to (3).
+    """The dearest pruning that is certified to meet the budget in the population; see (1) to (3).
 
     Parameters
     ----------
@@ -115,6 +122,9 @@ def budget_for_confidence(
         in 40 makes up most of the cost, its bound was too low in 29 % of samples of 100 rows and in 13 % of samples of 400, at a
         stated 10 % (``python -m benchmarks.confidence``). Take it only for weighted cost samples, which the others refuse, and
         only if no few rows are much dearer than the rest.
+    time_limit
+        seconds of all searches between rows of the path together. The prunings that they find depend on the choosing rows
+        alone, so (3) holds for any limit.
     random_state
         seed of the split, and of the order in which the certifying rows are read.
 
@@ -129,24 +139,23 @@ def budget_for_confidence(
     choosing, certifying = _choosing_and_certifying(problem, X_certify, share, path, rng)
     chosen_by = path_of(choosing, path)
     certified, cost, bound, tested = Pruning.all_roots(choosing), 0.0, 0.0, 0
+    smaller = Fraction(0)
     order = rng.permutation(certifying.n_rows)
     weights = _weights_if_unequal(certifying.weights, order)
-    for k, x, once in costs_along(chosen_by, certifying):
-        if chosen_by.exact_cost[k] > limit:
-            break
+    for pruning, exact_cost, x, once in _candidates(chosen_by, certifying, limit, time_limit):
         tested += 1
-        largest = choosing.usage.largest_row_cost(chosen_by[k].kept)
+        largest = choosing.usage.largest_row_cost(pruning.kept)
         u = once + upper_bound(np.minimum(x, largest)[order], largest, 1 - confidence, method, weights)
         if u > limit:
             break
-        certified, bound = chosen_by[k], u
+        certified, smaller, bound = pruning, exact_cost, u
         cost = once + float(np.average(x, weights=certifying.weights))
     return CertifiedBudget(
         limit,
         confidence,
         method,
         certified,
-        certified.exact_cost,
+        smaller,
         chosen_by,
         cost,
         bound,
@@ -154,6 +163,36 @@ def budget_for_confidence(
         certifying.n_rows,
         tested,
     )
+
+
+def _candidates(
+    path: PruningPath, certifying: PruningProblem, limit: Fraction, time_limit: float
+) -> Iterator[tuple[Pruning, Fraction, NDArray[np.float64], float]]:
+    """(2)'s prunings within the limit on the choosing rows, costs rising, with their exact costs there.
+
+    Third and fourth: the cost of each certifying example, and the prices paid once. Nothing here depends on which prunings are
+    certified.
+    """
+    below = Fraction(0)
+    for k, x, once in costs_along(path, certifying):
+        row_cost = path.exact_cost[k]
+        for budget in _between(below, row_cost, limit):
+            found = solve_budget(path.problem, budget, time_limit=time_limit / STEPS, path=path).pruning
+            if found.exact_cost > below:
+                below, usage = found.exact_cost, certifying.usage
+                yield found, below, usage.row_costs(found.kept), usage.once_cost(found.kept)
+        if row_cost > limit:
+            return
+        below = row_cost
+        yield path[k], row_cost, x, once
+
+
+def _between(below: Fraction, above: Fraction, limit: Fraction) -> list[Fraction]:
+    """Budgets between the costs of two rows in steps of at most a tenth of the limit, the limit itself included."""
+    end = min(above, limit)
+    steps = math.ceil(STEPS * (end - below) / limit) if limit > 0 else 0
+    last = steps if above > limit else steps - 1
+    return [below + (end - below) * k / steps for k in range(1, last + 1)] if steps > 1 else []
 
 
 def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple[int, NDArray[np.float64], float]]:

@@ -44,7 +44,7 @@ def item_costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> list[ItemCos
     costs, ensemble = problem.costs, problem.ensemble
     prunings = Pruning.unpruned(problem), Pruning(problem, kept)
     shares = [_shares(p) for p in prunings]
-    names = ensemble.feature_names or tuple(f"x{f}" for f in range(ensemble.n_features))
+    names = ensemble.names
     rows = []
     for m in np.flatnonzero(costs.price > 0).tolist():
         price, (before, after) = float(costs.prices[m]), (float(s[m]) for s in shares)

@@ -34,7 +34,7 @@ def cost_items(costs: Costs, ensemble: Ensemble) -> CostItems:
     InvalidInputError
         for the wrong number of prices, unknown or missing features, negative or non-finite prices.
     """
-    names = ensemble.feature_names or tuple(f"x{f}" for f in range(ensemble.n_features))
+    names = ensemble.names
     if isinstance(costs, CostItems):
         costs.check_features(ensemble.n_features)
         return costs

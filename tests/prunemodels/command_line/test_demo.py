@@ -12,10 +12,10 @@ import skops.io
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
+from formulations.shown import align
 from prunemodels.command_line import demo
 from prunemodels.command_line.cli import main
 from prunemodels.command_line.demo_report import PROTOTYPE
-from prunemodels.command_line.report import align
 from prunemodels.datasets import FOLDER_VARIABLE, data_folder
 
 

@@ -267,7 +267,7 @@ def test_a_fixed_path_is_certified_as_often_as_stated(method: Method, n: int) ->
         rng = np.random.default_rng(seed)
         rows = p.sample(rng, n)
         found = budget_for_confidence(
-            problem, p.budget, confidence=0.8, X_certify=rows, path=path, method=method, random_state=rng
+            problem, p.budget, confidence=0.8, X_certify=rows, path=path, method=method, time_limit=0, random_state=rng
         )
         assert found.upper_bound <= p.budget
         met += p.meets(found.pruning)
@@ -281,9 +281,10 @@ def test_the_stated_confidence_is_reached_on_repeated_splits_and_not_without() -
     for seed in range(REPEATS):
         rng = np.random.default_rng(seed)
         problem = pm.problem_from_forest(p.forest, p.sample(rng, 80), costs=p.costs)
-        found = budget_for_confidence(problem, p.budget, confidence=0.9, random_state=rng)
+        found = budget_for_confidence(problem, p.budget, confidence=0.9, time_limit=0, random_state=rng)
         met += p.meets(found.pruning)
-        naive += p.meets(pm.pruning_path(problem, certificate=False).at_cost(p.budget))
+        fitting = pm.pruning_path(problem, certificate=False)
+        naive += p.meets(fitting[fitting.row_at_cost(p.budget)])
     assert met / REPEATS >= 0.9 - tolerance(0.9)
     assert naive / REPEATS < 0.9 - 2 * tolerance(0.9)
 
@@ -307,7 +308,9 @@ def test_the_rule_is_the_last_before_the_first_failure() -> None:
     p = population()
     rows = p.sample(np.random.default_rng(7), 1500)
     others = on_other_rows(p.problem, rows)
-    found = budget_for_confidence(p.problem, p.budget, X_certify=rows, path=p.path, method="hoeffding", confidence=0.7)
+    found = budget_for_confidence(
+        p.problem, p.budget, X_certify=rows, path=p.path, method="hoeffding", confidence=0.7, time_limit=0
+    )
     expected, tested = pm.Pruning.all_roots(p.problem), 0
     for k in reversed(range(len(p.path))):
         tested += 1
@@ -325,6 +328,29 @@ def test_the_rule_is_the_last_before_the_first_failure() -> None:
     assert (found.confidence, found.method, found.n_choosing, found.n_certifying) == (0.7, "hoeffding", 3500, 1500)
     assert found.path is p.path
     assert "with confidence 0.7" in repr(found)
+
+
+def test_between_distant_rows_other_prunings_are_certified() -> None:
+    """Dear features that all trees share leave a path with a wide gap; budgets inside it are not met by spending next to nothing.
+
+    Whatever is taken keeps its bound, costs what it says on the choosing rows, and is found again by other certifying rows.
+    """
+    data, labels = make_classification(2400, 6, n_informative=6, n_redundant=0, random_state=0)
+    forest = RandomForestClassifier(8, max_depth=5, random_state=0).fit(data[:400], labels[:400])
+    problem = pm.problem_from_forest(forest, data[400:800], costs=[1, 1, 1, 100, 100, 100])
+    path = pm.pruning_path(problem, certificate=False)
+    budget = 150
+    with pytest.warns(pm.errors.UnspentBudgetWarning, match="of the budget of 150 only"):
+        breakpoint_ = path.at_cost(budget)
+    found = budget_for_confidence(problem, budget, X_certify=data[800:], path=path, confidence=0.9, random_state=0)
+    assert found.smaller_budget > max(budget / 2, 2 * breakpoint_.exact_cost)
+    assert found.smaller_budget == found.pruning.exact_cost <= budget
+    assert found.pruning.error < breakpoint_.error
+    assert found.upper_bound <= budget
+    on_certifying = on_other_rows(problem, data[800:])
+    assert found.certified_cost == pytest.approx(pm.Pruning(on_certifying, found.pruning.kept).cost)
+    fewer = budget_for_confidence(problem, budget, X_certify=data[800:900], path=path, confidence=0.9, random_state=0)
+    assert fewer.smaller_budget <= found.smaller_budget
 
 
 def test_it_fits_the_rows_that_chose_it() -> None:

@@ -1,0 +1,101 @@
+"""How answers show themselves: a title, a small table and notes, as text in a terminal and as HTML in a notebook."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from textwrap import fill
+
+WIDTH = 100
+"""Columns of a terminal that notes fill."""
+
+CELL = "text-align:right;padding:.15em .8em .15em 0;white-space:nowrap"
+LABEL = "text-align:left;font-weight:normal;padding:.15em 1.2em .15em 0"
+NOTE = "margin:.3em 0;max-width:46em"
+"""Styles without colours, so that a card suits light and dark pages."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What an object says of itself.
+
+    Parameters
+    ----------
+    title
+        one line.
+    rows
+        a label and one cell or more each; every row has as many as `header`, where that is given.
+    header
+        headings of the columns; empty: none.
+    notes
+        sentences below the table.
+    """
+
+    title: str
+    rows: tuple[tuple[str, ...], ...] = ()
+    header: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """The card in plain text."""
+        parts = [self.title]
+        if self.rows:
+            header = self.header or ("",) * len(self.rows[0])
+            table = align(header, self.rows, left=1).splitlines()[0 if self.header else 1 :]
+            parts += ["", *(f"  {line}".rstrip() for line in table)]
+        notes = [fill(note, WIDTH, break_on_hyphens=False) for note in self.notes]
+        return "\n".join([*parts, *([""] if notes else []), *notes])
+
+    def html(self) -> str:
+        """The card as HTML without scripts, colours or anything from elsewhere; all text is escaped."""
+        styles = (LABEL, *(CELL for _ in self.header[1:]))
+        head = "".join(
+            f'<th scope="col" style="{how}">{escape(cell)}</th>' for how, cell in zip(styles, self.header, strict=False)
+        )
+        body = "".join(
+            f'<tr><th scope="row" style="{LABEL}">{escape(row[0])}</th>'
+            + "".join(f'<td style="{CELL}">{escape(cell)}</td>' for cell in row[1:])
+            + "</tr>"
+            for row in self.rows
+        )
+        table = f"<table>{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>" if body else ""
+        notes = "".join(f'<p style="{NOTE}">{escape(note)}</p>' for note in self.notes)
+        return f'<div style="overflow-x:auto"><p style="{NOTE}"><strong>{escape(self.title)}</strong></p>{table}{notes}</div>'
+
+
+class Shown(ABC):
+    """An object with a card: Jupyter shows it as HTML."""
+
+    @abstractmethod
+    def _card(self) -> Card:
+        """What the object says of itself."""
+
+    def _repr_html_(self) -> str:
+        """The card, for Jupyter."""
+        return self._card().html()
+
+
+def align(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 0, gap: int = 3) -> str:
+    """A table in plain text: the first `left` columns flush left, numbers flush right."""
+    table = [header, *rows]
+    widths = [max(len(row[c]) for row in table) for c in range(len(header))]
+    return "\n".join(
+        (" " * gap)
+        .join(cell.ljust(w) if c < left else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        .rstrip()
+        for row in table
+    )
+
+
+def spread(n: int, most: int) -> list[int]:
+    """At most `most` of the numbers below n, evenly spread, the first and the last among them."""
+    if n <= most:
+        return list(range(n))
+    return sorted({round(k * (n - 1) / (most - 1)) for k in range(most)})
+
+
+def rate(error: float, task: str, digits: int = 1) -> str:
+    """An error as text: a rate in per cent, or a mean squared error."""
+    return f"{100 * error:.{digits}f} %" if task == "classification" else f"{error:.4g}"
