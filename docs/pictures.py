@@ -1,63 +1,90 @@
-"""The picture of the README and of the site's first page: `python docs/pictures.py [FOLDER]`, in seconds, from seeded data."""
+"""The pictures of the README and of the site's first page: `python docs/pictures.py [FOLDER]`.
+
+`rivals.svg` is drawn from the benchmark's table of results in seconds. `tradeoff.svg` needs Heart's patients, see `fetch_heart`.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
-import prunemodels as pm
-from formulations.answers.pruning_path import PruningPath
-from prunemodels.evaluation.path import PathEvaluation, evaluate_path
-from prunemodels.plots.tradeoff import BLUE, VERMILION, save_picture
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 
-STATIC = Path(__file__).resolve().parent / "_static"
-BUDGET = 20.0
+import prunemodels as pm  # noqa: E402
+from benchmarks.frontier.budgets import budgets_of  # noqa: E402
+from benchmarks.frontier.comparing import at_budgets  # noqa: E402
+from benchmarks.frontier.results import read_results  # noqa: E402
+from prunemodels.plots.tradeoff import save_picture  # noqa: E402
+
+STATIC = ROOT / "docs" / "_static"
+RESULTS = ROOT / "benchmarks" / "results" / "frontier.csv"
+
+PANELS = {"miniboone": "MiniBooNE, 50 features at 1 each", "covtype_two": "Covertype, 54 features at 1 each"}
+
+LINES = {
+    "optimal pruning path": ("the given forest, pruned", "#0072B2", "o", 2.4),
+    "cascade of LightGBM models": ("new models: cascade", "#D55E00", "s", 2.4),
+    "LightGBM, most important columns": ("boosting, most important features", "0.45", "v", 1.1),
+    "LightGBM, backward elimination": ("boosting, backward elimination", "#009E73", "^", 1.1),
+    "CEGB": ("boosting with prices (CEGB)", "#CC79A7", "D", 1.1),
+}
+"""Methods of the benchmark: what the picture calls them, colour, marker and width; ours are bold."""
 
 
-def measured() -> tuple[PruningPath, PathEvaluation]:
-    """The README's ten lines: the path, and what each row costs and errs on the test rows."""
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    X_train, X_rest, y_train, y_rest = train_test_split(X, y, test_size=0.5, random_state=0)
-    X_valid, X_test, _, y_test = train_test_split(X_rest, y_rest, test_size=0.5, random_state=0)
-    forest = RandomForestClassifier(40, criterion="entropy", random_state=0).fit(X_train, y_train)
-    costs = {name: 2.5 if "worst" in name else 1.0 for name in X.columns}
-    path = pm.pruning_path(pm.problem_from_forest(forest, X_valid, costs=costs))
-    return path, evaluate_path(path, X_test, y_test)
-
-
-def tradeoff(path: PruningPath, seen: PathEvaluation) -> Figure:
-    """Every optimal pruning: what is minimised, and what the forest errs on rows that played no part."""
-    fig = Figure(figsize=(7.2, 3.6), layout="constrained")
-    ax = fig.add_subplot()
-    ax.plot(path.cost, path.error, ".-", color=BLUE, lw=1.4, ms=5)
-    ax.plot(seen.cost, seen.error, "s-", color=VERMILION, lw=1.0, ms=3.5)
-    ax.fill_between(seen.cost, seen.error - seen.error_se, seen.error + seen.error_se, color=VERMILION, alpha=0.15, lw=0)
-    row = path.row_at_cost(BUDGET)
-    cost, error = float(seen.cost[row]), float(seen.error[row])
-    ax.plot(cost, error, "o", ms=11, mfc="none", mec="black", mew=1.5)
-    ax.annotate(
-        f"half the money: {cost:.0f} instead of {seen.unpruned_cost:.0f},\n"
-        f"{100 * error:.1f} % errors instead of {100 * seen.unpruned_error:.1f} %",
-        (cost, error), (cost + 0.5, 0.135), fontsize=10, arrowprops={"arrowstyle": "-", "color": "0.4"},
-    )  # fmt: skip
-    ax.text(7.4, 0.185, "trees' mean error (minimised)", color=BLUE, fontsize=10)
-    ax.text(24.5, 0.09, "forest's error, test rows (± 1 s.e.)", color=VERMILION, fontsize=10)
-    ax.set(xlabel="cost of a prediction", ylabel="error", xlim=(0, None), ylim=(0, 0.4))
-    ax.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:g} %")
-    ax.grid(color="0.9", lw=0.8)
-    ax.spines[["top", "right"]].set_visible(False)
+def rivals() -> Figure:
+    """Held-out error against cost: what this package offers beside what a user would do without it."""
+    results = read_results(RESULTS)
+    results = results[results["data"].isin(list(PANELS)) & results["method"].isin(list(LINES))]
+    chosen = at_budgets(results, {name: budgets_of(name) for name in PANELS})
+    fig = Figure(figsize=(8.4, 3.9), layout="constrained")
+    for ax, (name, title) in zip(fig.subplots(1, 2), PANELS.items(), strict=True):
+        _panel(ax, chosen[chosen["data"] == name])
+        ax.set_title(title, fontsize=10, loc="left")
+    handles, labels = fig.axes[0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9, frameon=False)
     return fig
 
 
-def main(folder: str | Path = STATIC) -> Path:
-    """Write `tradeoff.svg`."""
-    return save_picture(tradeoff(*measured()), Path(folder) / "tradeoff.svg")[0]
+def _panel(ax: Axes, some: pd.DataFrame) -> None:
+    """One data set: the mean over splits at each budget."""
+    for method, (label, colour, marker, width) in LINES.items():
+        curve = some[some["method"] == method].groupby("budget")["error"].mean()
+        ax.plot(curve.index, curve, color=colour, marker=marker, ms=2.5 + width, lw=width, label=label)
+    ax.set_xscale("log")
+    ticks = [b for b in (2, 3, 5, 10, 20, 50) if b <= some["budget"].max()]
+    ax.set_xticks(ticks, [f"{b:g}" for b in ticks])
+    ax.minorticks_off()
+    ax.set(xlabel="features per prediction, at most (mean)", ylim=(0, 0.28))
+    ax.set_yticks(np.arange(0, 0.26, 0.05), [f"{rate:.0f} %" for rate in range(0, 26, 5)])
+    ax.set_ylabel("wrong predictions, held out")
+    ax.grid(color="0.9", lw=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def tradeoff() -> Figure:
+    """The README's result: what budgets below and above 150 dollars would cost and err on test patients."""
+    X, y, costs = pm.datasets.fetch_heart()
+    X_train, X_rest, y_train, y_rest = train_test_split(X, y, test_size=0.6, random_state=0, stratify=y)
+    X_valid, X_test, y_valid, y_test = train_test_split(X_rest, y_rest, test_size=0.5, random_state=0, stratify=y_rest)
+    forest = RandomForestClassifier(50, min_samples_leaf=3, random_state=0).fit(X_train, y_train)
+    result = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=150)
+    return result.plot(X_test, y_test, unit="dollars")
+
+
+def main(folder: str | Path = STATIC) -> list[Path]:
+    """Write both pictures."""
+    pictures = {"rivals.svg": rivals, "tradeoff.svg": tradeoff}
+    return [save_picture(draw(), Path(folder) / name)[0] for name, draw in pictures.items()]
 
 
 if __name__ == "__main__":
-    print(main(*sys.argv[1:2]))
+    print(*main(*sys.argv[1:2]), sep="\n")

@@ -88,7 +88,7 @@ def solve(
           for small instances. ``"auto"`` is ``"round"``.
     time_limit
         seconds; for a budget, without the time for the path. At the limit the answer is the best pruning and the best bound found
-        so far. Default: 30 for a budget by "auto" or "best", 300 by "exact", no limit otherwise.
+        so far. Default: 10 for a budget by "auto" or "best", 300 by "exact", no limit otherwise.
     **options
         options of the engine, see there: for example ``ties="largest"`` for `lam`, ``path=pruning_path(problem)`` for a budget.
 

@@ -108,7 +108,7 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
         setattr(self, f"{candidates.kind}s_", np.array([float(v) for v in candidates.values]))
         setattr(self, f"{candidates.kind}_", candidates.values[chosen])
         goal = Goal.of(**{"budget": None, "lam": None, candidates.kind: candidates.values[chosen]}, **_REFIT)
-        self._keep(prune_by(goal, grown.forest, path, None, None, None))
+        self._keep(prune_by(goal, grown.forest, path, None, None, None, held_out=True))
         return self
 
 

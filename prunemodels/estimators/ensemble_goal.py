@@ -23,6 +23,7 @@ def prune_for_loss(
     goal: Goal,
     forest: Any,
     X: Any,
+    y: Any,
     *,
     costs: Costs,
     errors: ErrorSample,
@@ -35,8 +36,8 @@ def prune_for_loss(
     ----------
     goal
         a goal with a budget or a lambda; the lambda is loss per unit of cost.
-    X, sample_weight
-        the cost sample.
+    X, y, sample_weight
+        the cost sample, its labels if they are known, and its weights.
     errors
         where the loss is measured: `Given` or `OutOfBag`.
 
@@ -64,7 +65,8 @@ def prune_for_loss(
     else:
         assert goal.lam is not None  # `Goal.of` has checked it
         pruning = path.at_lam(goal.lam)
-    return PrunedForest(apply_pruning(pruning, forest), pruning, path.tree_path, None, None, None, path)
+    pruned = apply_pruning(pruning, forest)
+    return PrunedForest(pruned, pruning, path.tree_path, None, None, None, path, forest, y, held_out=isinstance(errors, OutOfBag))
 
 
 def in_bag_refusal(errors: object) -> InvalidInputError:

@@ -41,7 +41,7 @@ def prune_forest(
     sample_weight: ArrayLike | None = None,
     evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
     method: Method = "best",
-    time_limit: Seconds | None = 30.0,
+    time_limit: Seconds | None = 10.0,
     objective: Objective = "trees",
 ) -> PrunedForest:
     """Prune a fitted forest: within a budget, at a lambda, up to an increase of the error, or by a rule.
@@ -94,13 +94,17 @@ def prune_forest(
     settings: dict[str, Any] = {"costs": costs, "errors": errors, "sample_weight": sample_weight}
     settings["evaluation_cost"] = evaluation_cost
     if objective == "ensemble":
-        return prune_for_loss(goal, forest, X_valid, **settings)
+        return prune_for_loss(goal, forest, X_valid, y_valid, **settings)
     problem = problem_from_forest(forest, X_valid, **settings)
-    return prune_by(goal, forest, pruning_path(problem), X_valid, y_valid, sample_weight)
+    valid = X_valid, y_valid, sample_weight
+    return prune_by(goal, forest, pruning_path(problem), *valid, held_out=not on_validation)
 
 
-def prune_by(goal: Goal, forest: Any, path: PruningPath, X: Any, y: Any, sample_weight: ArrayLike | None) -> PrunedForest:
-    """Choose a pruning from a path and apply it; X and y are used only if the goal needs labels."""
+def prune_by(
+    goal: Goal, forest: Any, path: PruningPath, X: Any, y: Any, sample_weight: ArrayLike | None, *, held_out: bool
+) -> PrunedForest:
+    """Choose a pruning from a path and apply it; `held_out` says whether the labels y had no part in the path's errors."""
     evaluation = evaluate_path(path, X, y, sample_weight=sample_weight) if goal.needs_labels else None
     pruning, row, solution = goal.choose(path, evaluation)
-    return PrunedForest(apply_pruning(pruning, forest), pruning, path, row, solution, evaluation)
+    pruned = apply_pruning(pruning, forest)
+    return PrunedForest(pruned, pruning, path, row, solution, evaluation, None, forest, y, held_out and evaluation is None)

@@ -1,10 +1,12 @@
-"""A forest and how it was pruned."""
+"""A forest and how it was pruned: the result of one call, which shows itself."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +14,36 @@ from numpy.typing import NDArray
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import Count, Seconds, Share, checked
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
+from formulations.shown import Card, Shown
 from prunemodels.ensemble_loss.path import EnsemblePath
+from prunemodels.evaluation.budget_tradeoff import BudgetTradeoff, budget_tradeoff
+from prunemodels.evaluation.held_out import on_other_rows
+from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
 from prunemodels.evaluation.path import PathEvaluation
+from prunemodels.evaluation.wording import amount, count, share
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from prunemodels.on_demand.predictor import OnDemandPredictor
+    from prunemodels.on_demand.request import Acquire
+
+NEXT = "Next: .plot(), .plot_purchases(), .evaluate(X_test, y_test), .report(file, X_test, y_test), .estimator"
+"""What the card proposes."""
+
+MOST_NAMES = 6
+"""Most features that the card names."""
 
 
-@dataclass(frozen=True, eq=False)
-class PrunedForest:
-    """A forest and how it was pruned.
+@dataclass(frozen=True, eq=False, repr=False)
+class PrunedForest(Shown):
+    """A forest and how it was pruned. ``print(result)`` says what it costs and how often it errs, before and after.
 
     Parameters
     ----------
@@ -34,9 +58,28 @@ class PrunedForest:
     solution
         the solution for a budget, with bound, gap and relaxation; None without a budget.
     evaluation
-        the path on the held-out examples, if the choice used them; else None.
+        the path on the validation examples, if the choice used their labels; else None.
     ensemble
         the prunings found for the forest's own loss, with ``objective="ensemble"``; then the search started from `path`.
+    forest
+        the forest before pruning.
+    labels
+        the labels of the validation examples; None if they were not given.
+    held_out
+        whether these labels had no part in the pruning: neither in the errors that were minimised, nor in the choice.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> import prunemodels as pm
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X[:300], y[:300])
+    >>> result = pm.prune_forest(forest, X[300:450], y[300:450], budget=5)
+    >>> result.cost <= 5
+    True
+    >>> result.evaluate(X[450:], y[450:]).error_after.n
+    119
     """
 
     estimator: Any
@@ -46,11 +89,14 @@ class PrunedForest:
     solution: BudgetSolution | None
     evaluation: PathEvaluation | None
     ensemble: EnsemblePath | None = None
+    forest: Any = None
+    labels: Any = None
+    held_out: bool = True
 
     @property
     def problem(self) -> PruningProblem:
         """The instance."""
-        return self.path.problem
+        return self.pruning.problem
 
     @property
     def cost(self) -> float:
@@ -62,12 +108,179 @@ class PrunedForest:
         """Share of the cost sample that acquires each feature, shape (n_features,)."""
         return feature_usage(self.pruning)
 
-    def __repr__(self) -> str:
+    @cached_property
+    def validation(self) -> HeldOutChange | None:
+        """Cost and error on the validation examples, before and after; None without their labels.
+
+        The cost is the one that was limited. The errors are held-out errors unless the labels were used to choose or to prune.
+        """
+        return None if self.labels is None else self._change(self.problem, self.labels, 0.95)
+
+    @checked
+    def evaluate(self, X: Any, y: Any, *, confidence: Share = 0.95) -> HeldOutChange:
+        """Cost and error on examples that played no part in training, pruning or choosing, before and after, with intervals.
+
+        Parameters
+        ----------
+        X, y
+            examples and their labels.
+        confidence
+            of the intervals.
+
+        Returns
+        -------
+        HeldOutChange
+            prints itself; ``verdict`` says in a sentence by how much the error may have risen.
+
+        Raises
+        ------
+        InvalidInputError
+            for examples or labels that do not fit the forest.
+        """
+        return self._change(on_other_rows(self.problem, X), y, confidence)
+
+    @checked
+    def tradeoff(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        budgets: Sequence[Price] | Count | None = None,
+        time_limit: Seconds = 10.0,
+        confidence: Share = 0.95,
+    ) -> BudgetTradeoff:
+        """Cost and error on held-out examples of prunings within other budgets, beside this one.
+
+        Parameters
+        ----------
+        X, y
+            examples and labels that played no part in training, pruning or choosing. Default: the validation examples.
+        budgets, time_limit, confidence
+            see `prunemodels.evaluation.budget_tradeoff`.
+
+        Raises
+        ------
+        InvalidInputError
+            without labels, and for examples that do not fit the forest.
+        """
+        if X is None:
+            if self.labels is None:
+                raise InvalidInputError("y is missing, and the forest was pruned without labels: give X and y, held-out examples")
+            X, y = self.problem.X, self.labels
+        elif y is None:
+            raise InvalidInputError("X is given without y; give the labels of X too")
+        own = [(self.cost if self.solution is None else self.solution.budget, self.pruning)]
+        options: dict[str, Any] = {"budgets": budgets, "also": own, "time_limit": time_limit, "confidence": confidence}
+        return budget_tradeoff(self.path, self._before(), X, y, **options)
+
+    def plot(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        budgets: Sequence[Price] | Count | None = None,
+        time_limit: Seconds = 10.0,
+        unit: str = "",
+        ax: Axes | None = None,
+    ) -> Figure:
+        """Draw held-out error against cost for a range of budgets, with this pruning and the unpruned forest.
+
+        Parameters
+        ----------
+        X, y, budgets, time_limit
+            as in `tradeoff`.
+        unit
+            of the prices, such as "dollars".
+        ax
+            axes to draw on; default: a figure of its own.
+        """
+        from prunemodels.plots.held_out import plot_held_out
+
+        seen = self.tradeoff(X, y, budgets=budgets, time_limit=time_limit)
+        budget = None if self.solution is None else float(self.solution.budget)
+        return plot_held_out(seen, path=self.path, chosen=self.pruning, budget=budget, unit=unit, ax=ax)
+
+    def purchases(self) -> pd.DataFrame:
+        """Which share of the cost sample asks for each feature before and after pruning, and what each costs alone.
+
+        Returns
+        -------
+        DataFrame
+            one row a feature, those on which the unpruned forest spends most first; columns ``price`` (of the feature alone,
+            shared items included), ``before``, ``after``.
+        """
+        import pandas as pd
+
+        costs, before = self.problem.costs, feature_usage(Pruning.unpruned(self.problem))
+        price = [float(costs.price[list(items)].sum()) for items in costs.needs]
+        names = pd.Index(self.problem.ensemble.names, name="feature")
+        table = pd.DataFrame({"price": price, "before": before, "after": self.feature_usage}, index=names)
+        order = np.lexsort((-table["before"], -table["price"] * table["before"]))
+        return table.iloc[order]
+
+    def plot_purchases(self, *, most: Count = 30, unit: str = "", ax: Axes | None = None) -> Figure:
+        """Draw `purchases`, see `prunemodels.plots.plot_purchases`."""
+        from prunemodels.plots.purchases import plot_purchases
+
+        return plot_purchases(self.purchases(), most=most, unit=unit, ax=ax)
+
+    def report(self, file: str | Path, X: Any, y: Any, **options: Any) -> Path:
+        """Write a page on this pruning, judged on held-out examples; see `prunemodels.write_report` for the options."""
+        from prunemodels.report_page import write_report
+
+        chosen = self.pruning if self.solution is None else self.solution
+        return write_report(file, self.path, self._before(), X, y, chosen=chosen, **options)
+
+    def on_demand(self, acquire: Acquire, **options: Any) -> OnDemandPredictor:
+        """Predict while asking for features one after the other, at this problem's prices; see `OnDemandPredictor`."""
+        from prunemodels.on_demand.predictor import OnDemandPredictor
+
+        evaluation = list(self.problem.evaluation)
+        return OnDemandPredictor(self.estimator, self.problem.costs, acquire, evaluation_cost=evaluation, **options)
+
+    def _before(self) -> Any:
+        if self.forest is None:
+            raise InvalidInputError("the result holds no forest before pruning; make it with prune_forest")
+        return self.forest
+
+    def _change(self, problem: PruningProblem, y: Any, confidence: float) -> HeldOutChange:
+        return held_out_change(problem, self.pruning.kept, self._before(), y, confidence)
+
+    def _card(self) -> Card:
         before = Pruning.unpruned(self.problem)
-        return (
-            f"PrunedForest({type(self.estimator).__name__}: cost {self.cost:.4g} of {before.cost:.4g}, "
-            f"{self.pruning.n_splits:,} of {before.n_splits:,} splits)"
-        )
+        title = f"PrunedForest: {type(self.estimator).__name__} of {count(self.problem.ensemble.n_trees, 'tree')}"
+        seen = self.validation
+        size = ("splits", f"{before.n_splits:,}", f"{self.pruning.n_splits:,}")
+        if seen is None:
+            costs = ("cost per prediction", amount(before.cost), amount(self.cost))
+            return Card(title, (costs, size), ("", "before", "after"), self._notes(None))
+        return Card(title, (*seen.rows(), (*size, "")), seen.header, self._notes(seen))
+
+    def _notes(self, seen: HeldOutChange | None) -> tuple[str, ...]:
+        """Sentences on the examples, the budget, the error and what is bought."""
+        notes = []
+        if seen is None:
+            notes.append(f"Costs: mean of {count(self.problem.n_rows, 'example')}, without labels; evaluate(X, y) gives errors.")
+        else:
+            used = "the examples that also chose the pruning, so the error is too low"
+            which = "held out from the training" if self.held_out else used
+            notes.append(f"On {count(seen.n, 'example')}, {which}. {seen.verdict}")
+        if self.solution is not None:
+            notes.append(self.solution.in_words())
+        return (*notes, self._bought(), NEXT)
+
+    def _bought(self) -> str:
+        """Which features are asked for, and how often."""
+        table = self.purchases()
+        asked = table[table["after"] > 0].sort_values("after", ascending=False, kind="stable")
+        names = [f"{name} {share(part, 0)}" for name, part in asked["after"].items()]
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        dropped = int(((table["before"] > 0) & (table["after"] == 0)).sum())
+        never = f"; {count(dropped, 'feature')} no longer" if dropped else ""
+        return f"Asked for: {', '.join(names[:MOST_NAMES])}{more}{never}." if names else "Asked for: nothing."
+
+    def __repr__(self) -> str:
+        return self._card().text()
 
 
 def feature_usage(pruning: Pruning) -> NDArray[np.float64]:

@@ -39,7 +39,7 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         errors: Literal["in-bag", "out-of-bag", "validation"] | None = None,
         evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
         method: Method = "best",
-        time_limit: float | None = 30.0,
+        time_limit: float | None = 10.0,
         objective: Objective = "trees",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -96,9 +96,10 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         grown = self._grow(sample, self._given(X_valid, y_valid, sample_weight_valid))
         forest, valid = grown.forest, grown.valid
         if goal.objective == "ensemble":
-            pruned = prune_for_loss(goal, forest, valid.X, **self._settings(grown))
+            pruned = prune_for_loss(goal, forest, valid.X, valid.y, **self._settings(grown))
         else:
-            pruned = prune_by(goal, forest, self._path(grown), valid.X, valid.y, valid.weight)
+            held_out = self._measured != "validation"
+            pruned = prune_by(goal, forest, self._path(grown), valid.X, valid.y, valid.weight, held_out=held_out)
         self._keep(pruned)
         self.evaluation_, self.ensemble_path_ = pruned.evaluation, pruned.ensemble
         return self

@@ -1,5 +1,6 @@
 """The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
 
+from prunemodels.evaluation.budget_tradeoff import BudgetTradeoff as BudgetTradeoff, budget_tradeoff as budget_tradeoff
 from prunemodels.evaluation.choosing import at_most as at_most, choose_row as choose_row, knee as knee, one_se as one_se
 from prunemodels.judging.curve import TradeoffCurve as TradeoffCurve
 from prunemodels.judging.evaluate import Evaluation as Evaluation
@@ -9,4 +10,5 @@ from prunemodels.evaluation.held_out import (
     held_out_cost as held_out_cost,
     held_out_error as held_out_error,
 )
+from prunemodels.evaluation.held_out_change import HeldOutChange as HeldOutChange
 from prunemodels.evaluation.path import PathEvaluation as PathEvaluation

@@ -26,6 +26,7 @@ from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import as_rows
 from formulations.instance.usage import Usage
+from formulations.shown import Card, Shown, rate
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.labels import prediction_losses
@@ -50,7 +51,7 @@ class HeldOutCost(MeanInterval):
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOut(Shown):
     """A pruning on held-out examples: its cost, and its error if labels were given.
 
     Parameters
@@ -62,6 +63,14 @@ class HeldOut:
     pruning: Pruning
     cost: HeldOutCost
     error: MeanInterval | None = None
+
+    def _card(self) -> Card:
+        cost, task = self.cost, self.pruning.problem.ensemble.task
+        rows = [("cost per prediction", f"{cost.mean:.4g}", f"{cost.low:.4g} to {cost.high:.4g}")]
+        if self.error is not None:
+            mean, low, high = (rate(x, task, 2) for x in (self.error.mean, self.error.low, self.error.high))
+            rows.append(("wrong predictions" if task == "classification" else "mean squared error", mean, f"{low} to {high}"))
+        return Card(f"HeldOut: {cost.n:,} examples", tuple(rows), ("", "mean", f"{100 * cost.confidence:g} % interval"))
 
 
 @checked

@@ -10,6 +10,7 @@ difference is known better than either figure: its interval is that of the mean 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +19,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from formulations.answers.pruning import Pruning
-from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
+from formulations.shown import Card, Shown
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval, standard_error
-from prunemodels.evaluation.wording import change, count
+from prunemodels.evaluation.wording import POINTS, amount, change, count, error, interval
+from prunemodels.forests.labels import prediction_losses
+from prunemodels.forests.surgery import apply_pruning
 
 SMALL = 0.01
 """An increase of the error rate below one percentage point counts as small, or one below this share of a mean squared error."""
@@ -37,7 +40,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class HeldOutChange:
+class HeldOutChange(Shown):
     """Cost and error before and after, on held-out examples.
 
     Parameters
@@ -68,6 +71,36 @@ class HeldOutChange:
         """``"classification"`` or ``"regression"``."""
         return "regression" if self.broken is None else "classification"
 
+    def rows(self) -> tuple[tuple[str, str, str, str], ...]:
+        """Rows of a table: cost and error before, after, and their differences with intervals."""
+        task, saved, increase = self.task, self.saving, self.increase
+        loss = "wrong predictions" if task == "classification" else "mean squared error"
+        return (
+            (
+                "cost per prediction",
+                amount(self.cost_before.mean),
+                amount(self.cost_after.mean),
+                f"{amount(-saved.mean)} ({amount(-saved.high)} to {amount(-saved.low)})",
+            ),
+            (
+                loss,
+                error(self.error_before.mean, task),
+                error(self.error_after.mean, task),
+                f"{change(increase.mean, task)} ({interval(increase.low, increase.high, task)})",
+            ),
+        )
+
+    @property
+    def header(self) -> tuple[str, str, str, str]:
+        """The headings of `rows`."""
+        return "", "before", "after", f"change ({100 * self.confidence:g} % interval)"
+
+    def _card(self) -> Card:
+        return Card(f"Before and after, on {count(self.n, 'example')}", self.rows(), self.header, (self.verdict,))
+
+    def __repr__(self) -> str:
+        return self._card().text()
+
     @property
     def verdict(self) -> str:
         """What the interval of the increase says, in a sentence: whether the error rose, and by how much it may have risen.
@@ -79,9 +112,9 @@ class HeldOutChange:
         if d.low == d.high == 0:
             return "No example is predicted worse or better."
         if d.low > 0:
-            return f"The error rose, by {low} to {high}."
+            return f"The error rose, by {low.removesuffix(POINTS)} to {high}."
         if d.high < 0:
-            return f"The error fell, by {high} to {low}."
+            return f"The error fell, by {high.removesuffix(POINTS)} to {low}."
         small = SMALL if self.task == "classification" else SMALL * self.error_before.mean
         if max(-d.low, d.high) <= small:
             return f"The error changed by at most {_size(max(-d.low, d.high), self.task)}, on {examples}."
@@ -94,39 +127,44 @@ def _size(x: float, task: str) -> str:
     """The size of a difference, without its sign: ``15 points``, ``0.32 points``."""
     if task == "classification":
         points = abs(100 * x)
-        return f"{points:.0f}\u00a0points" if points >= 9.95 else f"{points:.2g}\u00a0points"
+        return f"{points:.0f}{POINTS}" if points >= 9.95 else f"{points:.2g}{POINTS}"
     return change(abs(x), task).lstrip("+")
 
 
-def held_out_change(
-    problem: PruningProblem,
-    kept: NDArray[np.bool_],
-    forests: tuple[Any, Any],
-    y: Any,
-    confidence: float,
-) -> HeldOutChange:
-    """Measure a pruning on a problem whose cost sample are held-out examples.
+def held_out_change(problem: PruningProblem, kept: NDArray[np.bool_], forest: Any, y: Any, confidence: float) -> HeldOutChange:
+    """`held_out_changes` of one pruning."""
+    return held_out_changes(problem, [kept], forest, y, confidence)[0]
+
+
+def held_out_changes(
+    problem: PruningProblem, kept: Sequence[NDArray[np.bool_]], forest: Any, y: Any, confidence: float
+) -> list[HeldOutChange]:
+    """Measure prunings on a problem whose cost sample are held-out examples.
 
     Parameters
     ----------
     problem
         the forest and prices, with the held-out examples as cost sample.
-    forests
-        the forests before and after pruning.
+    kept
+        the splits that each pruning keeps.
+    forest
+        the forest before pruning.
     y
         labels of all examples of ``problem.X``.
+
+    Raises
+    ------
+    InvalidInputError
+        for labels that do not fit the examples.
     """
-    truth = np.asarray(y)
-    predicted = [forest.predict(problem.X) for forest in forests]
-    if truth.shape != predicted[0].shape:
-        raise InvalidInputError(f"y has shape {truth.shape}, X has {len(predicted[0])} rows: give one label each")
-    classification = problem.ensemble.task == "classification"
-    losses = [(p != truth).astype(np.float64) if classification else (p - truth) ** 2 for p in predicted]
-    l_before, l_after = (loss[problem.rows] for loss in losses)
-    w = problem.weights
-    before, after = Pruning.unpruned(problem), Pruning(problem, kept)
-    paid = _paid(before), _paid(after)
-    return change_of(paid, (l_before, l_after), w, confidence, classification=classification)
+    unpruned = Pruning.unpruned(problem)
+    before = _paid(unpruned), prediction_losses(forest, forest.predict(problem.X), y)[problem.rows]
+    classification, found = problem.ensemble.task == "classification", []
+    for pruning in (Pruning(problem, k) for k in kept):
+        losses = prediction_losses(forest, apply_pruning(pruning, forest).predict(problem.X), y)[problem.rows]
+        pairs = (before[0], _paid(pruning)), (before[1], losses)
+        found.append(change_of(*pairs, problem.weights, confidence, classification=classification))
+    return found
 
 
 @dataclass(frozen=True, eq=False)

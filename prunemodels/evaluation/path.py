@@ -22,18 +22,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.answers.nested_prunings import NestedPrunings
+from formulations.answers.nested_prunings import SHOWN_ROWS, NestedPrunings
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, n_examples
+from formulations.shown import Card, Shown, rate, spread
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.forests.labels import class_numbers
 from prunemodels.forests.reading import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Vote = Literal["mean", "majority"]
 
@@ -47,7 +50,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class PathEvaluation:
+class PathEvaluation(Shown):
     """Cost and error of every row of a path on given examples; arrays have one entry a row of the path.
 
     Parameters
@@ -98,6 +101,30 @@ class PathEvaluation:
 
         columns = ("cost", "cost_se", "error", "error_se", "increase", "increase_se", "above_best", "above_best_se")
         return pd.DataFrame({self.path.parameter_name: self.path.parameter, **{name: getattr(self, name) for name in columns}})
+
+    def plot(self, *, chosen: int | None = None, ax: Axes | None = None) -> Figure:
+        """Draw cost and error of all rows, see `prunemodels.plots.plot_choice`."""
+        from prunemodels.plots.choice import plot_choice
+
+        return plot_choice(self, chosen=chosen, ax=ax)
+
+    def _card(self) -> Card:
+        task, rows = self.path.problem.ensemble.task, spread(len(self.cost), SHOWN_ROWS)
+        shown = tuple(
+            (
+                f"{self.path.parameter[k]:.4g}",
+                f"{self.cost[k]:.4g}",
+                f"{rate(self.error[k], task, 2)} ± {rate(self.error_se[k], task, 2)}",
+            )
+            for k in rows
+        )
+        unpruned = ("unpruned", f"{self.unpruned_cost:.4g}", rate(self.unpruned_error, task, 2))
+        return Card(
+            f"PathEvaluation: {len(self.cost):,} prunings on {self.n:,} examples",
+            (unpruned, *shown),
+            (self.path.parameter_name, "cost per prediction", "error of the forest"),
+            (f"Least error: {rate(self.error[self.best], task, 2)}, at a cost of {self.cost[self.best]:.4g}.",),
+        )
 
     def __repr__(self) -> str:
         return (

@@ -6,6 +6,9 @@ from fractions import Fraction
 
 MINUS = "\u2212"
 
+POINTS = "\u00a0points"
+"""Percentage points."""
+
 
 def amount(x: float) -> str:
     """A cost with four significant digits, and without an exponent from 0.001 on."""
@@ -24,8 +27,13 @@ def error(x: float, task: str) -> str:
 def change(x: float, task: str) -> str:
     """A difference of errors with its sign: in percentage points, or as a number for regression."""
     if task == "classification":
-        return f"{100 * x:+.2f}".replace("-", MINUS) + "\u00a0points"
+        return f"{100 * x:+.2f}".replace("-", MINUS) + POINTS
     return ("+" if x > 0 else "") + amount(x)
+
+
+def interval(low: float, high: float, task: str) -> str:
+    """The ends of an interval of a difference of errors, the unit once: ``−1.2 to +14.9 points``."""
+    return f"{change(low, task).removesuffix(POINTS)} to {change(high, task)}"
 
 
 def share(x: float, digits: int = 1) -> str:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.nested_prunings import NestedPrunings
+from formulations.answers.nested_prunings import SHOWN_ROWS, NestedPrunings
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from formulations.shown import Card, Shown, spread
 from prunemodels.evaluation.path import Vote, evaluate_path
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
@@ -25,12 +26,14 @@ from prunemodels.rivals.learner import Learner, StagedLearner
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 LossFunction = Callable[[NDArray[Any], NDArray[Any]], float]
 
 
 @dataclass(frozen=True, eq=False)
-class TradeoffCurve:
+class TradeoffCurve(Shown):
     """Points of one method; arrays have one entry a point, in the order of the method's parameter.
 
     Parameters
@@ -70,6 +73,21 @@ class TradeoffCurve:
         import pandas as pd
 
         return pd.DataFrame({self.parameter_name: self.parameter, "cost": self.cost, "error": self.error})
+
+    def plot(self, *, ax: Axes | None = None) -> Figure:
+        """Draw the curve, see `prunemodels.plots.plot_curves`, which draws several in one picture."""
+        from prunemodels.plots.curves import plot_curves
+
+        return plot_curves([self], ax=ax)
+
+    def _card(self) -> Card:
+        best = self.undominated()
+        rows = best[spread(len(best), SHOWN_ROWS)]
+        return Card(
+            f"TradeoffCurve of {self.method}: {len(self):,} points on {self.n:,} examples, {len(best):,} of them undominated",
+            tuple((f"{self.parameter[k]:.4g}", f"{self.cost[k]:.4g}", f"{self.error[k]:.4g}") for k in rows),
+            (self.parameter_name, "cost per prediction", "error"),
+        )
 
     @checked
     def take(self, points: NDArray[np.int64]) -> TradeoffCurve:

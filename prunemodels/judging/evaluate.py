@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.usage import Usage
+from formulations.shown import Card, Shown, rate
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
@@ -21,7 +23,7 @@ from prunemodels.forests.reading import check_columns, read_forest
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(Shown):
     """Cost and accuracy of a forest or a cascade on labelled examples.
 
     Parameters
@@ -36,6 +38,8 @@ class Evaluation:
         number of splits in all trees. For a cascade: of splits that a stage in use keeps; 0 if its stages are not trees.
     n
         number of examples.
+    task
+        ``"classification"``: `error` is a rate; ``"regression"``: it is a mean of squares.
     """
 
     cost: float
@@ -43,6 +47,17 @@ class Evaluation:
     error: float
     splits: int
     n: int
+    task: str = field(default="classification", repr=False)
+
+    def _card(self) -> Card:
+        name = "wrong predictions" if self.task == "classification" else "mean squared error"
+        rows = (
+            ("cost per prediction", f"{self.cost:.4g}"),
+            ("features per prediction", "unknown" if np.isnan(self.features) else f"{self.features:.3g}"),
+            (name, rate(self.error, self.task, 2)),
+            ("splits", f"{self.splits:,}"),
+        )
+        return Card(f"Evaluation on {self.n:,} examples", rows)
 
 
 @checked
@@ -80,7 +95,7 @@ def evaluate(
     usage = Usage.build(ensemble, cost_items(costs, ensemble), X, evaluation_cost=evaluation_cost)
     cost, features = (u.cost(ensemble.is_split) for u in (usage, usage.counting_features()))
     losses = prediction_losses(model, model.predict(X), y)
-    return Evaluation(cost, features, float(np.mean(losses)), ensemble.n_splits, len(losses))
+    return Evaluation(cost, features, float(np.mean(losses)), ensemble.n_splits, len(losses), ensemble.task)
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:
@@ -99,4 +114,5 @@ def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, eval
     counting = unit_prices(stages)
     features = np.nan if counting is None else float(counting.costs(cascade._rows(X))[stage, rows].mean())
     kept = int((stages.first_stage <= policy.last_stage).sum()) if isinstance(stages, TreeStages) else 0
-    return Evaluation(seen.mean_cost(policy), features, seen.mean_loss(policy), kept, seen.n)
+    task = "classification" if is_classifier(cascade) else "regression"
+    return Evaluation(seen.mean_cost(policy), features, seen.mean_loss(policy), kept, seen.n, task)

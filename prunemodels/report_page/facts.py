@@ -112,7 +112,7 @@ def gather(
         unpruned=unpruned,
         solution=solution,
         model=type(forest).__name__,
-        held_out=held_out_change(on_held_out, pruning.kept, (forest, pruned), y, confidence),
+        held_out=held_out_change(on_held_out, pruning.kept, forest, y, confidence),
         along_path=along_path,
         items=tuple(item_costs(on_held_out, pruning.kept)),
         usage=(counts[0], counts[1]),

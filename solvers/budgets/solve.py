@@ -28,7 +28,7 @@ METHODS: dict[Method, Callable[..., BudgetSolution]] = {
 }
 """The methods of `solve_budget`: the best breakpoint; a better pruning within seconds; the optimum, if time allows."""
 
-SECONDS = {"path": math.inf, "best": 30.0, "exact": 300.0}
+SECONDS = {"path": math.inf, "best": 10.0, "exact": 300.0}
 """Default time limits."""
 
 FIRST_STAGE_SHARE = 0.25
@@ -62,7 +62,7 @@ def solve_budget(
         good as the one before. Branch and bound solves most small instances (at most `FIRST_WINDOW_ARCS` usage arcs) in seconds,
         so "best" tries it first on these.
     time_limit
-        seconds, not counting the path; default 30 for "best", 300 for "exact".
+        seconds, not counting the path; default 10 for "best", 300 for "exact".
     path
         `pruning_path(problem)`, if it is known already.
     progress

@@ -58,9 +58,9 @@ def test_a_budget_is_kept_exactly() -> None:
 
 def test_the_method_of_a_budget_is_passed_on() -> None:
     """With "path" the best breakpoint is taken, and without time "best" takes it too."""
-    assert pruned(budget=11.5, method="path").cost == path().at_cost(11.5).cost
-    assert pruned(budget=11.5, time_limit=0).cost == path().at_cost(11.5).cost
-    assert pruned(budget=11.5).pruning.error <= path().at_cost(11.5).error
+    assert pruned(budget=11.5, method="path").cost == path()[path().row_at_cost(11.5)].cost
+    assert pruned(budget=11.5, time_limit=0).cost == path()[path().row_at_cost(11.5)].cost
+    assert pruned(budget=11.5).pruning.error <= path()[path().row_at_cost(11.5)].error
 
 
 @pytest.mark.parametrize("lam", [0, 0.002, Fraction(1, 100), math.inf])
@@ -161,7 +161,7 @@ def test_with_unit_prices_usage_adds_up_to_the_cost() -> None:
     made = prune_forest(forest, X, lam=0.002)
     assert made.feature_usage.sum() == pytest.approx(made.cost)
     assert made.feature_usage is made.feature_usage
-    assert repr(made).startswith("PrunedForest(RandomForestClassifier: cost ")
+    assert repr(made).startswith("PrunedForest: RandomForestClassifier of ")
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def change(n: int, *, broken: int, mended: int) -> HeldOutChange:
         (73, 8, 3, "The error may have risen by up to 16 points; 73 examples are too few to say."),
         (73, 3, 8, "The error may have fallen by up to 16 points or risen by up to 2.1 points; 73 examples are too few to say."),
         # 40 of 100: 0.40 +- 1.984 * sqrt(0.24 / 99)
-        (100, 40, 0, "The error rose, by 30 points to 50 points."),
-        (100, 0, 40, "The error fell, by 30 points to 50 points."),
+        (100, 40, 0, "The error rose, by 30 to 50 points."),
+        (100, 0, 40, "The error fell, by 30 to 50 points."),
         (100, 0, 0, "No example is predicted worse or better."),
         # (30 - 20) / 20,000 = 0.05 points, with a standard error of sqrt(50) / 20,000 = 0.035 points
         (20_000, 30, 20, "The error changed by at most 0.12 points, on 20,000 examples."),

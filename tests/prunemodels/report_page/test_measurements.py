@@ -11,7 +11,7 @@ import prunemodels as pm
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.held_out_change import _paired, held_out_change
+from prunemodels.evaluation.held_out_change import _paid, _paired, change_of, held_out_change
 from prunemodels.evaluation.item_costs import item_costs
 from prunemodels.report_page.tree_shapes import tree_shapes
 from prunemodels.report_page.usage_counts import usage_counts
@@ -63,7 +63,7 @@ def test_before_and_after_are_what_evaluate_says() -> None:
     for case in (classifier(), regressor()):
         problem, pruning = case.path.problem, case.some
         pruned = pm.apply_pruning(pruning, case.forest)
-        seen = held_out_change(on_other_rows(problem, case.X), pruning.kept, (case.forest, pruned), case.y, 0.9)
+        seen = held_out_change(on_other_rows(problem, case.X), pruning.kept, case.forest, case.y, 0.9)
         for forest, cost, error in (
             (case.forest, seen.cost_before, seen.error_before),
             (pruned, seen.cost_after, seen.error_after),
@@ -99,13 +99,12 @@ def test_rows_of_weight_zero_do_not_count() -> None:
     """Neither in costs nor in errors: as if they were not there."""
     case = classifier()
     pruning, keep = case.some, np.arange(80) % 3 > 0
-    forests = (case.forest, pm.apply_pruning(pruning, case.forest))
     weighted = on_other_rows(case.path.problem, case.X, keep.astype(float))
     fewer = on_other_rows(case.path.problem, case.X[keep])
-    one = held_out_change(weighted, pruning.kept, forests, case.y, 0.95)
-    assert one == held_out_change(fewer, pruning.kept, forests, case.y[keep], 0.95)
+    one = held_out_change(weighted, pruning.kept, case.forest, case.y, 0.95)
+    assert one == held_out_change(fewer, pruning.kept, case.forest, case.y[keep], 0.95)
     with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape \(80,\), X has 53 rows"):
-        held_out_change(fewer, pruning.kept, forests, case.y, 0.95)
+        held_out_change(fewer, pruning.kept, case.forest, case.y, 0.95)
 
 
 def test_what_is_paid_once_is_saved_once() -> None:
@@ -116,12 +115,8 @@ def test_what_is_paid_once_is_saved_once() -> None:
     problem = on_other_rows(trees, X)
     problem = type(problem).build(problem.ensemble, problem.errors, X, costs)
     nothing = Pruning.all_roots(problem)
-
-    class Constant:
-        def predict(self, X):
-            return np.zeros(len(X), dtype=int)
-
-    seen = held_out_change(problem, nothing.kept, (Constant(), Constant()), np.zeros(2, dtype=int), 0.95)
+    paid = _paid(Pruning.unpruned(problem)), _paid(nothing)
+    seen = change_of(paid, (np.zeros(2), np.zeros(2)), problem.weights, 0.95, classification=True)
     assert seen.cost_after.mean == 0
     assert seen.saving.mean == pytest.approx(Pruning.unpruned(problem).cost)
     assert seen.cost_before.mean == pytest.approx(Pruning.unpruned(problem).cost)

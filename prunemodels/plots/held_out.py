@@ -1,0 +1,91 @@
+"""The trade-off that users pay: cost and error on held-out examples, budget by budget."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from formulations.answers.nested_prunings import NestedPrunings
+from formulations.answers.pruning import Pruning
+from formulations.arguments import checked
+from prunemodels.evaluation.budget_tradeoff import BudgetTradeoff
+from prunemodels.plots.picture import Picture
+from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
+
+TRAINING = "0.55"
+"""Grey of what is not about new examples."""
+
+
+@checked
+def plot_held_out(
+    tradeoff: BudgetTradeoff,
+    *,
+    path: NestedPrunings | None = None,
+    chosen: Pruning | None = None,
+    budget: float | None = None,
+    unit: str = "",
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw the held-out error against the held-out cost of several budgets, with the unpruned forest.
+
+    Parameters
+    ----------
+    tradeoff
+        from `PrunedForest.tradeoff` or `budget_tradeoff`. The band is the interval of the error's change from the unpruned
+        forest, which errs on the same examples, so it is narrower than the intervals of the errors themselves.
+    path
+        the path of the prunings, to draw the error of single trees on the error sample too, faintly.
+    chosen
+        one of the prunings, to mark.
+    budget
+        drawn as a vertical line.
+    unit
+        of the prices, such as "dollars"; for the axis.
+    ax
+        axes to draw on; default: a figure of its own.
+
+    Returns
+    -------
+    Figure
+        save it with `save_picture`.
+    """
+    if ax is None:
+        ax = Picture(figsize=(6.8, 4.4), layout="constrained").add_subplot()
+    changes = tradeoff.changes
+    first = changes[0]
+    classification = first.task == "classification"
+    cost = np.array([first.cost_before.mean, *(c.cost_after.mean for c in changes)])
+    base = first.error_before.mean
+    error = np.array([base, *(c.error_after.mean for c in changes)])
+    low = base + np.array([0.0, *(c.increase.low for c in changes)])
+    high = base + np.array([0.0, *(c.increase.high for c in changes)])
+    order = np.argsort(cost)
+    percent = f"{100 * first.confidence:g} %"
+    if path is not None:
+        label = f"training error of single trees ({path.problem.errors.source})"
+        ax.plot(path.cost, path.error, color=TRAINING, lw=1.0, ls=(0, (1, 1.5)), label=label, zorder=1)
+    label = f"{percent} interval of the change"
+    ax.fill_between(cost[order], np.maximum(low, 0)[order], high[order], color=BLUE, alpha=0.15, lw=0, label=label, zorder=1)
+    label = f"error on {first.n:,} held-out examples, within budgets"
+    ax.plot(cost[order], error[order], color=BLUE, lw=2.4, marker="o", ms=5, label=label, zorder=3)
+    ax.plot(cost[0], error[0], color=BLACK, ls="", marker="D", ms=7, label="unpruned", zorder=4, clip_on=False)
+    where = [k for k, p in enumerate(tradeoff.prunings, start=1) if p is chosen]
+    if where:
+        style: dict[str, Any] = {"mfc": "none", "mec": VERMILION, "mew": 2.0, "label": "chosen"}
+        ax.plot(cost[where[0]], error[where[0]], ls="", marker="o", ms=13, zorder=5, clip_on=False, **style)
+    if budget is not None:
+        ax.axvline(budget, color=VERMILION, lw=1.0, ls="--", zorder=2, label=f"budget {budget:g}")
+    ax.set_xlabel(f"cost per prediction, {unit or 'unit of the prices'}")
+    ax.set_ylabel("wrong predictions" if classification else "mean squared error")
+    if classification:
+        ax.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:g} %")
+    ax.set_xlim(left=0)
+    ax.set_ylim(bottom=0)
+    ax.grid(color="0.9", lw=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)  # above: no corner is always free
+    return cast("Figure", ax.get_figure())

@@ -1,0 +1,69 @@
+"""Which features predictions ask for, before and after pruning."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from formulations.arguments import Count, checked
+from formulations.errors import InvalidInputError
+from prunemodels.plots.picture import Picture
+from prunemodels.plots.tradeoff import BLUE
+
+BEFORE = "0.8"
+"""Grey of the unpruned forest."""
+
+COLUMNS = ("price", "before", "after")
+
+
+@checked
+def plot_purchases(purchases: pd.DataFrame, *, most: Count = 30, unit: str = "", ax: Axes | None = None) -> Figure:
+    """Draw which share of the examples asks for each feature, before and after pruning, with the prices.
+
+    Parameters
+    ----------
+    purchases
+        from `PrunedForest.purchases`: a row for each feature, with its price and the two shares.
+    most
+        most features to draw: those on which the unpruned forest spends most.
+    unit
+        of the prices, such as "dollars".
+    ax
+        axes to draw on; default: a figure of its own.
+
+    Returns
+    -------
+    Figure
+        save it with `save_picture`.
+
+    Raises
+    ------
+    InvalidInputError
+        for a table without those columns, or without a row.
+    """
+    missing = [c for c in COLUMNS if c not in purchases.columns]
+    if missing or purchases.empty:
+        wrong = f"lacks the column {missing[0]!r}" if missing else "has no row"
+        raise InvalidInputError(f"purchases {wrong}; give what PrunedForest.purchases() returns")
+    table = purchases.iloc[:most]
+    if ax is None:
+        ax = Picture(figsize=(6.8, 1.0 + 0.27 * len(table)), layout="constrained").add_subplot()
+    place = np.arange(len(table))
+    ax.barh(place, 100 * table["before"], height=0.8, color=BEFORE, label="unpruned")
+    ax.barh(place, 100 * table["after"], height=0.44, color=BLUE, label="pruned")
+    ax.set_yticks(place, [f"{name}  ({price:g})" for name, price in zip(table.index, table["price"], strict=True)])
+    ax.invert_yaxis()
+    ax.set_xlim(0, 100)
+    ax.xaxis.set_major_formatter(lambda share, _: f"{share:g} %")
+    left_out = len(purchases) - len(table)
+    more = f"; {left_out} features on which less is spent are not shown" if left_out else ""
+    ax.set_xlabel(f"examples that ask for the feature{more}")
+    ax.set_ylabel(f"feature (price alone{f', {unit}' if unit else ''})")
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    return cast("Figure", ax.get_figure())

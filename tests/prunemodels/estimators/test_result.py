@@ -1,0 +1,180 @@
+"""The result of `prune_forest` shows itself: text, trade-off over budgets, purchases, report, features on demand."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import prunemodels as pm
+from prunemodels.evaluation.budget_tradeoff import SHARES, budget_tradeoff
+
+PRICES = {"worst": 25.0, "mean": 1.0, "error": 1.0}
+
+
+@cache
+def cancer() -> tuple[Any, ...]:
+    """A forest, validation and test examples, and prices that leave wide gaps between breakpoints."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    forest = RandomForestClassifier(15, max_depth=5, random_state=0).fit(X[:250], y[:250])
+    costs = {name: 25.0 if "worst" in name else 1.0 for name in X.columns}
+    return forest, X[250:400], y[250:400], X[400:], y[400:], costs
+
+
+@cache
+def result() -> pm.PrunedForest:
+    """Pruned within a budget."""
+    forest, X, y, _, _, costs = cancer()
+    return pm.prune_forest(forest, X, y, costs=costs, budget=60, time_limit=2)
+
+
+def test_the_card_has_what_other_calls_say() -> None:
+    """Cost and error before and after are those of `evaluate`; the budget, the verdict and what is bought are there."""
+    forest, X, y, _, _, costs = cancer()
+    made, text = result(), str(result())
+    for model in (forest, made.estimator):
+        seen = pm.evaluate(model, X, y, costs=costs)
+        assert f"{seen.cost:.4g}" in text
+        assert f"{100 * seen.error:.2f}" in text
+    assert "Budget 60: met" in text
+    assert made.validation is not None
+    assert made.validation.verdict.replace(" ", "") in text.replace("\n", "").replace(" ", "")
+    assert "held out from the training" in text
+    assert made.purchases()["after"].idxmax() in text
+    assert repr(made) == text
+    assert made._repr_html_().count("<tr>") == 4
+
+
+def test_errors_that_chose_the_pruning_are_not_called_held_out() -> None:
+    """By a rule, or with errors measured on the validation examples, their labels had a part: the card says so."""
+    forest, X, y, _, _, costs = cancer()
+    for options in ({}, {"budget": 60, "errors": "validation", "time_limit": 1}):
+        text = str(pm.prune_forest(forest, X, y, costs=costs, **options))
+        assert "also chose the pruning" in text
+        assert "held out" not in text
+
+
+def test_without_labels_there_are_no_errors() -> None:
+    """Costs alone; `tradeoff` says what is missing, and given labelled examples it works."""
+    forest, X, _, X_test, y_test, costs = cancer()
+    made = pm.prune_forest(forest, X, costs=costs, budget=60, time_limit=1)
+    assert made.validation is None
+    assert "without labels" in str(made)
+    with pytest.raises(pm.errors.InvalidInputError, match="give X and y, held-out examples"):
+        made.tradeoff()
+    with pytest.raises(pm.errors.InvalidInputError, match="X is given without y"):
+        made.tradeoff(X_test)
+    assert len(made.tradeoff(X_test, y_test, budgets=[30], time_limit=0)) == 2
+
+
+def test_evaluate_is_evaluate_of_both_forests() -> None:
+    """On test rows: means as `pm.evaluate` has them, and the same differences."""
+    forest, _, _, X, y, costs = cancer()
+    seen = result().evaluate(X, y)
+    before, after = (pm.evaluate(f, X, y, costs=costs) for f in (forest, result().estimator))
+    assert (seen.cost_before.mean, seen.cost_after.mean) == pytest.approx((before.cost, after.cost))
+    assert (seen.error_before.mean, seen.error_after.mean) == pytest.approx((before.error, after.error))
+    assert seen.saving.mean == pytest.approx(before.cost - after.cost)
+    assert seen.increase.mean == pytest.approx(after.error - before.error)
+
+
+def test_the_tradeoff_spends_its_budgets() -> None:
+    """Also between distant breakpoints, where the path's own rows spend nearly nothing; figures are those of `evaluate`."""
+    forest, X, y, _, _, costs = cancer()
+    made = result()
+    seen = made.tradeoff(time_limit=4)
+    unpruned = pm.Pruning.unpruned(made.problem).cost
+    assert seen.budgets == tuple(sorted([*(s * unpruned for s in SHARES), 60.0], reverse=True))
+    assert seen.prunings[seen.budgets.index(60.0)] is made.pruning
+    for budget, pruning, change in zip(seen.budgets, seen.prunings, seen.changes, strict=True):
+        assert pruning.cost <= budget * (1 + 1e-12)
+        judged = pm.evaluate(pm.apply_pruning(pruning, forest), X, y, costs=costs)
+        assert (change.cost_after.mean, change.error_after.mean) == pytest.approx((judged.cost, judged.error))
+    spent = np.array([p.cost for p in seen.prunings]) / np.array(seen.budgets)
+    rows = np.array([made.path.cost[made.path.row_at_cost(b)] for b in seen.budgets]) / np.array(seen.budgets)
+    assert rows.min() < 0.5 < spent.min()
+    frame = seen.to_frame()
+    assert list(frame["budget"]) == list(seen.budgets)
+    assert (frame["increase_low"] <= frame["increase"]).all()
+    assert "none" in repr(seen)
+
+
+@pytest.mark.parametrize(("budgets", "steps"), [(4, (75.0, 50.0, 25.0)), ([10, 20, 10], (20.0, 10.0)), (1, (100.0,))])
+def test_budgets_are_shares_or_numbers(budgets: Any, steps: tuple[float, ...]) -> None:
+    """A number means equal steps up to the unpruned cost; a repeated budget counts once."""
+    forest, X, y, _, _, _ = cancer()
+    made = pm.prune_forest(forest, X, y, costs=1, budget=5, time_limit=0)
+    seen = budget_tradeoff(made.path, forest, X, y, budgets=budgets, time_limit=0)
+    unpruned = pm.Pruning.unpruned(made.problem).cost
+    expected = steps if isinstance(budgets, list) else [s / 100 * unpruned for s in steps]
+    assert seen.budgets == pytest.approx(expected)
+    with pytest.raises(pm.errors.InvalidInputError, match="budgets is -1, negative"):
+        budget_tradeoff(made.path, forest, X, y, budgets=[-1])
+
+
+def test_purchases_are_shares_of_the_cost_sample() -> None:
+    """Weighted by prices they are the cost; the dearest come first; a shared item counts in each feature's price alone."""
+    made = result()
+    table = made.purchases()
+    assert (table["price"] * table["after"]).sum() == pytest.approx(made.cost)
+    assert (table["price"] * table["before"]).sum() == pytest.approx(pm.Pruning.unpruned(made.problem).cost)
+    spent = table["price"] * table["before"]
+    assert (np.diff(spent) <= 1e-12).all()
+    forest, X, y, _, _, _ = cancer()
+    shared = pm.CostItems.discounted([7] * 30, [5] * 30, ["lab"] * 30, list(X.columns))
+    assert (pm.prune_forest(forest, X, y, costs=shared, lam=0.01).purchases()["price"] == 7).all()
+
+
+def test_pictures_have_what_the_tables_have() -> None:
+    """The held-out line has the tradeoff's points, the chosen one is marked, the training error is faint; bars are shares."""
+    made = result()
+    axes = made.plot(budgets=[60, 30], time_limit=0, unit="dollars").axes[0]
+    seen = made.tradeoff(budgets=[60, 30], time_limit=0)
+    lines = {line.get_label(): line for line in axes.lines}
+    held_out = next(line for label, line in lines.items() if "held-out" in label)
+    faint = next(line for label, line in lines.items() if "training error of single trees" in label)
+    assert held_out.get_linewidth() > 2 * faint.get_linewidth()
+    assert sorted(held_out.get_xdata())[:2] == pytest.approx(sorted(c.cost_after.mean for c in seen.changes))
+    assert lines["chosen"].get_xdata() == pytest.approx([seen.changes[0].cost_after.mean])
+    assert set(lines) >= {"budget 60", "unpruned"}
+    assert "dollars" in axes.get_xlabel()
+    bars = made.plot_purchases(most=5).axes[0]
+    assert len(bars.patches) == 10
+    assert [p.get_width() for p in bars.patches[5:]] == pytest.approx(list(100 * made.purchases()["after"][:5]))
+    assert "25 features on which less is spent" in bars.get_xlabel()
+
+
+def test_a_table_that_is_none_of_purchases_is_refused() -> None:
+    """The message names the column, or that there is no row."""
+    with pytest.raises(pm.errors.InvalidInputError, match="purchases lacks the column 'price'"):
+        pm.plots.plot_purchases(pd.DataFrame({"before": [1], "after": [1]}))
+    with pytest.raises(pm.errors.InvalidInputError, match="purchases has no row"):
+        pm.plots.plot_purchases(result().purchases().iloc[:0])
+
+
+def test_report_and_features_on_demand(tmp_path: Any) -> None:
+    """The page is about the budget's solution; on demand the classes and costs are those of the pruned forest."""
+    _, _, _, X, y, costs = cancer()
+    made = result()
+    page = made.report(tmp_path / "page.html", X, y, unit="dollars").read_text()
+    assert "60" in page
+    assert "dollars" in page
+    bought = made.on_demand(pm.on_demand.from_table(X)).run(X.index)
+    np.testing.assert_array_equal(bought.predictions, made.estimator.predict(X))
+    assert bought.mean_cost == pytest.approx(pm.evaluate(made.estimator, X, y, costs=costs).cost)
+
+
+def test_a_regression_shows_itself_in_its_own_units() -> None:
+    """Squared errors, not rates."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    forest = RandomForestRegressor(8, max_depth=4, random_state=0).fit(X[:200], y[:200])
+    made = pm.prune_forest(forest, X[200:320], y[200:320], costs=1, budget=3, time_limit=1)
+    assert "mean squared error" in str(made)
+    assert "wrong predictions" not in str(made)
+    assert "mean squared error" in made.plot(budgets=3, time_limit=0).axes[0].get_ylabel()
+    assert made.evaluate(X[320:], y[320:]).broken is None
