@@ -262,7 +262,7 @@ class PrunedForest(Shown):
         if seen is None:
             notes.append(f"Costs: mean of {count(self.problem.n_rows, 'example')}, without labels; evaluate(X, y) gives errors.")
         else:
-            used = "the examples that also chose the pruning, so the error is too low"
+            used = "which also chose the pruning, so the error is too low"
             which = "held out from the training" if self.held_out else used
             notes.append(f"On {count(seen.n, 'example')}, {which}. {seen.verdict}")
         if self.solution is not None:

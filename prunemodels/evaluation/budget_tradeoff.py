@@ -28,6 +28,8 @@ from solvers.budgets.solve import solve_budget
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1)
 """The budgets that are tried if none are given, as shares of what the unpruned forest costs."""
@@ -77,6 +79,12 @@ class BudgetTradeoff(Shown):
                 }
             )
         return pd.DataFrame(rows)
+
+    def plot(self, *, unit: str = "", ax: Axes | None = None) -> Figure:
+        """Draw error against cost, see `prunemodels.plots.plot_held_out`."""
+        from prunemodels.plots.held_out import plot_held_out
+
+        return plot_held_out(self, unit=unit, ax=ax)
 
     def _card(self) -> Card:
         first = self.changes[0]
