@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import prunemodels as pm
-from prunemodels.datasets import load_dataset
+from prunemodels.data_files import load_dataset
 from prunemodels.forests.error_samples import Given
 from prunemodels.other_libraries import boosted_path, evaluate_model, problem_from_model
 from prunemodels.other_libraries.averaged import prune_model

@@ -24,7 +24,7 @@ from benchmarks.instances import REAL, grown
 from formulations.answers.budget_rounding import BudgetRounding
 from formulations.answers.budget_solution import BudgetSolution
 from prunemodels.comparison.machine import machine
-from prunemodels.datasets import load_dataset
+from prunemodels.data_files import load_dataset
 from solvers.budgets import best_breakpoint
 
 PARTS = 20

@@ -28,7 +28,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks.path import machine
 from formulations.programs.columns import usage_columns
-from prunemodels.datasets import load_dataset
+from prunemodels.data_files import load_dataset
 from solvers.column_generation import AFTER_PRICE_SHARING, BUNDLE, PLAIN, SMOOTHED, Scheme, dantzig_wolfe
 from solvers.column_generation.pricing import PricingMethod
 

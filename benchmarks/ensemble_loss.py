@@ -22,7 +22,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations.instance.ensemble_loss import EnsembleProblem
-from prunemodels.datasets import load_dataset, part_sizes
+from prunemodels.data_files import load_dataset, part_sizes
 from prunemodels.ensemble_loss.objective import solve_ensemble_path
 from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.ensemble_loss.samples import LossName, ensemble_problem

@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV
 import prunemodels as pm
 from formulations.answers.pruning_path import PruningPath
 from prunemodels.comparison.machine import machine
-from prunemodels.datasets import load_dataset, part_sizes
+from prunemodels.data_files import load_dataset, part_sizes
 
 
 def sweep(forest: Any, path: PruningPath, X: NDArray[Any], y: NDArray[Any]) -> str:

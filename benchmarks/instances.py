@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
 from benchmarks.data.medical import load_prices
-from prunemodels.datasets import load_dataset
+from prunemodels.data_files import load_dataset
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Shares of the unpruned cost; for each a lambda is chosen at which the optimum costs about that."""

@@ -20,7 +20,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks.data.medical import load_prices
 from benchmarks.path import machine
-from prunemodels.datasets import load_dataset, part_sizes
+from prunemodels.data_files import load_dataset, part_sizes
 from prunemodels.on_demand import OnDemandResult, cheap_trees_first, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 

@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from prunemodels.datasets import load_dataset, part_sizes
+from prunemodels.data_files import load_dataset, part_sizes
 
 
 def train(name: str, seed: int, file: Path) -> None:

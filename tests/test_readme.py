@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prunemodels.datasets import data_folder
+from prunemodels.data_files import data_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [page.relative_to(ROOT) for page in (ROOT / "docs").rglob("*.md")]

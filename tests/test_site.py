@@ -14,7 +14,7 @@ import pytest
 
 import prunemodels as pm
 from formulations import Solver
-from prunemodels.datasets import data_folder
+from prunemodels.data_files import data_folder
 from prunemodels.plots import save_picture
 from solvers.budgets import BUDGET_SOLVERS
 from tests.test_layout import PUBLIC, namespaces

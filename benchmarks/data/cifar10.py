@@ -42,7 +42,7 @@ def load_cifar10(
     Parameters
     ----------
     folder
-        where the files are; default: ``cifar10`` in `prunemodels.datasets.data_folder`.
+        where the files are; default: ``cifar10`` in `prunemodels.data_files.data_folder`.
     n_centroids, n_patches
         of the dictionary; there are four features a centroid.
     random_state

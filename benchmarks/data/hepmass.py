@@ -37,7 +37,7 @@ def load_hepmass(folder: str | Path | None = None, *, variant: Variant = "1000",
     Parameters
     ----------
     folder
-        where the files are; default: ``hepmass`` in `prunemodels.datasets.data_folder`.
+        where the files are; default: ``hepmass`` in `prunemodels.data_files.data_folder`.
     variant
         ``"1000"`` (the particle has one mass), ``"not1000"`` or ``"all"``.
     rows

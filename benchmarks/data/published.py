@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.datasets import data_folder
+from prunemodels.data_files import data_folder
 
 
 @dataclass(frozen=True, eq=False)

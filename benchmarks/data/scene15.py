@@ -26,7 +26,7 @@ from benchmarks.data.published import Part, PublishedData, drawn, find_file, fol
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.routing import as_rows
-from prunemodels.datasets import read_table, take_column, take_features
+from prunemodels.data_files import read_table, take_column, take_features
 
 TRAINING_IMAGES, VALIDATION_IMAGES = 100, 20
 """Of each class, where the table names no part."""
@@ -42,7 +42,7 @@ def load_scene15(folder: str | Path | None = None, *, random_state: int = 0) -> 
     Parameters
     ----------
     folder
-        where the files are; default: ``scene15`` in `prunemodels.datasets.data_folder`.
+        where the files are; default: ``scene15`` in `prunemodels.data_files.data_folder`.
     random_state
         seed of the split, where the table names no parts.
 

@@ -48,7 +48,7 @@ def load_yahoo(folder: str | Path | None = None, *, split: Split = "brf15") -> P
     Parameters
     ----------
     folder
-        where the files are; default: ``yahoo`` in `prunemodels.datasets.data_folder`.
+        where the files are; default: ``yahoo`` in `prunemodels.data_files.data_folder`.
     split
         ``"brf15"``: ``set1.train.txt`` in BRF15's and BP16's proportions, cut between queries in the order of the file (ours: the
         papers do not say how); ``"challenge"``: the three files, as CEGB17.

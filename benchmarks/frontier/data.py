@@ -1,8 +1,8 @@
 """The data sets of the frontier: parts, prices, and the budgets at which methods are compared.
 
-Large sets have the papers' parts (`prunemodels.datasets.SPLITS`), shuffled with the seed; of Covertype's test part only the first
-`TEST_ROWS` rows are used, as many as MiniBooNE has. Small sets are split 50 / 20 / 30 %, classes in proportion. Medical sets have
-Turney's prices in dollars, with the discounts for tests that share a blood sample; elsewhere a feature costs 1.
+Large sets have the papers' parts (`prunemodels.data_files.SPLITS`), shuffled with the seed; of Covertype's test part only the
+first `TEST_ROWS` rows are used, as many as MiniBooNE has. Small sets are split 50 / 20 / 30 %, classes in proportion. Medical
+sets have Turney's prices in dollars, with the discounts for tests that share a blood sample; elsewhere a feature costs 1.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.frontier.problem import Part, Problem, Task
 from benchmarks.papers.data import dataset
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.datasets import Dataset, find_dataset
+from prunemodels.data_files import Dataset, find_dataset
 from prunemodels.forests.costs import items_from_table
 
 TEST_ROWS = 23_000

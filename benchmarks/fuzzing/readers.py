@@ -38,7 +38,7 @@ from proofs_checks import check_total_unimodularity, read_polyhedron
 from proofs_checks.matrices.network_matrix import check_network_matrix, paths_in_tree
 from proofs_checks.matrices.sign_matrix import read_matrix
 from prunemodels.command_line.cli import main
-from prunemodels.datasets import read_table, take_column, take_features
+from prunemodels.data_files import read_table, take_column, take_features
 from prunemodels.exits.cascade_files import load_cascade, save_cascade
 from prunemodels.exits.set_log import SetLog
 from prunemodels.files.forests import load_forest

@@ -20,7 +20,7 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks.data import load_cifar10
 from benchmarks.instances import SHIPPED
 from benchmarks.papers.experiment import Scope, Unit
-from prunemodels.datasets import Dataset, data_folder, load_dataset, part_sizes
+from prunemodels.data_files import Dataset, data_folder, load_dataset, part_sizes
 
 TWO_CLASSES = {"covtype_two": ("covtype426k", 2)}
 """Name -> the data set behind it, and the class that stands against the rest."""

@@ -16,7 +16,7 @@ from benchmarks.suite.origin import Origin, origin
 from benchmarks.suite.results import BUSY, Result, file_of, read_result, write_result
 from benchmarks.suite.study import Setting, Study
 from formulations.errors import BrokenFileError, PruneModelsError
-from prunemodels.datasets import FOLDER_VARIABLE, find_dataset
+from prunemodels.data_files import FOLDER_VARIABLE, find_dataset
 
 FULL, QUICK = (3, 60.0), (3, 2.0)
 """Repeats and seconds, as of `benchmarks.suite.alternating.alternate`."""

@@ -29,7 +29,7 @@ from prunemodels.command_line.check_report import CheckSummary
 from prunemodels.command_line.commands import read_problem
 from prunemodels.command_line.exit_commands import check_exits
 from prunemodels.command_line.refusals import errors_naming
-from prunemodels.datasets import read_table
+from prunemodels.data_files import read_table
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest
 from prunemodels.files.matrices import MATRIX_ENDINGS, load_matrix, load_network, save_network
 from prunemodels.forests.surgery import pruning_from_forest

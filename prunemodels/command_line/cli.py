@@ -76,7 +76,7 @@ def _inputs(args: argparse.Namespace) -> dict[str, str | Path]:
         if getattr(args, name, None) is not None:
             files[name.upper() if name in ("forest", "cascade") else f"--{name.replace('_', '-')}"] = getattr(args, name)
     if args.command == "demo" and args.data is not None:
-        from prunemodels.datasets import find_dataset
+        from prunemodels.data_files import find_dataset
 
         files["--data"] = find_dataset(args.data)
     return files

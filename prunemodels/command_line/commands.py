@@ -25,7 +25,7 @@ from prunemodels.command_line.budget_commands import ChosenPruning, check_budget
 from prunemodels.command_line.budget_report import HeldOutFigures
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.report import ForestFigures, Summary
-from prunemodels.datasets import read_table, shown, take_column, take_features
+from prunemodels.data_files import read_table, shown, take_column, take_features
 from prunemodels.evaluation.held_out import HeldOut, hold_out
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest, load_forest
 from prunemodels.files.mixtures import MixtureFiles

@@ -23,7 +23,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from prunemodels.command_line.demo_report import DemoReport, Measurement
-from prunemodels.datasets import Dataset, load_dataset
+from prunemodels.data_files import Dataset, load_dataset
 from prunemodels.files.forests import dump_forest
 from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.forests.problems import problem_from_forest

@@ -20,7 +20,7 @@ from prunemodels.command_line.check_report import CheckSummary
 from prunemodels.command_line.commands import read_and_solve, read_costs, read_examples, reserve_pictures
 from prunemodels.command_line.exit_report import CascadeFigures, ExitSummary
 from prunemodels.command_line.refusals import errors_naming
-from prunemodels.datasets import read_table, shown, take_column, take_features
+from prunemodels.data_files import read_table, shown, take_column, take_features
 from prunemodels.exits.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import load_cascade

@@ -19,7 +19,7 @@ from formulations.errors import InvalidInputError
 from prunemodels.command_line.commands import SolvedInstance, columns_in_order, read_and_solve, read_examples
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.statuses import DONE, REFUTED, UNDECIDED
-from prunemodels.datasets import read_table, take_column, take_features
+from prunemodels.data_files import read_table, take_column, take_features
 from prunemodels.evaluation.wording import amount, error, less
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade

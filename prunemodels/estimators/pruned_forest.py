@@ -28,11 +28,9 @@ from prunemodels.evaluation.wording import amount, count, share
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from prunemodels.on_demand.predictor import OnDemandPredictor
-    from prunemodels.on_demand.request import Acquire
 
 NEXT = "Next: .plot(), .plot_purchases(), .evaluate(X_test, y_test), .report(file, X_test, y_test), .estimator"
 """What the card proposes."""
@@ -181,7 +179,7 @@ class PrunedForest(Shown):
         budgets: Sequence[Price] | Count | None = None,
         time_limit: Seconds = 10.0,
         unit: str = "",
-        ax: Axes | None = None,
+        ax: Any = None,
     ) -> Figure:
         """Draw held-out error against cost for a range of budgets, with this pruning and the unpruned forest.
 
@@ -218,7 +216,7 @@ class PrunedForest(Shown):
         order = np.lexsort((-table["before"], -table["price"] * table["before"]))
         return table.iloc[order]
 
-    def plot_purchases(self, *, most: Count = 30, unit: str = "", ax: Axes | None = None) -> Figure:
+    def plot_purchases(self, *, most: Count = 30, unit: str = "", ax: Any = None) -> Figure:
         """Draw `purchases`, see `prunemodels.plots.plot_purchases`."""
         from prunemodels.plots.purchases import plot_purchases
 
@@ -231,7 +229,7 @@ class PrunedForest(Shown):
         chosen = self.pruning if self.solution is None else self.solution
         return write_report(file, self.path, self._before(), X, y, chosen=chosen, **options)
 
-    def on_demand(self, acquire: Acquire, **options: Any) -> OnDemandPredictor:
+    def on_demand(self, acquire: Any, **options: Any) -> OnDemandPredictor:
         """Predict while asking for features one after the other, at this problem's prices; see `OnDemandPredictor`."""
         from prunemodels.on_demand.predictor import OnDemandPredictor
 

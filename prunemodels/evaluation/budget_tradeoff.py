@@ -28,7 +28,6 @@ from solvers.budgets.solve import solve_budget
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1)
@@ -80,7 +79,7 @@ class BudgetTradeoff(Shown):
             )
         return pd.DataFrame(rows)
 
-    def plot(self, *, unit: str = "", ax: Axes | None = None) -> Figure:
+    def plot(self, *, unit: str = "", ax: Any = None) -> Figure:
         """Draw error against cost, see `prunemodels.plots.plot_held_out`."""
         from prunemodels.plots.held_out import plot_held_out
 

@@ -26,7 +26,6 @@ from prunemodels.rivals.learner import Learner, StagedLearner
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LossFunction = Callable[[NDArray[Any], NDArray[Any]], float]
@@ -74,7 +73,7 @@ class TradeoffCurve(Shown):
 
         return pd.DataFrame({self.parameter_name: self.parameter, "cost": self.cost, "error": self.error})
 
-    def plot(self, *, ax: Axes | None = None) -> Figure:
+    def plot(self, *, ax: Any = None) -> Figure:
         """Draw the curve, see `prunemodels.plots.plot_curves`, which draws several in one picture."""
         from prunemodels.plots.curves import plot_curves
 

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks import budget_rounding, engines, in_use, instances, naive, second_process
-from prunemodels.datasets import FOLDER_VARIABLE
+from prunemodels.data_files import FOLDER_VARIABLE
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from benchmarks import medical, medical_runs
 from benchmarks.data.medical import MedicalData, load_medical
 from benchmarks.medical_figure import STYLES, draw_panels
 from benchmarks.medical_runs import KNOWN, SHARES, Measured, Optimiser, Recipe, Repeat, budgets_of, measure, smallest_within
-from prunemodels.datasets import FOLDER_VARIABLE
+from prunemodels.data_files import FOLDER_VARIABLE
 
 PRICES = "feature,cost,discount_cost,shared_group\nmcv,5,1,A\nsgpt,5,1,A\nsgot,7,3,A\ngammagt,1,1,\n"
 

@@ -18,7 +18,7 @@ from benchmarks.papers.data import FOLDS, dataset, fold, parts
 from benchmarks.papers.forests import Kind, grow_forest, grown
 from benchmarks.papers.published import BRF15_TABLE_1, NWS15_TABLE_1
 from formulations.errors import InvalidInputError
-from prunemodels.datasets import FOLDER_VARIABLE
+from prunemodels.data_files import FOLDER_VARIABLE
 
 
 def test_parts_are_disjoint_and_in_proportion() -> None:
@@ -51,7 +51,7 @@ def test_two_classes_are_one_against_the_rest(tmp_path: Path, monkeypatch: pytes
     labels = np.random.default_rng(0).integers(1, 8, 60)
     pd.DataFrame({"f": np.arange(60.0), "label": labels}).to_csv(tmp_path / "covtype426k.csv.gz", index=False)
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    monkeypatch.setitem(__import__("prunemodels.datasets", fromlist=["SPLITS"]).SPLITS, "covtype426k", (30, 20, 10))
+    monkeypatch.setitem(__import__("prunemodels.data_files", fromlist=["SPLITS"]).SPLITS, "covtype426k", (30, 20, 10))
     data_module.dataset.cache_clear()
     two = dataset("covtype_two")
     assert two.name == "covtype_two"

@@ -15,7 +15,7 @@ from benchmarks.papers.__main__ import main
 from benchmarks.papers.data import LOADING
 from benchmarks.papers.experiment import Scope
 from benchmarks.papers.methods import PRUNINGS
-from prunemodels.datasets import FOLDER_VARIABLE
+from prunemodels.data_files import FOLDER_VARIABLE
 
 TWO_CLASSES = {*PRUNINGS, "BudgetRF", "GreedyMiser", "CEGB", "CSTC", "ASTC"}
 

@@ -13,7 +13,8 @@ import pytest
 import sklearn.datasets
 
 import prunemodels as pm
-from prunemodels.datasets import HEART_ON_OPENML, HEART_PRICES, data_folder, fetch_heart
+from prunemodels.data_files import data_folder
+from prunemodels.datasets.heart import HEART_ON_OPENML, HEART_PRICES, fetch_heart
 from prunemodels.forests.costs import items_from_table
 
 

@@ -80,7 +80,7 @@ def test_budget_holds_on_the_cost_sample(job: tuple[Any, NDArray[Any], NDArray[A
     forest, _, _, X_cost = job
     path = pm.pruning_path(pm.problem_from_forest(forest, X_cost, costs=1))
     for budget in (0.5, 1, 2.5, 4, 1e6):
-        pruned = pm.apply_pruning(path.at_cost(budget), forest)
+        pruned = pm.apply_pruning(path[path.row_at_cost(budget)], forest)
         assert np.mean([len(asked) for asked in features_by_row(pruned, X_cost)]) <= budget
         row = path.row_at_cost(budget)
         assert row == 0 or path.cost[row - 1] > budget

@@ -17,7 +17,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, Rando
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
 from formulations.instance.papers import two_trees
-from prunemodels.datasets import FOLDER_VARIABLE, data_folder, load_dataset
+from prunemodels.data_files import FOLDER_VARIABLE, data_folder, load_dataset
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 
 PATH_POINTS = (0.15, 0.5, 0.85)

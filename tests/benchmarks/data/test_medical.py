@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.data.medical import TRAINING_ROWS, load_medical, load_prices
-from prunemodels.datasets import FOLDER_VARIABLE, data_folder
+from prunemodels.data_files import FOLDER_VARIABLE, data_folder
 from prunemodels.forests.costs import items_from_table
 
 BLOOD = "feature,cost,discount_cost,shared_group\nage,1,1,\nTT4,14.51,12.41,A\nT4U,11.41,9.31,A\nFTI,,,computed from TT4+T4U\n"

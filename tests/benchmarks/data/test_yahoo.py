@@ -11,7 +11,7 @@ import pytest
 from benchmarks.data import load_yahoo, svmlight, yahoo
 from benchmarks.data.yahoo import PRICE_CLASSES, PRICE_FILE, SIZES, whole_queries
 from formulations.errors import BrokenFileError, InvalidInputError
-from prunemodels.datasets import FOLDER_VARIABLE
+from prunemodels.data_files import FOLDER_VARIABLE
 
 USED = (3, 10, 11, 700)
 """Features that some document has."""

@@ -22,7 +22,7 @@ from formulations.instance.papers import two_trees
 from proofs_checks import check_path, check_solution
 from proofs_checks.optimality.recount import Recount
 from proofs_checks.optimality.shared_prices import GRID, HUGE, _Decisions
-from prunemodels.datasets import FOLDER_VARIABLE, load_dataset
+from prunemodels.data_files import FOLDER_VARIABLE, load_dataset
 from solvers import min_cut, pruning_path
 from solvers.price_sharing import price_sharing
 from tests.instances import Node, ensemble_of, plain_errors, random_problem

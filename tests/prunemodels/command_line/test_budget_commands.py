@@ -122,7 +122,7 @@ def test_best_is_the_default(case: Case, capsys: pytest.CaptureFixture[str]) -> 
     assert main(prune("--json")) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["budget_answer"]["method"] == "best"
-    assert told["budget_answer"]["error"] < case.path.at_cost(BUDGET).error
+    assert told["budget_answer"]["error"] < case.path[case.path.row_at_cost(BUDGET)].error
     assert told["chosen_lam"] is None
 
 
@@ -186,7 +186,7 @@ def test_held_out_figures(case: Case, capsys: pytest.CaptureFixture[str]) -> Non
     """Cost and error on the held-out file are those of the Python calls; without labels there is no error; weights count."""
     assert main(prune("--json", "--method", "path", "--held-out", "test.csv")) == 0
     told = json.loads(capsys.readouterr().out)["held_out"]
-    pruning = case.path.at_cost(BUDGET)
+    pruning = case.path[case.path.row_at_cost(BUDGET)]
     cost = held_out_cost(pruning, case.held_out)
     error = held_out_error(pm.apply_pruning(pruning, case.forest), case.held_out, case.labels)
     assert told == {
@@ -240,7 +240,7 @@ def test_confidence(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     pruning = pm.Pruning(case.problem, found.pruning.kept)
     saved = pruning_from_forest(case.problem, load("out/pruned.skops"))
     np.testing.assert_array_equal(saved.kept, pruning.kept)
-    assert 0 < pruning.cost < case.path.at_cost(near).cost
+    assert 0 < pruning.cost < case.path[case.path.row_at_cost(near)].cost
     answer = told["budget_answer"]
     assert answer["confidence"] == {
         "confidence": 0.9,

@@ -16,7 +16,7 @@ from formulations.shown import align
 from prunemodels.command_line import demo
 from prunemodels.command_line.cli import main
 from prunemodels.command_line.demo_report import PROTOTYPE
-from prunemodels.datasets import FOLDER_VARIABLE, data_folder
+from prunemodels.data_files import FOLDER_VARIABLE, data_folder
 
 
 @pytest.fixture(autouse=True)

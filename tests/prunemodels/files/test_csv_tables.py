@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from formulations import BrokenFileError, InvalidInputError
-from prunemodels.datasets import read_table
+from prunemodels.data_files import read_table
 from prunemodels.files import csv_tables
 from prunemodels.files.csv_tables import columns_of_csv, csv_chunks, read_csv
 from tests.loops import looped

@@ -46,7 +46,7 @@ def test_a_pruned_forest_round_trips(tmp_path: Path, model: Any, ending: str) ->
     rows, y = (X_REGRESSION, Y_REGRESSION) if "Regressor" in type(model).__name__ else (X, Y)
     fitted = model.fit(rows, y)
     path = pm.pruning_path(pm.problem_from_forest(fitted, rows, costs=1))
-    pruned = pm.apply_pruning(path.at_cost(path.cost[0] / 2), fitted)
+    pruned = pm.apply_pruning(path[path.row_at_cost(path.cost[0] / 2)], fitted)
     save_forest(pruned, tmp_path / f"pruned{ending}")
     again = load_forest(tmp_path / f"pruned{ending}", trust_pickle=True)
     np.testing.assert_array_equal(again.predict(rows), pruned.predict(rows))

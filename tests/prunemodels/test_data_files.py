@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import prunemodels as pm
-from prunemodels.datasets import FOLDER_VARIABLE, data_folder, find_dataset, load_dataset, part_sizes, read_table, take_features
+from prunemodels.data_files import FOLDER_VARIABLE, data_folder, find_dataset, load_dataset, part_sizes, read_table, take_features
 
 TABLE = pd.DataFrame({"a": [0.1, np.nan, 3.0], "b": [1, 2, 3], "class": ["x", "y", "x"]})
 
