@@ -26,10 +26,10 @@ OURS = ("formulations", "solvers", "proofs_checks", "prunemodels")
 JUNK = ("x", 5, -1, object(), None, math.nan, [], {}, b"z", [object()], 1j, np.array("x"), RandomForestClassifier(), int)
 
 ANSWERS = """
-    BoostedPath BoostedPruning BudgetRounding BudgetSolution CertifiedBudget ClassBudgetsSolution Deployment EnsemblePath
-    Evaluation ExitPath ForestSize HeldOut HeldOutCost MemoryNeeds ModelEvaluation ModelForest OnDemandResult OnnxAgreement
-    PathEvaluation PathPoint PruningPath PruningProblem PrunedForest Relaxation Request Solution Timing TradeoffCurve Verdict Walk
-    WorstCaseSolution
+    BoostedPath BoostedPruning BudgetRounding BudgetSolution BudgetTradeoff CertifiedBudget ClassBudgetsSolution
+    Deployment EnsemblePath Evaluation ExitPath ForestSize HeldOut HeldOutChange HeldOutCost MemoryNeeds ModelEvaluation
+    ModelForest OnDemandResult OnnxAgreement PathEvaluation PathPoint PrunedForest PruningPath PruningProblem Relaxation
+    Request Solution Timing TradeoffCurve Verdict Walk WorstCaseSolution
 """
 """Classes of answers, which nobody but an engine makes."""
 

@@ -20,9 +20,9 @@ from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown
 from prunemodels.ensemble_loss.path import EnsemblePath
-from prunemodels.evaluation.budget_tradeoff import BudgetTradeoff, budget_tradeoff
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
+from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_tradeoff
 from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.evaluation.wording import amount, count, share
 
@@ -171,6 +171,7 @@ class PrunedForest(Shown):
         options: dict[str, Any] = {"budgets": budgets, "also": own, "time_limit": time_limit, "confidence": confidence}
         return budget_tradeoff(self.path, self._before(), X, y, **options)
 
+    @checked
     def plot(
         self,
         X: Any = None,
@@ -216,12 +217,14 @@ class PrunedForest(Shown):
         order = np.lexsort((-table["before"], -table["price"] * table["before"]))
         return table.iloc[order]
 
+    @checked
     def plot_purchases(self, *, most: Count = 30, unit: str = "", ax: Any = None) -> Figure:
         """Draw `purchases`, see `prunemodels.plots.plot_purchases`."""
         from prunemodels.plots.purchases import plot_purchases
 
         return plot_purchases(self.purchases(), most=most, unit=unit, ax=ax)
 
+    @checked
     def report(self, file: str | Path, X: Any, y: Any, **options: Any) -> Path:
         """Write a page on this pruning, judged on held-out examples; see `prunemodels.write_report` for the options."""
         from prunemodels.report_page import write_report
@@ -229,6 +232,7 @@ class PrunedForest(Shown):
         chosen = self.pruning if self.solution is None else self.solution
         return write_report(file, self.path, self._before(), X, y, chosen=chosen, **options)
 
+    @checked
     def on_demand(self, acquire: Any, **options: Any) -> OnDemandPredictor:
         """Predict while asking for features one after the other, at this problem's prices; see `OnDemandPredictor`."""
         from prunemodels.on_demand.predictor import OnDemandPredictor

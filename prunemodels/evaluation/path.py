@@ -101,6 +101,7 @@ class PathEvaluation(Shown):
         columns = ("cost", "cost_se", "error", "error_se", "increase", "increase_se", "above_best", "above_best_se")
         return pd.DataFrame({self.path.parameter_name: self.path.parameter, **{name: getattr(self, name) for name in columns}})
 
+    @checked
     def plot(self, *, chosen: int | None = None, ax: Any = None) -> Figure:
         """Draw cost and error of all rows, see `prunemodels.plots.plot_choice`."""
         from prunemodels.plots.choice import plot_choice

@@ -73,6 +73,7 @@ class TradeoffCurve(Shown):
 
         return pd.DataFrame({self.parameter_name: self.parameter, "cost": self.cost, "error": self.error})
 
+    @checked
     def plot(self, *, ax: Any = None) -> Figure:
         """Draw the curve, see `prunemodels.plots.plot_curves`, which draws several in one picture."""
         from prunemodels.plots.curves import plot_curves

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
-from prunemodels.evaluation.budget_tradeoff import BudgetTradeoff
+from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff
 from prunemodels.plots.picture import Picture
 from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
 

@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from prunemodels.evaluation.budget_tradeoff import SHARES, budget_tradeoff
+from prunemodels.evaluation.held_out_tradeoff import SHARES, budget_tradeoff
 
 PRICES = {"worst": 25.0, "mean": 1.0, "error": 1.0}
 

@@ -79,6 +79,7 @@ class BudgetTradeoff(Shown):
             )
         return pd.DataFrame(rows)
 
+    @checked
     def plot(self, *, unit: str = "", ax: Any = None) -> Figure:
         """Draw error against cost, see `prunemodels.plots.plot_held_out`."""
         from prunemodels.plots.held_out import plot_held_out
