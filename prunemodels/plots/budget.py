@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,21 +11,35 @@ from formulations.answers.budget_solution import BudgetSolution, Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError
 from prunemodels.evaluation.held_out import HeldOut
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLACK, BLUE, MOST_MARKERS, VERMILION, label_axes
-
-GREEN = "#009E73"
+from prunemodels.plots.picture import (
+    BLACK,
+    BLUE,
+    LAMBDA,
+    SKY,
+    VERMILION,
+    Picture,
+    axes_for,
+    figure_of,
+    legend_above,
+    legend_columns,
+    styled,
+)
+from prunemodels.plots.picture import (
+    GREEN as GREEN,
+)
+from prunemodels.plots.tradeoff import MOST_MARKERS, check_same_problem, label_axes, trees_error
 
 
 @checked
+@styled
 def plot_budget(
     solution: BudgetSolution,
     path: PruningPath,
     held_out: Sequence[HeldOut] | None = None,
     *,
     chosen: Pruning | None = None,
+    unit: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:
     """Draw the prunings for a budget: the whole path on the left, the neighbourhood of the budget on the right.
@@ -42,6 +55,8 @@ def plot_budget(
         own error there. In the right part, and without labels, only the cost is drawn, just above the axis.
     chosen
         the pruning taken, if it is not the solution's own (a certified one, say).
+    unit
+        the unit of the prices, for the axes: "dollars".
     ax
         axes for the whole path only; default: a figure of its own with both parts.
 
@@ -53,47 +68,56 @@ def plot_budget(
     Raises
     ------
     InvalidInputError
-        if the path is of another problem than the solution.
+        if the path, the chosen pruning or a held-out one is of another problem than the solution.
     """
-    if path.problem is not solution.problem:
-        raise InvalidInputError("path is of another problem than solution; give the path of solution.problem")
-    taken = solution.pruning if chosen is None else chosen
     points = [] if held_out is None else list(held_out)
+    check_same_problem("path", path.problem, solution.problem, "solution")
+    taken = solution.pruning if chosen is None else chosen
+    check_same_problem("chosen", taken.problem, solution.problem, "solution")
+    for k, point in enumerate(points):
+        check_same_problem(f"held_out[{k}]", point.pruning.problem, solution.problem, "solution")
     if ax is not None:
+        ax = axes_for(ax, (0, 0))
         _draw(ax, solution, path, taken)
         _draw_held_out(ax, points, with_error=True)
-        label_axes(ax, path)
-        return cast("Figure", ax.get_figure())
+        label_axes(ax, path, unit)
+        legend_above(ax, own=False)
+        return figure_of(ax)
     figure = Picture(figsize=(10.4, 4.8), layout="constrained")
     overview, near = figure.subplots(1, 2)
     for axes, with_error in ((overview, True), (near, False)):
         _draw(axes, solution, path, taken)
         _draw_held_out(axes, points, with_error=with_error)
-        label_axes(axes, path)
-        axes.get_legend().remove()
+        label_axes(axes, path, unit)
     _zoom(near, solution, taken, points)
-    overview.set_title("the whole path", fontsize=10, loc="left")
-    near.set_title("around the budget" + ("; held-out cost at the foot" if points else ""), fontsize=10, loc="left")
+    overview.set_title("the whole path", loc="left")
+    near.set_title("around the budget" + ("; held-out cost at the foot" if points else ""), loc="left")
     near.set_ylabel("")
-    figure.legend(*overview.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9, edgecolor="none")
+    figure.legend(*overview.get_legend_handles_labels(), loc="outside lower center", ncols=legend_columns(overview, 10.2))
     return figure
 
 
 def _draw(ax: Axes, solution: BudgetSolution, path: PruningPath, taken: Pruning) -> None:
-    """Hull, chord, budget, the relaxation's optimum and the pruning taken, and the gap between the two."""
+    """Hull, chord, budget, the relaxation's optimum and the pruning taken, and the gap between the two.
+
+    What has no extent is left out, and with it its entry in the legend: an edge of one point, a gap of 0.
+    """
     mixture, budget = solution.relaxation, float(solution.budget)
     ends, best = _ends(mixture), float(mixture.value)
     at = min(budget, mixture.dearer.cost)
     marker = "." if len(path) <= MOST_MARKERS else ""
     ax.axvline(budget, color=BLACK, lw=1, ls="--", label=f"budget B = {budget:.4g}", zorder=1.5)
-    ax.plot(path.cost, path.error, color=BLUE, lw=1.4, marker=marker, ms=6, label="breakpoints and their hull, error sample")
-    ax.plot(*ends, color=BLUE, lw=5, alpha=0.25, solid_capstyle="round", label="hull edge at B")
-    ax.plot([taken.cost, at], [taken.error, taken.error], color=GREEN, lw=1.4, ls=":", zorder=2)
-    ax.plot([at, at], [taken.error, best], color=GREEN, lw=3, zorder=2, label="from the optimum to the pruning taken")
-    optimum = f"optimum of the relaxation, lambda* = {float(mixture.lam):.3g}"
-    ax.plot(at, best, ls="", marker="D", ms=7, mfc="white", mec=BLUE, mew=1.6, clip_on=False, zorder=4, label=optimum)
+    hull = f"breakpoints and their hull: {trees_error(path.problem)}"
+    ax.plot(path.cost, path.error, color=BLUE, lw=1.4, marker=marker, ms=6, label=hull)
+    if ends[0][0] != ends[0][1]:
+        ax.plot(*ends, color=SKY, lw=6, alpha=0.6, solid_capstyle="round", zorder=1.8, label="hull edge at B")
+    if (taken.cost, taken.error) != (at, best):
+        corner = [taken.cost, at, at], [taken.error, taken.error, best]
+        ax.plot(*corner, color=GREEN, lw=2.4, zorder=2.5, label="from the optimum to the pruning taken")
     name = f"pruning taken: cost {taken.cost:.4g}"
-    ax.plot(taken.cost, taken.error, ls="", marker="o", ms=9, color=GREEN, mec=BLACK, clip_on=False, zorder=5, label=name)
+    ax.plot(taken.cost, taken.error, ls="", marker="o", ms=10, color=GREEN, mec=BLACK, clip_on=False, zorder=4, label=name)
+    optimum = f"optimum of the relaxation, {LAMBDA}* = {float(mixture.lam):.3g}"
+    ax.plot(at, best, ls="", marker="D", ms=5.5, mfc="white", mec=BLUE, mew=1.6, clip_on=False, zorder=5, label=optimum)
 
 
 def _draw_held_out(ax: Axes, points: Sequence[HeldOut], *, with_error: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -15,37 +14,66 @@ from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from formulations.instance.problem import PruningProblem
+from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.judging.evaluate import Evaluation
-from prunemodels.plots.picture import Picture
+from prunemodels.plots.picture import (
+    BLACK as BLACK,
+)
+from prunemodels.plots.picture import (
+    BLUE as BLUE,
+)
+from prunemodels.plots.picture import (
+    INK,
+    axes_for,
+    cost_label,
+    figure_of,
+    frame,
+    legend_above,
+    literal,
+    per_cent,
+    plain_numbers,
+    styled,
+)
+from prunemodels.plots.picture import (
+    VERMILION as VERMILION,
+)
 
 PICTURE_ENDINGS = (".png", ".svg")
-
-# Okabe and Ito's palette: safe for the common colour blindnesses; in grey, lightness and shape differ
-BLUE, VERMILION, BLACK = "#0072B2", "#D55E00", "#000000"
 
 MOST_MARKERS = 60
 """With more breakpoints than this, only the line is drawn."""
 
+SAMPLES = {"in-bag": "training error of single trees", "out-of-bag": "out-of-bag error of single trees"}
+"""What the trees' mean error is, by the source of the nodes' errors."""
+
 
 @checked
+@styled
 def plot_tradeoff(
     path: NestedPrunings,
     *,
-    held_out: Sequence[Evaluation] | None = None,
+    held_out: PathEvaluation | Sequence[Evaluation] | None = None,
     chosen: Pruning | None = None,
+    unit: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw cost against error: the optimal prunings, the unpruned forest, and results on new data.
+    """Draw cost against error: the forest's error on held-out examples in bold, and the trees' error that is minimised, faint.
 
     Parameters
     ----------
     path
-        the breakpoints: the lower convex hull of all prunings, in cost and the trees' mean error on the error sample.
+        the breakpoints: the lower convex hull of all prunings, in cost and the trees' mean error on the error sample. That is the
+        error of *single trees*, by default on their own training rows. It falls to about 0; the forest's error does not.
     held_out
-        prunings and the unpruned forest on held-out data: cost and error of the forest's own predictions there.
+        cost and error of the forest's own predictions on held-out examples: of the whole path, from `evaluate_path`, with a band
+        of one standard error, or of some prunings and the unpruned forest, from `evaluate`. Without it the picture says nothing
+        about new examples.
     chosen
-        a pruning to mark.
+        a pruning to mark, at its cost on the cost sample.
+    unit
+        the unit of the prices, for the axis: "dollars".
     ax
         axes to draw on; default: a figure of its own.
 
@@ -53,43 +81,77 @@ def plot_tradeoff(
     -------
     Figure
         save it with `save_picture`.
+
+    Raises
+    ------
+    InvalidInputError
+        if `held_out` is empty, and if `held_out` or `chosen` is of another problem than the path.
     """
-    if ax is None:
-        ax = Picture(figsize=(6.4, 4.2), layout="constrained").add_subplot()
-    unpruned = Pruning.unpruned(path.problem)
-    marker = "." if len(path) <= MOST_MARKERS else ""
-    shown = f"{path.method} prunings: trees' error, error sample"
-    ax.plot(path.cost, path.error, color=BLUE, lw=1.6, marker=marker, ms=6, label=shown)
-    if held_out is not None and len(held_out):
-        points = sorted(held_out, key=lambda e: e.cost)
-        xs, ys = [e.cost for e in points], [e.error for e in points]
-        ax.plot(xs, ys, color=VERMILION, lw=0.8, ls=":", marker="s", ms=5, label="some of them: forest's error, held-out data")
-    _mark(ax, unpruned, marker="D", ms=7, color=BLACK, label="unpruned: trees' error, error sample")
+    own, ax = ax is None, axes_for(ax, (6.4, 4.8))
     if chosen is not None:
-        _mark(ax, chosen, marker="o", ms=11, mfc="none", mec=BLACK, mew=1.6, label="chosen pruning")
-    label_axes(ax, path)
-    return cast("Figure", ax.get_figure())
+        check_same_problem("chosen", chosen.problem, path.problem)
+    trees = trees_error(path.problem)
+    if held_out is None:
+        marker = "." if len(path) <= MOST_MARKERS else ""
+        ax.plot(path.cost, path.error, color=BLUE, lw=1.4, marker=marker, ms=6, label=f"{trees} (held-out error not given)")
+    else:
+        ax.plot(path.cost, path.error, color=BLUE, lw=1.2, alpha=0.5, label=trees)
+        _draw_held_out(ax, path, held_out)
+    if chosen is not None:
+        ax.axvline(chosen.cost, color=INK, lw=1, ls=":", zorder=1.5)
+        name = f"chosen pruning, cost {chosen.cost:.4g}"
+        ax.plot(chosen.cost, chosen.error, ls="", marker="o", ms=10, mfc="none", mec=BLACK, mew=1.6, clip_on=False, label=name)
+    label_axes(ax, path, unit)
+    legend_above(ax, own=own)
+    return figure_of(ax)
 
 
-def _mark(ax: Axes, pruning: Pruning, **style: Any) -> None:
-    """Mark one pruning; the marker is not clipped at the axes."""
-    ax.plot(pruning.cost, pruning.error, ls="", zorder=3, clip_on=False, **style)
+def _draw_held_out(ax: Axes, path: NestedPrunings, held_out: PathEvaluation | Sequence[Evaluation]) -> None:
+    """The forest's own error: bold, with a band where standard errors are known, and the unpruned forest."""
+    name = "error of the forest, held-out examples"
+    if isinstance(held_out, PathEvaluation):
+        check_same_problem("held_out", held_out.path.problem, path.problem)
+        cost, error, se = held_out.cost, held_out.error, held_out.error_se
+        ax.fill_between(cost, error - se, error + se, color=VERMILION, alpha=0.2, lw=0, label="± 1 standard error")
+        ax.plot(cost, error, color=VERMILION, lw=2.4, label=name)
+        whole = held_out.unpruned_cost, held_out.unpruned_error
+        ax.plot(*whole, ls="", marker="D", ms=7, color=BLACK, clip_on=False, zorder=3, label="unpruned forest, held-out examples")
+        return
+    if not len(held_out):
+        raise InvalidInputError("held_out is empty; give at least one Evaluation, or None")
+    points = sorted(held_out, key=lambda e: e.cost)
+    ax.plot([e.cost for e in points], [e.error for e in points], color=VERMILION, lw=2.4, marker="s", ms=6, label=name)
 
 
-def label_axes(ax: Axes, path: NestedPrunings) -> None:
+def trees_error(problem: PruningProblem) -> str:
+    """What the trees' mean error is, in words: on training rows if they are the error sample."""
+    source = problem.errors.source
+    return SAMPLES.get(source, f"error of single trees, error sample: {literal(source)}")
+
+
+def check_same_problem(name: str, given: PruningProblem, wanted: PruningProblem, of: str = "path") -> None:
+    """Refuse what belongs to another problem: its cost and error would be measured on other prices or examples.
+
+    Raises
+    ------
+    InvalidInputError
+        names the argument.
+    """
+    if given is not wanted:
+        raise InvalidInputError(f"{name} is of another problem than {of}; give one of {of}.problem")
+
+
+def label_axes(ax: Axes, path: NestedPrunings, unit: str | None = None) -> None:
     """Label the axes with units, and give them a light grid and no box."""
     classification = path.problem.ensemble.task == "classification"
-    ax.set_xlabel("cost per prediction (unit of the prices)")
+    ax.set_xlabel(cost_label(unit))
     ax.set_ylabel("error rate" if classification else "mean squared error")
-    if classification:
-        ax.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:g} %")
+    plain_numbers(ax.xaxis)
+    (per_cent if classification else plain_numbers)(ax.yaxis)
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
-    ax.grid(color="0.9", lw=0.8)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(fontsize=9, framealpha=1, edgecolor="none")
+    frame(ax)
 
 
 def picture_files(target: str | Path) -> list[Path]:

@@ -45,6 +45,11 @@ def drawn(ax: Axes) -> dict[str, Line2D]:
     return {str(line.get_label()).split(":")[0].split(",")[0]: line for line in ax.get_lines()}
 
 
+def words(figure: Figure) -> list[str]:
+    """What the legend says, without the numbers."""
+    return [text.get_text().split(":")[0].split(",")[0] for text in figure.legends[0].get_texts()]
+
+
 def test_lines_are_the_figures_of_the_solution(path: pm.PruningPath, solution: BudgetSolution) -> None:
     """In both parts: the breakpoints, B, the edge, the optimum of the relaxation on it, the pruning taken, and the gap."""
     mixture, taken, budget = solution.relaxation, solution.pruning, float(solution.budget)
@@ -61,8 +66,9 @@ def test_lines_are_the_figures_of_the_solution(path: pm.PruningPath, solution: B
         np.testing.assert_array_equal(optimum, [[budget, float(mixture.value)]])
         np.testing.assert_array_equal(lines["pruning taken"].get_xydata(), [[taken.cost, taken.error]])
         gap = lines["from the optimum to the pruning taken"].get_xydata()
-        np.testing.assert_array_equal(gap, [[budget, taken.error], [budget, float(mixture.value)]])
-        assert f"lambda* = {float(mixture.lam):.3g}" in str(lines["optimum of the relaxation"].get_label())
+        corner = [budget, taken.error]
+        np.testing.assert_array_equal(gap, [[taken.cost, taken.error], corner, [budget, float(mixture.value)]])
+        assert rf"$\lambda$* = {float(mixture.lam):.3g}" in str(lines["optimum of the relaxation"].get_label())
         # the optimum lies on the chord
         at = np.interp(budget, [ends[0][0], ends[1][0]], [ends[0][1], ends[1][1]])
         assert float(mixture.value) == pytest.approx(at)
@@ -149,8 +155,40 @@ def test_it_draws_on_axes_that_are_given(path: pm.PruningPath, solution: BudgetS
 def test_a_path_of_another_problem_is_refused(forest: RandomForestClassifier, solution: BudgetSolution) -> None:
     """Solution and path must be of one instance."""
     other = pm.pruning_path(pm.problem_from_forest(forest, X[200:350], costs=2))
-    with pytest.raises(pm.errors.InvalidInputError, match=r"give the path of solution\.problem"):
+    with pytest.raises(
+        pm.errors.InvalidInputError, match=r"path is of another problem than solution; give one of solution\.problem"
+    ):
         plot_budget(solution, other)
+
+
+def test_prunings_of_another_problem_are_refused(
+    forest: RandomForestClassifier, path: pm.PruningPath, solution: BudgetSolution
+) -> None:
+    """Their cost is measured at other prices: a chosen pruning as much as a held-out one, by name."""
+    other = pm.pruning_path(pm.problem_from_forest(forest, X[200:350], costs=2))
+    with pytest.raises(pm.errors.InvalidInputError, match=r"^chosen is of another problem than solution"):
+        plot_budget(solution, path, chosen=other[0])
+    points = [hold_out(pruning, forest, X[350:], Y[350:]) for pruning in (path[0], other[0])]
+    with pytest.raises(pm.errors.InvalidInputError, match=r"^held_out\[1\] is of another problem than solution"):
+        plot_budget(solution, path, points)
+
+
+def test_what_has_no_extent_is_not_in_the_legend(path: pm.PruningPath) -> None:
+    """At a budget that is a breakpoint's cost the optimum is the pruning taken: no edge, no gap, and no words for them."""
+    exact = best_breakpoint(path.problem, float(path.cost[0]) + 1, path=path)
+    assert exact.pruning.error == float(exact.relaxation.value)
+    found = words(plot_budget(exact, path))
+    assert "from the optimum to the pruning taken" not in found
+    assert "hull edge at B" not in found
+    assert {"pruning taken", "optimum of the relaxation"} <= set(found)
+
+
+def test_the_optimum_is_seen_where_it_is_the_pruning_taken(path: pm.PruningPath) -> None:
+    """Its diamond is smaller than the dot of the pruning, and lies above it."""
+    lines = drawn(plot_budget(best_breakpoint(path.problem, float(path.cost[0]) + 1, path=path), path).axes[0])
+    diamond, dot = lines["optimum of the relaxation"], lines["pruning taken"]
+    assert diamond.get_markersize() < dot.get_markersize()
+    assert diamond.get_zorder() > dot.get_zorder()
 
 
 def test_it_is_repeatable(forest: RandomForestClassifier, path: pm.PruningPath, solution: BudgetSolution, tmp_path: Path) -> None:

@@ -33,12 +33,62 @@ def test_lines_are_the_figures_of_the_path(forest: RandomForestClassifier, path:
     held_out = [pm.evaluate(pm.apply_pruning(path[k], forest), X[300:], y[300:], costs=1) for k in (0, 5)]
     chosen = path[5]
     axes = plot_tradeoff(path, held_out=held_out, chosen=chosen).axes[0]
-    hull, outside, unpruned, circle = (line.get_xydata() for line in axes.get_lines())
+    hull, outside, line, circle = (line.get_xydata() for line in axes.get_lines())
     np.testing.assert_array_equal(hull, np.column_stack([path.cost, path.error]))
     np.testing.assert_array_equal(outside, [[e.cost, e.error] for e in reversed(held_out)])  # from cheap to dear
-    whole = pm.Pruning.unpruned(path.problem)
-    np.testing.assert_array_equal(unpruned, [[whole.cost, whole.error]])
+    assert line[:, 0].tolist() == [chosen.cost, chosen.cost]
     np.testing.assert_array_equal(circle, [[chosen.cost, chosen.error]])
+
+
+def test_held_out_error_is_bold_and_training_error_faint(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
+    """The line that falls to 0 is named as what it is, thin and pale; the forest's own error is the thickest line."""
+    X, y = load_breast_cancer(return_X_y=True)
+    some = [pm.evaluate(pm.apply_pruning(path[k], forest), X[300:], y[300:], costs=1) for k in (0, 5)]
+    for held_out in (some, pm.evaluate_path(path, X[300:], y[300:])):
+        axes = plot_tradeoff(path, held_out=held_out).axes[0]
+        lines = {str(line.get_label()): line for line in axes.get_lines()}
+        faint, bold = lines["training error of single trees"], lines["error of the forest, held-out examples"]
+        assert bold.get_linewidth() >= 1.8 * faint.get_linewidth()
+        assert faint.get_alpha() <= 0.5
+        assert bold.get_alpha() is None
+    alone = plot_tradeoff(path).axes[0].get_lines()[0]
+    assert alone.get_label() == "training error of single trees (held-out error not given)"
+
+
+def test_a_whole_path_on_held_out_examples_has_a_band(path: pm.PruningPath) -> None:
+    """Cost and error of every row, one standard error to both sides, and the unpruned forest there."""
+    X, y = load_breast_cancer(return_X_y=True)
+    seen = pm.evaluate_path(path, X[300:], y[300:])
+    axes = plot_tradeoff(path, held_out=seen).axes[0]
+    _, bold, whole = (np.asarray(line.get_xydata()) for line in axes.get_lines())
+    np.testing.assert_array_equal(bold, np.column_stack([seen.cost, seen.error]))
+    np.testing.assert_array_equal(whole, [[seen.unpruned_cost, seen.unpruned_error]])
+    (band,) = axes.collections
+    assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx((seen.error + seen.error_se).max())
+
+
+def test_the_error_sample_is_named(forest: RandomForestClassifier) -> None:
+    """Errors that were not measured on training rows are not called training errors."""
+    X, y = load_breast_cancer(return_X_y=True)
+    for errors, name in (
+        (pm.samples.Given(X[300:], y[300:]), "error of single trees, error sample: given"),
+        (pm.samples.OutOfBag(X[:300], y[:300]), "out-of-bag error of single trees"),
+    ):
+        problem = pm.problem_from_forest(forest, X[300:], costs=1, errors=errors)
+        label = str(plot_tradeoff(pm.pruning_path(problem)).axes[0].get_lines()[0].get_label())
+        assert label.startswith(name)
+
+
+def test_what_does_not_fit_the_path_is_refused(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
+    """Prunings and evaluations of another problem, no evaluation at all, by name."""
+    X, y = load_breast_cancer(return_X_y=True)
+    other = pm.pruning_path(pm.problem_from_forest(forest, X[300:], costs=2))
+    with pytest.raises(pm.errors.InvalidInputError, match=r"^chosen is of another problem than path; give one of path\.problem"):
+        plot_tradeoff(path, chosen=other[0])
+    with pytest.raises(pm.errors.InvalidInputError, match=r"^held_out is of another problem than path"):
+        plot_tradeoff(path, held_out=pm.evaluate_path(other, X[300:], y[300:]))
+    with pytest.raises(pm.errors.InvalidInputError, match=r"^held_out is empty; give at least one Evaluation, or None"):
+        plot_tradeoff(path, held_out=[])
 
 
 def test_axes_carry_units(path: pm.PruningPath) -> None:
@@ -70,7 +120,7 @@ def test_both_formats_are_written_and_repeatable(path: pm.PruningPath, tmp_path:
     assert (tmp_path / "first.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     for ending in (".png", ".svg"):
         assert (tmp_path / f"first{ending}").read_bytes() == (tmp_path / f"second{ending}").read_bytes()
-    assert ">optimal prunings" in (tmp_path / "first.svg").read_text()  # text as text
+    assert "training error of single trees" in (tmp_path / "first.svg").read_text()  # text as text
     assert len(list(tmp_path.iterdir())) == 4
 
 
