@@ -1,9 +1,13 @@
-"""Several methods in one picture: cost of a prediction against its error."""
+"""Several methods in one picture: cost of a prediction against its error.
+
+A method's line is the least error that it offers for a cost: a staircase through its undominated points, because whoever may
+spend c takes the best point that costs at most c. Its other points are faint dots.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,43 +17,48 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.judging.curve import TradeoffCurve
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import MOST_MARKERS
-
-STYLES = (
-    ("#0072B2", "-", "o"),
-    ("#D55E00", "--", "s"),
-    ("#009E73", "-.", "^"),
-    ("#CC79A7", ":", "D"),
-    ("#E69F00", "--", "v"),
-    ("#56B4E9", "-.", "P"),
-    ("#000000", ":", "X"),
+from prunemodels.plots.picture import (
+    axes_for,
+    cost_label,
+    figure_of,
+    frame,
+    legend_above,
+    literal,
+    look,
+    per_cent,
+    plain_numbers,
+    styled,
 )
-"""Colour (Okabe and Ito), dash and marker of each method, which differ without colour, too."""
+from prunemodels.plots.tradeoff import MOST_MARKERS
 
 
 @checked
+@styled
 def plot_curves(
     curves: Sequence[TradeoffCurve],
     *,
     choose_on: Sequence[TradeoffCurve] | None = None,
     spread: Mapping[str, NDArray[np.float64]] | None = None,
     error_label: str = "error rate",
+    unit: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw cost against error, one line for each method.
+    """Draw cost against error, one staircase for each method.
 
     Parameters
     ----------
     curves
         the curves of the methods, on the same examples.
     choose_on
-        the same curves on another sample: only points that are undominated *there* are drawn, as a user would choose them.
-        None: all points, in the order of cost.
+        the same curves on another sample: the staircase goes through the points that are undominated *there*, as a user would
+        choose them. On `curves` it may rise. None: through those undominated on `curves` itself, which
+        flatters methods with many points.
     spread
-        standard deviation of the error at each point of a method's curve, drawn as a band.
+        standard deviation of the error at each point of a method's curve, by the method's name, drawn as a band.
     error_label
         label of the ordinate; rates are shown in per cent.
+    unit
+        the unit of the prices, for the axis: "dollars".
     ax
         axes to draw on; default: a figure of its own.
 
@@ -57,26 +66,50 @@ def plot_curves(
     -------
     Figure
         save it with `save_picture`.
+
+    Raises
+    ------
+    InvalidInputError
+        if there is no curve, or one without points; for other curves in `choose_on`; for a spread that fits no curve.
     """
-    if choose_on is not None and [len(c) for c in choose_on] != [len(c) for c in curves]:
-        raise InvalidInputError("choose_on has other curves, or other points, than curves; give the same, on another sample")
-    if ax is None:
-        ax = Picture(figsize=(7.2, 4.8), layout="constrained").add_subplot()
+    _check(curves, choose_on, spread)
+    own, ax = ax is None, axes_for(ax, (7.2, 4.8))
     for k, curve in enumerate(curves):
-        points = np.argsort(curve.cost, kind="stable") if choose_on is None else choose_on[k].undominated()
-        colour, dash, marker = STYLES[k % len(STYLES)]
-        shown = marker if len(points) <= MOST_MARKERS else ""
+        chosen = (curve if choose_on is None else choose_on[k]).undominated()
+        points = chosen[np.argsort(curve.cost[chosen], kind="stable")]
+        style = look(k)
         cost, error = curve.cost[points], curve.error[points]
-        ax.plot(cost, error, color=colour, ls=dash, marker=shown, ms=4, lw=1.5, label=curve.method)
+        others = np.setdiff1d(np.arange(len(curve)), points)
+        ax.plot(curve.cost[others], curve.error[others], color=style["color"], ls="", marker=".", ms=3, alpha=0.35, zorder=1.5)
+        if len(points) > MOST_MARKERS:
+            style["marker"] = ""
+        ax.plot(cost, error, drawstyle="steps-post", ms=4.5, lw=1.6, label=literal(curve.method), **style)
         if spread is not None and curve.method in spread:
             width = spread[curve.method][points]
-            ax.fill_between(cost, error - width, error + width, color=colour, alpha=0.15, lw=0)
-    ax.set_xlabel("cost per prediction (unit of the prices)")
-    ax.set_ylabel(error_label)
-    if "rate" in error_label:
-        ax.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:g} %")
-    ax.grid(color="0.9", lw=0.8)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(fontsize=9, framealpha=1, edgecolor="none")
-    return cast("Figure", ax.get_figure())
+            ax.fill_between(cost, error - width, error + width, step="post", color=style["color"], alpha=0.15, lw=0)
+    ax.set_xlabel(cost_label(unit))
+    ax.set_ylabel(literal(error_label))
+    plain_numbers(ax.xaxis)
+    (per_cent if "rate" in error_label else plain_numbers)(ax.yaxis)
+    frame(ax)
+    legend_above(ax, own=own)
+    return figure_of(ax)
+
+
+def _check(curves: Sequence[TradeoffCurve], choose_on: Sequence[TradeoffCurve] | None, spread: Mapping[str, Any] | None) -> None:
+    """Refuse what cannot be drawn, by name."""
+    if not len(curves):
+        raise InvalidInputError("curves is empty; give at least one curve")
+    for k, curve in enumerate(curves):
+        if not len(curve):
+            raise InvalidInputError(f"curves[{k}], {curve.method!r}, has no points; leave it out")
+    if choose_on is not None and [len(c) for c in choose_on] != [len(c) for c in curves]:
+        raise InvalidInputError("choose_on has other curves, or other points, than curves; give the same, on another sample")
+    lengths = {curve.method: len(curve) for curve in curves}
+    for name, width in ({} if spread is None else spread).items():
+        if name not in lengths:
+            raise InvalidInputError(f"spread has {name!r}, which is no curve; there are {', '.join(lengths)}")
+        if np.shape(width) != (lengths[name],):
+            raise InvalidInputError(
+                f"spread[{name!r}] has shape {np.shape(width)}; give one number for each of the curve's {lengths[name]} points"
+            )

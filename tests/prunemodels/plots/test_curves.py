@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 import prunemodels as pm
 from prunemodels.judging.curve import TradeoffCurve
-from prunemodels.plots.curves import STYLES, plot_curves
+from prunemodels.plots.curves import plot_curves
 
 
 def curve(method: str, cost: list[float], error: list[float]) -> TradeoffCurve:
@@ -19,22 +23,40 @@ def curve(method: str, cost: list[float], error: list[float]) -> TradeoffCurve:
 ONE, TWO = curve("one", [3, 1, 2], [0.1, 0.5, 0.6]), curve("two", [4, 0], [0.2, 0.4])
 
 
-def test_lines_are_the_points_in_the_order_of_cost() -> None:
-    """One line a method, all of its points, named in the legend."""
+def staircases(axes: Axes) -> list[Line2D]:
+    """The line of each method."""
+    return [line for line in axes.get_lines() if line.get_drawstyle() == "steps-post"]
+
+
+def test_a_line_is_the_least_error_for_a_cost() -> None:
+    """One staircase a method through its undominated points, named in the legend; the dominated point is a faint dot."""
     axes = plot_curves([ONE, TWO]).axes[0]
-    first, second = axes.get_lines()
-    np.testing.assert_array_equal(first.get_xydata(), [[1, 0.5], [2, 0.6], [3, 0.1]])
+    first, second = staircases(axes)
+    np.testing.assert_array_equal(first.get_xydata(), [[1, 0.5], [3, 0.1]])
     np.testing.assert_array_equal(second.get_xydata(), [[0, 0.4], [4, 0.2]])
+    dots = [line for line in axes.get_lines() if line not in (first, second) and len(np.asarray(line.get_xdata()))]
+    assert [np.asarray(line.get_xydata()).tolist() for line in dots] == [[[2, 0.6]]]
+    assert all(line.get_alpha() < 0.5 for line in dots)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["one", "two"]
     assert axes.get_ylabel() == "error rate"
     assert axes.yaxis.get_major_formatter()(0.125) == "12.5 %"
+
+
+def test_lines_do_not_zigzag() -> None:
+    """Costs never fall along a line, and errors never rise, whatever the order of the points."""
+    rng = np.random.default_rng(0)
+    many = [curve(str(k), rng.random(40).tolist(), rng.random(40).tolist()) for k in range(3)]
+    for line in staircases(plot_curves(many).axes[0]):
+        cost, error = np.asarray(line.get_xydata()).T
+        assert (np.diff(cost) > 0).all()
+        assert (np.diff(error) < 0).all()
 
 
 def test_points_are_chosen_on_another_sample_and_shown_on_this_one() -> None:
     """What is undominated elsewhere is drawn where it lies here, though another point is better here."""
     elsewhere = curve("one", [1, 2, 3], [0.9, 0.3, 0.3])
     axes = plot_curves([ONE], choose_on=[elsewhere]).axes[0]
-    np.testing.assert_array_equal(axes.get_lines()[0].get_xydata(), [[3, 0.1], [1, 0.5]])
+    np.testing.assert_array_equal(staircases(axes)[0].get_xydata(), [[1, 0.5], [3, 0.1]])
 
 
 def test_spread_is_a_band_of_one_deviation_around_the_shown_points() -> None:
@@ -44,21 +66,28 @@ def test_spread_is_a_band_of_one_deviation_around_the_shown_points() -> None:
     axes = plot_curves([ONE, TWO], choose_on=[elsewhere, TWO], spread=spread).axes[0]
     (band,) = axes.collections
     corners = {(round(x, 9), round(y, 9)) for x, y in band.get_paths()[0].vertices}
-    assert corners == {(3, 0.09), (3, 0.11), (2, 0.57), (2, 0.63)}
+    assert {(3, 0.09), (3, 0.11), (2, 0.57), (2, 0.63)} <= corners
+    assert {y for _, y in corners} == {0.09, 0.11, 0.57, 0.63}
 
 
-def test_every_method_has_a_style_of_its_own() -> None:
-    """Seven methods differ in marker and colour; the eighth begins anew."""
-    axes = plot_curves([curve(str(k), [k], [0.1]) for k in range(8)]).axes[0]
-    styles = [(line.get_color(), line.get_marker()) for line in axes.get_lines()]
-    assert len(set(styles)) == len(STYLES) == 7
-    assert styles[7] == styles[0]
+def test_every_method_has_a_look_of_its_own() -> None:
+    """Twenty methods differ in colour and dash."""
+    axes = plot_curves([curve(str(k), [k], [0.1]) for k in range(20)]).axes[0]
+    assert len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in staircases(axes)}) == 20
 
 
 def test_long_curves_are_lines_without_markers() -> None:
     """Hundreds of points are a line."""
-    axes = plot_curves([curve("long", list(range(500)), [0.1] * 500), ONE]).axes[0]
-    assert [line.get_marker() in ("", "None") for line in axes.get_lines()] == [True, False]
+    long = curve("long", list(range(500)), (1 / np.arange(1, 501)).tolist())
+    lines = staircases(plot_curves([long, ONE]).axes[0])
+    assert [line.get_marker() in ("", "None") for line in lines] == [True, False]
+
+
+def test_the_unit_is_named() -> None:
+    """A unit that the caller gives stands at the axis; dollar signs are no formula."""
+    axes = plot_curves([ONE], unit="$ (Canadian $)").axes[0]
+    assert axes.get_xlabel() == r"cost per prediction, \$ (Canadian \$)"
+    assert plot_curves([ONE]).axes[0].get_xlabel() == "cost per prediction (unit of the prices)"
 
 
 def test_numbers_are_no_rates() -> None:
@@ -78,3 +107,18 @@ def test_other_curves_to_choose_on_are_refused(choose_on: list[TradeoffCurve]) -
     """There must be the same curves, with the same points."""
     with pytest.raises(pm.errors.InvalidInputError, match="choose_on has other curves, or other points, than curves"):
         plot_curves([ONE, TWO], choose_on=choose_on)
+
+
+@pytest.mark.parametrize(
+    ("curves", "spread", "message"),
+    [
+        ([], None, "curves is empty; give at least one curve"),
+        ([ONE, curve("none", [], [])], None, r"curves\[1\], 'none', has no points; leave it out"),
+        ([ONE], {"three": np.zeros(3)}, "spread has 'three', which is no curve; there are one"),
+        ([ONE], {"one": np.zeros(2)}, r"spread\['one'\] has shape \(2,\); give one number for each of the curve's 3 points"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(curves: list[TradeoffCurve], spread: dict[str, Any] | None, message: str) -> None:
+    """Nothing to draw, and bands that fit no curve, by name."""
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
+        plot_curves(curves, spread=spread)
