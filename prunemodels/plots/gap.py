@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,26 +14,18 @@ from matplotlib.ticker import NullFormatter
 from formulations.answers.solution import History
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from prunemodels.plots.budget import GREEN
-from prunemodels.plots.history import SMALLEST
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
+from prunemodels.plots.history import SMALLEST, check_history
+from prunemodels.plots.picture import COLOURS, DASHES, axes_for, figure_of, frame, literal, look, plain_numbers, styled
 
-LOOKS = [
-    (BLUE, "-"),
-    (VERMILION, "--"),
-    (GREEN, "-."),
-    (BLACK, ":"),
-    ("#CC79A7", (0, (5, 1, 1, 1, 1, 1))),
-    ("#E69F00", (0, (1, 1))),
-]
-"""Colour and dashes of each line, which differ in grey as well."""
+LOOKS = list(zip(COLOURS, DASHES, strict=True))
+"""Colour and dashes of the first lines, which differ in grey as well."""
 
 MOST_MARKERS = 25
 """With more rounds than this, only the line is drawn."""
 
 
 @checked
+@styled
 def plot_gaps(
     histories: Mapping[str, History], *, against: Literal["round", "seconds"] = "round", ax: Axes | None = None
 ) -> Figure:
@@ -60,22 +52,19 @@ def plot_gaps(
     """
     if not histories:
         raise InvalidInputError("histories is empty; give at least one run")
-    if ax is None:
-        ax = Picture(figsize=(6.4, 4.2), layout="constrained").add_subplot()
+    for name, history in histories.items():
+        check_history(history, ("gap", "seconds"), f"histories[{name!r}]")
+    ax = axes_for(ax, (7.2, 4.2))
     for k, (name, history) in enumerate(histories.items()):
-        n_rounds = len(next(iter(history.values()), ()))
-        if not n_rounds or not {"gap", "seconds"} <= set(history):
-            raise InvalidInputError(f"histories[{name!r}] has {n_rounds} rounds with {list(history)}; gap and seconds are needed")
+        n_rounds, gap = len(history["gap"]), history["gap"]
         x = np.arange(1, n_rounds + 1) if against == "round" else history["seconds"]
-        gap = history["gap"]
         # without a bound the gap is infinite: nothing to draw yet
         y = np.where(np.isfinite(gap), np.maximum(gap, SMALLEST), math.nan)
-        colour, dashes = LOOKS[k % len(LOOKS)]
-        ax.plot(x, y, color=colour, ls=dashes, lw=1.6, marker="." if n_rounds <= MOST_MARKERS else "", label=name)
+        style = look(k) | {"marker": "." if n_rounds <= MOST_MARKERS else ""}
+        ax.plot(x, y, lw=1.6, label=literal(name), **style)
     ax.set(xscale="log", yscale="log", xlabel=against if against == "seconds" else "rounds", ylabel="relative gap")
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.grid(color="0.9", lw=0.8)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(fontsize=9, framealpha=1, edgecolor="none")
-    return cast("Figure", ax.get_figure())
+    plain_numbers(ax.xaxis)
+    frame(ax)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+    return figure_of(ax)

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import cast
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.comparison.growth import Growth
-from prunemodels.plots.budget import GREEN
 from prunemodels.plots.history import SMALLEST
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
-
-ORANGE, PURPLE, GREY = "#E69F00", "#CC79A7", "0.55"
-"""More of Okabe and Ito's palette."""
+from prunemodels.plots.picture import (
+    BLACK,
+    BLUE,
+    DASHES,
+    GREEN,
+    GREY,
+    MARKERS,
+    ORANGE,
+    PURPLE,
+    SMALL,
+    VERMILION,
+    axes_for,
+    figure_of,
+    frame,
+    literal,
+    plain_numbers,
+    styled,
+    text_size,
+)
 
 FAMILIES: dict[str, tuple[str, ...]] = {
     BLUE: ("min_cut", "price_sharing"),
@@ -28,11 +43,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     PURPLE: ("pyomo",),
     ORANGE: ("brute_force",),
 }
-"""Engines whose names begin like this share a colour: cuts and price sharing, decompositions, linear programs, the naive
-formulation, Pyomo, enumeration. Others are grey."""
+"""Engines whose names begin like this have shades of one colour: cuts and price sharing, decompositions, linear programs, the
+naive formulation, Pyomo, enumeration. Others are grey. Within a family, shade, dash and marker differ."""
 
-MARKERS = "os^Dv*Xp<>"
-"""Markers of the engines of a family."""
+LIGHTEST = 0.55
+"""Share of white in the lightest shade of a family."""
 
 GAPS = ("relative_gap", "above_optimum")
 """Quantities that may be 0, and that do not grow along a line."""
@@ -46,6 +61,7 @@ LABELS = {
 
 
 @checked
+@styled
 def plot_growth(
     growth: Growth,
     quantity: str = "seconds",
@@ -73,7 +89,7 @@ def plot_growth(
     Returns
     -------
     Figure
-        A cross is an engine that was not usable at this size and was not tried on larger ones; the dashed line is the time limit.
+        A cross is an engine that was not usable at this size and was not tried on larger ones; the grey line is the time limit.
         Save it with `prunemodels.plots.save_picture`.
 
     Raises
@@ -86,26 +102,27 @@ def plot_growth(
     if unknown or not names:
         raise InvalidInputError(f"engines has {unknown or 'no names'}; there are {', '.join(growth.engines)}")
     slopes = growth.slopes(quantity, against=against, least=least)["slope"]
-    if ax is None:
-        ax = Picture(figsize=(7.0, 4.6), layout="constrained").add_subplot()
+    ax = axes_for(ax, (8.0, 4.8))
     looks = _looks(growth.engines)
     for name in sorted(names, key=lambda name: _end(growth, name, quantity), reverse=True):
         slope = "" if np.isnan(slopes[name]) or quantity in GAPS else f"   {slopes[name]:.2f}"
-        _line(ax, growth, name, quantity, against, looks[name], f"{_short(name)}{slope}")
+        _line(ax, growth, name, quantity, against, looks[name], f"{literal(_short(name))}{slope}")
+    if any(line.get_marker() == "x" for line in ax.get_lines()):
+        ax.plot([], [], ls="", marker="x", ms=7, mew=1.6, color=GREY, label="not usable from here on")
     if quantity == "seconds" and np.isfinite(growth.time_limit):
-        ax.axhline(growth.time_limit, color=GREY, lw=1, ls="--", zorder=1)
+        ax.axhline(growth.time_limit, color=GREY, lw=3, alpha=0.5, zorder=1, label=f"time limit, {growth.time_limit:,.10g} s")
     _frame(ax, growth, quantity, against)
-    return cast("Figure", ax.get_figure())
+    return figure_of(ax)
 
 
-def _line(ax: Axes, growth: Growth, name: str, quantity: str, against: str, look: tuple[str, str], label: str) -> None:
+def _line(ax: Axes, growth: Growth, name: str, quantity: str, against: str, look: dict[str, Any], label: str) -> None:
     """One engine: its points, and a cross where it stopped being usable."""
     own = growth.table[growth.table["solver"] == name]
     x, y = own[against].to_numpy(dtype=float), np.maximum(own[quantity].to_numpy(dtype=float), _floor(quantity))
-    colour, marker = look
-    ax.plot(x, y, color=colour, lw=1.3, marker=marker, ms=5, mec="white", mew=0.5, label=label)
+    ax.plot(x, y, lw=1.5, ms=5.5, mec="white", mew=0.5, label=label, **look)
     stopped = ~own["usable"].to_numpy(dtype=bool) & np.isfinite(y)
-    ax.plot(x[stopped], y[stopped], ls="", marker="x", ms=9, mew=2, color=colour, zorder=3)
+    if stopped.any():
+        ax.plot(x[stopped], y[stopped], ls="", marker="x", ms=9, mew=2, color=look["color"], zorder=3)
 
 
 def _floor(quantity: str) -> float:
@@ -113,18 +130,28 @@ def _floor(quantity: str) -> float:
     return SMALLEST if quantity in GAPS else 0.0
 
 
-def _looks(engines: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of each engine, the same in every picture of the same study."""
-    looks: dict[str, tuple[str, str]] = {}
-    used: dict[str, int] = {}
+def _looks(engines: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Colour, dash and marker of each engine, the same in every picture of the same study."""
+    families: dict[str, list[str]] = {}
     for name in engines:
         found = [
             (len(start), colour) for colour, starts in FAMILIES.items() for start in starts if _short(name).startswith(start)
         ]
-        colour = max(found)[1] if found else GREY
-        looks[name] = colour, MARKERS[used.get(colour, 0) % len(MARKERS)]
-        used[colour] = used.get(colour, 0) + 1
-    return looks
+        families.setdefault(max(found)[1] if found else GREY, []).append(name)
+    return {
+        name: {
+            "color": _lighter(colour, LIGHTEST * k / max(len(members) - 1, 3)),
+            "ls": DASHES[k % len(DASHES)],
+            "marker": MARKERS[k % len(MARKERS)],
+        }
+        for colour, members in families.items()
+        for k, name in enumerate(members)
+    }
+
+
+def _lighter(colour: str, white: float) -> str:
+    """A colour mixed with white."""
+    return to_hex((1 - white) * np.array(to_rgb(colour)) + white)
 
 
 def _end(growth: Growth, name: str, quantity: str) -> tuple[float, float]:
@@ -143,12 +170,23 @@ def _frame(ax: Axes, growth: Growth, quantity: str, against: str) -> None:
     ax.set_yscale("log")
     ax.set_xlabel(growth.by if against == "size" else against.replace("_", " "))
     ax.set_ylabel(LABELS.get(quantity, quantity.replace("_", " ")))
-    ax.set_xticks(sorted(set(growth.table[against])), [f"{x:,}" for x in sorted(set(growth.table[against]))], minor=False)
-    ax.set_xticks([], minor=True)
-    ax.grid(color="0.9", lw=0.8)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
+    if quantity not in GAPS:
+        plain_numbers(ax.yaxis)
+    frame(ax)
     slopes = "" if quantity in GAPS else "engine   slope"
-    ax.legend(
-        title=slopes, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8, title_fontsize=8, alignment="left", frameon=False
-    )
+    ax.legend(title=slopes, loc="upper left", bbox_to_anchor=(1.01, 1.0), alignment="left", borderaxespad=0.0)
+    sizes = sorted(set(growth.table[against].tolist()))
+    ax.set_xticks(sizes, _labels(sizes, 0.6 * figure_of(ax).get_figwidth()), minor=False)
+    ax.set_xticks([], minor=True)
+
+
+def _labels(sizes: Sequence[float], width: float) -> list[str]:
+    """Names of the ticks of a logarithmic axis of this width in inches; those that would touch the next one are left out."""
+    span = math.log(sizes[-1] / sizes[0]) if sizes[0] > 0 and sizes[-1] > sizes[0] else 1.0
+    labels, end = [], math.inf
+    for size in reversed(sizes):
+        at, text = width * math.log(size / sizes[0]) / span if sizes[0] > 0 else 0.0, f"{size:,}"
+        half = text_size(text, SMALL)[0] / 2 + 0.04
+        labels.append(text if at + half <= end else "")
+        end = at - half if labels[-1] else end
+    return labels[::-1]

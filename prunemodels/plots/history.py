@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from formulations.answers.solution import History
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
+from prunemodels.plots.picture import BLACK, BLUE, LAMBDA, VERMILION, Picture, frame, legend_above, plain_numbers, styled
 
 SMALLEST = 1e-12
 """A gap of 0 is drawn here: the axis is logarithmic."""
 
 
 LINES: dict[str, tuple[str, dict[str, Any]]] = {
-    "value": ("best solution", {"color": BLACK, "lw": 1.2, "ls": "--", "drawstyle": "steps-post"}),
-    "bound": ("best bound", {"color": VERMILION, "lw": 1.6, "drawstyle": "steps-post"}),
+    "value": ("best solution", {"color": BLACK, "lw": 1.2, "ls": "--", "drawstyle": "steps-post", "zorder": 3}),
+    "bound": ("best bound", {"color": VERMILION, "lw": 2.2, "drawstyle": "steps-post"}),
     "master_value": ("restricted master", {"color": BLUE, "lw": 1.4}),
     "round_bound": ("bound of the round", {"color": VERMILION, "lw": 0.8, "ls": ":"}),
     "iterate_value": ("value of the iterate", {"color": BLUE, "lw": 1.4}),
@@ -32,8 +33,15 @@ LINES: dict[str, tuple[str, dict[str, Any]]] = {
 MOST_MARKERS = 60
 """Up to so many rounds each is marked."""
 
+NEAR = 3.0
+"""Iterates are shown up to so many times the range of solutions and bounds away from its middle."""
+
+LEAST_SHARE = 2e-3
+"""The axis of values shows at least this share of a value: what differs by less is one line there, and the gap tells the rest."""
+
 
 @checked
+@styled
 def plot_history(history: History, *, figure: Figure | None = None) -> Figure:
     """Draw the rounds of an engine: values and bounds above, the relative gap below.
 
@@ -47,17 +55,16 @@ def plot_history(history: History, *, figure: Figure | None = None) -> Figure:
     Returns
     -------
     Figure
-        save it with `prunemodels.plots.save_picture`.
+        save it with `prunemodels.plots.save_picture`. The axis of values follows the best solution and the best bound; iterates
+        far away from both leave the picture.
 
     Raises
     ------
     InvalidInputError
-        if there is no round, or ``value``, ``bound`` or ``gap`` is missing.
+        if there is no round, if ``value``, ``bound`` or ``gap`` is missing, or if columns have different lengths.
     """
-    missing = [name for name in ("value", "bound", "gap") if name not in history]
-    n_rounds = len(next(iter(history.values()), ()))
-    if missing or not n_rounds:
-        raise InvalidInputError(f"history has {n_rounds} rounds and lacks {missing or 'none of its columns'}; nothing to draw")
+    check_history(history, ("value", "bound", "gap"), "history")
+    n_rounds = len(history["gap"])
     fig = Picture(figsize=(6.4, 5.2), layout="constrained") if figure is None else figure
     above, below = cast("tuple[Axes, Axes]", tuple(fig.subplots(2, 1, sharex=True, height_ratios=[3, 2])))
     rounds = np.arange(1, n_rounds + 1)
@@ -66,18 +73,53 @@ def plot_history(history: History, *, figure: Figure | None = None) -> Figure:
         if name in history:
             own = "" if "drawstyle" in look else marker
             above.plot(rounds, history[name], label=label, marker=own, **look)
-    above.set_ylabel("error + lambda * cost")
-    above.legend(fontsize=9, framealpha=1, edgecolor="none")
+    above.set_ylabel(rf"error + {LAMBDA}$\,\cdot\,$cost")
+    legend_above(above, own=isinstance(fig, Picture))
+    above.set_ylim(_limits(history))
+    plain_numbers(above.yaxis)
     below.semilogy(rounds, np.maximum(history["gap"], SMALLEST), color=BLACK, lw=1.4, marker=marker)
     below.set_ylabel("relative gap")
     below.set_xlabel("round")
     for ax in (above, below):
-        _frame(ax)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        frame(ax)
     return fig
 
 
-def _frame(ax: Axes) -> None:
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.grid(color="0.9", lw=0.8)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
+def check_history(history: History, columns: Sequence[str], name: str) -> None:
+    """Refuse a history that lacks a column, has no rounds, or has columns of different lengths.
+
+    Raises
+    ------
+    InvalidInputError
+        names the history and the column.
+    """
+    n_rounds = len(next(iter(history.values()), ()))
+    missing = [column for column in columns if column not in history]
+    if missing or not n_rounds:
+        raise InvalidInputError(
+            f"{name} has {n_rounds} rounds and lacks {missing or 'none of its columns'}; "
+            "give the history of a Solution whose engine proceeds in rounds"
+        )
+    for column, entries in history.items():
+        if np.shape(entries) != (n_rounds,):
+            raise InvalidInputError(
+                f"{name}[{column!r}] has shape {np.shape(entries)}; give one number for each of {n_rounds} rounds"
+            )
+
+
+def _limits(history: History) -> tuple[float, float]:
+    """The least and the largest value shown: best solutions and bounds, and what is near them."""
+    main = _finite(np.concatenate([history["value"], history["bound"]]))
+    if not main.size:
+        return 0.0, 1.0
+    low, high = float(main.min()), float(main.max())
+    every = _finite(np.concatenate([history[name] for name in LINES if name in history]))
+    near = every[np.abs(every - (low + high) / 2) <= NEAR * (high - low)]
+    low, high = min(low, *near.tolist()), max(high, *near.tolist())
+    room = max(1.1 * (high - low), LEAST_SHARE * max(abs(low), abs(high))) or 1.0
+    return (low + high - room) / 2, (low + high + room) / 2
+
+
+def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values[np.isfinite(values)]

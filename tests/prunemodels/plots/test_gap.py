@@ -56,10 +56,13 @@ def test_long_runs_have_no_markers() -> None:
     assert [line.get_marker() for line in plot_gaps({"a": short, "b": long}).axes[0].get_lines()] == [".", ""]
 
 
-def test_more_runs_than_looks_begin_again() -> None:
-    """The seventh run has the first one's look, and its own name."""
-    figure = plot_gaps({str(k): RUN for k in range(7)})
-    assert figure.axes[0].get_lines()[6].get_color() == LOOKS[0][0]
+def test_every_run_has_a_look_of_its_own() -> None:
+    """Twenty runs differ in colour and dash together; the legend stands beside the axes and covers none."""
+    figure = plot_gaps({str(k): RUN for k in range(20)})
+    axes = figure.axes[0]
+    assert len({(line.get_color(), str(line._dash_pattern)) for line in axes.get_lines()}) == 20  # type: ignore[attr-defined]
+    figure.draw_without_rendering()
+    assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,16 @@ def test_more_runs_than_looks_begin_again() -> None:
     [
         ({}, "round", "histories is empty"),
         ({"a": {name: column[:0] for name, column in RUN.items()}}, "round", r"histories\['a'\] has 0 rounds"),
-        ({"a": {"gap": RUN["gap"]}}, "round", r"4 rounds with \['gap'\]; gap and seconds are needed"),
+        (
+            {"a": {"gap": RUN["gap"]}},
+            "round",
+            r"histories\['a'\] has 4 rounds and lacks \['seconds'\]; give the history of a Solution",
+        ),
+        (
+            {"a": RUN | {"gap": RUN["gap"][:3]}},
+            "round",
+            r"histories\['a'\]\['seconds'\] has shape \(4,\); give one number for each of 3",
+        ),
         ({"a": RUN}, "minutes", "against is 'minutes'"),
     ],
 )

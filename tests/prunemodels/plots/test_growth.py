@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -9,14 +10,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from formulations import InvalidInputError
 from prunemodels.comparison.growth import Growth
-from prunemodels.plots.budget import GREEN
-from prunemodels.plots.growth import GREY, PURPLE, plot_growth
+from prunemodels.plots.growth import plot_growth
 from prunemodels.plots.history import SMALLEST
-from prunemodels.plots.tradeoff import BLACK, BLUE
+from prunemodels.plots.picture import BLACK, BLUE, GREEN, GREY, PURPLE
+from solvers import SOLVERS
 
 
 def growth(time_limit: float = 10.0) -> Growth:
@@ -39,8 +41,21 @@ def lines(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:
     return {
         str(line.get_label()).split()[0]: (np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist())
         for line in figure.axes[0].get_lines()
-        if not str(line.get_label()).startswith("_")
+        if not str(line.get_label()).startswith(("_", "time limit", "not usable"))
     }
+
+
+def colours(figure: Figure) -> dict[str, str]:
+    """Colour of each engine's line."""
+    return {str(line.get_label()).split()[0]: to_hex(line.get_color()) for line in figure.axes[0].get_lines()}
+
+
+def mixed(colour: str, shade: str) -> bool:
+    """Whether a shade is the colour, or the colour with some white."""
+    base, seen = np.array(to_rgb(colour)), np.array(to_rgb(shade))
+    white = (seen - base) / np.where(base < 1, 1 - base, 1)
+    share = white[base < 1]
+    return bool(np.ptp(share) < 0.02 and -0.01 < share.mean() < 0.7)
 
 
 def test_lines_are_the_table() -> None:
@@ -60,7 +75,10 @@ def test_the_legend_follows_the_ends_of_the_lines_and_has_the_slopes() -> None:
     """Who stopped first stands first, then from the slowest down; slopes where there are three points that count."""
     legend = plot_growth(growth()).axes[0].get_legend()
     assert legend is not None
-    assert [t.get_text() for t in legend.get_texts()] == ["brute_force", "highs_ip1", "min_cut   1.00", "mine   0.50"]
+    assert [t.get_text() for t in legend.get_texts()] == [
+        *("brute_force", "highs_ip1", "min_cut   1.00", "mine   0.50"),
+        *("not usable from here on", "time limit, 10 s"),
+    ]
     assert legend.get_title().get_text() == "engine   slope"
     least = plot_growth(growth(), least=0.5).axes[0].get_legend()
     assert least is not None
@@ -82,15 +100,16 @@ def test_who_has_no_value_stands_below_who_ends_at_the_same_size() -> None:
     assert list(lines(plot_growth(both)))[:3] == ["brute_force", "highs_ip1", "aaa"]
 
 
-def test_families_share_a_colour_and_differ_in_markers() -> None:
+def test_families_have_shades_of_a_colour_and_differ_in_markers() -> None:
     """The longest beginning counts: Pyomo's naive formulation is with the naive ones; modules do not matter."""
     names = ["min_cut", "price_sharing", "pyomo_ip1", "pyomo_ip3", "my.module:highs_ipm_ip3"]
     table = pd.DataFrame([{"solver": name, "size": 1, "usage_arcs": 1, "seconds": 1.0, "usable": True} for name in names])
     whole = replace(growth(), table=table)
     every, one = plot_growth(whole), plot_growth(whole, engines=["price_sharing"])
     look = {str(line.get_label()): (line.get_color(), line.get_marker()) for line in every.axes[0].get_lines()}
-    colours = {name: look[name][0] for name in ("min_cut", "price_sharing", "pyomo_ip1", "pyomo_ip3", "highs_ipm_ip3")}
-    assert list(colours.values()) == [BLUE, BLUE, BLACK, PURPLE, GREEN]
+    families = {"min_cut": BLUE, "price_sharing": BLUE, "pyomo_ip1": BLACK, "pyomo_ip3": PURPLE, "highs_ipm_ip3": GREEN}
+    assert all(mixed(colour, look[name][0]) for name, colour in families.items())
+    assert look["min_cut"][0] != look["price_sharing"][0]
     assert look["min_cut"][1] != look["price_sharing"][1]
     assert one.axes[0].get_lines()[0].get_marker() == look["price_sharing"][1]
 
@@ -107,10 +126,14 @@ def test_crosses_stand_where_engines_stop() -> None:
 
 
 def test_the_time_limit_is_drawn_for_seconds_only() -> None:
-    """A dashed line at 10 s; none for other quantities, and none where there is no limit."""
+    """A line at 10 s, with its name; none for other quantities, and none where there is no limit."""
 
     def dashed(figure: Figure) -> list[float]:
-        return [float(np.asarray(line.get_ydata())[0]) for line in figure.axes[0].get_lines() if line.get_linestyle() == "--"]
+        return [
+            float(np.asarray(line.get_ydata())[0])
+            for line in figure.axes[0].get_lines()
+            if str(line.get_label()).startswith("time limit")
+        ]
 
     assert dashed(plot_growth(growth())) == [10.0]
     assert dashed(plot_growth(growth(), "usage_arcs")) == []
@@ -124,7 +147,36 @@ def test_gaps_of_zero_stand_at_the_bottom() -> None:
     assert figure.axes[0].get_xlabel() == "usage arcs"
     legend = figure.axes[0].get_legend()
     assert legend is not None
-    assert [t.get_text() for t in legend.get_texts()] == ["brute_force", "highs_ip1", "mine", "min_cut"]
+    assert [t.get_text() for t in legend.get_texts()] == [
+        "brute_force",
+        "highs_ip1",
+        "mine",
+        "min_cut",
+        "not usable from here on",
+    ]
+
+
+def test_all_engines_can_be_told_apart() -> None:
+    """Every engine of the registry has a colour of its own, and in its family another dash and marker."""
+    rows = [{"solver": name, "size": 10**k, "usage_arcs": 1, "seconds": 1.0, "usable": True} for name in SOLVERS for k in (1, 2)]
+    figure = plot_growth(replace(growth(), table=pd.DataFrame(rows)))
+    drawn = [line for line in figure.axes[0].get_lines() if not str(line.get_label()).startswith("time limit")]
+    assert len(drawn) == len(SOLVERS) > 15
+    assert len(set(colours(figure).values())) >= len(SOLVERS)
+
+
+def test_sizes_at_the_axis_do_not_touch() -> None:
+    """Where sizes are close only some of them are written, and always the largest."""
+    rows = [
+        {"solver": "a", "size": size, "usage_arcs": 1, "seconds": 1.0, "usable": True} for size in range(10_000, 30_000, 1000)
+    ]
+    figure = plot_growth(replace(growth(), table=pd.DataFrame(rows)))
+    figure.draw_without_rendering()
+    labels = [t for t in figure.axes[0].get_xticklabels() if t.get_text()]
+    boxes = [t.get_window_extent() for t in labels]
+    assert labels[-1].get_text() == "29,000"
+    assert 3 < len(labels) < 20
+    assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
 
 
 def test_an_engine_looks_the_same_in_every_picture() -> None:
@@ -135,7 +187,7 @@ def test_an_engine_looks_the_same_in_every_picture() -> None:
         for figure in (every, some)
     ]
     assert looks[0]["highs_ip1"] == looks[1]["highs_ip1"]
-    assert [looks[0][name][0] for name in ("min_cut", "highs_ip1", "mine")] == [BLUE, BLACK, GREY]
+    assert [looks[0][name][0] for name in ("min_cut", "highs_ip1", "mine")] == [to_hex(c) for c in (BLUE, BLACK, GREY)]
     assert set(lines(some)) == {"mine", "highs_ip1"}
 
 

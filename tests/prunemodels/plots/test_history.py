@@ -46,5 +46,45 @@ def test_a_given_figure_is_used_and_an_empty_history_refused() -> None:
     for empty in ({}, {name: column[:0] for name, column in history.items()}):
         with pytest.raises(InvalidInputError, match="0 rounds"):
             plot_history(empty)
+    ragged = dict(history) | {"bound": history["bound"][1:]}
+    with pytest.raises(InvalidInputError, match=r"^history\['bound'\] has shape .*; give one number for each of \d+ rounds"):
+        plot_history(ragged)
     with pytest.raises(InvalidInputError, match=r"lacks \['bound'\]"):
         plot_history({name: column for name, column in history.items() if name != "bound"})
+
+
+def test_values_that_agree_are_one_line_on_a_plain_axis() -> None:
+    """Differences of 1e-13 are for the gap below: the axis shows 0.1325, and no number to be added at its end."""
+    near = {
+        "value": 0.1325 + np.array([2e-13, 1.1e-13, 1e-13]),
+        "bound": 0.1325 + np.array([0, 5e-14, 1e-13]),
+        "gap": np.array([1e-12, 4e-13, 0.0]),
+    }
+    figure = plot_history(near)
+    figure.draw_without_rendering()
+    above = figure.axes[0]
+    assert above.yaxis.get_offset_text().get_text() == ""
+    assert "0.1325" in [label.get_text() for label in above.get_yticklabels()]
+    assert np.ptp(above.get_ylim()) > 1e-4
+
+
+def test_the_best_solution_is_seen_where_it_is_the_bound() -> None:
+    """It is dashed, thinner than the bound, and above it."""
+    history = {"value": np.ones(3), "bound": np.ones(3), "gap": np.zeros(3)}
+    value, bound = plot_history(history).axes[0].get_lines()
+    assert value.get_linestyle() == "--"
+    assert value.get_linewidth() < bound.get_linewidth()
+    assert value.get_zorder() > bound.get_zorder()
+
+
+def test_the_axis_follows_solution_and_bound() -> None:
+    """An iterate a hundred times their range away does not flatten them; one nearby is shown."""
+    history = {
+        "value": np.array([1.2, 1.1, 1.05]),
+        "bound": np.array([0.9, 1.0, 1.04]),
+        "iterate_value": np.array([50.0, 1.5, 1.1]),
+        "gap": np.array([1.0, 0.5, 0.01]),
+    }
+    low, high = plot_history(history).axes[0].get_ylim()
+    assert 0.5 < low < 0.9
+    assert 1.5 < high < 2.5
