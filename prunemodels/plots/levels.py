@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import matplotlib as mpl
@@ -19,13 +20,20 @@ from matplotlib.figure import Figure
 
 from formulations.answers.pruning_path import NEVER, PruningPath
 from formulations.arguments import checked
-from prunemodels.plots.tradeoff import BLACK
+from prunemodels.plots.picture import BLACK, LAMBDA, SMALL, styled
 from prunemodels.plots.trees import CUT, FAINT, Drawing, Look, draw_on
 
 NEVER_KEPT = "0.75"
 
+SCALE = 0.7
+"""Height of the scale below the trees, in inches."""
+
+LONGEST = 8
+"""Largest number of characters of a fraction in a box."""
+
 
 @checked
+@styled
 def plot_levels(
     path: PruningPath,
     *,
@@ -41,9 +49,9 @@ def plot_levels(
     path
         from `pruning_path`.
     trees
-        which ones; default: all.
+        which ones; default: all, or the first that a page has room for, which the title says.
     first
-        number of the first node.
+        number of the first node, and of the first tree.
     named
         whether to draw boxes with names and the levels as fractions; default: if there are few nodes.
     ax
@@ -61,7 +69,7 @@ def plot_levels(
         for a tree that does not exist, and more nodes than can be read.
     """
     ensemble = path.problem.ensemble
-    drawing = draw_on(ensemble, trees, named=named, ax=ax)
+    drawing = draw_on(ensemble, trees, named=named, first=first, ax=ax)
     nodes = drawing.layout.node.tolist()
     splits = [h for h in nodes if ensemble.is_split[h]]
     levels = {h: _level(path, h) for h in splits}
@@ -78,11 +86,19 @@ def plot_levels(
         return drawing.figure
     drawing.dots(splits, size=14, color=[shade[h] for h in splits])
     if norm is not None:
+        if ax is None:
+            drawing.figure.set_figheight(drawing.figure.get_figheight() + SCALE)
         bar = drawing.figure.colorbar(
-            ScalarMappable(norm, colours), ax=drawing.ax, orientation="horizontal", shrink=0.5, aspect=40, pad=0.02
+            ScalarMappable(norm, colours), ax=drawing.ax, orientation="horizontal", shrink=0.6, aspect=40, pad=0.02
         )
-        bar.set_label("level: the split is kept for lambda below it", fontsize=9)
-        bar.ax.tick_params(labelsize=8)
+        ticks = np.geomspace(norm.vmin, norm.vmax, 5)
+        bar.set_ticks(ticks, labels=[f"{x:.2g}" for x in ticks])
+        bar.minorticks_off()
+        bar.outline.set_visible(False)
+        never = ", grey: for none" if any(x <= 0 for x in levels.values()) else ""
+        always = ", black: for any" if any(math.isinf(x) for x in levels.values()) else ""
+        bar.set_label(f"level: the split is kept for {LAMBDA} below it{never}{always}", fontsize=SMALL)
+        bar.ax.tick_params(labelsize=SMALL)
     return drawing.figure
 
 
@@ -97,8 +113,13 @@ def _boxes(drawing: Drawing, path: PruningPath, shade: Mapping[int, Any], first:
         level = int(path.level[h])
         kept = "never kept" if level <= 0 else "always kept" if level >= len(path.breakpoints) else ""
         light = np.dot(mpl.colors.to_rgb(shade[h]), (0.299, 0.587, 0.114)) > 0.55
-        look[h] = Look(BLACK, shade[h], BLACK if light else "white", (kept or f"λ {sign} {path.breakpoints[level]}",))
+        look[h] = Look(BLACK, shade[h], BLACK if light else "white", (kept or f"λ {sign} {_short(path.breakpoints[level])}",))
     drawing.boxes(look, first)
+
+
+def _short(level: Fraction) -> str:
+    """A level as a fraction, or as a decimal number if that is shorter than the box."""
+    return str(level) if len(str(level)) <= LONGEST else f"{float(level):.3g}"
 
 
 def _level(path: PruningPath, h: int) -> float:

@@ -6,8 +6,7 @@ are nested or disjoint, so none cross. Names and numbers are those of the models
 
 from __future__ import annotations
 
-import textwrap
-from typing import Any, cast
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -17,18 +16,18 @@ from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path as Curve
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.arguments import checked
+from formulations.arguments import Natural, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 from formulations.programs.shortest_path import TreeNetwork
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLUE, VERMILION
+from prunemodels.plots.picture import BLUE, SMALL, TEXT, VERMILION, axes_for, figure_of, styled, text_size
+from prunemodels.plots.trees import plot_trees
 
 GREY = "0.45"
 WHITE = "white"
 LABEL = {"boxstyle": "round,pad=0.12", "fc": WHITE, "ec": "none"}
-MOST_DRAWN = 400
-"""Largest number of arcs or nodes in one picture; with more nothing can be read."""
+MOST_DRAWN = 60
+"""Largest number of arcs in one picture; with more it is far wider than a page."""
 
 
 @checked
@@ -46,29 +45,30 @@ def network_graph(network: TreeNetwork, cost: ArrayLike | None = None) -> nx.DiG
 
 
 @checked
+@styled
 def draw_network(network: TreeNetwork, *, path: ArrayLike | None = None, ax: Axes | None = None) -> Figure:
     """Draw the graph of a tree: z in blue, w^t in vermilion, a path in bold.
 
     Parameters
     ----------
     path
-        arcs to highlight, as `solvers.column_generation.shortest_paths.cheapest_path` gives them.
+        numbers of the arcs to highlight, as `solvers.column_generation.shortest_paths.cheapest_path` gives them.
     ax
         axes to draw on; default: a figure of its own.
 
     Raises
     ------
     InvalidInputError
-        if there are more arcs than can be read.
+        if there are more arcs than can be read, and for arcs that the network does not have.
     """
-    _check_size(network.n_arcs, "arcs")
-    level = _levels(network)
-    if ax is None:
-        size = (max(4.0, 1.15 * network.n_boundaries), max(2.4, 0.62 * level.max() + 1.2))
-        ax = Picture(figsize=size, layout="constrained").add_subplot()
-    bold = np.zeros(network.n_arcs, dtype=bool)
-    if path is not None:
-        bold[np.asarray(path, dtype=np.int64)] = True
+    if network.n_arcs > MOST_DRAWN:
+        raise InvalidInputError(
+            f"the picture would have {network.n_arcs:,} arcs, at most {MOST_DRAWN} can be read; draw a smaller tree"
+        )
+    level, bold = _levels(network), _highlighted(network, path)
+    widest = max(text_size(_math(name), TEXT)[0] for name in network.arcs)
+    step = max(0.8, widest + 0.35)
+    ax = axes_for(ax, (max(4.0, step * (network.n_boundaries - 1) + 0.9), max(2.4, 0.62 * level.max() + 1.2)))
     graph, (after, before) = network_graph(network), _offsets(network, level)
     for a, b, arc in sorted(graph.edges(data=True), key=lambda edge: bool(bold[edge[2]["arc"]])):
         k = arc["arc"]
@@ -79,21 +79,21 @@ def draw_network(network: TreeNetwork, *, path: ArrayLike | None = None, ax: Axe
     on_path = set() if path is None else {int(b) for b in np.append(network.head[bold], 0)}
     edges = ["black" if path is None or b in on_path else GREY for b in graph]
     nx.draw_networkx_nodes(graph, place, ax=ax, node_color=WHITE, edgecolors=edges, node_size=330, linewidths=1.2)
-    nx.draw_networkx_labels(graph, place, ax=ax, font_size=9)
+    nx.draw_networkx_labels(graph, place, ax=ax, font_size=SMALL)
     ax.set_xlim(-0.4, network.n_boundaries - 0.6)
     ax.set_ylim(-0.35, float(level.max()) + 0.35)
     ax.axis("off")
-    return cast("Figure", ax.get_figure())
+    return figure_of(ax)
 
 
 @checked
-def draw_tree(problem: PruningProblem, t: int, *, kept: ArrayLike | None = None, ax: Axes | None = None) -> Figure:
-    """Draw tree t with the numbers of its nodes and the features of its splits.
+def draw_tree(problem: PruningProblem, t: Natural, *, kept: ArrayLike | None = None, ax: Axes | None = None) -> Figure:
+    """Draw tree t, and a pruning of it: `plot_trees` of one tree.
 
     Parameters
     ----------
     kept
-        bool: the splits that a pruning keeps, over the nodes of the tree (as `TreeNetwork.pruning_of` gives them) or of the
+        bool, the splits that a pruning keeps: those of the tree (as `TreeNetwork.pruning_of` gives them) or of the
         forest (as `Pruning.kept` has them). Kept splits are drawn bold, their leaves blue, and pruned nodes grey.
     ax
         axes to draw on; default: a figure of its own.
@@ -101,45 +101,35 @@ def draw_tree(problem: PruningProblem, t: int, *, kept: ArrayLike | None = None,
     Raises
     ------
     InvalidInputError
-        if `kept` has another length, or there are more nodes than can be read.
+        if there is no such tree, if `kept` has another length, or there are more nodes than can be read.
     """
-    ensemble, nodes = problem.ensemble, problem.ensemble.nodes_of(t)
+    ensemble = problem.ensemble
+    if t >= ensemble.n_trees:
+        raise InvalidInputError(f"t is {t}; give a tree, 0 to {ensemble.n_trees - 1}")
+    if kept is None:
+        return plot_trees(problem, trees=[t], ax=ax)
+    nodes, given = ensemble.nodes_of(t), np.asarray(kept, dtype=bool)
     n = nodes.stop - nodes.start
-    _check_size(n, "nodes")
-    left, right = ensemble.left[nodes] - nodes.start, ensemble.right[nodes] - nodes.start
-    split = ensemble.is_split[nodes]
-    x, depth = _places(left, right, split), ensemble.depth[nodes]
-    state = _states(kept, problem, nodes)
-    if ax is None:
-        ax = Picture(figsize=(max(3.2, 0.95 * x.max() + 1.4), 0.95 * depth.max() + 1.3), layout="constrained").add_subplot()
-    graph: nx.DiGraph = nx.DiGraph()
-    graph.add_nodes_from(range(n))
-    graph.add_edges_from((h, int(child)) for h in np.flatnonzero(split) for child in (left[h], right[h]))
-    place = {h: (float(x[h]), -float(depth[h])) for h in graph}
-    inside = [state[h] == "split" for h, _ in graph.edges]
-    nx.draw_networkx_edges(
-        graph,
-        place,
-        ax=ax,
-        arrows=False,
-        edge_color=["black" if i else "0.8" for i in inside],
-        width=[1.6 if i else 1.0 for i in inside],
-    )
-    look = {"split": ("black", WHITE, "black"), "leaf": (BLUE, BLUE, WHITE), "cut": ("0.8", WHITE, "0.6")}
-    for h in graph:
-        edge, fill, text = look[state[h]]
-        name = f"{nodes.start + h}\n{_feature(problem, nodes.start + h)}" if split[h] else str(nodes.start + h)
-        box = {"boxstyle": "round,pad=0.3", "fc": fill, "ec": edge, "lw": 1.4}
-        ax.text(*place[h], name, ha="center", va="center", fontsize=9, color=text, bbox=box, linespacing=1.15)
-    ax.set_xlim(-0.6, float(x.max()) + 0.6)
-    ax.set_ylim(-float(depth.max()) - 0.45, 0.45)
-    ax.axis("off")
-    return cast("Figure", ax.get_figure())
+    if given.shape not in ((n,), (ensemble.n_nodes,)):
+        raise InvalidInputError(f"kept has shape {given.shape}; give one bool for each of the tree's {n} nodes, or of all nodes")
+    whole = np.zeros(ensemble.n_nodes, dtype=bool)
+    whole[nodes] = given if given.shape == (n,) else given[nodes]
+    return plot_trees(problem, trees=[t], kept=whole, ax=ax)
 
 
-def _check_size(count: int, of: str) -> None:
-    if count > MOST_DRAWN:
-        raise InvalidInputError(f"the picture would have {count:,} {of}, at most {MOST_DRAWN} can be read; draw a smaller tree")
+def _highlighted(network: TreeNetwork, path: ArrayLike | None) -> NDArray[np.bool_]:
+    """Whether each arc is on the path."""
+    bold = np.zeros(network.n_arcs, dtype=bool)
+    if path is None:
+        return bold
+    arcs = np.asarray(path)
+    if arcs.ndim != 1 or not arcs.size or arcs.dtype.kind not in "iu":
+        raise InvalidInputError(f"path has shape {arcs.shape} and the type {arcs.dtype}; give the numbers of its arcs")
+    wrong = arcs[(arcs < 0) | (arcs >= network.n_arcs)]
+    if wrong.size:
+        raise InvalidInputError(f"path has arc {wrong[0]}; give arcs of the network, 0 to {network.n_arcs - 1}")
+    bold[arcs] = True
+    return bold
 
 
 def _levels(network: TreeNetwork) -> NDArray[np.int64]:
@@ -186,7 +176,7 @@ def _bend(ax: Axes, start: float, end: float, height: float, name: str, colour: 
     arrow.set_transform(ax.transData)
     ax.add_patch(arrow)
     middle = (start + end) / 2
-    ax.text(middle, height, name, ha="center", va="center", fontsize=10, color=colour, alpha=0.5 if faint else 1, bbox=LABEL)
+    ax.text(middle, height, name, ha="center", va="center", fontsize=TEXT, color=colour, alpha=0.5 if faint else 1, bbox=LABEL)
 
 
 def _math(name: str) -> str:
@@ -194,42 +184,3 @@ def _math(name: str) -> str:
     kind, _, inside = name.rstrip("]").partition("[")
     index = inside.replace("all", r"\mathrm{all}").replace(",", "{,}")
     return f"$z_{{{index}}}$" if kind == "z" else f"$w^t_{{{index}}}$"
-
-
-def _places(left: NDArray[np.int32], right: NDArray[np.int32], split: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Horizontal places: leaves side by side, splits in the middle of their children. Parents come before their children."""
-    n = len(left)
-    leaves = np.ones(n, dtype=np.int64)
-    for h in np.flatnonzero(split)[::-1]:
-        leaves[h] = leaves[left[h]] + leaves[right[h]]
-    x = np.zeros(n)
-    for h in np.flatnonzero(split):
-        x[left[h]] = x[h]
-        x[right[h]] = x[h] + leaves[left[h]]
-    for h in np.flatnonzero(split)[::-1]:
-        x[h] = (x[left[h]] + x[right[h]]) / 2
-    return x
-
-
-def _states(kept: ArrayLike | None, problem: PruningProblem, nodes: slice) -> list[str]:
-    """The state of each node of the tree after pruning: a split, a leaf, or cut off."""
-    ensemble = problem.ensemble
-    n = nodes.stop - nodes.start
-    if kept is None:
-        return ["split" if s else "leaf" for s in ensemble.is_split[nodes]]
-    keep = np.asarray(kept, dtype=bool)
-    if keep.shape == (ensemble.n_nodes,):
-        keep = keep[nodes]
-    if keep.shape != (n,):
-        raise InvalidInputError(f"kept has shape {keep.shape}; give one bool for each of the tree's {n} nodes, or of all nodes")
-    parent = ensemble.parent[nodes] - nodes.start
-    above = keep[np.maximum(parent, 0)] | (parent < 0)
-    return ["split" if keep[h] else "leaf" if above[h] else "cut" for h in range(n)]
-
-
-def _feature(problem: PruningProblem, h: int) -> str:
-    """The feature that a split tests, by name where there are names; a bare number would look like a node's."""
-    ensemble = problem.ensemble
-    f = int(ensemble.feature[h])
-    name = f"x{f}" if ensemble.feature_names is None else str(ensemble.feature_names[f])
-    return f"feature {name}" if name.isdecimal() else textwrap.fill(name, 12)

@@ -6,6 +6,7 @@ Trees follow one another with a free place between them; when a line is full, th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,7 +47,9 @@ class TreeLayout:
         return -float(np.nanmin(self.y))
 
 
-def lay_out(ensemble: Ensemble, trees: Sequence[int] | None = None, *, widest: float = 40.0) -> TreeLayout:
+def lay_out(
+    ensemble: Ensemble, trees: Sequence[int] | None = None, *, widest: float = 40.0, narrowest: float = 0.0, between: float = GAP
+) -> TreeLayout:
     """Place trees side by side.
 
     Parameters
@@ -55,6 +58,10 @@ def lay_out(ensemble: Ensemble, trees: Sequence[int] | None = None, *, widest: f
         the trees, in this order; default: all.
     widest
         a line is full when its next tree would exceed this width; a wider tree has a line of its own.
+    narrowest
+        least distance of two roots in a line, so that there is room for a title above each.
+    between
+        free places between two lines.
 
     Raises
     ------
@@ -66,14 +73,16 @@ def lay_out(ensemble: Ensemble, trees: Sequence[int] | None = None, *, widest: f
     if wrong or not chosen or len(set(chosen)) < len(chosen):
         raise InvalidInputError(f"trees is {chosen}; give different numbers between 0 and {ensemble.n_trees - 1}, at least one")
     x, y = np.full(ensemble.n_nodes, np.nan), np.full(ensemble.n_nodes, np.nan)
-    left_end, top, deepest = 0.0, 0.0, 0.0
+    left_end, top, deepest, last_root = 0.0, 0.0, 0.0, -math.inf
     for t in chosen:
         nodes = ensemble.nodes_of(t)
         own, depth = _places(ensemble, nodes), ensemble.depth[nodes]
-        if left_end > 0 and left_end + own.max() > widest:
-            left_end, top, deepest = 0.0, top + deepest + 1 + GAP, 0.0
-        x[nodes], y[nodes] = own + left_end, -(top + depth)
-        left_end, deepest = left_end + float(own.max()) + 1 + GAP, max(deepest, float(depth.max()))
+        start = max(left_end, last_root + narrowest - float(own[0]))
+        if left_end > 0 and start + own.max() > widest:
+            start, top, deepest = 0.0, top + deepest + 1 + between, 0.0
+        x[nodes], y[nodes] = own + start, -(top + depth)
+        left_end, deepest = start + float(own.max()) + 1 + GAP, max(deepest, float(depth.max()))
+        last_root = start + float(own[0])
     return TreeLayout(np.concatenate([np.arange(ensemble.n_nodes)[ensemble.nodes_of(t)] for t in chosen]), x, y)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -14,7 +16,8 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
 from formulations.instance.papers import ERRORS, two_trees
-from prunemodels.plots.levels import NEVER_KEPT, plot_levels
+from prunemodels.plots.levels import NEVER_KEPT, _short, plot_levels
+from tests.prunemodels.plots.reading import overlaps
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +100,9 @@ def test_what_is_kept_at_no_lambda_above_0_is_never_kept() -> None:
 def test_a_real_path_has_a_scale(path: pm.PruningPath) -> None:
     """Dots in the colours of a logarithmic scale, darker for higher levels, and a bar that says what they mean."""
     figure = plot_levels(path, trees=range(4))
-    assert not figure.axes[0].texts
+    assert [text.get_text() for text in figure.axes[0].texts] == [f"tree {t}" for t in range(4)]
     bar = figure.axes[1]
-    assert bar.get_xlabel() == "level: the split is kept for lambda below it"
+    assert bar.get_xlabel() == r"level: the split is kept for $\lambda$ below it"
     shown = path.problem.splits[path.problem.ensemble.tree_of[path.problem.splits] < 4]
     table = np.array([float(b) for b in path.breakpoints])
     level = table[path.level[shown]]
@@ -110,6 +113,27 @@ def test_a_real_path_has_a_scale(path: pm.PruningPath) -> None:
     assert (np.diff(lightness[level > 0][order]) <= 1e-9).all()
     ends = [to_hex(drawn.get_facecolor()[k]) for k in (np.flatnonzero(level > 0)[order[0]], np.argmax(level))]
     assert ends == [to_hex(mpl.colormaps["viridis_r"](x)) for x in (0.08, 0.95)]  # no yellow on white paper, no black
+
+
+def test_a_forest_fits_a_page() -> None:
+    """Forty trees of heart's size are at most 9.5 by 10 inches, numbered, and the numbers of the scale do not touch."""
+    X, y = load_breast_cancer(return_X_y=True)
+    noisy = np.where(np.random.default_rng(0).random(len(y)) < 0.3, 1 - y, y)  # noise grows large trees
+    forest = RandomForestClassifier(40, max_samples=100, random_state=0).fit(X, noisy)
+    figure = plot_levels(pm.pruning_path(pm.problem_from_forest(forest, X[:20], costs=1)))
+    width, height = figure.get_size_inches()
+    assert width <= 9.5
+    assert height <= 10
+    assert overlaps(figure) == []
+    found = [text.get_text() for text in figure.axes[0].texts]
+    assert found == [f"tree {t}" for t in range(len(found))]
+    assert len(found) == 40 or f"the first {len(found)} of 40 trees" in figure.axes[0].get_title(loc="left")
+
+
+def test_long_fractions_are_decimal_numbers() -> None:
+    """A level of many digits is no wider than its box's neighbours."""
+    assert _short(Fraction(51, 832)) == "51/832"
+    assert _short(Fraction(1234567, 98765432)) == "0.0125"
 
 
 def test_one_level_needs_no_scale(path: pm.PruningPath) -> None:

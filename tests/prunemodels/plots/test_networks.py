@@ -9,7 +9,6 @@ import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
@@ -24,6 +23,7 @@ from prunemodels.plots.picture import Picture
 from prunemodels.plots.tradeoff import BLUE, VERMILION
 from solvers.column_generation.shortest_paths import cheapest_path
 from tests.path_costs import arc_costs, stop_costs
+from tests.prunemodels.plots.reading import overlaps
 
 
 @pytest.fixture(scope="module")
@@ -32,17 +32,6 @@ def small() -> pm.PruningProblem:
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     forest = RandomForestClassifier(2, max_depth=3, random_state=0).fit(X[:300], y[:300])
     return pm.problem_from_forest(forest, X[300:], costs=1)
-
-
-def overlaps(figure: Figure) -> list[tuple[str, str]]:
-    """Pairs of texts whose boxes, as drawn, overlap."""
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
-    boxes = []
-    for text in figure.axes[0].texts:
-        patch = text.get_bbox_patch()
-        boxes.append((text.get_text(), (patch or text).get_window_extent(renderer)))
-    return [(a, b) for (a, one), (b, other) in itertools.combinations(boxes, 2) if one.overlaps(other)]
 
 
 def arrows(figure: Figure) -> list[FancyArrowPatch]:
@@ -93,12 +82,14 @@ def test_a_pruning_in_the_tree() -> None:
     problem = two_trees()
     kept = network().pruning_of([1, 2, 5])
     for given in (kept, np.append(kept, np.zeros(7, dtype=bool))):
-        texts = draw_tree(problem, 0, kept=given).axes[0].texts
+        texts = [text for text in draw_tree(problem, 0, kept=given).axes[0].texts if text.get_bbox_patch()]
         look = {text.get_text(): to_hex(text.get_bbox_patch().get_edgecolor()) for text in texts}
         cut = to_hex("0.8")
-        assert look == {"0\nfeature 1": "#000000", "1": BLUE.lower(), "2\nfeature 2": BLUE.lower(), "3": cut, "4": cut}
+        first, second = "0\nfeature 1\n≤ 0.5", "2\nfeature 2\n≤ 1.5"
+        assert look == {first: "#000000", "1": BLUE.lower(), second: BLUE.lower(), "3": cut, "4": cut}
     whole = [text.get_text() for text in draw_tree(problem, 1).axes[0].texts]
-    assert whole == ["5\nfeature 2", "6\nfeature 1", "7", "8", "9\nfeature 3", "10", "11"]
+    numbers = [text.split("\n")[0] for text in whole]
+    assert numbers == ["tree 1", "5", "6", "7", "8", "9", "10", "11"]
 
 
 def test_no_text_covers_another(small: pm.PruningProblem) -> None:
@@ -134,7 +125,17 @@ def test_nothing_is_left_behind() -> None:
 
 def test_what_cannot_be_read_is_refused(small: pm.PruningProblem) -> None:
     """Hundreds of arcs, and a pruning of another tree."""
-    with pytest.raises(pm.errors.InvalidInputError, match=r"the picture would have .* arcs, at most 400 can be read"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"the picture would have .* arcs, at most 60 can be read"):
         draw_network(tree_network(small, 0, expanded=True))
     with pytest.raises(pm.errors.InvalidInputError, match=r"kept has shape \(3,\); give one bool for each of the tree's 5 nodes"):
         draw_tree(two_trees(), 0, kept=[True, False, False])
+    with pytest.raises(pm.errors.InvalidInputError, match="t is 2; give a tree, 0 to 1"):
+        draw_tree(two_trees(), 2)
+    with pytest.raises(pm.errors.InvalidInputError, match="path has arc 7; give arcs of the network, 0 to 6"):
+        draw_network(network(), path=[1, 7])
+    with pytest.raises(pm.errors.InvalidInputError, match="path has arc -1"):
+        draw_network(network(), path=[-1])
+    with pytest.raises(pm.errors.InvalidInputError, match=r"path has shape \(0,\)"):
+        draw_network(network(), path=[])
+    with pytest.raises(pm.errors.InvalidInputError, match=r"path has shape \(2,\) and the type float64"):
+        draw_network(network(), path=[0.5, 1.5])

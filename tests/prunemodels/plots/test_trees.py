@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import struct
 from fractions import Fraction
 from typing import Any
@@ -11,7 +10,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -26,6 +24,7 @@ from prunemodels.plots.tradeoff import BLUE, VERMILION
 from prunemodels.plots.tree_layout import lay_out
 from prunemodels.plots.trees import feature_name, plot_point, plot_trees
 from tests.instances import Node, ensemble_of
+from tests.prunemodels.plots.reading import outside, overlaps
 
 GREY = "#cccccc"
 
@@ -43,7 +42,8 @@ def boxes(ax: Axes) -> dict[str, tuple[str, str, str]]:
     found = {}
     for text in ax.texts:
         box = text.get_bbox_patch()
-        assert box is not None
+        if box is None:
+            continue
         found[text.get_text()] = (to_hex(box.get_edgecolor()), to_hex(box.get_facecolor()), to_hex(text.get_color()))
     return found
 
@@ -61,12 +61,9 @@ def dots(ax: Axes, colour: str) -> set[tuple[float, float]]:
     return {tuple(place) for c in found for place in np.asarray(c.get_offsets()).tolist()}
 
 
-def overlaps(figure: Figure) -> list[tuple[str, str]]:
-    """Pairs of boxes that cover each other as drawn."""
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
-    extents = [(t.get_text(), (t.get_bbox_patch() or t).get_window_extent(renderer)) for t in figure.axes[0].texts]
-    return [(a, b) for (a, one), (b, other) in itertools.combinations(extents, 2) if one.overlaps(other)]
+def titles(ax: Axes) -> list[str]:
+    """The texts without boxes."""
+    return [text.get_text() for text in ax.texts if text.get_bbox_patch() is None]
 
 
 def test_leaves_side_by_side() -> None:
@@ -134,9 +131,10 @@ def test_the_papers_figure() -> None:
     """The figure of both papers: their numbers, features at splits, a note in the box, the example's way in vermilion."""
     ax = plot_trees(two_trees(), row=0, notes={0: "e = 4", 11: Fraction(1, 3)}, first=1).axes[0]
     assert set(boxes(ax)) == {
-        *("1\nfeature 1\ne = 4", "2", "3\nfeature 2", "4", "5"),
-        *("6\nfeature 2", "7\nfeature 1", "8", "9", "10\nfeature 3", "11", "12\n1/3"),
+        *("1\nfeature 1\n≤ 0.5\ne = 4", "2", "3\nfeature 2\n≤ 1.5", "4", "5"),
+        *("6\nfeature 2\n≤ 0.5", "7\nfeature 1\n≤ 0.5", "8", "9", "10\nfeature 3\n≤ 0.5", "11", "12\n1/3"),
     }
+    assert titles(ax) == ["tree 1", "tree 2"]
     on = {name.split("\n")[0] for name, (edge, _, _) in boxes(ax).items() if edge == VERMILION.lower()}
     assert on == {"1", "3", "4", "6", "10", "11"}
     bold = {ends for ends, (colour, width) in lines(ax).items() if colour == VERMILION.lower() and width > 2}
@@ -155,9 +153,9 @@ def test_a_pruning_in_boxes() -> None:
     kept[9] = False
     ax = plot_trees(problem, kept=kept, row=0).axes[0]
     look = boxes(ax)
-    assert look["6\nfeature 1"] == ("#000000", "#ffffff", "#000000")
+    assert look["6\nfeature 1\n≤ 0.5"] == ("#000000", "#ffffff", "#000000")
     assert look["7"] == (BLUE.lower(), BLUE.lower(), "#ffffff")
-    assert look["9\nfeature 3"] == (VERMILION.lower(), BLUE.lower(), "#ffffff")
+    assert look["9\nfeature 3\n≤ 0.5"] == (VERMILION.lower(), BLUE.lower(), "#ffffff")
     assert look["10"] == (GREY, "#ffffff", "#999999")
     faint = {ends for ends, (colour, width) in lines(ax).items() if colour == GREY and width < 1}
     assert faint == {((6.5, -1.0), (6.0, -2.0)), ((6.5, -1.0), (7.0, -2.0))}
@@ -171,7 +169,8 @@ def test_a_pruning_in_dots() -> None:
     kept = np.zeros(12, dtype=bool)
     kept[[0, 5, 6]] = True
     ax = plot_trees(problem, kept=kept, row=0, named=False).axes[0]
-    assert not ax.texts
+    assert titles(ax) == ["tree 0", "tree 1"]
+    assert not boxes(ax)
     assert dots(ax, "#000000") == {(0.75, 0.0), (5.5, 0.0), (4.5, -1.0)}
     assert dots(ax, BLUE) == {(0.0, -1.0), (1.5, -1.0), (4.0, -2.0), (5.0, -2.0), (6.5, -1.0)}
     assert lines(ax)[(5.5, 0.0), (6.5, -1.0)] == (VERMILION.lower(), 2.2)
@@ -183,9 +182,9 @@ def test_a_pruning_in_dots() -> None:
 
 def test_many_nodes_are_dots(real: PruningProblem) -> None:
     """Beyond 40 nodes trees are dots unless names are asked for; all ways of a row start at the roots."""
-    assert not plot_trees(real).axes[0].texts
+    assert not boxes(plot_trees(real).axes[0])
     one = plot_trees(real, trees=[0], named=True).axes[0]
-    assert len(one.texts) == real.ensemble.nodes_of(0).stop
+    assert len(boxes(one)) == real.ensemble.nodes_of(0).stop
     ax = plot_trees(real, row=39).axes[0]
     bold = [ends for ends, (colour, _) in lines(ax).items() if colour == VERMILION.lower()]
     leaf_depths = [
@@ -200,7 +199,7 @@ def test_many_nodes_are_dots(real: PruningProblem) -> None:
 def test_the_largest_trees_with_names(most: int, texts: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many nodes as can have names have them; one more, and none has."""
     monkeypatch.setattr("prunemodels.plots.trees.MOST_NAMED", most)
-    assert len(plot_trees(two_trees()).axes[0].texts) == texts
+    assert len(boxes(plot_trees(two_trees()).axes[0])) == texts
 
 
 def test_no_box_covers_another(real: PruningProblem) -> None:
@@ -219,6 +218,48 @@ def test_no_box_covers_another(real: PruningProblem) -> None:
         assert overlaps(figure) == []
 
 
+def test_purchases_of_many_examples_stand_in_lines(real: PruningProblem) -> None:
+    """Six examples of features with long names: no box covers another, none leaves the picture, and no z is -0."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    stump = RandomForestClassifier(1, max_depth=2, random_state=0).fit(X, y)
+    problem = pm.problem_from_forest(stump, X[:6], costs=1)
+    point = {f"z[{h}]": -0.0 for h in range(problem.ensemble.n_nodes)}
+    point |= {f"w[{m},{i}]": 0.5 for i in range(6) for m in (3, 27)}
+    figure = plot_point(problem, point)
+    assert overlaps(figure) == []
+    assert outside(figure) == []
+    found = boxes(figure.axes[0])
+    assert not any("-0" in text for text in found)
+    assert [text for text in found if "w = " in text][:3] == [
+        *("example 0: mean area\nw = 0.5", "example 0: worst concave points\nw = 0.5", "example 1: mean area\nw = 0.5"),
+    ]
+    point |= {f"w[{m},{i}]": 0.5 for i in range(6) for m in range(30)}
+    with pytest.raises(pm.errors.InvalidInputError, match="the picture would have 180 purchases, at most 120 can be read"):
+        plot_point(problem, point)
+
+
+def test_a_forest_fits_a_page(real: PruningProblem) -> None:
+    """However many trees there are, the picture is at most 9.5 by 9 inches, and every tree has its number."""
+    X, y = load_breast_cancer(return_X_y=True)
+    for n_trees in (1, 6, 30):
+        forest = RandomForestClassifier(n_trees, random_state=0).fit(X, y)
+        figure = plot_trees(pm.problem_from_forest(forest, X[:2], costs=1), named=False)
+        width, height = figure.get_size_inches()
+        assert width <= 9.5
+        assert height <= 9
+        assert overlaps(figure) == []
+        assert titles(figure.axes[0]) == ([f"tree {t}" for t in range(n_trees)] if n_trees > 1 else [])
+
+
+def test_the_first_trees_of_a_large_forest() -> None:
+    """What a page has no room for is left out, and the title says so."""
+    X, y = load_breast_cancer(return_X_y=True)
+    many = pm.problem_from_forest(RandomForestClassifier(150, random_state=0).fit(X, y), X[:2], costs=1)
+    ax = plot_trees(many).axes[0]
+    assert ax.get_title(loc="left") == f"the first {len(titles(ax))} of 150 trees"
+    assert 50 < len(titles(ax)) < 150
+
+
 def test_a_fractional_point() -> None:
     """The papers' vertex: z and w beside their names, white at 0, blue at 1, and halfway in between."""
     tree = two_trees().only_tree(0)
@@ -226,10 +267,10 @@ def test_a_fractional_point() -> None:
     point: dict[str, Any] = {"z[0]": 0, "z[1]": 1, "z[2]": half, "z[3]": half, "z[4]": 0.25, "w[0,0]": half, "w[1,0]": 0.75}
     look = boxes(plot_point(tree, point, first=1).axes[0])
     assert set(look) == {
-        *("1\nfeature 1\nz = 0", "2\nz = 1", "3\nfeature 2\nz = 1/2", "4\nz = 1/2", "5\nz = 0.25"),
+        *("1\nfeature 1\n≤ 0.5\nz = 0", "2\nz = 1", "3\nfeature 2\n≤ 1.5\nz = 1/2", "4\nz = 1/2", "5\nz = 0.25"),
         *("feature 1\nw = 1/2", "feature 2\nw = 0.75"),
     }
-    assert look["1\nfeature 1\nz = 0"][1:] == ("#ffffff", "#000000")
+    assert look["1\nfeature 1\n≤ 0.5\nz = 0"][1:] == ("#ffffff", "#000000")
     assert look["2\nz = 1"][1:] == (BLUE.lower(), "#ffffff")
     assert look["4\nz = 1/2"][1:] == look["feature 1\nw = 1/2"][1:] == ("#80b8d8", "#000000")
     assert look["feature 2\nw = 0.75"] == (VERMILION.lower(), "#4095c5", "#ffffff")
@@ -250,9 +291,9 @@ def test_a_solved_model_can_be_drawn() -> None:
     """What `read_point` gives of a Pyomo model is drawn as it is; of a relaxation the usages w^t are left out."""
     model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.25, relax=True)
     pm.programs.solve_model(model)
-    assert len(plot_point(two_trees(), pm.programs.read_point(model)).axes[0].texts) == 12 + 3
+    assert len(boxes(plot_point(two_trees(), pm.programs.read_point(model)).axes[0])) == 12 + 3
     relaxation = pm.programs.solve_relaxation(two_trees(), 0.25)
-    assert len(plot_point(two_trees(), relaxation.point).axes[0].texts) == 12 + 3
+    assert len(boxes(plot_point(two_trees(), relaxation.point).axes[0])) == 12 + 3
 
 
 def test_names_of_features() -> None:
@@ -296,6 +337,8 @@ def test_what_cannot_be_drawn_is_refused(real: PruningProblem) -> None:
         plot_trees(problem, row=1)
     with pytest.raises(pm.errors.InvalidInputError, match=r"row is -1"):
         plot_trees(problem, row=-1)
+    with pytest.raises(pm.errors.InvalidInputError, match="notes has node 12; the forest has the nodes 0 to 11"):
+        plot_trees(problem, notes={12: "e = 1"})
     with pytest.raises(
         pm.errors.InvalidInputError, match=r"kept has shape \(5,\); give one bool for each of the forest's 12 nodes"
     ):
@@ -307,6 +350,6 @@ def test_what_cannot_be_drawn_is_refused(real: PruningProblem) -> None:
     with pytest.raises(
         pm.errors.InvalidInputError, match=r"the picture would have [\d,]+ nodes, at most 4,000 can be read; draw fewer"
     ):
-        plot_trees(many)
+        plot_trees(many, trees=range(150))
     with pytest.raises(pm.errors.InvalidInputError, match=r"at most 400 can be read"):
         plot_trees(many, trees=range(20), named=True)
