@@ -13,24 +13,25 @@ network at any size.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+import textwrap
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import networkx as nx
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.path import Path
 
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
+from prunemodels.plots.picture import BLACK, BLUE, SMALL, VERMILION, axes_for, figure_of, literal, styled, text_size
 from prunemodels.plots.trees import feature_name
 
 SOURCE, SINK = "source", "sink"
@@ -40,8 +41,13 @@ MOST_DRAWN = 40
 LARGEST_DENOMINATOR = 10_000
 """Capacities are written as multiples of a unit if its denominator is at most this."""
 
-GREY = "0.75"
-LABEL = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none"}
+FAINT = "0.7"
+FIGURES = 8.0
+"""Size of the numbers at the arcs, in points."""
+
+ROW, PORT, FAN, CROSSING = 0.62, 0.32, 0.5, 1.3
+"""Inches: the least distance of two rows, the distance of two arcs that leave a split, and the widths of the parts without text
+in which arcs spread and cross."""
 
 
 @checked
@@ -121,8 +127,20 @@ class _Network:
         unit: Fraction = self.graph.graph["unit"]
         return str(units) if unit.denominator <= LARGEST_DENOMINATOR else f"{float(units * unit):.3g}"
 
+    def label(self, a: Hashable, b: Hashable) -> str:
+        """The number at an arc: flow and capacity, or at an unlimited arc the flow, if there is any."""
+        capacity, flow = self.graph.edges[a, b].get("capacity"), self.flow[a][b]
+        if capacity is not None:
+            return f"{self.amount(flow)} / {self.amount(capacity)}"
+        return self.amount(flow) if flow else ""
+
+    def has_parent(self, node: Hashable) -> bool:
+        """Whether a node is a split below another one."""
+        return isinstance(node, int) and bool(self.problem.ensemble.parent[node] >= 0)
+
 
 @checked
+@styled
 def plot_cut(pruning: Pruning, lam: Price, *, first: int = 0, ax: Axes | None = None) -> Figure:
     """Draw the network for one lambda, a maximum flow in it, and the cut that a pruning defines.
 
@@ -156,69 +174,152 @@ def plot_cut(pruning: Pruning, lam: Price, *, first: int = 0, ax: Axes | None = 
         )
     value, flow = nx.maximum_flow(graph, SOURCE, SINK)
     network = _Network(problem, graph, flow, value, source_side(pruning))
-    place = _places(network)
-    height = max(y for _, y in place.values()) - min(y for _, y in place.values())
-    if ax is None:
-        ax = Picture(figsize=(7.6, max(2.6, 0.85 * height + 1.4)), layout="constrained").add_subplot()
+    plan = _Plan.of(network, first)
+    caption = textwrap.fill(_caption(network), int(plan.width / 0.075))
+    foot = 0.35 + 0.16 * caption.count("\n")
+    ax = axes_for(ax, (plan.width + 0.3, plan.height + foot + 0.5))
     cut = set(network.cut)
     for a, b in graph.edges:
-        _arc(ax, network, place, a, b, in_cut=(a, b) in cut)
-    for node, at in place.items():
+        _arc(ax, network, plan, a, b, in_cut=(a, b) in cut)
+    for node, at in plan.place.items():
         blue = node in network.inside
-        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9, "linespacing": 1.15, "zorder": 4}
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL, "linespacing": 1.15, "zorder": 4}
         box = {"boxstyle": "round,pad=0.3", "fc": BLUE if blue else "white", "ec": BLUE if blue else BLACK, "lw": 1.4}
-        ax.text(*at, _title(problem, node, first), color="white" if blue else BLACK, bbox=box, **style)
-    ax.set_xlim(-0.35, 3.35)
-    bottom = min(y for _, y in place.values())
-    ax.set_ylim(bottom - 1.0, max(y for _, y in place.values()) + 0.5)
-    ax.text(1.5, bottom - 0.8, _caption(network), ha="center", va="center", fontsize=9)
+        ax.text(*at, literal(_title(problem, node, first)), color="white" if blue else BLACK, bbox=box, **style)
+    ax.set_xlim(-0.15, plan.width + 0.15)
+    ax.set_ylim(-plan.height - foot - 0.15, 0.15)
+    ax.text(plan.width / 2, -plan.height - foot / 2, caption, ha="center", va="center", fontsize=SMALL)
     ax.axis("off")
-    return cast("Figure", ax.get_figure())
+    return figure_of(ax)
 
 
-def _places(network: _Network) -> dict[Hashable, tuple[float, float]]:
-    """Source, splits, purchases and sink from left to right; splits below their parents, a little to the right of them."""
-    problem, graph = network.problem, network.graph
-    ensemble, y, line, tree = problem.ensemble, {}, 0.0, -1
-    deepest = max(1, int(ensemble.depth.max()) - 1)
-    for h in problem.splits.tolist():
-        line += 0.4 if ensemble.tree_of[h] != tree and tree >= 0 else 0.0
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """Where everything stands, in inches from the upper left corner; numbers have columns of their own, in which no arcs cross.
+
+    From left to right: the source, its arcs' numbers, the splits, each to the right of its parent, the numbers of the arcs to
+    purchases, the column where these arcs cross, the purchases, the numbers of their prices, the sink. An arc from a split to
+    the sink has a row of its own among the purchases.
+    """
+
+    network: _Network
+    place: dict[Hashable, Point]
+    half: dict[Hashable, Point]
+    through: dict[Hashable, float]
+    port: dict[tuple[Hashable, Hashable], float]
+    source_numbers: Point
+    split_numbers: Point
+    price_numbers: Point
+    width: float
+    height: float
+
+    @classmethod
+    def of(cls, network: _Network, first: int) -> _Plan:
+        """Measure the texts and set the columns side by side."""
+        problem, graph = network.problem, network.graph
+        half = {node: _half(_title(problem, node, first)) for node in graph}
+        limited = {arc: network.label(*arc) for arc in graph.edges}
+
+        def widest(arcs: Iterator[tuple[Hashable, Hashable]]) -> float:
+            return max((text_size(limited[arc], FIGURES)[0] for arc in arcs), default=0.0)
+
+        splits = problem.splits.tolist()
+        bought = [node for node in graph if isinstance(node, tuple)]
+        losing = [h for h in splits if (h, SINK) in graph.edges]
+        rows, left_height = _split_rows(network)
+        order = sorted([*bought, *losing], key=lambda node: -_height_of(node, rows, graph))
+        steps = [max(0.42, 2 * half[node][1] + 0.22) if isinstance(node, tuple) else 0.36 for node in order]
+        height = max(left_height, sum(steps), ROW)
+        rows = {h: y - (height - left_height) / 2 for h, y in rows.items()}
+        down = np.cumsum([0.0, *steps]) + (height - sum(steps)) / 2
+        slot = {node: -float(down[k] + steps[k] / 2) for k, node in enumerate(order)}
+
+        depth = problem.ensemble.depth
+        start = 2 * half[SOURCE][0] + FAN
+        numbers = start + widest(a for a in graph.edges if a[0] == SOURCE) + 0.1
+        up = widest(a for a in graph.edges if isinstance(a[0], int) and isinstance(a[1], int))
+        indent = max(0.3, up + 0.24)
+        place: dict[Hashable, Point] = {h: (numbers + 0.2 + indent * float(depth[h]) + half[h][0], rows[h]) for h in splits}
+        right = max((place[h][0] + half[h][0] for h in splits), default=numbers)
+        ports = right + FAN / 2, right + FAN / 2 + 0.12 + widest(a for a in graph.edges if isinstance(a[1], tuple))
+        at = ports[1] + CROSSING
+        end = at + 2 * max((half[node][0] for node in bought), default=0.0)
+        place |= {node: (at + half[node][0], slot[node]) for node in bought}
+        prices = end + 0.05, end + 0.17 + widest(a for a in graph.edges if a[1] == SINK)
+        place[SOURCE] = half[SOURCE][0], -height / 2
+        place[SINK] = prices[1] + FAN + half[SINK][0], -height / 2
+        port = {}
+        for h in splits:
+            heads = sorted(
+                (b for a, b in graph.out_edges(h) if not isinstance(b, int)), key=lambda b: -slot[h if b == SINK else b]
+            )
+            port |= {(h, b): rows[h] + PORT * ((len(heads) - 1) / 2 - k) for k, b in enumerate(heads)}
+        through = {h: slot[h] for h in losing}
+        whole = place[SINK][0] + half[SINK][0]
+        return cls(network, place, half, through, port, (start, numbers), ports, prices, whole, height)
+
+    def route(self, a: Hashable, b: Hashable) -> tuple[list[Point], Point]:
+        """The corners of an arc, and the middle of its number."""
+        (xa, ya), (xb, yb) = self.place[a], self.place[b]
+        start, end = xa + self.half[a][0], xb - self.half[b][0]
+        above = 0.09
+        if a == SOURCE:
+            level = yb + (0.06 if self.network.has_parent(b) else 0.0)
+            near, far = self.source_numbers
+            return [(start, ya), (near, level), (end, level)], ((near + far) / 2, level + above)
+        if isinstance(b, int):  # up to the parent, from the left side of a split to below its parent's box
+            corner, level = xb - self.half[b][0] + 0.12, ya - 0.06
+            left = xa - self.half[a][0]
+            return [(left, level), (corner, level), (corner, yb - self.half[b][1])], ((corner + left) / 2, level - above)
+        near, far = self.price_numbers
+        if isinstance(a, tuple):
+            return [(start, ya), (far, ya), (end, yb)], ((near + far) / 2, ya + above)
+        level, (first, last) = self.port[a, b], self.split_numbers
+        if b == SINK:
+            slot = self.through[a]
+            way = [(start, ya), (first, level), (last, level), (last + CROSSING, slot), (far, slot), (end, yb)]
+            return way, ((near + far) / 2, slot + above)
+        return [(start, ya), (first, level), (last, level), (end, yb)], ((first + last) / 2, level + above)
+
+
+def _split_rows(network: _Network) -> tuple[dict[int, float], float]:
+    """The height of each split, below that of its parent, with room for the arcs that leave it; and the height of all."""
+    ensemble, rows, y, tree = network.problem.ensemble, {}, 0.0, -1
+    for h in network.problem.splits.tolist():
+        y += 0.25 if ensemble.tree_of[h] != tree and tree >= 0 else 0.0
         tree = int(ensemble.tree_of[h])
-        y[h], line = -line, line + 1.0
-    place: dict[Hashable, tuple[float, float]] = {h: (0.85 + 0.32 * float(ensemble.depth[h]) / deepest, y[h]) for h in y}
-    bottom = -(line - 1.0)
-    bought = [node for node in graph if isinstance(node, tuple)]
-    bought.sort(key=lambda node: -float(np.mean([y[u] for u in graph.predecessors(node)])))
-    for k, node in enumerate(bought):
-        place[node] = (2.1, bottom * (k + 0.5) / len(bought))
-    place[SOURCE], place[SINK] = (0.0, bottom / 2), (3.0, bottom / 2)
-    return place
+        leaving = sum(not isinstance(b, int) for b in network.graph.successors(h))
+        step = max(ROW, PORT * leaving + 0.1)
+        rows[h], y = -(y + step / 2), y + step
+    return rows, y
 
 
-def _arc(ax: Axes, network: _Network, place: Mapping[Hashable, tuple[float, float]], a: Any, b: Any, *, in_cut: bool) -> None:
+def _height_of(node: Hashable, rows: Mapping[int, float], graph: nx.DiGraph) -> float:
+    """The mean height of the splits that a purchase is for, or that of the split itself."""
+    return rows[node] if isinstance(node, int) else float(np.mean([rows[u] for u in graph.predecessors(node)]))
+
+
+def _half(title: str) -> Point:
+    """Half the width and half the height of a box with this text, its padding included."""
+    width, height = text_size(title, SMALL)
+    pad = 0.3 * SMALL / 72 + 0.02
+    return width / 2 + pad, height / 2 + pad
+
+
+def _arc(ax: Axes, network: _Network, plan: _Plan, a: Hashable, b: Hashable, *, in_cut: bool) -> None:
     """Draw an arc with its flow, and with its capacity if that is limited."""
-    capacity, flow = network.graph.edges[a, b].get("capacity"), network.flow[a][b]
-    colour = VERMILION if in_cut else BLACK if flow else GREY
-    (xa, ya), (xb, yb) = place[a], place[b]
-    start, end = (xa + _half(a), ya), (xb - _half(b), yb)
-    style = f"arc3,rad={-0.35 if isinstance(a, int) and b == SINK else 0.0}"
-    if isinstance(b, int) and a != SOURCE:  # round the corner, from the left side of a split to the bottom of its parent
-        start, end, style = (xa - _half(a), ya), (xb - 0.07, yb - 0.2), "angle,angleA=180,angleB=-90,rad=5"
-    arrow = FancyArrowPatch(start, end, arrowstyle="-|>", connectionstyle=style, mutation_scale=10, shrinkA=0, shrinkB=0)
-    arrow.set(color=colour, lw=2.2 if in_cut else 1.2, ls=":" if capacity is None else "-", zorder=2 if flow or in_cut else 1)
+    flow, limited = network.flow[a][b], "capacity" in network.graph.edges[a, b]
+    colour = VERMILION if in_cut else BLACK if flow else FAINT
+    corners, at = plan.route(a, b)
+    arrow = FancyArrowPatch(path=Path(corners), arrowstyle="-|>", mutation_scale=9, transform=ax.transData)
+    arrow.set(color=colour, lw=2.2 if in_cut else 1.2, ls="-" if limited else ":", fill=True, zorder=2 if flow or in_cut else 1)
     ax.add_patch(arrow)
-    text = network.amount(flow) if flow else ""
-    if capacity is not None:
-        text = f"{network.amount(flow)} / {network.amount(capacity)}"
+    text = network.label(a, b)
     if text:
-        up = style.startswith("angle")
-        x, y = (end[0], (ya + yb) / 2) if up else (start[0] + (end[0] - start[0]) * 0.55, ya + (yb - ya) * 0.55)
-        ax.text(x, y, text, ha="center", va="center", fontsize=8, color=colour, bbox=LABEL, zorder=3)
-
-
-def _half(node: Hashable) -> float:
-    """Half the width of a box, with a small margin."""
-    return 0.16 if node == SOURCE else 0.13 if node == SINK else 0.25
+        ax.text(*at, text, ha="center", va="center", fontsize=FIGURES, color=colour if flow or in_cut else "0.45", zorder=3)
 
 
 def _title(problem: PruningProblem, node: Hashable, first: int) -> str:

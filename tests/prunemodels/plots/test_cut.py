@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import networkx as nx
@@ -11,6 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
@@ -21,6 +24,7 @@ from prunemodels.plots.tradeoff import BLUE, VERMILION
 from solvers.brute_force import all_prunings
 from tests.instances import random_problem
 from tests.loops import looped
+from tests.prunemodels.plots.reading import covered, outside, overlaps
 
 LAMBDAS = (Fraction(0), Fraction(1, 16), Fraction(1, 8), Fraction(1, 4), Fraction(3, 8), Fraction(2))
 
@@ -153,6 +157,36 @@ def test_several_examples() -> None:
     ax = plot_cut(pm.Pruning.all_roots(several), 0.25).axes[0]
     paid = {text.get_text() for text in ax.texts if text.get_text().startswith("pay")}
     assert paid == {"pay lab\nexample 0", "pay lab\nexample 1", "pay licence\nall"}
+
+
+def pictures() -> list[Figure]:
+    """Small and decimal numbers, splits that pay the sink, several examples, and real trees of depth 3."""
+    problem = two_trees()
+    losing = two_trees(errors={**ERRORS, 8: 2, 12: 2})
+    costs = CostItems.from_items({"lab": 2, "licence": 9}, [["lab"], ["lab", "licence"], []], once=["licence"])
+    several = PruningProblem.build(problem.ensemble, problem.errors, np.eye(3)[:2], costs)
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    forest = RandomForestClassifier(2, max_depth=3, random_state=0).fit(X, y)
+    real = pm.problem_from_forest(forest, X[:2], costs=1)
+    return [
+        *(plot_cut(pm.Pruning.unpruned(problem), lam, first=1) for lam in (Fraction(1, 4), 0.1234567)),
+        plot_cut(pm.Pruning.unpruned(losing), 1),
+        plot_cut(pm.Pruning.all_roots(several), 0.01),
+        plot_cut(pm.Pruning.unpruned(real), 0.001),
+    ]
+
+
+def test_no_label_covers_an_arrow() -> None:
+    """Numbers stand beside their arcs, boxes beside all arcs but their own, and no text covers another or leaves the picture."""
+    for figure in pictures():
+        assert overlaps(figure) == []
+        assert outside(figure) == []
+        ax = figure.axes[0]
+        numbers = [text for text in ax.texts if re.fullmatch(r"[\d.e-]+( / [\d.e-]+)?", text.get_text())]
+        assert len(numbers) >= 7
+        assert covered(figure, numbers) == []
+        boxes = [text for text in ax.texts if text not in numbers]
+        assert covered(figure, boxes, margin=4) == []
 
 
 def test_axes_and_limits() -> None:
