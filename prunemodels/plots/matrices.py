@@ -6,9 +6,10 @@ it, which are the columns. If the transpose is the network matrix, rows and colu
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,9 +23,20 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from prunemodels.plots.budget import GREEN
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
+from prunemodels.plots.picture import (
+    AXIS,
+    BLACK,
+    BLUE,
+    GREEN,
+    PURPLE,
+    SMALL,
+    VERMILION,
+    axes_for,
+    figure_of,
+    literal,
+    styled,
+    text_size,
+)
 
 MOST_LINES = 400
 """Largest number of rows or columns of a matrix in one picture."""
@@ -32,10 +44,13 @@ MOST_LINES = 400
 MOST_NUMBERS = 30
 """With at most this many rows and columns, entries are written as numbers and lines have their names."""
 
+STEP, LEVEL = 0.78, 0.95
+"""Inches between two vertices side by side, and between two levels."""
+
 MOST_ARCS = 80
 """Largest number of arcs of a tree in one picture."""
 
-PATHS = (VERMILION, BLUE, GREEN, "#CC79A7")
+PATHS = (VERMILION, BLUE, GREEN, PURPLE)
 """Colours of paths, of Okabe and Ito's palette."""
 
 _NAME = re.compile(r"(?P<kind>z|y|w|w_t)\[(?P<key>[^\]]+)\]")
@@ -46,12 +61,13 @@ def math_name(name: str) -> str:
     """``w_t[2,1,0]`` as a formula; names that are not of our variables stay unchanged."""
     found = _NAME.fullmatch(name)
     if found is None:
-        return name
+        return literal(name)
     key = found["key"].replace("all", r"\mathrm{all}").replace(",", "{,}")
     return f"${_SYMBOL[found['kind']]}_{{{key}}}$"
 
 
 @checked
+@styled
 def plot_matrix(
     matrix: Any,
     *,
@@ -82,38 +98,46 @@ def plot_matrix(
     """
     given = read_matrix(matrix, rows, columns)
     _check_entries(given)
+    if not min(given.shape):
+        raise InvalidInputError(f"matrix has {given.shape[0]} rows and {given.shape[1]} columns; give at least one of each")
     if max(given.shape) > MOST_LINES:
         raise InvalidInputError(
-            f"the picture would have {given.shape[0]:,} rows and {given.shape[1]:,} columns, at most {MOST_LINES}"
+            f"the picture would have {given.shape[0]:,} rows and {given.shape[1]:,} columns, at most {MOST_LINES} of each; "
+            "draw the matrix of fewer trees or examples"
         )
     m, n = given.shape
     small = max(m, n) <= MOST_NUMBERS
-    if ax is None:
-        size = (0.42 * n + 1.3, 0.3 * m + 0.6) if small else (7.0, min(9.0, max(2.0, 7.0 * m / n)))
-        ax = Picture(figsize=(max(2.4, size[0]), size[1]), layout="constrained").add_subplot()
+    names = [math_name(name) for name in given.columns]
+    if small:
+        cell = max(0.36, *(text_size(name, SMALL)[0] + 0.12 for name in names))
+        size = (max(2.4, cell * n + 1.3), 0.3 * m + 0.6)
+    else:
+        size = (7.0, min(9.0, max(2.0, 7.0 * m / n)))
+    ax = axes_for(ax, size)
     dense = given.dense()
     ax.imshow(dense, cmap=ListedColormap([VERMILION, "white", BLUE]), vmin=-1, vmax=1, aspect="auto", interpolation="none")
-    ax.tick_params(length=0, labelsize=9)
+    ax.tick_params(length=0, labelsize=SMALL)
     ax.xaxis.tick_top()
     if not small:
         ax.set_xlabel(f"{n:,} columns")
         ax.set_ylabel(f"{m:,} rows")
         ax.set_xticks([])
         ax.set_yticks([])
-        return cast("Figure", ax.get_figure())
-    ax.set_xticks(range(n), [math_name(name) for name in given.columns])
+        return figure_of(ax)
+    ax.set_xticks(range(n), names)
     ax.set_yticks(range(m), [math_name(name) for name in given.rows])
     for i, j in np.argwhere(dense).tolist():
-        ax.text(j, i, f"{dense[i, j]:d}".replace("-", "−"), ha="center", va="center", fontsize=9, color="white")
+        ax.text(j, i, f"{dense[i, j]:d}".replace("-", "−"), ha="center", va="center", fontsize=SMALL, color="white")
     ax.set_xticks(np.arange(0.5, n - 1), minor=True)
     ax.set_yticks(np.arange(0.5, m - 1), minor=True)
     ax.grid(which="minor", color="0.85", lw=0.8)
     ax.tick_params(which="minor", length=0)
-    ax.spines[:].set_color("0.6")
-    return cast("Figure", ax.get_figure())
+    ax.spines[:].set_color(AXIS)
+    return figure_of(ax)
 
 
 @checked
+@styled
 def plot_certificate(matrix: Any, network: NetworkMatrix, *, paths: Sequence[str] = (), ax: Axes | None = None) -> Figure:
     """Draw the tree of a network matrix, and some of its paths.
 
@@ -151,10 +175,11 @@ def plot_certificate(matrix: Any, network: NetworkMatrix, *, paths: Sequence[str
         raise InvalidInputError(f"paths has {len(paths)} names; give at most {len(PATHS)}")
     places = [_line_named(lines, name) for name in paths]
     x, y = _places(network)
-    if ax is None:
-        size = (max(3.4, 0.78 * float(x.max()) + 0.8), 0.95 * float(y.max() - y.min()) + 0.8 + 0.25 * len(paths))
-        ax = Picture(figsize=size, layout="constrained").add_subplot()
-    _arcs(ax, network, x, y, [math_name(str(name)) for name in lines.rows])
+    size = (max(3.4, STEP * float(x.max()) + 0.8), LEVEL * float(y.max() - y.min()) + 1.0 + 0.25 * len(paths))
+    ax = axes_for(ax, size)
+    _arcs(
+        ax, network, x, y, [math_name(str(name)) for name in lines.rows], band=(4 + 4 * (len(paths) - 1)) / 144 if paths else 0.0
+    )
     body = lines.entries
     for k, (name, j) in enumerate(zip(paths, places, strict=True)):
         entries = slice(body.indptr[j], body.indptr[j + 1])
@@ -170,11 +195,11 @@ def plot_certificate(matrix: Any, network: NetworkMatrix, *, paths: Sequence[str
         }
         ax.add_collection(LineCollection(pairs, label=f"{name}: {terms.removeprefix(' + ')}", alpha=0.6, **style))
     ax.set_xlim(-0.6, float(x.max()) + 0.6)
-    ax.set_ylim(float(y.min()) - 0.3, float(y.max()) + 0.3)
+    ax.set_ylim(float(y.min()) - 0.3, float(y.max()) + 0.5)
     ax.axis("off")
     if paths:
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), fontsize=9, frameon=False)
-    return cast("Figure", ax.get_figure())
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), fontsize=SMALL, frameon=False)
+    return figure_of(ax)
 
 
 def _check_entries(matrix: SignMatrix) -> None:
@@ -220,16 +245,19 @@ def _places(network: NetworkMatrix) -> tuple[NDArray[np.float64], NDArray[np.flo
                 left_end[w], next_end = next_end, next_end + leaves[w]
         x[v], y[v] = left_end[v] + (leaves[v] - 1) / 2, -float(depth[v])
     for k, v in enumerate(single):
-        x[v] = x[hub] + 1.2 * (k - (len(single) - 1) / 2)
+        x[v] = x[hub] + k - (len(single) - 1) / 2
     return x - x.min(), y
 
 
-def _arcs(ax: Axes, network: NetworkMatrix, x: NDArray[np.float64], y: NDArray[np.float64], names: Sequence[str]) -> None:
-    """Vertices, arrows, and the names of the arcs at their middle."""
+def _arcs(
+    ax: Axes, network: NetworkMatrix, x: NDArray[np.float64], y: NDArray[np.float64], names: Sequence[str], *, band: float
+) -> None:
+    """Vertices, arrows, and the names of the arcs: `band` inches beside the middle, or at the upper end of single arcs."""
     ax.scatter(x, y, s=22, color=BLACK, zorder=3)
     degree = np.bincount(np.concatenate([network.tail, network.head]), minlength=network.n_vertices)
     hub = int(np.argmax(degree))
-    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 10, "zorder": 5}
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL, "zorder": 5}
+    text: dict[str, Any] = {"ha": "center", "fontsize": SMALL, "zorder": 4}
     ax.text(float(x[hub]), float(y[hub]), "R", bbox={"boxstyle": "circle,pad=0.25", "fc": "white", "ec": BLACK}, **style)
     for a, b, name in zip(network.tail.tolist(), network.head.tolist(), names, strict=True):
         arrow = FancyArrowPatch((x[a], y[a]), (x[b], y[b]), arrowstyle="-|>", mutation_scale=10, shrinkA=3)
@@ -237,6 +265,12 @@ def _arcs(ax: Axes, network: NetworkMatrix, x: NDArray[np.float64], y: NDArray[n
         arrow.shrinkB = 11 if b == hub else 4
         ax.add_patch(arrow)
         away, near = (a, b) if abs(y[a]) > abs(y[b]) else (b, a)
-        at = [float(v[away] + 0.38 * (v[near] - v[away])) for v in (x, y)]
-        box = {"boxstyle": "round,pad=0.08", "fc": "white", "ec": "none", "alpha": 0.85}
-        ax.text(at[0], at[1], name, ha="center", va="center", fontsize=9, bbox=box, zorder=4)
+        if y[away] > 0:  # single arcs converge in the hub, but their upper ends stand apart
+            ax.text(float(x[away]), float(y[away]) + 0.12, name, va="bottom", **text)
+            continue
+        # beside the arc on its outer side, in inches: the flatter the arc, the further away
+        across, up = STEP * float(x[near] - x[away]), LEVEL * abs(float(y[near] - y[away]))
+        slope = abs(across) / up
+        aside = text_size(name, SMALL)[0] / 2 + 0.09 * slope + 0.05 + band * math.hypot(1.0, slope)
+        middle, outwards = float(x[away] + x[near]) / 2, 1.0 if across <= 0 else -1.0
+        ax.text(middle + outwards * aside / STEP, float(y[away] + y[near]) / 2, name, va="center", **text)
