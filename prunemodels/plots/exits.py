@@ -16,21 +16,38 @@ from formulations.instance.cost_items import Price
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.stops import Stops, shown_cascade, stops_of
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLACK
+from prunemodels.plots.picture import (
+    BLACK,
+    SMALL,
+    Picture,
+    cost_label,
+    figure_of,
+    frame,
+    literal,
+    per_cent,
+    plain_numbers,
+    styled,
+    text_size,
+)
 
-MOST_ITEMS = 30
+MOST_ITEMS = 20
 """Largest number of columns in the part that shows what was bought."""
 
 LONGEST_NAME = 22
 """Largest number of letters of an item's name."""
 
-FEWEST_ROWS = 8
+GRID_POINTS = 120
+"""Places at which an area is tried for its name."""
+
+FEWEST_ROWS = 5
 """Bars are as thin as if there were at least this many."""
 
 
 @checked
-def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Price | None = None) -> Figure:
+@styled
+def plot_exits(
+    source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Price | None = None, unit: str | None = None
+) -> Figure:
     """Draw where rows stop, for all policies and for one of them by stage, and what the rows that stop at each stage have bought.
 
     Parameters
@@ -43,6 +60,8 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
         their labels: with them, the error of the rows that stop at each stage is written beside the bars.
     budget
         budget of the policy to show; default: the cascade's own policy, or for a path the one that ``"one_se"`` chooses.
+    unit
+        the unit of the prices, for the axis: "dollars".
 
     Returns
     -------
@@ -56,13 +75,14 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
     """
     stops = stops_of(shown_cascade(source, budget), X, y)
     n_items = min(int(stops.bought.any(axis=1).sum()), MOST_ITEMS)
-    height = 2.6 + 0.27 * max(stops.used.size, FEWEST_ROWS)
+    height = 2.6 + 0.27 * max(stops.used.size, 8)
     width = 0.22 * max(n_items, 4)
     figure = Picture(figsize=(8.8 + width, height), layout="constrained")
     policies, bars, items = figure.subplots(1, 3, width_ratios=[4.2, 2.4, width])
     share = stops.by_policy()
     colour = _colours(share)
     _draw_policies(policies, stops, share, colour)
+    policies.set_xlabel(cost_label(unit, "mean cost of a policy"))
     _draw_bars(bars, stops, colour)
     _draw_items(items, stops)
     return figure
@@ -82,6 +102,8 @@ def _draw_policies(ax: Axes, stops: Stops, share: NDArray[np.float64], colour: N
         ax.stackplot(cost[order], share[order].T, colors=colour, lw=0.4, edgecolor="white")
     own = float(stops.cost.mean() + once[int(stops.stage.max())])
     ax.axvline(own, color=BLACK, lw=1.2, ls="--")
+    if len(order) > 1:
+        _name_areas(ax, cost[order], share[order], colour, own)
     in_left_half = own < 0.5 * (cost.min() + cost.max())
     ax.annotate(
         f"shown on the right:\nmean cost {own:.3g}",
@@ -91,16 +113,40 @@ def _draw_policies(ax: Axes, stops: Stops, share: NDArray[np.float64], colour: N
         textcoords="offset points",
         ha="left" if in_left_half else "right",
         va="bottom",
-        fontsize=9,
+        fontsize=SMALL,
         annotation_clip=False,
     )
     ax.set_xlim(min(float(cost.min()), own), max(float(cost.max()), own) or 1.0)
     ax.set_ylim(0, 1)
-    ax.yaxis.set_major_formatter(_per_cent)
+    frame(ax)
+    ax.grid(visible=False)
+    per_cent(ax.yaxis)
+    plain_numbers(ax.xaxis)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
-    ax.set_xlabel("mean cost of a policy (unit of the prices)")
     ax.set_ylabel("share of the rows that stop at each stage")
-    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _name_areas(ax: Axes, cost: NDArray[np.float64], share: NDArray[np.float64], colour: NDArray[np.float64], own: float) -> None:
+    """The number of each stage in its area, clear of the line at `own`; areas that are too small for it have none."""
+    figure_width, figure_height = figure_of(ax).get_size_inches()
+    place = ax.get_subplotspec().get_position(figure_of(ax))  # type: ignore[union-attr]
+    inches = 0.75 * figure_width * place.width, figure_height - 2.2
+    grid = np.linspace(cost[0], cost[-1], GRID_POINTS)
+    top = np.array([np.interp(grid, cost, line) for line in np.cumsum(share, axis=1).T])
+    bottom = np.vstack([np.zeros(GRID_POINTS), top[:-1]])
+    for stage in range(len(top)):
+        name = f"stage {stage}"
+        width, height = text_size(name, SMALL)
+        half = int(np.ceil((width / 2 + 0.05) / inches[0] * GRID_POINTS))
+        best, least = None, height / inches[1]
+        for k in range(half, GRID_POINTS - half):
+            beside = slice(k - half, k + half + 1)
+            low, high = bottom[stage, beside].max(), top[stage, beside].min()
+            if high - low > least and not grid[beside][0] <= own <= grid[beside][-1]:
+                best, least = (float(grid[k]), float(low + high) / 2), high - low
+        if best is not None:
+            dark = np.dot(colour[stage][:3], (0.299, 0.587, 0.114)) < 0.5
+            ax.text(*best, name, ha="center", va="center", fontsize=SMALL, color="white" if dark else BLACK)
 
 
 def _draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:
@@ -112,14 +158,14 @@ def _draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:
         text = f" {100 * part:.3g} %"
         if error is not None:
             text += f", error {error[k]:.3g}" if numbers else f", {100 * error[k]:.3g} % wrong"
-        ax.text(part, k, text, va="center", fontsize=8)
-    ax.set_yticks(place, [f"{s}:  {c:.3g}" for s, c in zip(stops.used, stops.mean_cost(), strict=True)], fontsize=8)
+        ax.text(part, k, text, va="center", fontsize=SMALL)
+    ax.set_yticks(place, [f"stage {s}, cost {c:.3g}" for s, c in zip(stops.used, stops.mean_cost(), strict=True)])
     ax.set_ylim(max(stops.used.size, FEWEST_ROWS) - 0.5, -0.5)
     ax.set_xlim(0, float(share.max()) * (1.5 if error is None else 2.4))
     ax.set_xticks([])
-    ax.set_ylabel("stage:  mean cost of its rows")
-    ax.set_title("who stops where", fontsize=10, loc="left")
+    ax.set_title("who stops where", loc="left")
     ax.tick_params(length=0)
+    ax.spines["left"].set_bounds(stops.used.size - 0.5, -0.5)
     ax.spines[["top", "right", "bottom"]].set_visible(False)
 
 
@@ -128,7 +174,7 @@ def _draw_items(ax: Axes, stops: Stops) -> None:
     by_then, order = stops.bought_by_then(), stops.staircase(MOST_ITEMS)
     columns = int(by_then.any(axis=0).sum())
     some = f" ({order.size} of {columns} items)" if order.size < columns else ""
-    ax.set_title(f"bought by then{some}", fontsize=10, loc="left")
+    ax.set_title(f"bought by then{some}", loc="left")
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
     if not order.size:
@@ -139,16 +185,19 @@ def _draw_items(ax: Axes, stops: Stops) -> None:
     ax.set_ylim(max(stops.used.size, FEWEST_ROWS) - 0.5, -0.5)
     ax.vlines(np.arange(order.size + 1) - 0.5, -0.5, stops.used.size - 0.5, color="white", lw=1)
     ax.hlines(np.arange(stops.used.size + 1) - 0.5, -0.5, order.size - 0.5, color="white", lw=2)
-    names = [n if len(n) <= LONGEST_NAME else n[: LONGEST_NAME - 1] + "…" for n in (stops.items.names[m] for m in order)]
-    ax.set_xticks(np.arange(order.size), names, rotation=90, fontsize=8)
+    names = [literal(n if len(n) <= LONGEST_NAME else n[: LONGEST_NAME - 1] + "…") for n in (stops.items.names[m] for m in order)]
+    ax.set_xticks(np.arange(order.size), names, rotation=90, fontsize=SMALL)
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     bar = ax.figure.colorbar(
-        cells, ax=ax, aspect=10, shrink=0.6, pad=0.02, fraction=min(0.15, 0.6 / order.size), format=_per_cent, ticks=[0, 0.5, 1]
+        cells,
+        ax=ax,
+        aspect=10,
+        shrink=0.6,
+        pad=0.02,
+        fraction=min(0.15, 0.6 / order.size),
+        format=lambda share, _: f"{100 * share:g} %",
+        ticks=[0, 0.5, 1],
     )
-    bar.set_label("of these rows", fontsize=8)
-    bar.ax.tick_params(labelsize=8)
-
-
-def _per_cent(share: float, _: float | None = None) -> str:
-    return f"{100 * share:g} %"
+    bar.set_label("of these rows", fontsize=SMALL)
+    bar.ax.tick_params(labelsize=SMALL)

@@ -22,7 +22,7 @@ def test_bars_and_cells_are_the_stops(kind: Kind) -> None:
     policies, bars, items, *_ = plot_exits(cascade, known.X, known.y).axes
     np.testing.assert_allclose([bar.get_width() for bar in bars.patches], stops.share())
     told = [label.get_text() for label in bars.get_yticklabels()]
-    assert [int(text.split(":")[0]) for text in told] == stops.used.tolist()
+    assert [int(text.removeprefix("stage ").split(",")[0]) for text in told] == stops.used.tolist()
     assert policies.get_lines()[0].get_xdata()[0] == pytest.approx(pm.evaluate(cascade, known.X, known.y).cost)
     if stops.bought.any():
         drawn = items.get_images()[0].get_array()
@@ -69,6 +69,23 @@ def test_labels_do_not_overlap() -> None:
     edge = items.get_position().x0 * figure.bbox.width
     assert max(text.get_window_extent().x1 for text in bars.texts) <= edge
     assert items.get_xticks().size <= MOST_ITEMS
+
+
+def test_stages_are_named_in_their_areas() -> None:
+    """A number lies wholly inside of its own area, clear of the line of the policy shown."""
+    known = case("sets")
+    figure = plot_exits(known.path, known.X)
+    policies = figure.axes[0]
+    figure.draw_without_rendering()
+    named = [text for text in policies.texts if text.get_text().startswith("stage ")]
+    assert named
+    own = float(np.asarray(policies.get_lines()[0].get_xdata())[0])
+    areas = [c for c in policies.collections if isinstance(c, PolyCollection)]
+    for text in named:
+        box = text.get_window_extent().transformed(policies.transData.inverted())
+        area = areas[int(text.get_text().split()[1])].get_paths()[0]
+        assert area.contains_points(box.corners()).all()
+        assert not box.x0 <= own <= box.x1
 
 
 def test_other_things_are_refused() -> None:
