@@ -1,0 +1,256 @@
+"""What holds for every picture: it can be read, on light and dark pages, and leaves matplotlib's settings alone."""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Callable
+from fractions import Fraction
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+from formulations.instance.papers import two_trees
+from formulations.programs.matrix import MATRICES
+from formulations.programs.shortest_path import tree_network
+from proofs_checks import formulation_network
+from prunemodels.comparison.growth import Growth
+from prunemodels.judging.curve import TradeoffCurve
+from solvers import SOLVERS
+from tests.prunemodels.cascades import case
+from tests.prunemodels.plots.reading import drawn, outside, overlaps, visible_texts
+
+X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
+
+
+@functools.cache
+def path() -> pm.PruningPath:
+    return pm.pruning_path(pm.problem_from_forest(forest(), X[200:350], costs=1))
+
+
+@functools.cache
+def forest() -> RandomForestClassifier:
+    return RandomForestClassifier(5, max_depth=4, random_state=0).fit(X[:200], Y[:200])
+
+
+def tradeoff() -> Figure:
+    return pm.plots.plot_tradeoff(path(), held_out=pm.evaluate_path(path(), X[350:], Y[350:]), chosen=path()[3])
+
+
+def tradeoff_alone() -> Figure:
+    return pm.plots.plot_tradeoff(path())
+
+
+def budget() -> Figure:
+    solution = pm.solve(path().problem, budget=3.3, path=path())
+    return pm.plots.plot_budget(solution, path(), [pm.hold_out(solution.pruning, forest(), X[350:], Y[350:])])
+
+
+def choice() -> Figure:
+    return pm.plots.plot_choice(pm.evaluate_path(path(), X[350:], Y[350:]), chosen=2)
+
+
+def curves() -> Figure:
+    rng = np.random.default_rng(0)
+    names = (
+        "optimal",
+        "cost-complexity pruning (error)",
+        "greedy feature pruning",
+        "individual",
+        "early stopping (entropy)",
+        "trees",
+    )
+    return pm.plots.plot_curves(
+        [TradeoffCurve(name, "step", np.arange(20.0), 600 * rng.random(20), rng.random(20) / 2, 100) for name in names]
+    )
+
+
+def cut() -> Figure:
+    return pm.plots.plot_cut(pm.Pruning.unpruned(two_trees()), Fraction(7, 24), first=1)
+
+
+def exits() -> Figure:
+    known = case("sets")
+    return pm.plots.plot_exits(known.path, known.X, known.y)
+
+
+RUN = {
+    "value": 0.1325 + np.array([2e-13, 1.1e-13, 1e-13]),
+    "bound": 0.1325 + np.array([0.0, 5e-14, 1e-13]),
+    "iterate_value": np.array([0.2, 0.15, 0.1325]),
+    "iterate_bound": np.array([0.1, 0.12, 0.1325]),
+    "gap": np.array([1e-12, 4e-13, 0.0]),
+    "seconds": np.array([0.1, 0.2, 0.4]),
+}
+
+
+def gaps() -> Figure:
+    return pm.plots.plot_gaps({f"engine {k}": RUN for k in range(9)}, against="seconds")
+
+
+def history() -> Figure:
+    return pm.plots.plot_history(RUN)
+
+
+def growth() -> Figure:
+    rows = [
+        {"solver": name, "size": size, "usage_arcs": size, "seconds": 0.001 * size * (k + 1), "usable": size * k < 10_000}
+        for k, name in enumerate(SOLVERS)
+        for size in (100, 300, 1000, 2000, 3000)
+    ]
+    return pm.plots.plot_growth(Growth(pd.DataFrame(rows), "cost rows", 0.5, 60.0, True, "a machine"))
+
+
+def levels() -> Figure:
+    return pm.plots.plot_levels(path())
+
+
+def levels_in_boxes() -> Figure:
+    return pm.plots.plot_levels(path(), trees=[0], named=True)
+
+
+def trees() -> Figure:
+    return pm.plots.plot_trees(path().problem, kept=path()[2].kept, row=0)
+
+
+def trees_in_boxes() -> Figure:
+    return pm.plots.plot_trees(path().problem, trees=[0, 1], named=True, row=0)
+
+
+def point() -> Figure:
+    problem = path().problem
+    purchases = {f"w[{m},{i}]": 0.5 for m in (3, 20, 27) for i in range(5)}
+    return pm.plots.plot_point(problem, {f"z[{h}]": 0.125 for h in range(problem.ensemble.n_nodes)} | purchases, trees=[0])
+
+
+def matrix() -> Figure:
+    return pm.plots.plot_matrix(MATRICES["IP3"](two_trees(), lam=1))
+
+
+def certificate() -> Figure:
+    program = MATRICES["IP3"](two_trees(), lam=1)
+    network = formulation_network(two_trees(), program)
+    assert network is not None
+    return pm.plots.plot_certificate(program, network, paths=["leaf[4]", "coupling[2,1,0]"])
+
+
+def network() -> Figure:
+    return pm.plots.draw_network(tree_network(two_trees(), 1), path=[0])
+
+
+def tree() -> Figure:
+    return pm.plots.draw_tree(path().problem, 0)
+
+
+PICTURES: tuple[Callable[[], Figure], ...] = (
+    *(tradeoff, tradeoff_alone, budget, choice, curves, cut, exits, gaps, history, growth, levels, levels_in_boxes),
+    *(trees, trees_in_boxes, point, matrix, certificate, network, tree),
+)
+every_picture = pytest.mark.parametrize("draw", PICTURES, ids=lambda draw: draw.__name__)
+
+
+@every_picture
+def test_it_can_be_read(draw: Callable[[], Figure]) -> None:
+    """On 14 by 11 inches at most, no text covers another or leaves the picture, and no number is hidden at an axis' end."""
+    figure = draw()
+    width, height = figure.get_size_inches()
+    assert width <= 14
+    assert height <= 11
+    assert overlaps(figure) == []
+    assert outside(figure) == []
+    for ax in figure.axes:
+        assert ax.xaxis.get_offset_text().get_text() == ax.yaxis.get_offset_text().get_text() == ""
+    assert not any("lambda " in text.get_text() for text, _ in visible_texts(figure))
+
+
+@every_picture
+def test_its_legend_covers_nothing(draw: Callable[[], Figure]) -> None:
+    """Legends stand beside, above or below the axes."""
+    figure = draw()
+    renderer = drawn(figure)
+    areas = [ax.get_window_extent(renderer) for ax in figure.axes]
+    for legend in figure.findobj(Legend):
+        box = legend.get_window_extent(renderer)
+        assert not any(box.shrunk(0.98, 0.98).overlaps(area) for area in areas)
+
+
+@every_picture
+def test_it_looks_the_same_whatever_the_settings(draw: Callable[[], Figure]) -> None:
+    """With matplotlib's dark style the background is white, texts are dark, and the settings stay as they were."""
+    with mpl.rc_context():
+        mpl.style.use("dark_background")
+        before = dict(mpl.rcParams)
+        figure = draw()
+        assert dict(mpl.rcParams) == before
+        place = io.BytesIO()
+        figure.savefig(place, format="rgba", dpi=40)
+        pixels = np.frombuffer(place.getvalue(), dtype=np.uint8).reshape(-1, 4)
+        assert pixels[0].tolist() == [255, 255, 255, 255]
+        for ax in figure.axes:
+            assert to_hex(ax.get_facecolor()) == "#ffffff"
+            labels = [*ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label, ax.title]
+            assert all(max(to_rgb(text.get_color())) < 0.3 for text in labels if ax.axison)
+
+
+@pytest.mark.parametrize("draw", [budget, tradeoff, cut], ids=lambda draw: draw.__name__)
+def test_equal_pictures_are_equal_files(draw: Callable[[], Figure]) -> None:
+    """Nothing in a picture depends on when it is drawn."""
+    places = []
+    for _ in range(2):
+        place = io.BytesIO()
+        draw().savefig(place, format="png")
+        places.append(place.getvalue())
+    assert places[0] == places[1]
+
+
+def wrong_axes() -> list[tuple[Axes, str]]:
+    """Axes that nothing can be drawn on, and why."""
+    polar = Figure().add_subplot(projection="polar")
+    removed = Figure().add_subplot()
+    removed.remove()
+    return [(polar, "ax has the projection 'polar'; give plain axes"), (removed, "ax was removed from its figure; give axes")]
+
+
+ON_AXES: dict[str, Callable[[Axes], Figure]] = {
+    "tradeoff": lambda ax: pm.plots.plot_tradeoff(path(), ax=ax),
+    "budget": lambda ax: pm.plots.plot_budget(pm.solve(path().problem, budget=3.3, path=path()), path(), ax=ax),
+    "choice": lambda ax: pm.plots.plot_choice(pm.evaluate_path(path(), X[350:], Y[350:]), ax=ax),
+    "curves": lambda ax: pm.plots.plot_curves([TradeoffCurve("a", "b", np.ones(1), np.ones(1), np.ones(1), 1)], ax=ax),
+    "cut": lambda ax: pm.plots.plot_cut(pm.Pruning.unpruned(two_trees()), 1, ax=ax),
+    "gaps": lambda ax: pm.plots.plot_gaps({"a": RUN}, ax=ax),
+    "growth": lambda ax: pm.plots.plot_growth(
+        Growth(pd.DataFrame([{"solver": "a", "size": 1, "seconds": 1.0, "usable": True}]), "rows", 0.5, 1.0, True, ""), ax=ax
+    ),
+    "levels": lambda ax: pm.plots.plot_levels(path(), ax=ax),
+    "trees": lambda ax: pm.plots.plot_trees(path().problem, ax=ax),
+    "point": lambda ax: pm.plots.plot_point(two_trees(), {f"z[{h}]": 0 for h in range(12)}, ax=ax),
+    "matrix": lambda ax: pm.plots.plot_matrix([[1]], ax=ax),
+    "network": lambda ax: pm.plots.draw_network(tree_network(two_trees(), 0), ax=ax),
+    "tree": lambda ax: pm.plots.draw_tree(two_trees(), 0, ax=ax),
+}
+
+
+@pytest.mark.parametrize("draw", ON_AXES.values(), ids=ON_AXES)
+def test_axes_that_nothing_can_be_drawn_on_are_refused(draw: Callable[[Axes], Figure]) -> None:
+    """Polar axes, and axes that were removed from their figure, by name and with the remedy."""
+    for ax, message in wrong_axes():
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
+            draw(ax)
+
+
+def test_dollar_signs_are_no_formulas() -> None:
+    """A name with two of them is written as it is."""
+    curve = TradeoffCurve("up to $5 or $6", "step", np.ones(1), np.ones(1), np.ones(1), 1)
+    figure = pm.plots.plot_curves([curve])
+    (text,) = figure.axes[0].get_legend().get_texts()
+    assert text.get_text() == r"up to \$5 or \$6"
+    assert text._preprocess_math(text.get_text()) == ("up to $5 or $6", False)  # type: ignore[attr-defined]
