@@ -39,7 +39,7 @@ def plot_budget(
     held_out: Sequence[HeldOut] | None = None,
     *,
     chosen: Pruning | None = None,
-    unit: str | None = None,
+    unit: str = "",
     ax: Axes | None = None,
 ) -> Figure:
     """Draw the prunings for a budget: the whole path on the left, the neighbourhood of the budget on the right.

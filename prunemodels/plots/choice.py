@@ -33,9 +33,7 @@ ERRORS_SHOWN = 4.0
 
 @checked
 @styled
-def plot_choice(
-    evaluation: PathEvaluation, *, chosen: Natural | None = None, unit: str | None = None, ax: Axes | None = None
-) -> Figure:
+def plot_choice(evaluation: PathEvaluation, *, chosen: Natural | None = None, unit: str = "", ax: Axes | None = None) -> Figure:
     """Draw the rules' choices: the whole path on the left, the neighbourhood of the least error on the right.
 
     Parameters

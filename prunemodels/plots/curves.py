@@ -40,7 +40,7 @@ def plot_curves(
     choose_on: Sequence[TradeoffCurve] | None = None,
     spread: Mapping[str, NDArray[np.float64]] | None = None,
     error_label: str = "error rate",
-    unit: str | None = None,
+    unit: str = "",
     ax: Axes | None = None,
 ) -> Figure:
     """Draw cost against error, one staircase for each method.

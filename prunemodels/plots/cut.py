@@ -251,7 +251,7 @@ class _Plan:
         prices = end + 0.05, end + 0.17 + widest(a for a in graph.edges if a[1] == SINK)
         place[SOURCE] = half[SOURCE][0], -height / 2
         place[SINK] = prices[1] + FAN + half[SINK][0], -height / 2
-        port = {}
+        port: dict[tuple[Hashable, Hashable], float] = {}
         for h in splits:
             heads = sorted(
                 (b for a, b in graph.out_edges(h) if not isinstance(b, int)), key=lambda b: -slot[h if b == SINK else b]

@@ -45,9 +45,7 @@ FEWEST_ROWS = 5
 
 @checked
 @styled
-def plot_exits(
-    source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Price | None = None, unit: str | None = None
-) -> Figure:
+def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Price | None = None, unit: str = "") -> Figure:
     """Draw where rows stop, for all policies and for one of them by stage, and what the rows that stop at each stage have bought.
 
     Parameters

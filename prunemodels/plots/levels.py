@@ -91,7 +91,7 @@ def plot_levels(
         bar = drawing.figure.colorbar(
             ScalarMappable(norm, colours), ax=drawing.ax, orientation="horizontal", shrink=0.6, aspect=40, pad=0.02
         )
-        ticks = np.geomspace(norm.vmin, norm.vmax, 5)
+        ticks = np.geomspace(min(finite), max(finite), 5).tolist()
         bar.set_ticks(ticks, labels=[f"{x:.2g}" for x in ticks])
         bar.minorticks_off()
         bar.outline.set_visible(False)

@@ -99,7 +99,7 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(draw)
     def call(*args: P.args, **named: P.kwargs) -> R:
-        with mpl.rc_context(STYLE):
+        with mpl.rc_context(cast("Any", STYLE)):
             return draw(*args, **named)
 
     return call
@@ -158,17 +158,17 @@ def legend_columns(ax: Axes, width: float) -> int:
 
 def per_cent(axis: Axis) -> None:
     """Ticks in per cent, for shares and error rates."""
-    axis.set_major_formatter(lambda share, _=None: f"{100 * share:g} %")
+    axis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
 
 
 def plain_numbers(axis: Axis) -> None:
     """Ticks as whole numbers: nothing to be added or multiplied stands at the axis' end."""
-    axis.set_major_formatter(lambda x, _=None: f"{x:,.10g}".replace("-", "−"))
+    axis.set_major_formatter(lambda x, _: f"{x:,.10g}".replace("-", "−"))
 
 
-def cost_label(unit: str | None, of: str = "cost per prediction") -> str:
+def cost_label(unit: str, of: str = "cost per prediction") -> str:
     """The label of an axis of costs."""
-    return f"{of} (unit of the prices)" if unit is None else f"{of}, {literal(unit)}"
+    return f"{of}, {literal(unit)}" if unit else f"{of} (unit of the prices)"
 
 
 def literal(text: str) -> str:

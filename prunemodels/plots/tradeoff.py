@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -25,7 +26,7 @@ from prunemodels.plots.picture import (
     BLUE as BLUE,
 )
 from prunemodels.plots.picture import (
-    INK,
+    GREY,
     axes_for,
     cost_label,
     figure_of,
@@ -45,6 +46,9 @@ PICTURE_ENDINGS = (".png", ".svg")
 MOST_MARKERS = 60
 """With more breakpoints than this, only the line is drawn."""
 
+DOTTED = (0, (1, 1.5))
+"""Dots of the line that is not about new examples."""
+
 SAMPLES = {"in-bag": "training error of single trees", "out-of-bag": "out-of-bag error of single trees"}
 """What the trees' mean error is, by the source of the nodes' errors."""
 
@@ -56,7 +60,7 @@ def plot_tradeoff(
     *,
     held_out: PathEvaluation | Sequence[Evaluation] | None = None,
     chosen: Pruning | None = None,
-    unit: str | None = None,
+    unit: str = "",
     ax: Axes | None = None,
 ) -> Figure:
     """Draw cost against error: the forest's error on held-out examples in bold, and the trees' error that is minimised, faint.
@@ -93,14 +97,15 @@ def plot_tradeoff(
     trees = trees_error(path.problem)
     if held_out is None:
         marker = "." if len(path) <= MOST_MARKERS else ""
-        ax.plot(path.cost, path.error, color=BLUE, lw=1.4, marker=marker, ms=6, label=f"{trees} (held-out error not given)")
+        name = f"{trees} (held-out error not given)"
+        ax.plot(path.cost, path.error, color=GREY, lw=1.4, marker=marker, ms=6, label=name)
     else:
-        ax.plot(path.cost, path.error, color=BLUE, lw=1.2, alpha=0.5, label=trees)
+        ax.plot(path.cost, path.error, color=GREY, lw=1.0, ls=DOTTED, label=trees)
         _draw_held_out(ax, path, held_out)
     if chosen is not None:
-        ax.axvline(chosen.cost, color=INK, lw=1, ls=":", zorder=1.5)
-        name = f"chosen pruning, cost {chosen.cost:.4g}"
-        ax.plot(chosen.cost, chosen.error, ls="", marker="o", ms=10, mfc="none", mec=BLACK, mew=1.6, clip_on=False, label=name)
+        ax.axvline(chosen.cost, color=VERMILION, lw=1, ls="--", zorder=1.5)
+        circle: dict[str, Any] = {"mfc": "none", "mec": VERMILION, "mew": 2, "label": f"chosen pruning, cost {chosen.cost:.4g}"}
+        ax.plot(chosen.cost, chosen.error, ls="", marker="o", ms=11, clip_on=False, **circle)
     label_axes(ax, path, unit)
     legend_above(ax, own=own)
     return figure_of(ax)
@@ -112,15 +117,15 @@ def _draw_held_out(ax: Axes, path: NestedPrunings, held_out: PathEvaluation | Se
     if isinstance(held_out, PathEvaluation):
         check_same_problem("held_out", held_out.path.problem, path.problem)
         cost, error, se = held_out.cost, held_out.error, held_out.error_se
-        ax.fill_between(cost, error - se, error + se, color=VERMILION, alpha=0.2, lw=0, label="± 1 standard error")
-        ax.plot(cost, error, color=VERMILION, lw=2.4, label=name)
+        ax.fill_between(cost, error - se, error + se, color=BLUE, alpha=0.15, lw=0, label="± 1 standard error")
+        ax.plot(cost, error, color=BLUE, lw=2.4, label=name)
         whole = held_out.unpruned_cost, held_out.unpruned_error
         ax.plot(*whole, ls="", marker="D", ms=7, color=BLACK, clip_on=False, zorder=3, label="unpruned forest, held-out examples")
         return
     if not len(held_out):
         raise InvalidInputError("held_out is empty; give at least one Evaluation, or None")
     points = sorted(held_out, key=lambda e: e.cost)
-    ax.plot([e.cost for e in points], [e.error for e in points], color=VERMILION, lw=2.4, marker="s", ms=6, label=name)
+    ax.plot([e.cost for e in points], [e.error for e in points], color=BLUE, lw=2.4, marker="o", ms=5, label=name)
 
 
 def trees_error(problem: PruningProblem) -> str:
@@ -141,7 +146,7 @@ def check_same_problem(name: str, given: PruningProblem, wanted: PruningProblem,
         raise InvalidInputError(f"{name} is of another problem than {of}; give one of {of}.problem")
 
 
-def label_axes(ax: Axes, path: NestedPrunings, unit: str | None = None) -> None:
+def label_axes(ax: Axes, path: NestedPrunings, unit: str = "") -> None:
     """Label the axes with units, and give them a light grid and no box."""
     classification = path.problem.ensemble.task == "classification"
     ax.set_xlabel(cost_label(unit))

@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
+from prunemodels.plots.picture import BLUE, GREY
 from prunemodels.plots.tradeoff import picture_files, plot_tradeoff, save_picture
 
 
@@ -49,8 +50,7 @@ def test_held_out_error_is_bold_and_training_error_faint(forest: RandomForestCla
         lines = {str(line.get_label()): line for line in axes.get_lines()}
         faint, bold = lines["training error of single trees"], lines["error of the forest, held-out examples"]
         assert bold.get_linewidth() >= 1.8 * faint.get_linewidth()
-        assert faint.get_alpha() <= 0.5
-        assert bold.get_alpha() is None
+        assert (faint.get_color(), bold.get_color()) == (GREY, BLUE)
     alone = plot_tradeoff(path).axes[0].get_lines()[0]
     assert alone.get_label() == "training error of single trees (held-out error not given)"
 
