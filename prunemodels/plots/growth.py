@@ -97,6 +97,8 @@ def plot_growth(
     InvalidInputError
         for engines or columns that the table does not have.
     """
+    if growth.table.empty:
+        raise InvalidInputError("growth has an empty table; measure at least one engine on one instance")
     names = growth.engines if engines is None else list(engines)
     unknown = sorted(set(names) - set(growth.engines))
     if unknown or not names:
@@ -151,7 +153,8 @@ def _looks(engines: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def _lighter(colour: str, white: float) -> str:
     """A colour mixed with white."""
-    return to_hex((1 - white) * np.array(to_rgb(colour)) + white)
+    red, green, blue = ((1 - white) * part + white for part in to_rgb(colour))
+    return to_hex((red, green, blue))
 
 
 def _end(growth: Growth, name: str, quantity: str) -> tuple[float, float]:

@@ -32,7 +32,17 @@ MOST_DRAWN = 60
 
 @checked
 def network_graph(network: TreeNetwork, cost: ArrayLike | None = None) -> nx.DiGraph:
-    """The graph for networkx: boundaries 0 .. L, arcs with ``name``, number ``arc`` and, given costs, ``weight``."""
+    """The graph for networkx: boundaries 0 .. L, arcs with ``name``, number ``arc`` and, given costs, ``weight``.
+
+    Raises
+    ------
+    InvalidInputError
+        if `cost` has not one number for each arc.
+    """
+    if cost is not None and np.shape(cost) != (network.n_arcs,):
+        raise InvalidInputError(
+            f"cost has shape {np.shape(cost)}; give one number for each of the network's {network.n_arcs} arcs"
+        )
     graph: nx.DiGraph = nx.DiGraph()
     graph.add_nodes_from(range(network.n_boundaries))
     ends = zip(network.tail.tolist(), network.head.tolist(), strict=True)

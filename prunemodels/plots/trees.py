@@ -20,7 +20,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.arguments import Natural, checked
+from formulations.arguments import Natural, check_argument, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
@@ -177,7 +177,7 @@ def plot_trees(
     Raises
     ------
     InvalidInputError
-        for a tree or a row that does not exist, a pruning of another forest, and more nodes than can be read.
+        for a tree, a row or a node that does not exist, for what is no pruning of this forest, and more nodes than can be read.
     """
     state = _states(problem.ensemble, kept)
     unknown = [] if notes is None else [h for h in notes if not 0 <= h < problem.ensemble.n_nodes]
@@ -231,6 +231,9 @@ def plot_point(
         if the point has no z for a drawn node, and for more nodes than can be read.
     """
     values = dict(point.items())
+    for name, value in values.items():
+        if name.startswith(("z[", "w[")):
+            check_argument(f"point[{name!r}]", value, float)
     paid = _paid(problem, values)
     cell = max((text_size(text, SMALL)[0] for text, _ in paid), default=0.0) + 0.28
     if len(paid) > MOST_PURCHASES:
@@ -350,6 +353,10 @@ def _states(ensemble: Ensemble, kept: ArrayLike | None) -> list[str]:
     if keep.shape != (ensemble.n_nodes,):
         raise InvalidInputError(f"kept has shape {keep.shape}; give one bool for each of the forest's {ensemble.n_nodes} nodes")
     above = keep[ensemble.parent] | (ensemble.parent < 0)
+    wrong = np.flatnonzero(keep & ~(above & ensemble.is_split))
+    if wrong.size:
+        why = "whose parent it cuts off" if ensemble.is_split[wrong[0]] else "which is a leaf"
+        raise InvalidInputError(f"kept keeps node {wrong[0]}, {why}; give the splits of a pruning, such as Pruning.kept")
     return ["split" if k else "leaf" if a else "cut" for k, a in zip(keep.tolist(), above.tolist(), strict=True)]
 
 
@@ -369,7 +376,13 @@ def _paid(problem: PruningProblem, values: Mapping[str, Any]) -> list[tuple[str,
     for name, w in values.items():
         if not name.startswith("w["):
             continue
-        item, example = name[2:-1].split(",")
+        item, _, example = name[2:-1].partition(",")
+        known = item.isdecimal() and int(item) < problem.costs.n_items
+        if not known or not (example == "all" or (example.isdecimal() and int(example) < problem.n_rows)):
+            raise InvalidInputError(
+                f"point has {name}; the problem has the items 0 to {problem.costs.n_items - 1} "
+                f"and the examples 0 to {problem.n_rows - 1}: give a point of this problem"
+            )
         label = problem.costs.names[int(item)]
         label = f"feature {label}" if label.isdecimal() else label
         who = "" if problem.n_rows == 1 else "all: " if example == "all" else f"example {example}: "

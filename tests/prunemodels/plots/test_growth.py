@@ -197,6 +197,8 @@ def test_axes_may_be_given_and_unknown_engines_are_refused() -> None:
     assert plot_growth(growth(), ax=figure.add_subplot()) is figure
     with pytest.raises(InvalidInputError, match=r"engines has \['simplex'\]; there are min_cut"):
         plot_growth(growth(), engines=["min_cut", "simplex"])
+    with pytest.raises(InvalidInputError, match="growth has an empty table; measure at least one engine"):
+        plot_growth(replace(growth(), table=growth().table.iloc[:0]))
     with pytest.raises(InvalidInputError, match="engines has no names"):
         plot_growth(growth(), engines=[])
     with pytest.raises(InvalidInputError, match="no numbers 'hours'"):

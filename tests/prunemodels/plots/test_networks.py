@@ -135,6 +135,10 @@ def test_what_cannot_be_read_is_refused(small: pm.PruningProblem) -> None:
         draw_network(network(), path=[1, 7])
     with pytest.raises(pm.errors.InvalidInputError, match="path has arc -1"):
         draw_network(network(), path=[-1])
+    with pytest.raises(
+        pm.errors.InvalidInputError, match=r"cost has shape \(6,\); give one number for each of the network's 7 arcs"
+    ):
+        network_graph(network(), np.ones(6))
     with pytest.raises(pm.errors.InvalidInputError, match=r"path has shape \(0,\)"):
         draw_network(network(), path=[])
     with pytest.raises(pm.errors.InvalidInputError, match=r"path has shape \(2,\) and the type float64"):

@@ -343,6 +343,22 @@ def test_what_cannot_be_drawn_is_refused(real: PruningProblem) -> None:
         pm.errors.InvalidInputError, match=r"kept has shape \(5,\); give one bool for each of the forest's 12 nodes"
     ):
         plot_trees(problem, kept=np.zeros(5, dtype=bool))
+    for kept, message in (
+        ([h == 2 for h in range(12)], "kept keeps node 2, whose parent it cuts off; give the splits of a pruning"),
+        ([h == 1 or bool(problem.ensemble.is_split[h]) for h in range(12)], "kept keeps node 1, which is a leaf"),
+    ):
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
+            plot_trees(problem, kept=kept)
+    whole: dict[str, Any] = {f"z[{h}]": 0 for h in range(12)}
+    for name, value, message in (
+        ("w[3,0]", 1, r"point has w\[3,0\]; the problem has the items 0 to 2 and the examples 0 to 0"),
+        ("w[0,1]", 1, r"point has w\[0,1\]; "),
+        ("w[lab]", 1, r"point has w\[lab\]; "),
+        ("w[0,0]", None, r"point\['w\[0,0\]'\] is None; give a number"),
+        ("z[3]", "one", r"point\['z\[3\]'\] is 'one'; give a number"),
+    ):
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
+            plot_point(problem, whole | {name: value})
     with pytest.raises(pm.errors.InvalidInputError, match=r"point has no z\[0\]; give one of a formulation in z"):
         plot_point(problem, {"y[0]": 1})
     X, y = load_breast_cancer(return_X_y=True)

@@ -1,0 +1,66 @@
+"""The picture of a choice without a budget: rows that coincide are all seen, and rows that there are not are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+import prunemodels as pm
+from formulations.instance.papers import two_trees
+from prunemodels.evaluation.path import PathEvaluation, evaluate_path
+from prunemodels.plots.choice import plot_choice
+
+
+def evaluation() -> PathEvaluation:
+    """Three rows of the papers' trees on two examples."""
+    return evaluate_path(pm.pruning_path(two_trees()), [[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]], [0, 0])
+
+
+def marks(ax: Axes) -> list[Line2D]:
+    """The single points, from the lowest to the highest."""
+    points = [line for line in ax.get_lines() if line.get_linestyle() == "None"]
+    return sorted(points, key=lambda line: line.get_zorder())
+
+
+def test_marks_at_one_place_are_all_seen() -> None:
+    """Whatever is below another mark is larger, or the upper one is open."""
+    for ax in plot_choice(evaluation(), chosen=0).axes:
+        points = marks(ax)
+        assert len(points) == 5
+        for k, upper in enumerate(points):
+            for lower in points[:k]:
+                assert (
+                    upper.get_markerfacecolor() == "none"
+                    or upper.get_markersize() < lower.get_markersize()
+                    or not same(upper, lower)
+                )
+
+
+def same(a: Line2D, b: Line2D) -> bool:
+    """Whether two marks are at one place."""
+    return bool(np.array_equal(a.get_xydata(), b.get_xydata()))
+
+
+def test_the_chosen_row_is_marked() -> None:
+    """By its cost and error, which the legend says."""
+    seen = evaluation()
+    (star,) = [line for line in marks(plot_choice(seen, chosen=1).axes[0]) if str(line.get_label()).startswith("chosen")]
+    np.testing.assert_array_equal(star.get_xydata(), [[seen.cost[1], seen.error[1]]])
+    assert star.get_label() == f"chosen: cost {seen.cost[1]:.3g}, error {100 * seen.error[1]:.3g} %"
+
+
+@pytest.mark.parametrize("chosen", [3, 99])
+def test_rows_that_there_are_not_are_refused(chosen: int) -> None:
+    """By the argument's name, before anything is drawn."""
+    n_rows = len(evaluation().cost)
+    assert chosen >= n_rows
+    with pytest.raises(pm.errors.InvalidInputError, match=rf"^chosen is {chosen}; give a row of the path, 0 to {n_rows - 1}"):
+        plot_choice(evaluation(), chosen=chosen)
+
+
+def test_rows_do_not_count_from_the_end() -> None:
+    """-1 is no row."""
+    with pytest.raises(pm.errors.InvalidInputError, match=r"^chosen is -1; give a whole number >= 0"):
+        plot_choice(evaluation(), chosen=-1)
