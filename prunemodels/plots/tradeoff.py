@@ -75,7 +75,8 @@ def plot_tradeoff(
         of one standard error, or of some prunings and the unpruned forest, from `evaluate`. Without it the picture says nothing
         about new examples.
     chosen
-        a pruning to mark, at its cost on the cost sample.
+        a pruning to mark: its cost on the cost sample is a line. A circle is at its held-out error, if `held_out` is of the whole
+        path and it is a row of it; without `held_out` at the trees' error.
     unit
         the unit of the prices, for the axis: "dollars".
     ax
@@ -103,9 +104,7 @@ def plot_tradeoff(
         ax.plot(path.cost, path.error, color=GREY, lw=1.0, ls=DOTTED, label=trees)
         _draw_held_out(ax, path, held_out)
     if chosen is not None:
-        ax.axvline(chosen.cost, color=VERMILION, lw=1, ls="--", zorder=1.5)
-        circle: dict[str, Any] = {"mfc": "none", "mec": VERMILION, "mew": 2, "label": f"chosen pruning, cost {chosen.cost:.4g}"}
-        ax.plot(chosen.cost, chosen.error, ls="", marker="o", ms=11, clip_on=False, **circle)
+        _mark(ax, path, held_out, chosen)
     label_axes(ax, path, unit)
     legend_above(ax, own=own)
     return figure_of(ax)
@@ -126,6 +125,21 @@ def _draw_held_out(ax: Axes, path: NestedPrunings, held_out: PathEvaluation | Se
         raise InvalidInputError("held_out is empty; give at least one Evaluation, or None")
     points = sorted(held_out, key=lambda e: e.cost)
     ax.plot([e.cost for e in points], [e.error for e in points], color=BLUE, lw=2.4, marker="o", ms=5, label=name)
+
+
+def _mark(ax: Axes, path: NestedPrunings, held_out: PathEvaluation | Sequence[Evaluation] | None, chosen: Pruning) -> None:
+    """The chosen pruning's cost as a line, with a circle at its held-out error, or at that of the trees if no other is given."""
+    name = f"chosen pruning, cost {chosen.cost:.4g}"
+    point = (chosen.cost, chosen.error) if held_out is None else None
+    if isinstance(held_out, PathEvaluation):
+        # row k keeps the nodes of rows_kept > k: it is the chosen pruning if that parts kept nodes from all others
+        row = int(path.rows_kept[~chosen.kept].max(initial=0))
+        if row < int(path.rows_kept[chosen.kept].min(initial=len(path))):
+            point = float(held_out.cost[row]), float(held_out.error[row])
+    ax.axvline(chosen.cost, color=VERMILION, lw=1, ls="--", zorder=1.5, label=name if point is None else None)
+    if point is not None:
+        circle: dict[str, Any] = {"mfc": "none", "mec": VERMILION, "mew": 2, "label": name}
+        ax.plot(*point, ls="", marker="o", ms=11, zorder=4, clip_on=False, **circle)
 
 
 def trees_error(problem: PruningProblem) -> str:

@@ -34,11 +34,28 @@ def test_lines_are_the_figures_of_the_path(forest: RandomForestClassifier, path:
     held_out = [pm.evaluate(pm.apply_pruning(path[k], forest), X[300:], y[300:], costs=1) for k in (0, 5)]
     chosen = path[5]
     axes = plot_tradeoff(path, held_out=held_out, chosen=chosen).axes[0]
-    hull, outside, line, circle = (line.get_xydata() for line in axes.get_lines())
+    hull, outside, line = (line.get_xydata() for line in axes.get_lines())
     np.testing.assert_array_equal(hull, np.column_stack([path.cost, path.error]))
     np.testing.assert_array_equal(outside, [[e.cost, e.error] for e in reversed(held_out)])  # from cheap to dear
     assert line[:, 0].tolist() == [chosen.cost, chosen.cost]
-    np.testing.assert_array_equal(circle, [[chosen.cost, chosen.error]])
+
+
+def test_the_chosen_pruning_is_marked_where_it_errs_on_new_examples(path: pm.PruningPath) -> None:
+    """In a picture with held-out errors no circle is at the training error: it is at the row's own point, or nowhere."""
+    X, y = load_breast_cancer(return_X_y=True)
+    seen = pm.evaluate_path(path, X[300:], y[300:])
+    for k in (0, 5, len(path) - 1):
+        circle = plot_tradeoff(path, held_out=seen, chosen=path[k]).axes[0].get_lines()[-1]
+        np.testing.assert_array_equal(circle.get_xydata(), [[seen.cost[k], seen.error[k]]])
+        assert circle.get_label() == f"chosen pruning, cost {path[k].cost:.4g}"
+    root = int(path.problem.ensemble.roots[0])
+    other = pm.Pruning(path.problem, np.arange(path.problem.ensemble.n_nodes) == root)
+    assert not any(np.array_equal(row.kept, other.kept) for row in path)
+    line = plot_tradeoff(path, held_out=seen, chosen=other).axes[0].get_lines()[-1]
+    assert np.asarray(line.get_xdata()).tolist() == [other.cost, other.cost]
+    assert line.get_label() == f"chosen pruning, cost {other.cost:.4g}"
+    alone = plot_tradeoff(path, chosen=path[5]).axes[0].get_lines()[-1]
+    np.testing.assert_array_equal(alone.get_xydata(), [[path[5].cost, path[5].error]])
 
 
 def test_held_out_error_is_bold_and_training_error_faint(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
