@@ -30,6 +30,9 @@ from prunemodels.plots.picture import (
 )
 from prunemodels.plots.tradeoff import MOST_MARKERS, check_same_problem, label_axes, trees_error
 
+SEEN_WHOLE, SEEN_NEAR = 0.03, 0.0012
+"""Shares of the largest cost or error that can be seen beside the marks: on the whole path, and around the budget."""
+
 
 @checked
 @styled
@@ -78,7 +81,7 @@ def plot_budget(
         check_same_problem(f"held_out[{k}]", point.pruning.problem, solution.problem, "solution")
     if ax is not None:
         ax = axes_for(ax, (0, 0))
-        _draw(ax, solution, path, taken)
+        _draw(ax, solution, path, taken, least=SEEN_WHOLE)
         _draw_held_out(ax, points, with_error=True)
         label_axes(ax, path, unit)
         legend_above(ax, own=False)
@@ -86,7 +89,7 @@ def plot_budget(
     figure = Picture(figsize=(10.4, 4.8), layout="constrained")
     overview, near = figure.subplots(1, 2)
     for axes, with_error in ((overview, True), (near, False)):
-        _draw(axes, solution, path, taken)
+        _draw(axes, solution, path, taken, least=SEEN_NEAR)
         _draw_held_out(axes, points, with_error=with_error)
         label_axes(axes, path, unit)
     _zoom(near, solution, taken, points)
@@ -97,11 +100,12 @@ def plot_budget(
     return figure
 
 
-def _draw(ax: Axes, solution: BudgetSolution, path: PruningPath, taken: Pruning) -> None:
+def _draw(ax: Axes, solution: BudgetSolution, path: PruningPath, taken: Pruning, *, least: float) -> None:
     """Hull, chord, budget, the relaxation's optimum and the pruning taken, and the gap between the two.
 
-    What has no extent is left out, and with it its entry in the legend: an edge of one point, a gap of 0.
+    An edge or a gap below `least` lies under the marks; it is left out, and with it its entry in the legend.
     """
+    wide, high = _scales(solution)
     mixture, budget = solution.relaxation, float(solution.budget)
     ends, best = _ends(mixture), float(mixture.value)
     at = min(budget, mixture.dearer.cost)
@@ -109,9 +113,9 @@ def _draw(ax: Axes, solution: BudgetSolution, path: PruningPath, taken: Pruning)
     ax.axvline(budget, color=BLACK, lw=1, ls="--", label=f"budget B = {budget:.4g}", zorder=1.5)
     hull = f"breakpoints and their hull: {trees_error(path.problem)}"
     ax.plot(path.cost, path.error, color=BLUE, lw=1.4, marker=marker, ms=6, label=hull)
-    if ends[0][0] != ends[0][1]:
+    if abs(ends[0][1] - ends[0][0]) > least * wide:
         ax.plot(*ends, color=SKY, lw=6, alpha=0.6, solid_capstyle="round", zorder=1.8, label="hull edge at B")
-    if (taken.cost, taken.error) != (at, best):
+    if abs(taken.cost - at) > least * wide or abs(taken.error - best) > least * high:
         corner = [taken.cost, at, at], [taken.error, taken.error, best]
         ax.plot(*corner, color=GREEN, lw=2.4, zorder=2.5, label="from the optimum to the pruning taken")
     name = f"pruning taken: cost {taken.cost:.4g}"
@@ -145,10 +149,15 @@ def _zoom(ax: Axes, solution: BudgetSolution, taken: Pruning, points: Sequence[H
     """Limits around the budget, the pruning taken, the relaxation's optimum, and the held-out costs."""
     costs = [float(solution.budget), taken.cost, *(end for p in points for end in (p.cost.low, p.cost.high))]
     errors = [taken.error, float(solution.relaxation.value)]
-    scales = (Pruning.unpruned(solution.problem).cost, Pruning.all_roots(solution.problem).error)
+    scales = _scales(solution)
     for limits, values, scale in ((ax.set_xlim, costs, scales[0]), (ax.set_ylim, errors, scales[1])):
         room = max(0.6 * (max(values) - min(values)), 0.02 * scale) or 1.0
         limits(max(0.0, min(values) - room), max(values) + room)
+
+
+def _scales(solution: BudgetSolution) -> tuple[float, float]:
+    """The largest cost and the largest error of prunings: those of the unpruned forest, and of the forest without splits."""
+    return Pruning.unpruned(solution.problem).cost, Pruning.all_roots(solution.problem).error
 
 
 def _ends(mixture: Mixture) -> tuple[list[float], list[float]]:

@@ -92,7 +92,7 @@ def plot_tradeoff(
     InvalidInputError
         if `held_out` is empty, and if `held_out` or `chosen` is of another problem than the path.
     """
-    own, ax = ax is None, axes_for(ax, (6.4, 4.8))
+    own, ax = ax is None, axes_for(ax, (6.8, 4.8))
     if chosen is not None:
         check_same_problem("chosen", chosen.problem, path.problem)
     trees = trees_error(path.problem)

@@ -183,6 +183,15 @@ def test_what_has_no_extent_is_not_in_the_legend(path: pm.PruningPath) -> None:
     assert {"pruning taken", "optimum of the relaxation"} <= set(found)
 
 
+def test_what_lies_under_the_marks_is_not_in_the_legend(path: pm.PruningPath, solution: BudgetSolution) -> None:
+    """A millionth above a breakpoint's cost the gap cannot be seen, and is not mentioned; a wide one is, as is the edge."""
+    close = best_breakpoint(path.problem, float(path.cost[3]) + 1e-6, path=path)
+    found = words(plot_budget(close, path))
+    assert "from the optimum to the pruning taken" not in found
+    assert "hull edge at B" in found
+    assert "from the optimum to the pruning taken" in words(plot_budget(solution, path))
+
+
 def test_the_optimum_is_seen_where_it_is_the_pruning_taken(path: pm.PruningPath) -> None:
     """Its diamond is smaller than the dot of the pruning, and lies above it."""
     lines = drawn(plot_budget(best_breakpoint(path.problem, float(path.cost[0]) + 1, path=path), path).axes[0])
