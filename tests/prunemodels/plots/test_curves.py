@@ -46,7 +46,9 @@ def test_lines_do_not_zigzag() -> None:
     """Costs never fall along a line, and errors never rise, whatever the order of the points."""
     rng = np.random.default_rng(0)
     many = [curve(str(k), rng.random(40).tolist(), rng.random(40).tolist()) for k in range(3)]
-    for line in staircases(plot_curves(many).axes[0]):
+    lines = staircases(plot_curves(many).axes[0])
+    assert len(lines) == 3
+    for line in lines:
         cost, error = np.asarray(line.get_xydata()).T
         assert (np.diff(cost) > 0).all()
         assert (np.diff(error) < 0).all()
