@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator
 
@@ -49,8 +50,9 @@ def arrow_lines(figure: Figure) -> Iterator[Path]:
             yield Path(line)
 
 
+@functools.lru_cache(maxsize=4)
 def visible_texts(figure: Figure) -> list[tuple[Text, Bbox]]:
-    """All texts that are drawn, legends and ticks among them, and the room that each takes."""
+    """All texts that are drawn, legends and ticks among them, and the room that each takes; drawn once for each figure."""
     renderer = drawn(figure)
     found, hidden = [], _hidden(figure)
     for text in figure.findobj(Text):
