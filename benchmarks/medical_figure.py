@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from benchmarks.medical_runs import Summary
-from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
+from prunemodels.plots.picture import BLACK, BLUE, VERMILION
 
 GREY = "0.45"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,14 +12,24 @@ from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLACK, BLUE, VERMILION
-
-TRAINING = "0.55"
-"""Grey of what is not about new examples."""
+from prunemodels.plots.picture import (
+    BLACK,
+    BLUE,
+    GREY,
+    VERMILION,
+    axes_for,
+    cost_label,
+    figure_of,
+    frame,
+    legend_above,
+    per_cent,
+    styled,
+)
+from prunemodels.plots.tradeoff import DOTTED, trees_error
 
 
 @checked
+@styled
 def plot_held_out(
     tradeoff: BudgetTradeoff,
     *,
@@ -52,40 +62,34 @@ def plot_held_out(
     Figure
         save it with `save_picture`.
     """
-    if ax is None:
-        ax = Picture(figsize=(6.8, 4.4), layout="constrained").add_subplot()
+    own, ax = ax is None, axes_for(ax, (6.8, 4.8))
     changes = tradeoff.changes
     first = changes[0]
-    classification = first.task == "classification"
     cost = np.array([first.cost_before.mean, *(c.cost_after.mean for c in changes)])
     base = first.error_before.mean
     error = np.array([base, *(c.error_after.mean for c in changes)])
     low = base + np.array([0.0, *(c.increase.low for c in changes)])
     high = base + np.array([0.0, *(c.increase.high for c in changes)])
     order = np.argsort(cost)
-    percent = f"{100 * first.confidence:g} %"
     if path is not None:
-        label = f"training error of single trees ({path.problem.errors.source})"
-        ax.plot(path.cost, path.error, color=TRAINING, lw=1.0, ls=(0, (1, 1.5)), label=label, zorder=1)
-    label = f"{percent} interval of the change"
-    ax.fill_between(cost[order], np.maximum(low, 0)[order], high[order], color=BLUE, alpha=0.15, lw=0, label=label, zorder=1)
-    label = f"error on {first.n:,} held-out examples, within budgets"
-    ax.plot(cost[order], error[order], color=BLUE, lw=2.4, marker="o", ms=5, label=label, zorder=3)
+        ax.plot(path.cost, path.error, color=GREY, lw=1.0, ls=DOTTED, label=trees_error(path.problem), zorder=1)
+    name = f"{100 * first.confidence:g} % interval of the change"
+    ax.fill_between(cost[order], np.maximum(low, 0)[order], high[order], color=BLUE, alpha=0.15, lw=0, label=name, zorder=1)
+    name = f"error on {first.n:,} held-out examples, within budgets"
+    ax.plot(cost[order], error[order], color=BLUE, lw=2.4, marker="o", ms=5, label=name, zorder=3)
     ax.plot(cost[0], error[0], color=BLACK, ls="", marker="D", ms=7, label="unpruned", zorder=4, clip_on=False)
     where = [k for k, p in enumerate(tradeoff.prunings, start=1) if p is chosen]
     if where:
-        style: dict[str, Any] = {"mfc": "none", "mec": VERMILION, "mew": 2.0, "label": "chosen"}
-        ax.plot(cost[where[0]], error[where[0]], ls="", marker="o", ms=13, zorder=5, clip_on=False, **style)
+        ring: dict[str, Any] = {"mfc": "none", "mec": VERMILION, "mew": 2.0, "label": "chosen"}
+        ax.plot(cost[where[0]], error[where[0]], ls="", marker="o", ms=13, zorder=5, clip_on=False, **ring)
     if budget is not None:
         ax.axvline(budget, color=VERMILION, lw=1.0, ls="--", zorder=2, label=f"budget {budget:g}")
-    ax.set_xlabel(f"cost per prediction, {unit or 'unit of the prices'}")
-    ax.set_ylabel("wrong predictions" if classification else "mean squared error")
-    if classification:
-        ax.yaxis.set_major_formatter(lambda rate, _: f"{100 * rate:g} %")
+    ax.set_xlabel(cost_label(unit))
+    ax.set_ylabel("wrong predictions" if first.task == "classification" else "mean squared error")
+    if first.task == "classification":
+        per_cent(ax.yaxis)
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
-    ax.grid(color="0.9", lw=0.8)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)  # above: no corner is always free
-    return cast("Figure", ax.get_figure())
+    frame(ax)
+    legend_above(ax, own=own)
+    return figure_of(ax)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,8 +9,7 @@ from matplotlib.figure import Figure
 
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLUE
+from prunemodels.plots.picture import BLUE, axes_for, figure_of, frame, legend_above, literal, per_cent, styled
 
 BEFORE = "0.8"
 """Grey of the unpruned forest."""
@@ -21,6 +18,7 @@ COLUMNS = ("price", "before", "after")
 
 
 @checked
+@styled
 def plot_purchases(purchases: pd.DataFrame, *, most: Count = 30, unit: str = "", ax: Axes | None = None) -> Figure:
     """Draw which share of the examples asks for each feature, before and after pruning, with the prices.
 
@@ -50,20 +48,22 @@ def plot_purchases(purchases: pd.DataFrame, *, most: Count = 30, unit: str = "",
         wrong = f"lacks the column {missing[0]!r}" if missing else "has no row"
         raise InvalidInputError(f"purchases {wrong}; give what PrunedForest.purchases() returns")
     table = purchases.iloc[:most]
-    if ax is None:
-        ax = Picture(figsize=(6.8, 1.0 + 0.27 * len(table)), layout="constrained").add_subplot()
+    own, ax = ax is None, axes_for(ax, (6.8, max(2.4, 1.1 + 0.27 * len(table))))
     place = np.arange(len(table))
-    ax.barh(place, 100 * table["before"], height=0.8, color=BEFORE, label="unpruned")
-    ax.barh(place, 100 * table["after"], height=0.44, color=BLUE, label="pruned")
-    ax.set_yticks(place, [f"{name}  ({price:g})" for name, price in zip(table.index, table["price"], strict=True)])
+    ax.barh(place, table["before"], height=0.8, color=BEFORE, label="unpruned")
+    ax.barh(place, table["after"], height=0.44, color=BLUE, label="pruned")
+    names = [f"{literal(str(name))}  ({price:g})" for name, price in zip(table.index, table["price"], strict=True)]
+    frame(ax)
+    ax.grid(visible=False, axis="y")
+    ax.set_yticks(place, names)
     ax.invert_yaxis()
-    ax.set_xlim(0, 100)
-    ax.xaxis.set_major_formatter(lambda share, _: f"{share:g} %")
+    ax.set_xlim(0, 1)
+    per_cent(ax.xaxis)
     left_out = len(purchases) - len(table)
     more = f"; {left_out} features on which less is spent are not shown" if left_out else ""
     ax.set_xlabel(f"examples that ask for the feature{more}")
-    ax.set_ylabel(f"feature (price alone{f', {unit}' if unit else ''})")
-    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.set_ylabel(f"feature (price alone{f', {literal(unit)}' if unit else ''})")
+    ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    ax.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
-    return cast("Figure", ax.get_figure())
+    legend_above(ax, own=own)
+    return figure_of(ax)

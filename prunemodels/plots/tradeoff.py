@@ -20,13 +20,10 @@ from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.judging.evaluate import Evaluation
 from prunemodels.plots.picture import (
-    BLACK as BLACK,
-)
-from prunemodels.plots.picture import (
-    BLUE as BLUE,
-)
-from prunemodels.plots.picture import (
+    BLACK,
+    BLUE,
     GREY,
+    VERMILION,
     axes_for,
     cost_label,
     figure_of,
@@ -36,9 +33,6 @@ from prunemodels.plots.picture import (
     per_cent,
     plain_numbers,
     styled,
-)
-from prunemodels.plots.picture import (
-    VERMILION as VERMILION,
 )
 
 PICTURE_ENDINGS = (".png", ".svg")

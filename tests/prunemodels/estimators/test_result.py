@@ -145,7 +145,7 @@ def test_pictures_have_what_the_tables_have() -> None:
     assert "dollars" in axes.get_xlabel()
     bars = made.plot_purchases(most=5).axes[0]
     assert len(bars.patches) == 10
-    assert [p.get_width() for p in bars.patches[5:]] == pytest.approx(list(100 * made.purchases()["after"][:5]))
+    assert [p.get_width() for p in bars.patches[5:]] == pytest.approx(list(made.purchases()["after"][:5]))
     assert "25 features on which less is spent" in bars.get_xlabel()
 
 

@@ -19,8 +19,7 @@ import prunemodels as pm
 from formulations import CostItems, PruningProblem
 from formulations.instance.papers import ERRORS, two_trees
 from prunemodels.plots.cut import closure_graph, plot_cut, purchase_name, source_side
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLUE, VERMILION
+from prunemodels.plots.picture import BLUE, VERMILION, Picture
 from solvers.brute_force import all_prunings
 from tests.instances import random_problem
 from tests.loops import looped

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import matplotlib as mpl
+import matplotlib.style
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,6 +54,16 @@ def tradeoff_alone() -> Figure:
 def budget() -> Figure:
     solution = pm.solve(path().problem, budget=3.3, path=path())
     return pm.plots.plot_budget(solution, path(), [pm.hold_out(solution.pruning, forest(), X[350:], Y[350:])])
+
+
+def held_out() -> Figure:
+    seen = pm.evaluation.budget_tradeoff(path(), forest(), X[350:], Y[350:], budgets=[4, 3, 2], time_limit=0)
+    return pm.plots.plot_held_out(seen, path=path(), chosen=seen.prunings[1], budget=3, unit="US$")
+
+
+def purchases() -> Figure:
+    table = pd.DataFrame({"price": [7.0, 1.0], "before": [1.0, 0.9], "after": [0.4, 0.0]}, index=["US$ a", "US$ b"])
+    return pm.plots.plot_purchases(table, most=2, unit="US$")
 
 
 def choice() -> Figure:
@@ -152,8 +163,8 @@ def tree() -> Figure:
 
 
 PICTURES: tuple[Callable[[], Figure], ...] = (
-    *(tradeoff, tradeoff_alone, budget, choice, curves, cut, exits, gaps, history, growth, levels, levels_in_boxes),
-    *(trees, trees_in_boxes, point, matrix, certificate, network, tree),
+    *(tradeoff, tradeoff_alone, budget, held_out, purchases, choice, curves, cut, exits, gaps, history, growth, levels),
+    *(levels_in_boxes, trees, trees_in_boxes, point, matrix, certificate, network, tree),
 )
 every_picture = pytest.mark.parametrize("draw", PICTURES, ids=lambda draw: draw.__name__)
 
@@ -215,6 +226,10 @@ def wrong_axes() -> list[tuple[Axes, str]]:
 ON_AXES: dict[str, Callable[[Axes], Figure]] = {
     "tradeoff": lambda ax: pm.plots.plot_tradeoff(path(), ax=ax),
     "budget": lambda ax: pm.plots.plot_budget(pm.solve(path().problem, budget=3.3, path=path()), path(), ax=ax),
+    "held out": lambda ax: pm.plots.plot_held_out(
+        pm.evaluation.budget_tradeoff(path(), forest(), X[350:], Y[350:], budgets=[3], time_limit=0), ax=ax
+    ),
+    "purchases": lambda ax: pm.plots.plot_purchases(pd.DataFrame({"price": [1], "before": [1], "after": [1]}), ax=ax),
     "choice": lambda ax: pm.plots.plot_choice(pm.evaluate_path(path(), X[350:], Y[350:]), ax=ax),
     "curves": lambda ax: pm.plots.plot_curves([TradeoffCurve("a", "b", np.ones(1), np.ones(1), np.ones(1), 1)], ax=ax),
     "cut": lambda ax: pm.plots.plot_cut(pm.Pruning.unpruned(two_trees()), 1, ax=ax),

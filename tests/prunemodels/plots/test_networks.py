@@ -19,8 +19,7 @@ import prunemodels as pm
 from formulations.instance.papers import two_trees
 from formulations.programs.shortest_path import TreeNetwork, tree_network
 from prunemodels.plots.networks import draw_network, draw_tree, network_graph
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLUE, VERMILION
+from prunemodels.plots.picture import BLUE, VERMILION, Picture
 from solvers.column_generation.shortest_paths import cheapest_path
 from tests.path_costs import arc_costs, stop_costs
 from tests.prunemodels.plots.reading import overlaps

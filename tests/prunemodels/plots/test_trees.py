@@ -19,8 +19,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
 from formulations.instance.papers import two_trees
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLUE, VERMILION
+from prunemodels.plots.picture import BLUE, VERMILION, Picture
 from prunemodels.plots.tree_layout import lay_out
 from prunemodels.plots.trees import feature_name, plot_point, plot_trees
 from tests.instances import Node, ensemble_of
