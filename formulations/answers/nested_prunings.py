@@ -193,11 +193,15 @@ class NestedPrunings(Shown):
         self._warn_if_little(row, budget)
         return self[row]
 
+    def spends_little(self, row: int, budget: float) -> bool:
+        """Whether a row spends less than half of a budget, although a dearer row exists."""
+        return bool(self.cost[row] < LITTLE * float(budget) and (self.cost > float(budget)).any())
+
     def _warn_if_little(self, row: int, budget: float) -> None:
         """Warn where a row spends little of a budget, with both neighbours and the remedy."""
-        dearer = np.flatnonzero(self.cost > float(budget))
-        if not dearer.size or self.cost[row] >= LITTLE * float(budget):
+        if not self.spends_little(row, budget):
             return
+        dearer = np.flatnonzero(self.cost > float(budget))
         warnings.warn(
             f"of the budget of {float(budget):g} only {self.cost[row]:.4g} is spent: the path has no pruning between cost "
             f"{self.cost[row]:.4g} (error {self.error[row]:.4g}) and {self.cost[dearer[-1]]:.4g} (error "

@@ -30,6 +30,7 @@ from prunemodels.estimators.goal import Goal
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
 from prunemodels.estimators.samples import training_sample
 from prunemodels.forests.costs import Costs
+from solvers.budgets.solve import SECONDS
 
 
 class _BudgetPrunedForestCV(PrunedForestEstimator):
@@ -107,19 +108,20 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
         chosen = choose_candidate(self.choose, candidates, folds)
         setattr(self, f"{candidates.kind}s_", np.array([float(v) for v in candidates.values]))
         setattr(self, f"{candidates.kind}_", candidates.values[chosen])
-        goal = Goal.of(**{"budget": None, "lam": None, candidates.kind: candidates.values[chosen]}, **_REFIT)
+        value = candidates.values[chosen]
+        between = candidates.kind == "budget" and path.spends_little(path.row_at_cost(value), value)
+        how: dict[str, Any] = {"method": "best" if between else "path", "time_limit": SECONDS["best"]}
+        goal = Goal.of(**{"budget": None, "lam": None, candidates.kind: value}, max_error_increase=None, choose="one_se", **how)
         self._keep(prune_by(goal, grown.forest, path, None, None, None, held_out=True))
         return self
-
-
-_REFIT: dict[str, Any] = {"max_error_increase": None, "choose": "one_se", "method": "path", "time_limit": None}
 
 
 class BudgetPrunedForestClassifierCV(ClassProbabilities, ClassifierMixin, _BudgetPrunedForestCV):  # type: ignore[misc]
     """`BudgetPrunedForestClassifier` with its budget or lambda chosen by cross-validation, as LassoCV chooses its penalty.
 
     Each fold grows one forest and computes one path. All candidates are rows of that path, and one sweep scores them all. A
-    budget selects the best breakpoint within it (``method="path"``), in the folds and in the last fit.
+    budget selects the best breakpoint within it (``method="path"``), in the folds and in the last fit. Where the last fit would
+    spend less than half of the budget so, it searches between the breakpoints (``method="best"``).
 
     Parameters
     ----------

@@ -135,6 +135,17 @@ def test_each_rule_refits_its_choice(rule: Any) -> None:
     assert model.one_se_index_ <= model.best_index_
 
 
+def test_the_last_fit_spends_a_budget_that_falls_between_distant_rows() -> None:
+    """Dear features that all trees share: the best breakpoint within 100 costs 10, and would be taken in silence."""
+    X, y = cancer()
+    costs = [100 if f % 3 == 0 else 1 for f in range(X.shape[1])]
+    forest = RandomForestClassifier(10, max_depth=4, random_state=0)
+    model = BudgetPrunedForestClassifierCV(forest, costs, budgets=[100], cv=2, random_state=0).fit(X, y)
+    assert model.path_.spends_little(model.path_.row_at_cost(100), 100)
+    assert 50 < model.cost_ <= 100
+    assert model.solution_.error < model.path_.error[model.path_.row_at_cost(100)]
+
+
 CANDIDATES = Candidates("budget", (1, 2, 3, 4))
 FOLDS = [
     # mean scores .60 .775 .80 .80; against candidate 2, the cheaper of the best: .20 .025 0 0, in folds .1 .3, .02 .03, 0, .1 -.1
