@@ -29,6 +29,9 @@ from prunemodels.comparison.worker import Answer, Run
 from solvers import SOLVERS
 from solvers.budgets import BUDGET_SOLVERS
 
+BAR = "{desc} |{bar}| {elapsed}"
+"""The progress bar, which names the running engine."""
+
 Budgets = Price | Sequence[Price] | NDArray[np.float64]
 """One budget, or several."""
 
@@ -112,7 +115,7 @@ def _answers(problem: PruningProblem, runs: list[Run], time_limit: float, *, iso
     ways = in_processes if isolate else in_this_process
     try:
         with (
-            tqdm(total=len(runs), bar_format="{desc}", leave=False, disable=not progress, file=sys.stderr) as bar,
+            tqdm(total=len(runs), bar_format=BAR, leave=False, disable=not progress, file=sys.stderr) as bar,
             closing(ways(problem, runs, time_limit)) as results,
         ):
             for k, run in enumerate(runs):
@@ -120,6 +123,7 @@ def _answers(problem: PruningProblem, runs: list[Run], time_limit: float, *, iso
                 within = f" within {float(run.number):g}" if run.is_budget else ""
                 bar.set_description_str(f"running {name}{within} ({k + 1} of {len(runs)})")
                 answers.append(next(results))
+                bar.update()
     except InterruptedSolveError:
         raise
     except KeyboardInterrupt as stop:

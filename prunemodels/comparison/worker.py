@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,15 +196,27 @@ def _warm_up(engine: Solver | BudgetSolver, *, is_budget: bool = False) -> None:
         pass
 
 
+def write_answer(run: Run, task: Task, answers: IO[bytes]) -> None:
+    """Solve a task, and write `BEGUN` when the solve begins and its `Answer` when it has ended."""
+
+    def begun() -> None:
+        pickle.dump(BEGUN, answers)
+        answers.flush()
+
+    pickle.dump(solve(run, task, begun), answers)
+    answers.flush()
+
+
 def main() -> None:
     """Read a task from standard input, solve it, and write the answer to standard output."""
     die_with_parent()
-    with os.fdopen(os.dup(1), "wb") as answers:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # native engines may print to it
+    with own_stdout() as answers:
         task: Task = pickle.load(sys.stdin.buffer)
+        write_answer(Run.of(sys.argv[1:]), task, answers)
 
-        def begun() -> None:
-            pickle.dump(BEGUN, answers)
-            answers.flush()
 
-        pickle.dump(solve(Run.of(sys.argv[1:]), task, begun), answers)
+def own_stdout() -> IO[bytes]:
+    """Standard output for answers alone: what native engines print to it goes nowhere from now on."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return answers

@@ -206,6 +206,20 @@ def test_crashes_are_rows(problem: pm.PruningProblem) -> None:
     assert table.value[:2].isna().all()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a fork with its parent, so only there engines are forks")
+def test_engines_share_one_import(problem: pm.PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One process imports for all engines; after one that was killed a second does."""
+    begun: list[object] = []
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: begun.append(a) or start(*a, **k))
+    monkeypatch.setattr(processes, "GRACE", 0.2)
+    assert list(compare(problem, LAM, ["min_cut", "odd_engines:die", "min_cut"]).status) == ["optimal", "crashed", "optimal"]
+    assert len(begun) == 1
+    table = compare(problem, LAM, ["odd_engines:sleep", "min_cut", "min_cut"], time_limit=0.3)
+    assert list(table.status) == ["time limit", "optimal", "optimal"]
+    assert len(begun) == 3
+
+
 def test_exceptions_are_rows(problem: pm.PruningProblem) -> None:
     """An engine that raises has crashed, with the exception as note; so has one that says that it failed."""
     assert alone(problem, "divide")[["status", "note"]].tolist() == ["crashed", "ZeroDivisionError: division by zero"]
