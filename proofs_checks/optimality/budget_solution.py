@@ -19,7 +19,7 @@ from proofs_checks.optimality.corollary import AtBudget, Budgets, check_corollar
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.verdict import Verdict
 
-METHOD = "routing again, the relaxation from a proven path, in fractions"
+METHOD = "every example sent down the trees again, the relaxation from a proven path, in fractions"
 
 
 @checked

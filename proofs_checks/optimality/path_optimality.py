@@ -42,7 +42,7 @@ from proofs_checks.optimality.path_evidence import PathEvidence, read_evidence
 from proofs_checks.optimality.recount import PRECISION, Recount, Refuted, shown
 from proofs_checks.verdict import Verdict
 
-METHOD = "routing again, one dual state for all lambda, in exact integers"
+METHOD = "every example sent down the trees again, one dual solution for all lambda, in exact integers"
 
 
 @dataclass(frozen=True, eq=False)

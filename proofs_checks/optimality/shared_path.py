@@ -47,7 +47,7 @@ from proofs_checks.optimality.shared_prices import Decided, proven_by_scores
 from proofs_checks.optimality.solution_optimality import check_rates, compare
 from proofs_checks.verdict import Verdict
 
-METHOD = "routing again, nested closures, weak duality in exact integers"
+METHOD = "every example sent down the trees again, nested closures, weak duality in exact integers"
 
 
 class SharedPathPoint(Protocol):

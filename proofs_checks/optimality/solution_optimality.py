@@ -22,7 +22,7 @@ from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.optimality.shared_prices import proven_by_scores
 from proofs_checks.verdict import Verdict
 
-METHOD = "routing again, weak duality in exact integers"
+METHOD = "every example sent down the trees again, weak duality in exact integers"
 
 
 @checked
