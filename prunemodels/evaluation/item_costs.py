@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from formulations.answers.pruning import Pruning
 from formulations.instance.problem import PruningProblem
 
+SHARED = "shared:"
+"""How `CostItems.discounted` begins the name of an item that a group of features shares."""
+
 
 @dataclass(frozen=True)
 class ItemCost:
@@ -37,6 +40,16 @@ class ItemCost:
     bought_after: float | None
     before: float
     after: float
+
+    @property
+    def label(self) -> str:
+        """The name in words."""
+        return item_label(self.name)
+
+
+def item_label(name: str) -> str:
+    """An item's name in words: what the features of a group share (`CostItems.discounted`) is called "shared item GROUP"."""
+    return f"shared item {name.removeprefix(SHARED)}" if name.startswith(SHARED) else name
 
 
 def item_costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> list[ItemCost]:

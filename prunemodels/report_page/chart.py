@@ -33,7 +33,15 @@ class Chart:
         """Vertical position of a value, in pixels."""
         return self.height - self.bottom - (self.height - self.top - self.bottom) * value / (self.y_most or 1.0)
 
-    def axes(self, x_label: str, y_label: str, y_text: Callable[[float], str], *, shift: float = 0.0) -> Html:
+    def axes(
+        self,
+        x_label: str,
+        y_label: str,
+        y_text: Callable[[float], str],
+        *,
+        x_text: Callable[[float], str] = "{:g}".format,
+        shift: float = 0.0,
+    ) -> Html:
         """Grid, ticks and labels. The vertical axis is named above it; `shift` moves the horizontal ticks, in their unit."""
         parts = []
         for value in ticks(self.y_most):
@@ -41,7 +49,7 @@ class Chart:
             parts.append(tag("line", x1=self.left, x2=self.width - self.right, y1=height, y2=height, class_="grid"))
             parts.append(tag("text", y_text(value), x=self.left - 6, y=f"{self.y(value) + 4:.1f}", class_="quiet end"))
         base = self.height - self.bottom
-        labels = [(f"{self.x(value + shift):.1f}", f"{value:g}") for value in ticks(self.x_most - shift, least=self.x_least)]
+        labels = [(f"{self.x(value + shift):.1f}", x_text(value)) for value in ticks(self.x_most - shift, least=self.x_least)]
         parts += [tag("text", text, x=x, y=base + 16, class_="quiet mid") for x, text in labels]
         parts.append(tag("line", x1=self.left, x2=self.width - self.right, y1=base, y2=base, class_="axis"))
         parts.append(tag("text", x_label, x=self.width - self.right, y=self.height - 6, class_="quiet end"))

@@ -40,12 +40,13 @@ class Evidence:
         the lambdas for which the row is optimal, both included; None without a row. ``lam_to`` is also None where the
         interval has no end.
     solution
-        the answer to the budget, or to the pruning's own cost where it is not a row; None for a row without a budget. Its bound
-        is at most that of the relaxation, which the path proves.
-    stated_bound
-        the bound that the search stated, where it is higher: it comes from branch and bound, without a certificate; else None.
+        the answer to the budget, or to the pruning's own cost where it is not a row; None for a row without a budget.
+    proven_bound
+        the relaxation's bound, which the path proves, where the solution's is higher: that comes from branch and bound, without a
+        certificate; else None.
     of_solution
-        whether the solution is within the budget, and its error and bound are true; None where there is no solution.
+        whether the solution is within the budget, and its error and bound (or the proven bound) are true; None where there is no
+        solution.
     cost, error
         exact cost and error of the pruning.
     rounded
@@ -57,7 +58,7 @@ class Evidence:
     lam_from: Fraction | None
     lam_to: Fraction | None
     solution: BudgetSolution | None
-    stated_bound: float | None
+    proven_bound: float | None
     of_solution: Verdict | None
     cost: Fraction
     error: Fraction
@@ -78,10 +79,15 @@ def evidence_of(path: PruningPath, pruning: Pruning, solution: BudgetSolution | 
     if solution is None and row is None:
         at_own_cost = solve_budget(path.problem, exact_cost(pruning), method="path", path=path)
         compared = replace(at_own_cost, pruning=pruning, error=pruning.error)
-    stated = None
-    if compared is not None and compared.bound > (proven := float(compared.relaxation.value)) + ROUNDING:
-        stated, compared = compared.bound, replace(compared, bound=proven)
-    of_solution = None if compared is None else check_budget_solution(compared, path)
+    proven_bound = of_solution = None
+    if compared is not None:
+        if compared.bound > (value := float(compared.relaxation.value)) + ROUNDING:
+            proven_bound = value
+        checkable = compared if proven_bound is None else replace(compared, bound=proven_bound)
+        of_solution = check_budget_solution(checkable, path)
+        if proven_bound is not None and isinstance(of_solution.certificate, Mapping):
+            told = {key: value for key, value in of_solution.certificate.items() if key != "gap"}  # the gap is the solution's
+            of_solution = replace(of_solution, certificate=told)
     first, last = (None, None) if row is None else lam_interval(path, row)
     return Evidence(
         of_path,
@@ -89,7 +95,7 @@ def evidence_of(path: PruningPath, pruning: Pruning, solution: BudgetSolution | 
         first,
         last,
         compared,
-        stated,
+        proven_bound,
         of_solution,
         pruning.exact_cost,
         pruning.exact_error,
@@ -111,7 +117,7 @@ def lam_interval(path: PruningPath, row: int) -> tuple[Fraction, Fraction | None
 
 
 def figures_of(verdict: Verdict) -> str:
-    """The certificate of a verdict, in one line."""
+    """The certificate of a verdict, in one line; floats with six digits."""
     if isinstance(verdict.certificate, Mapping):
-        return ", ".join(f"{key} {value}" for key, value in verdict.certificate.items())
+        return ", ".join(f"{key} {f'{x:.6g}' if isinstance(x, float) else x}" for key, x in verdict.certificate.items())
     return "" if verdict.certificate is None else str(verdict.certificate)

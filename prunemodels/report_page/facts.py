@@ -19,6 +19,7 @@ from prunemodels.deployment import Deployment, measure_deployment
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
 from prunemodels.evaluation.item_costs import ItemCost, item_costs
+from prunemodels.evaluation.overrun import is_overrun
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.forests.surgery import apply_pruning
 from prunemodels.report_page.evidence import Evidence, evidence_of
@@ -74,6 +75,11 @@ class Facts:
     def task(self) -> str:
         """``"classification"`` or ``"regression"``."""
         return self.path.problem.ensemble.task
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether the held-out examples cost more than the budget; False without a budget."""
+        return self.solution is not None and is_overrun(self.solution.budget, self.held_out.cost_after)
 
 
 def gather(

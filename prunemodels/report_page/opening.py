@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from prunemodels.evaluation.held_out_change import HeldOutChange
 from prunemodels.evaluation.mean_bounds import MeanInterval
-from prunemodels.evaluation.wording import amount, change, count, error, less, size
+from prunemodels.evaluation.overrun import budget_verdict, is_overrun
+from prunemodels.evaluation.wording import amount, change, count, error, interval, less, share, size
 from prunemodels.report_page.facts import Facts
 from prunemodels.report_page.markup import Html, join, name, tag
+
+PERCENT = "\u00a0%"
+
+MANY = 1000
+"""From so many examples on, the second decimal of a per cent says something."""
+
+INTERVALS = (
+    "Intervals are Student\u2019s, for means over independent examples. They have their confidence in the limit of many "
+    'examples, and less where a few dear examples make up much of the cost; pm.hold_out(..., method="betting") gives longer '
+    "ones that hold for every number of examples."
+)
+"""What the page's intervals are."""
 
 
 def opening(facts: Facts) -> Html:
@@ -15,12 +30,22 @@ def opening(facts: Facts) -> Html:
     compared = comparison(
         (h.cost_before.mean, h.cost_after.mean), (h.error_before.mean, h.error_after.mean), task, facts.labels.unit
     )
+    budget = None if facts.solution is None else facts.solution.budget
     return join(
         tag("h1", name(facts.labels.title)),
+        on_budget(budget, h, facts.labels.unit),
         tag("p", f"On {h.n:,} held-out examples ", compared, ".", class_="lede"),
         stats(facts),
         certainty(h, "Both forests"),
     )
+
+
+def on_budget(budget: Fraction | None, h: HeldOutChange, unit: str) -> Html | None:
+    """What the held-out examples say about the budget, as a warning where they cost more; None without a budget."""
+    if budget is None:
+        return None
+    text = budget_verdict(budget, h.cost_after, unit)
+    return tag("p", text, class_="alert" if is_overrun(budget, h.cost_after) else "kept-budget")
 
 
 def comparison(costs: tuple[float, float], errors: tuple[float, float], task: str, unit: str) -> Html:
@@ -37,44 +62,49 @@ def stats(facts: Facts) -> Html:
     deployment = facts.deployment
     return tag(
         "dl",
-        *cost_and_error(facts.held_out, facts.task),
+        *cost_and_error(facts.held_out, facts.task, facts.labels.unit),
         stat(
-            "Splits in all trees",
+            "Size, splits in all trees",
             f"{deployment.before.splits:,}",
             f"{deployment.after.splits:,}",
             f"file {size(deployment.before.joblib_bytes)} to {size(deployment.after.joblib_bytes)}",
         ),
         stat(
             "Features used per prediction",
-            amount(facts.usage[0].features),
-            amount(facts.usage[1].features),
-            f"of {facts.path.problem.ensemble.n_features:,} that the forest was trained on",
+            f"{facts.usage[0].features:.1f}",
+            f"{facts.usage[1].features:.1f}",
+            f"of {count(facts.path.problem.ensemble.n_features, 'feature')} that the forest was trained on",
         ),
         class_="stats",
     )
 
 
-def cost_and_error(h: HeldOutChange, task: str) -> list[Html]:
+def cost_and_error(h: HeldOutChange, task: str, unit: str) -> list[Html]:
     """The first two figures, with their intervals."""
 
-    def interval(x: MeanInterval, low: str, high: str) -> str:
+    def ends(x: MeanInterval, low: str, high: str) -> str:
         return f"{100 * x.confidence:g}\u00a0% interval {low} to {high}"
 
     cost, err = h.cost_after, h.error_after
     return [
         stat(
-            "Cost per prediction",
+            f"Cost per prediction, {unit or 'in the unit of the prices'}",
             amount(h.cost_before.mean),
             amount(cost.mean),
-            interval(cost, amount(cost.low), amount(cost.high)),
+            ends(cost, amount(cost.low), amount(cost.high)),
         ),
         stat(
             "Predictions that are wrong" if task == "classification" else "Mean squared error",
-            error(h.error_before.mean, task),
-            error(err.mean, task),
-            interval(err, error(err.low, task), error(err.high, task)),
+            rounded_error(h.error_before.mean, task, h.n).removesuffix(PERCENT),
+            rounded_error(err.mean, task, h.n),
+            ends(err, rounded_error(err.low, task, h.n).removesuffix(PERCENT), rounded_error(err.high, task, h.n)),
         ),
     ]
+
+
+def rounded_error(x: float, task: str, n: int) -> str:
+    """An error for a box, with one decimal of a per cent for fewer than a thousand examples, which cannot tell more."""
+    return share(x, 1 if n < MANY else 2) if task == "classification" else error(x, task)
 
 
 def stat(label: str, before: str | None, after: str, note: str) -> Html:
@@ -94,9 +124,8 @@ def certainty(h: HeldOutChange, both: str) -> Html:
     """
     percent = f"{100 * h.confidence:g}\u00a0%"
     saved = f"{amount(h.saving.mean)} ({percent} interval {amount(h.saving.low)} to {amount(h.saving.high)})"
-    ends = change(h.increase.low, h.task), change(h.increase.high, h.task)
-    loss = f"{change(h.increase.mean, h.task)} ({percent} interval {ends[0]} to {ends[1]})"
+    loss = f"{change(h.increase.mean, h.task)} ({percent} interval {interval(h.increase.low, h.increase.high, h.task)})"
     text = f"{both} saw the same examples. The saving per prediction is {saved}; the error changed by {loss}. {h.verdict}"
     if h.broken is not None:
         text += f" {count(h.broken, 'prediction')} went from right to wrong, {h.mended:,} from wrong to right."
-    return tag("p", text)
+    return join(tag("p", text), tag("p", INTERVALS, class_="note"))

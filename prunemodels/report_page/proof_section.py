@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from proofs_checks.verdict import Verdict
 from prunemodels.evaluation.wording import error, exactly
 from prunemodels.report_page.evidence import Evidence, figures_of
@@ -16,7 +18,8 @@ def proof(facts: Facts) -> tuple[str, str, Html]:
     e = facts.evidence
     verdicts = [v for v in (e.of_path, e.of_solution) if v is not None]
     parts = [
-        tag("p", answer(e.holds), " ", _in_words(facts)),
+        tag("p", answer(e.holds, "the optimisation on the samples"), " ", _in_words(facts)),
+        tag("p", _future(facts)),
         tag("ul", *(tag("li", verdict(v)) for v in verdicts), class_="plain"),
         tag("h3", "In exact numbers"),
         tag("dl", *_exact(facts), class_="facts"),
@@ -26,10 +29,10 @@ def proof(facts: Facts) -> tuple[str, str, Html]:
     return "proof", "What is proven", join(*parts)
 
 
-def answer(holds: bool | None) -> Html:
-    """The outcome of a check, in one word."""
+def answer(holds: bool | None, what: str) -> Html:
+    """The outcome of a check, and what was checked."""
     class_, word = ANSWERS[holds]
-    return tag("strong", word, class_=f"verdict {class_}")
+    return tag("strong", f"{word[:-1]}: {what}.", class_=f"verdict {class_}")
 
 
 def verdict(v: Verdict) -> Html:
@@ -38,9 +41,14 @@ def verdict(v: Verdict) -> Html:
     figures = figures_of(v)
     return join(
         tag("span", word, class_=f"verdict {class_}"),
-        f" {v.claim[:1].upper()}{v.claim[1:]}. How: {v.method}",
+        f" {_rounded(f'{v.claim[:1].upper()}{v.claim[1:]}')}. How: {v.method}",
         f"; {figures}." if figures else ".",
     )
+
+
+def _rounded(claim: str) -> str:
+    """A claim with at most six digits a number; all digits stand under "In exact numbers"."""
+    return re.sub(r"\d+\.\d{6,}(e-\d+)?", lambda number: f"{float(number[0]):.6g}", claim)
 
 
 def _in_words(facts: Facts) -> str:
@@ -53,6 +61,13 @@ def _in_words(facts: Facts) -> str:
     if e.solution is not None:
         s = e.solution
         of = "within the budget" if facts.solution is not None else "of at most this cost"
+        if e.proven_bound is not None:
+            reached = "which the chosen one reaches" if s.gap == 0 else f"which leaves a gap of {error(s.gap, task)}"
+            return (
+                f"No pruning {of} has less error on the samples than {error(e.proven_bound, task)}; the chosen one has "
+                f"{error(s.error, task)}. Branch and bound, which leaves no certificate to verify, raises this bound to "
+                f"{error(s.bound, task)}, {reached}."
+            )
         if s.gap == 0:
             return f"No pruning {of} has less error on the samples than the chosen one."
         return (
@@ -60,6 +75,14 @@ def _in_words(facts: Facts) -> str:
             f"{error(s.error, task)}. The gap between them, {error(s.gap, task)}, is open."
         )
     return f"The chosen pruning is optimal on the samples: no pruning has less error plus lambda times cost, for {_interval(e)}."
+
+
+def _future(facts: Facts) -> str:
+    """What is not verified, and what the held-out examples say about it."""
+    text = "Cost and error on future examples cannot be proven: the held-out examples estimate them."
+    if facts.over_budget:
+        text += " On these this pruning costs more than the budget; see the top of the page."
+    return text
 
 
 def _interval(e: Evidence) -> str:
@@ -102,9 +125,9 @@ def _limits(facts: Facts) -> list[str]:
         )
     if facts.evidence.row is None and facts.evidence.solution is not None and facts.evidence.solution.gap > 0:
         limits.append("Whether a better pruning lies in the gap is open.")
-    if facts.evidence.stated_bound is not None:
+    if facts.evidence.proven_bound is not None and facts.evidence.solution is not None:
         limits.append(
-            f"The search within the budget states a bound of {facts.evidence.stated_bound!r}, above the relaxation\u2019s, from "
-            "branch and bound. It carries no certificate, so it is not verified here."
+            f"The bound of {facts.evidence.solution.bound!r} is above the relaxation\u2019s, {facts.evidence.proven_bound!r}. It "
+            "comes from branch and bound and carries no certificate, so only the relaxation\u2019s is verified here."
         )
     return limits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prunemodels.evaluation.item_costs import ItemCost
 from prunemodels.evaluation.wording import amount, count, error, seconds, share, size
 from prunemodels.report_page.document import Section
@@ -13,6 +15,9 @@ from prunemodels.report_page.usage_chart import NAMES, usage_chart
 
 SHOWN_ITEMS = 12
 """Items that are shown without unfolding the rest."""
+
+LISTED = 4
+"""The largest number of features that the row of an item names."""
 
 
 def tradeoff(facts: Facts) -> Section:
@@ -34,9 +39,9 @@ def tradeoff(facts: Facts) -> Section:
     percent = f"{100 * facts.held_out.confidence:g}\u00a0%"
     caption = f"{len(rows)} of {count(len(facts.path), 'optimal pruning')}; after \u00b1 half the {percent} interval"
     note = (
-        "The two charts measure different errors: pruning minimises the trees\u2019 mean error on the error sample "
-        f"({facts.path.problem.errors.source}); trees vote, so the forest errs less often. "
-        "Intervals hold point by point, for a pruning fixed beforehand."
+        "The two charts measure different errors. Pruning minimises the mean error of single trees on the error sample "
+        f"({facts.path.problem.errors.source}). That is no estimate of the forest\u2019s error on new examples: on the data that "
+        "they were trained on, fully grown trees make no error. Intervals hold point by point, for a pruning fixed beforehand."
     )
     content = join(
         tag("div", held_out_chart(facts), sample_chart(facts), class_="pair"),
@@ -73,11 +78,18 @@ def _items_in_words(facts: Facts) -> str:
 def _item_row(item: ItemCost, most: float) -> list[object]:
     users = None
     if item.features:
-        listed = ", ".join(item.features[:4]) + (f" and {len(item.features) - 4} more" if len(item.features) > 4 else "")
-        users = tag("span", "for ", name(listed), class_="users")
+        shared = len(item.features) > 1 and not item.once
+        users = tag("span", "paid once for " if shared else "for ", name(listed(item.features)), class_="users")
     price = "" if item.price is None else amount(item.price) + (", once for all" if item.once else "")
     bought = "" if item.bought_before is None or item.bought_after is None else _arrow(item.bought_before, item.bought_after)
-    return [join(name(item.name), users), price, bought, amount(item.before), amount(item.after), _bars(item, most)]
+    return [join(name(item.label), users), price, bought, amount(item.before), amount(item.after), _bars(item, most)]
+
+
+def listed(features: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    if len(features) > LISTED:
+        return f"{', '.join(features[:LISTED])} and {len(features) - LISTED} more"
+    return " and ".join(part for part in (", ".join(features[:-1]), features[-1]) if part)
 
 
 def _arrow(before: float, after: float) -> str:

@@ -60,9 +60,11 @@ a{color:var(--after);text-underline-offset:.15em}
 .skip:focus{left:1rem;top:.5rem;background:var(--paper);padding:.4rem .8rem;z-index:2}
 nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;padding:0;margin:0;font-size:.9rem}
 nav a{display:inline-block;padding:.25rem 0}
-.stats{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,13.2rem),1fr));gap:1px;background:var(--rule);
+.alert{border:2px solid var(--bad);border-left-width:.5rem;border-radius:6px;padding:.7rem 1rem;font-weight:600;max-width:none}
+.kept-budget{color:var(--muted)}
+.stats{display:grid;grid-template-columns:repeat(4,1fr);gap:1px;background:var(--raised);
 border:1px solid var(--rule);border-radius:6px;overflow:hidden;margin:1.4rem 0}
-.stats>div{background:var(--raised);padding:.9rem 1.1rem 1rem}
+.stats>div{box-shadow:0 0 0 1px var(--rule);padding:.9rem 1.1rem 1rem}
 .stats dt{font-size:.85rem;color:var(--muted)}
 .stats dd{margin:0}
 .stats .big{font-size:1.4rem;line-height:1.35;font-weight:600;letter-spacing:-.015em}
@@ -127,6 +129,8 @@ summary{cursor:pointer;font-size:.92rem;padding:.25rem 0;color:var(--after)}
 dl.facts{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1.2rem;margin:0 0 1rem;font-size:.92rem}
 dl.facts dt{color:var(--muted)}
 dl.facts dd{margin:0;overflow-wrap:anywhere}
+@media(max-width:60rem){.stats{grid-template-columns:repeat(2,1fr)}}
+@media(max-width:34rem){.stats{grid-template-columns:1fr}}
 @media(max-width:34rem){svg text{font-size:14px}th[scope=row]{position:sticky;left:0;background:var(--paper)}}
 @media(max-width:34rem){dl.facts{grid-template-columns:1fr;gap:0}dl.facts dd{margin-bottom:.5rem}}
 pre{background:var(--raised);border:1px solid var(--rule);border-radius:6px;padding:.8rem 1rem;overflow-x:auto;font-size:.88rem;

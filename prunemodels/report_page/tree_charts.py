@@ -21,7 +21,9 @@ def depth_chart(facts: Facts) -> Html:
     """Splits of all trees at each depth: outlined before, filled after."""
     before, after = (shape.by_depth for shape in facts.shapes)
     chart = Chart(float(len(before)), 1.05 * max(1.0, float(before.max(initial=0))))
-    parts: list[object] = [chart.axes("depth, the root at 0", "splits in all trees", _integer_label, shift=0.5)]
+    parts: list[object] = [
+        chart.axes("depth, the root at 0", "splits in all trees", _integer_label, x_text=_integer_label, shift=0.5)
+    ]
     for d, (was, now) in enumerate(zip(before.tolist(), after.tolist(), strict=True)):
         hint = f"depth {d}: {was:,} splits before, {now:,} after"
         for number, class_, inset in ((was, "was-bar", 0.08), (now, "now-bar", 0.2)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
 from formulations.errors import InvalidInputError, NotFittedForestError
-from formulations.instance.cost_items import Price
+from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import n_examples
 from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
@@ -73,10 +74,14 @@ class Tradeoff:
 
 @dataclass(frozen=True, eq=False)
 class CascadeFacts:
-    """The facts that the sections of a cascade's report show; `on_rows` is None where no rows were given."""
+    """The facts that the sections of a cascade's report show.
+
+    `on_rows` is None where no rows were given, `budget` where the policy was not chosen for one.
+    """
 
     labels: Labels
     cascade: Cascade
+    budget: Fraction | None
     purchases: tuple[Purchase, ...] | None
     on_rows: OnRows | None
     tradeoff: Tradeoff
@@ -120,10 +125,12 @@ def gather_cascade(
         raise NotFittedForestError(f"the {type(source).__name__} is not fitted: call fit(X, y) first")
     given = _given(X, y, sample_weight)
     cascade = shown_cascade(source, budget)
+    limit: Price | None = getattr(source, "budget", None) if budget is None else budget
     on_rows = None if given is None else _on_rows(cascade, *given, confidence)
     return CascadeFacts(
         labels=labels,
         cascade=cascade,
+        budget=None if limit is None else exact(limit, "budget"),
         purchases=purchases(cascade.stages_, getattr(cascade, "feature_names_in_", None)),
         on_rows=on_rows,
         tradeoff=_cross_fitted(cascade) if on_rows is None else _measured(on_rows, cascade, confidence),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prunemodels.evaluation.wording import amount, count, error, share
 from prunemodels.report_page.cascades.facts import CascadeFacts, OnRows
 from prunemodels.report_page.markup import Html, join, name, tag
-from prunemodels.report_page.opening import certainty, comparison, cost_and_error, stat
+from prunemodels.report_page.opening import PERCENT, certainty, comparison, cost_and_error, on_budget, rounded_error, stat
 
 NAMED_STAGES = 4
 """The number of stages that the sentence on who stops where names, if there are more."""
@@ -20,7 +20,7 @@ def cascade_opening(facts: CascadeFacts) -> Html:
 def _on_rows(facts: CascadeFacts, seen: OnRows) -> list[Html]:
     h = seen.change
     numbers = [
-        *cost_and_error(h, facts.task),
+        *cost_and_error(h, facts.task, facts.labels.unit),
         stat(
             "Stages per prediction",
             f"{facts.n_stages}",
@@ -34,6 +34,7 @@ def _on_rows(facts: CascadeFacts, seen: OnRows) -> list[Html]:
         bought = float((each @ seen.stops.evaluation.share).sum())
         numbers.append(stat("Items bought per prediction", None, amount(bought), f"of {priced:,} with a price"))
     return [
+        join(on_budget(facts.budget, h, facts.labels.unit)),
         _lede(f"On {h.n:,} held-out examples ", facts),
         tag("p", who_stops(seen)),
         tag("dl", *numbers, class_="stats"),
@@ -45,16 +46,17 @@ def _of_fitting(facts: CascadeFacts) -> list[Html]:
     """The figures that are known from fitting, without further rows."""
     path, task, cascade = facts.path, facts.task, facts.cascade
     before_cost, before_error = facts.before
+    unit = facts.labels.unit or "in the unit of the prices"
     own = f"error {error(float(facts.evidence.error), task)}"
     numbers = [
-        stat("Cost per prediction", amount(before_cost), amount(cascade.held_out_cost_), "cross-fitted"),
+        stat(f"Cost per prediction, {unit}", amount(before_cost), amount(cascade.held_out_cost_), "cross-fitted"),
         stat(
             "Predictions that are wrong" if task == "classification" else "Mean squared error",
-            error(before_error, task),
-            error(cascade.held_out_error_, task),
+            rounded_error(before_error, task, path.n).removesuffix(PERCENT),
+            rounded_error(cascade.held_out_error_, task, path.n),
             "cross-fitted",
         ),
-        stat("Cost where it was learned", None, amount(cascade.cost_), f"{own} there; figures on these rows are too good"),
+        stat(f"Cost where it was learned, {unit}", None, amount(cascade.cost_), f"{own} there; both are too good"),
         stat("Examples it was learned from", None, f"{path.n:,}", f"{count(len(path), 'policy', 'policies')} on the path"),
     ]
     text = (

@@ -14,7 +14,7 @@ def cascade_proof(facts: CascadeFacts) -> Section:
     """The section, with its identifier and heading."""
     e = facts.evidence
     parts = [
-        tag("p", answer(e.holds), " ", _in_words(facts)),
+        tag("p", answer(e.holds, "the policy on the rows that it was learned from"), " ", _in_words(facts)),
         tag("ul", *(tag("li", verdict(v)) for v in (e.of_path, e.of_policy)), class_="plain"),
         tag("h3", "In exact numbers, on the rows that the policy was learned from"),
         tag("dl", *_exact(facts), class_="facts"),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from prunemodels.evaluation.item_costs import item_label
 from prunemodels.exits.set_stages import Constant, SetStages
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
@@ -82,7 +83,7 @@ def purchases(stages: Stages, names: Sequence[str] | None) -> tuple[Purchase, ..
     return tuple(
         Purchase(
             tuple(
-                Item(items.names[m], float(items.prices[m]), bool(items.paid_once[m]))
+                Item(item_label(items.names[m]), float(items.prices[m]), bool(items.paid_once[m]))
                 for m in np.flatnonzero((first_item == s) & (items.price > 0)).tolist()
             ),
             tuple(feature_names[f] for f in np.flatnonzero(features == s).tolist()),

@@ -94,8 +94,8 @@ def test_the_headline_by_hand(pages: dict[str, str]) -> None:
     assert "The saving per prediction is 3.875 " in paragraph(pages["hand"], 2)
     assert "1 prediction went from right to wrong, 0 from wrong to right" in paragraph(pages["hand"], 2)
     text = Page(pages["hand"]).text().replace("\u00a0", " ")
-    assert re.search(r"Cost per prediction\s+11 →\s+7.125\s", text)
-    assert re.search(r"Predictions that are wrong\s+25.00 % →\s+37.50 %\s", text)
+    assert re.search(r"Cost per prediction, <euros>\s+11 →\s+7.125\s", text)
+    assert re.search(r"Predictions that are wrong\s+25.0 →\s+37.5 %\s", text)
     assert re.search(r"Stages per prediction\s+3 →\s+2\s", text)  # 3/8 hear one stage, 2/8 two, 3/8 three
     assert re.search(r"Items bought per prediction\s+1\s+of 2 with a price", text)  # 5/8 the visit, 3/8 the scan
 
@@ -178,7 +178,8 @@ def test_the_policy_of_a_path_is_chosen() -> None:
         (known.cascade, {"budget": budget}, path.at_cost(budget)),
     ):
         page = report_page(source, known.X, known.y, **options)
-        assert f"costs {amount(pm.evaluate(cascade, known.X, known.y).cost)} instead of" in paragraph(page, 0)
+        assert f"costs {amount(pm.evaluate(cascade, known.X, known.y).cost)} instead of" in paragraph(page, 1 if options else 0)
+        assert bool(options) == (f"budget of {amount(budget)}: the" in paragraph(page, 0))
 
 
 def test_stages_that_are_never_asked_are_folded() -> None:
@@ -311,7 +312,7 @@ def test_a_check_that_fails_is_told_first(with_certificate: bool) -> None:
     page = report_page(cascade)
     word = "do not rely on this policy" if with_certificate else "The checks could not decide everything"
     assert word in page
-    assert ("Refuted." if with_certificate else "Undecided.") in page.split('id="proof"')[1][:300]
+    assert ("Refuted:" if with_certificate else "Undecided:") in page.split('id="proof"')[1][:300]
 
 
 def test_a_policy_that_was_not_compared_is_refuted() -> None:

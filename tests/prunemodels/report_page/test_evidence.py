@@ -11,9 +11,11 @@ import pytest
 import prunemodels as pm
 from formulations.instance.papers import two_trees
 from proofs_checks.verdict import Verdict
+from prunemodels.command_line.budget_report import BudgetFigures
+from prunemodels.report_page import report_page
 from prunemodels.report_page.evidence import evidence_of, figures_of, lam_interval, row_of
 from solvers import pruning_path
-from tests.prunemodels.report_page.cases import classifier
+from tests.prunemodels.report_page.cases import Page, classifier
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
@@ -54,7 +56,7 @@ def test_a_budget_is_verified_with_its_gap() -> None:
 
 
 def test_a_bound_beyond_the_relaxation_is_not_claimed() -> None:
-    """Branch and bound may know more than the path proves: verified is the relaxation's bound, the other is told as stated."""
+    """Branch and bound may know more than the path proves: the gap stays the solution's, verified is the relaxation's bound."""
     case = classifier()
     solution = pm.solve(case.path.problem, budget=3, method="path", path=case.path)
     proven = float(solution.relaxation.value)
@@ -62,9 +64,28 @@ def test_a_bound_beyond_the_relaxation_is_not_claimed() -> None:
     higher = replace(solution, bound=(proven + solution.error) / 2)
     evidence = evidence_of(case.path, higher.pruning, higher)
     assert evidence.holds is True
-    assert evidence.solution.bound == proven
-    assert evidence.stated_bound == higher.bound
-    assert evidence_of(case.path, solution.pruning, solution).stated_bound is None
+    assert evidence.solution is higher
+    assert evidence.proven_bound == proven == evidence.of_solution.certificate["bound"]
+    assert "gap" not in evidence.of_solution.certificate
+    assert evidence_of(case.path, solution.pruning, solution).proven_bound is None
+
+
+def test_one_gap_whoever_prints_it() -> None:
+    """The page, the command line and the solution itself give the same gap, where branch and bound raised the bound as well."""
+    case = classifier()
+    solution = pm.solve(case.path.problem, budget=3, method="path", path=case.path)
+    higher = replace(solution, bound=(float(solution.relaxation.value) + solution.error) / 2)
+    for answer in (solution, higher):
+        gap = f"{100 * answer.gap:.2f} %"
+        page = Page(report_page(case.path, case.forest, case.X, case.y, chosen=answer)).text().replace("\u00a0", " ")
+        section = (
+            page.split("In exact numbers")[0].split("the optimisation on the samples")[1].split("Cost and error on future")[0]
+        )
+        assert gap in section
+        assert f"{answer.bound!r}, {answer.gap!r}" in page
+        figures = BudgetFigures.of(answer, "path", answer.pruning, None)
+        assert figures.gap == answer.gap
+        assert f"gap {gap}" in " ".join(figures.lines(lambda e: f"{100 * e:.2f} %", 3))
 
 
 def test_another_pruning_is_measured_at_its_own_cost() -> None:
@@ -103,6 +124,6 @@ def test_a_wrong_path_is_refuted() -> None:
 
 def test_figures_of_a_verdict() -> None:
     """A mapping in words, a sentence as it is, nothing for nothing."""
-    assert figures_of(Verdict("c", True, "m", {"rows": 3, "gap": 0.5})) == "rows 3, gap 0.5"
+    assert figures_of(Verdict("c", True, "m", {"rows": 3, "gap": 0.123456789})) == "rows 3, gap 0.123457"
     assert figures_of(Verdict("c", False, "m", "row 2 is wrong")) == "row 2 is wrong"
     assert figures_of(Verdict("c", True, "m")) == ""

@@ -12,6 +12,8 @@ from scipy.sparse import csr_matrix
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
+from prunemodels.evaluation.held_out import hold_out
+from prunemodels.evaluation.wording import amount
 from prunemodels.report_page import report_page, write_report
 from prunemodels.report_page.facts import Labels, gather
 from prunemodels.report_page.page import render
@@ -155,20 +157,68 @@ def test_what_is_proven_is_told(pages: dict[str, str], kind: str, words: list[st
         assert word in text, word
 
 
+def test_verified_says_what() -> None:
+    """The word stands for the optimisation alone; future cost is an estimate, and an overrun is told beside the word, too."""
+    case = classifier()
+    cheap = pm.solve(case.path.problem, budget=3, method="path", path=case.path)
+    text = Page(whole(case, cheap)).text()
+    assert "Verified: the optimisation on the samples." in text
+    assert "Cost and error on future examples cannot be proven" in text
+    assert "costs more than the budget; see the top" not in text
+
+
+def test_an_overrun_stands_at_the_top() -> None:
+    """Held-out examples that cost more than the budget: a warning before the headline, with both numbers and the interval."""
+    case = classifier()
+    found = pm.solve(case.path.problem, budget=3, method="path", path=case.path)
+    kept = whole(case, found)
+    assert 'class="alert"' not in kept
+    assert "Within the budget of 3" in Page(kept).text()
+    over = replace(found, budget=found.pruning.exact_cost)
+    seen = hold_out(found.pruning, case.forest, case.X, case.y).cost
+    assert seen.mean > found.cost
+    page = whole(case, over, unit="dollars")
+    assert page.index('class="alert"') < page.index('class="lede"')
+    text = Page(page).text().replace("\u00a0", " ")
+    assert f"Over budget: the 80 held-out examples cost {amount(seen.mean)} (95 % interval {amount(seen.low)} to " in text
+    assert f"more than the {amount(found.cost)} dollars allowed" in text
+    assert "costs more than the budget; see the top" in text
+    assert 'class="alert"' not in whole(case, found.pruning)  # without a budget there is none to overrun
+
+
+def test_boxes_name_their_units(pages: dict[str, str]) -> None:
+    """Each of the four boxes says what it counts."""
+    assert [text for tag, text in Page(pages["budget"]).texts if tag == "dt"][:4] == [
+        "Cost per prediction, <dollars>",
+        "Predictions that are wrong",
+        "Size, splits in all trees",
+        "Features used per prediction",
+    ]
+    assert "Cost per prediction, in the unit of the prices" in Page(pages["row"]).text()
+
+
+def test_a_shared_item_is_named_in_words() -> None:
+    """What the features of a group share is not called by its internal name."""
+    case = regressor()
+    costs = pm.CostItems.discounted([3] * 6, [1] * 6, ["B", "B", "", "", "", ""])
+    path = pm.pruning_path(pm.problem_from_forest(case.forest, case.X, costs=costs))
+    text = Page(report_page(path, case.forest, case.X, case.y, chosen=path[0])).text()
+    assert "shared item B paid once for  x0 and x1" in text
+    assert "shared:" not in text
+
+
 def test_a_refuted_check_is_told_first(pages: dict[str, str]) -> None:
     """Whatever else the page says."""
     case = classifier()
     labels = Labels()
     facts = gather(case.path, case.forest, case.X, case.y, case.some, sample_weight=None, confidence=0.95, labels=labels)
     evidence = facts.evidence
-    for holds, word, told in ((False, "Refuted.", "do not rely on this pruning"), (None, "Undecided.", "could not decide")):
+    for holds, word, told in ((False, "Refuted:", "do not rely on this pruning"), (None, "Undecided:", "could not decide")):
         verdict = replace(evidence.of_path, holds=holds, certificate="split 3 is < wrong")
         text = Page(render(replace(facts, evidence=replace(evidence, of_path=verdict)))).text()
         assert word in text
         assert told in text
         assert "split 3 is < wrong" in text
-    stated = Page(render(replace(facts, evidence=replace(evidence, stated_bound=0.25)))).text()
-    assert "states a bound of 0.25" in stated
     rounded = Page(render(replace(facts, evidence=replace(evidence, rounded=True)))).text()
     assert "rounded to a grid" in rounded
     assert "rounded to a grid" not in Page(render(facts)).text()
