@@ -8,7 +8,12 @@ from collections.abc import Callable
 from typing import Protocol
 
 ERRORS = ("in-bag", "out-of-bag", "given", "blend")
+NOT_WITH_UNDERSCORES = "a number is written without underscores"
+
 BUDGET_METHODS = ("path", "best", "exact")
+
+HEART = "heart"
+"""The demo's data whose features have prices in dollars: `prunemodels.datasets.fetch_heart`."""
 
 INPUTS = ("forest", "cascade", "pruned", "data", "costs", "train", "error_data", "held_out", "table", "certificate")
 """Arguments that name input files, which no command overwrites."""
@@ -38,7 +43,7 @@ def add_inputs(command: argparse.ArgumentParser, *, required: bool = True, metav
     """
     add = command.add_argument
     add("forest", metavar=metavar, help=f"{also} a fitted scikit-learn forest: .skops, or .joblib with --trust-pickle".strip())
-    add("--trust-pickle", action="store_true", help="load a joblib file, which runs any code in it; only from sources you trust")
+    add = command.add_argument_group("examples and prices").add_argument
     add(
         "--data",
         required=required,
@@ -54,6 +59,8 @@ def add_inputs(command: argparse.ArgumentParser, *, required: bool = True, metav
         help="table with the columns feature,cost[,item,...], or one price for all",
     )
     add("--evaluation-cost", type=nonnegative, default=0.0, metavar="A", help="price of evaluating one split (default: 0)")
+    add("--trust-pickle", action="store_true", help="load a joblib file, which runs any code in it; only from sources you trust")
+    add = command.add_argument_group("errors that pruning minimises").add_argument
     add(
         "--errors",
         choices=ERRORS,
@@ -126,6 +133,8 @@ def positive(text: str) -> int:
 
 
 def _number(text: str) -> float:
+    if "_" in text:  # Python reads 1_0 as 10
+        raise argparse.ArgumentTypeError(f"{text!r}: {NOT_WITH_UNDERSCORES}")
     try:
         return float(text)
     except ValueError:

@@ -16,6 +16,7 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from prunemodels.command_line.budget_report import BudgetFigures
 from prunemodels.command_line.refusals import errors_naming
+from prunemodels.command_line.terminal import shows_progress
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.held_out import HeldOut
 from prunemodels.plots.budget import plot_budget
@@ -112,7 +113,7 @@ def choose_pruning(args: argparse.Namespace, path: PruningPath) -> ChosenPruning
         return ChosenPruning(pruning, _row_of(pruning, path), None, "path", solution, certified)
     method: Any = args.method or "best"
     solution = solve_budget(
-        path.problem, args.budget, method=method, time_limit=args.time_limit, path=path, progress=not args.quiet
+        path.problem, args.budget, method=method, time_limit=args.time_limit, path=path, progress=shows_progress(args)
     )
     within = path.row_at_cost(args.budget)
     dearer = path[within - 1] if within else None

@@ -5,15 +5,20 @@ Exact fractions are also given as text, such as ``"37/8"``.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
+from prunemodels.command_line.terminal import styled
 from prunemodels.evaluation.certified_budget import CertifiedBudget
 from prunemodels.evaluation.held_out import HeldOut
+from prunemodels.evaluation.overrun import budget_verdict, is_overrun
 from solvers.budgets.exact.cost import exact_cost
+
+WIDTH = 100
+"""Characters of a line."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class BudgetFigures:
     method, status, stopped, seconds
         of the search for the pruning.
     bound, gap
-        no pruning within the budget errs less than the bound; the gap is the error of the chosen pruning less the bound.
+        no pruning within the budget errs less than the bound; the gap is that of `BudgetSolution`.
     confidence
         None where the budget holds on the cost sample, not for the population.
     """
@@ -93,7 +98,7 @@ class BudgetFigures:
             Point(mixture.cheaper.cost, mixture.cheaper.error),
             Point(mixture.dearer.cost, mixture.dearer.error),
         )
-        error = solution.error if certified is None else pruning.error
+        answer = solution if certified is None else replace(solution, pruning=pruning, error=pruning.error)
         return cls(
             budget=str(solution.budget),
             method=method,
@@ -102,15 +107,31 @@ class BudgetFigures:
             seconds=float(solution.stats.get("seconds", 0.0)),
             cost=pruning.cost,
             exact_cost=str(exact_cost(pruning)),
-            error=error,
-            bound=solution.bound,
-            gap=max(0.0, error - solution.bound),
+            error=answer.error,
+            bound=answer.bound,
+            gap=answer.gap,
             relaxation=relaxation,
             confidence=None if certified is None else _confidence(certified),
         )
 
     def lines(self, shown: Callable[[float], str], budget: float) -> list[str]:
         """The lines for a terminal; `shown` formats an error."""
+        proven = f"no pruning of cost {budget:g} has trees that err less than {shown(self.bound)}"
+        proven += "; this one reaches it" if self.gap == 0 else f"; this one {shown(self.error)}, gap {shown(self.gap)}"
+        if self.confidence is None:
+            spent = f"cost {self.cost:.6g} of {budget:g} on the cost sample; {self.method}: {self.status}, {self.seconds:.1f} s"
+            return [f"budget         {spent}", f"proven         {proven}"]
+        c = self.confidence
+        return [
+            f"budget         {budget:g} for the population with {100 * c.confidence:g} % confidence; "
+            f"mean cost at most {c.upper_bound:.6g},",
+            f"               certified by {c.certifying_rows:,} rows of mean cost {c.certified_cost:.6g}; "
+            f"the budget on the other {c.choosing_rows:,} was {c.smaller_budget:.6g}",
+            f"proven         {proven}",
+        ]
+
+    def mixture_lines(self, shown: Callable[[float], str]) -> list[str]:
+        """The two forests of ``--mixture``; `shown` formats an error."""
         r = self.relaxation
         mixed = f"one pruning, of cost {r.dearer.cost:.6g}"
         if r.exact_weight != "1":
@@ -118,29 +139,21 @@ class BudgetFigures:
                 f"{share:.4g} of cost {p.cost:.6g} (error {shown(p.error)})"
                 for share, p in ((r.weight, r.dearer), (1 - r.weight, r.cheaper))
             )
-        lines = [
-            f"relaxation     trees' error {shown(r.value)} at lambda* = {r.lam:.6g}:",
-            f"               {mixed}",
-            f"proven         no pruning of cost {budget:g} errs less than {shown(self.bound)}; gap {shown(self.gap)}",
-        ]
-        if self.confidence is None:
-            return [
-                f"budget         cost {self.cost:.6g} of {budget:g}; {self.method}: {self.status}, {self.seconds:.1f} s",
-                *lines,
-            ]
-        c = self.confidence
         return [
-            f"budget         {budget:g} for the population with {100 * c.confidence:g} % confidence; "
-            f"mean cost at most {c.upper_bound:.6g},",
-            f"               certified by {c.certifying_rows:,} rows of mean cost {c.certified_cost:.6g}; "
-            f"the budget on the other {c.choosing_rows:,} was {c.smaller_budget:.6g}",
-            *lines,
+            f"mixture        trees' error {shown(r.value)} at lambda* = {r.lam:.6g}:",
+            f"               {mixed}",
         ]
 
 
 @dataclass(frozen=True)
 class HeldOutFigures:
-    """Cost and error on held-out rows, with the ends of their intervals."""
+    """Cost and error on held-out rows, with the ends of their intervals.
+
+    Parameters
+    ----------
+    overrun, budget_verdict
+        whether the rows cost more than the budget, and what they say about it; None without a budget.
+    """
 
     file: str
     examples: int
@@ -152,30 +165,31 @@ class HeldOutFigures:
     error: float | None
     error_low: float | None
     error_high: float | None
+    overrun: bool | None = None
+    budget_verdict: str | None = None
 
     @classmethod
-    def of(cls, held_out: HeldOut, file: str) -> HeldOutFigures:
+    def of(cls, held_out: HeldOut, file: str, budget: float | None = None) -> HeldOutFigures:
         """The figures of a pruning on a file."""
         cost, error = held_out.cost, held_out.error
         ends = (None, None, None) if error is None else (error.mean, error.low, error.high)
-        return cls(file, cost.n, cost.confidence, cost.method, cost.mean, cost.low, cost.high, *ends)
+        kept = (None, None) if budget is None else (is_overrun(budget, cost), budget_verdict(budget, cost).replace("\u00a0", " "))
+        return cls(file, cost.n, cost.confidence, cost.method, cost.mean, cost.low, cost.high, *ends, *kept)
 
     def lines(self, shown: Callable[[float], str]) -> list[str]:
-        """The lines for a terminal; `shown` formats an error."""
-        certain = f"{100 * self.confidence:g} %"
+        """The lines for a terminal, with a warning where a budget is overrun; `shown` formats an error."""
+        certain = f"{100 * self.confidence:g} % interval"
         lines = [
-            f"held out       cost {self.cost:.4g} on {self.examples:,} examples of {self.file}, "
-            f"{certain} interval {self.cost_low:.4g} to {self.cost_high:.4g}"
+            f"held out       cost {self.cost:.4g}, {certain} {self.cost_low:.4g} to {self.cost_high:.4g}, "
+            f"on {self.examples:,} examples of {self.file}"
         ]
         if self.error is not None and self.error_low is not None and self.error_high is not None:
-            ends = f"{certain} interval {shown(self.error_low)} to {shown(self.error_high)}"
+            ends = f"{certain} {shown(self.error_low)} to {shown(self.error_high)}"
             lines.append(f"               forest's error {shown(self.error)}, {ends}")
+        if self.budget_verdict is not None:
+            wrapped = textwrap.wrap(self.budget_verdict, WIDTH - 15)
+            lines += [f"               {styled(line, 'warning') if self.overrun else line}" for line in wrapped]
         return lines
-
-
-def figures(part: BudgetFigures | HeldOutFigures | None) -> dict[str, Any] | None:
-    """The figures as a mapping, for JSON."""
-    return None if part is None else asdict(part)
 
 
 def _confidence(certified: CertifiedBudget) -> ConfidenceFigures:

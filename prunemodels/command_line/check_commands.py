@@ -29,6 +29,7 @@ from prunemodels.command_line.check_report import CheckSummary
 from prunemodels.command_line.commands import read_problem
 from prunemodels.command_line.exit_commands import check_exits
 from prunemodels.command_line.refusals import errors_naming
+from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import read_table
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest
 from prunemodels.files.matrices import MATRIX_ENDINGS, load_matrix, load_network, save_network
@@ -126,7 +127,7 @@ def check_a_path(args: argparse.Namespace) -> CheckSummary:
     if args.table is not None:
         with errors_naming("--table"):
             table = read_table(args.table)
-    path = pruning_path(_problem(args), progress=not args.quiet)
+    path = pruning_path(_problem(args), progress=shows_progress(args))
     verdicts = [check_path(path)]
     if table is not None:
         verdicts.append(_check_table(args.table, table, path))
@@ -136,7 +137,7 @@ def check_a_path(args: argparse.Namespace) -> CheckSummary:
 def check_the_corollary(args: argparse.Namespace) -> CheckSummary:
     """``prunemodels check corollary``."""
     start = time.perf_counter()
-    path = pruning_path(_problem(args), progress=not args.quiet)
+    path = pruning_path(_problem(args), progress=shows_progress(args))
     verdict = check_corollary(path, args.budgets)
     return CheckSummary(f"{args.forest}: {path!r}", (verdict,), time.perf_counter() - start)
 

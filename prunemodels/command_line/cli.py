@@ -1,5 +1,4 @@
-"""The command line: ``prunemodels demo``, ``path``, ``prune``, ``exits``, ``cascade``, ``report``, ``compare``,
-``export`` and ``check``.
+"""The command line; `prunemodels.command_line.tasks` lists the commands.
 
 This module only parses. What a command needs is imported when the command runs, so that help and usage errors appear at once.
 `prunemodels.command_line.statuses` lists the exit statuses.
@@ -8,13 +7,14 @@ This module only parses. What a command needs is imported when the command runs,
 from __future__ import annotations
 
 import argparse
-import math
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from prunemodels.command_line.arguments import (
     BUDGET_METHODS,
+    HEART,
     INPUTS,
     Result,
     add_common_options,
@@ -30,6 +30,10 @@ from prunemodels.command_line.exit_arguments import add_cascade, add_exits
 from prunemodels.command_line.process import ending_signals, prepare_streams, show, status_of
 from prunemodels.command_line.report_arguments import add_report
 from prunemodels.command_line.statuses import DONE, epilog
+from prunemodels.command_line.tasks import COMMANDS, example_text, greeting, task_list
+
+COMPARE_SECONDS = 30.0
+"""Default time limit of each solver in ``compare``."""
 
 FORMULATIONS = ("IP0", "IP1", "IP2", "IP3", "LP1", "closure")
 
@@ -44,6 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         prepare_streams()
+    if not (sys.argv[1:] if argv is None else argv):
+        from prunemodels import __version__
+
+        return show(greeting(__version__)) or DONE
     try:
         args = parser().parse_args(argv)
         args.typed = argv
@@ -75,7 +83,7 @@ def _inputs(args: argparse.Namespace) -> dict[str, str | Path]:
     for name in INPUTS:
         if getattr(args, name, None) is not None:
             files[name.upper() if name in ("forest", "cascade") else f"--{name.replace('_', '-')}"] = getattr(args, name)
-    if args.command == "demo" and args.data is not None:
+    if args.command == "demo" and args.data not in (None, HEART):
         from prunemodels.data_files import find_dataset
 
         files["--data"] = find_dataset(args.data)
@@ -88,46 +96,65 @@ def parser() -> argparse.ArgumentParser:
 
     top = argparse.ArgumentParser(
         prog="prunemodels",
-        description="Prune random forests exactly, so that error and prediction-time cost are jointly least.",
-        epilog=f"Start with: prunemodels demo\n\n{epilog()}",
+        usage="prunemodels COMMAND ...",
+        description="Prune random forests exactly, so that error and prediction-time cost are jointly least.\n\n" + task_list(),
+        epilog=epilog(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"prunemodels {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _add_demo(commands.add_parser("demo", help="train, prune and evaluate a forest, on data that needs no network"))
-    path = commands.add_parser("path", help="every optimal pruning of a forest, as a table of cost and error")
-    add_inputs(path)
-    path.add_argument(
-        "--out", required=True, metavar="FILE.csv", help="the table: lambda, cost, error and splits of each breakpoint"
-    )
-    _add_outputs(path, _run_path)
-    _add_prune(commands.add_parser("prune", help="prune a forest to a budget or for a price of cost, and save it"))
-    add_exits(
-        commands.add_parser("exits", help="stop early where a pruned forest is sure: exits along a forest's optimal path"),
-        _run_exits,
-    )
-    add_cascade(
-        commands.add_parser("cascade", help="train models on nested sets of features, and ask for more only in doubt"),
-        _run_cascade,
-    )
-    add_report(
-        commands.add_parser("report", help="one HTML page on what pruning did, or a cascade does: cost, error, features, proof"),
-        _run_report,
-    )
-    _add_compare(commands.add_parser("compare", help="run several solvers on one problem: value, bound, time and memory of each"))
-    _add_export(commands.add_parser("export", help="write the problem as a linear or integer program, for other solvers"))
-    _add_check(commands.add_parser("check", help="verify a claim and show the evidence: total unimodularity, optimality, ..."))
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", help=argparse.SUPPRESS, prog="prunemodels")
+    adding: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+        "demo": _add_demo,
+        "prune": _add_prune,
+        "path": _add_path,
+        "report": lambda command: add_report(command, _run_report),
+        "exits": lambda command: add_exits(command, _run_exits),
+        "cascade": lambda command: add_cascade(command, _run_cascade),
+        "check": _add_check,
+        "compare": _add_compare,
+        "export": _add_export,
+        "completion": _add_completion,
+    }
+    for name, about in COMMANDS.items():
+        adding[name](
+            commands.add_parser(
+                name,
+                help=about.help,
+                description=f"{about.help[0].upper()}{about.help[1:]}.",
+                epilog=f"example:\n{example_text(name)}",
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
+        )
     return top
+
+
+def _add_path(command: argparse.ArgumentParser) -> None:
+    add_inputs(command)
+    add = command.add_argument_group("output").add_argument
+    add("--out", required=True, metavar="FILE.csv", help="the table: lambda, cost, error and splits of each breakpoint")
+    add("--held-out", metavar="FILE", help="examples kept apart, a table like --data: the screen shows cost and error on them")
+    _add_outputs(command, add, _run_path)
+
+
+def _add_completion(command: argparse.ArgumentParser) -> None:
+    from prunemodels.command_line.completion import SHELLS
+
+    command.description = "Print a script that completes commands and options. Set it up once with\n" + "\n".join(
+        f"  {line}" for line in SHELLS.values()
+    )
+    command.add_argument("shell", choices=tuple(SHELLS), help="the shell")
+    add_common_options(command, _run_completion)
 
 
 def _add_prune(command: argparse.ArgumentParser) -> None:
     add_inputs(command)
-    add = command.add_argument
-    goal = command.add_mutually_exclusive_group(required=True)
+    goals = command.add_argument_group("goal: one of --budget and --lam")
+    goal = goals.add_mutually_exclusive_group(required=True)
     goal.add_argument(
         "--budget", type=nonnegative, metavar="B", help="largest mean cost of a prediction, in the unit of the prices"
     )
     goal.add_argument("--lam", type=nonnegative, metavar="L", help="how much error one unit of cost is worth")
+    add = goals.add_argument
     add(
         "--method",
         choices=BUDGET_METHODS,
@@ -147,17 +174,18 @@ def _add_prune(command: argparse.ArgumentParser) -> None:
         help="meet the budget in the population with this confidence, e.g. 0.95: one half of --data chooses the pruning, "
         "the other certifies it",
     )
+    add = command.add_argument_group("output").add_argument
     add("--held-out", metavar="FILE", help="examples kept apart, a table like --data: report the cost there with its interval")
     add("--mixture", action="store_true", help="also write the relaxation's two forests beside --out, and how often to use each")
     add("--out", required=True, metavar="FILE", help="the pruned forest: .skops or .joblib")
     add("--path-csv", metavar="FILE.csv", help="also write the whole path")
-    _add_outputs(command, _run_prune)
+    _add_outputs(command, add, _run_prune)
 
 
-def _add_outputs(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
-    command.add_argument(
-        "--picture", metavar="STEM", help="draw the trade-off as STEM.png and STEM.svg, or the one whose ending is given"
-    )
+def _add_outputs(
+    command: argparse.ArgumentParser, add: Callable[..., argparse.Action], run: Callable[[argparse.Namespace], Result]
+) -> None:
+    add("--picture", metavar="STEM", help="draw the trade-off as STEM.png and STEM.svg, or the one whose ending is given")
     add_common_options(command, run)
 
 
@@ -166,7 +194,8 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
     add(
         "--data",
         metavar="FILE|NAME",
-        help="labelled table, or miniboone / covtype426k; default: scikit-learn's breast cancer data",
+        help="heart (medical tests at their prices), miniboone, covtype426k, or a labelled table; "
+        "default: scikit-learn's breast cancer data",
     )
     add("--label", metavar="COLUMN", help="label column of --data (default: the last)")
     add("--seeds", type=positive, metavar="N", help="grow N forests (default: 5 with --data, else 1)")
@@ -190,7 +219,13 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
         "--budget", type=amounts, metavar="B,...", help="largest mean cost of a prediction; several budgets between commas"
     )
     add("--solvers", type=names, metavar="A,B,...", help="which solvers, in that order (default: all)")
-    add("--time-limit", type=seconds, default=math.inf, metavar="S", help="seconds for each solver (default: no limit)")
+    add(
+        "--time-limit",
+        type=seconds,
+        default=COMPARE_SECONDS,
+        metavar="S",
+        help=f"seconds for each solver (default: {COMPARE_SECONDS:g}; inf lifts the limit)",
+    )
     add("--out", metavar="FILE.csv", help="also write the table, with all digits")
     add_common_options(command, _run_compare)
 
@@ -216,7 +251,7 @@ def _add_export(command: argparse.ArgumentParser) -> None:
 
 def _add_check(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Verify a claim and show the evidence. `prunemodels --help` lists the exit statuses. "
+        "Verify a claim and show the evidence. `prunemodels --help` lists the exit statuses.\n"
         "In the place of a forest the word 'papers' stands for the two trees of the papers' Figure 1."
     )
     claims = command.add_subparsers(dest="claim", required=True, metavar="CLAIM")
@@ -313,6 +348,12 @@ def _run_check(args: argparse.Namespace) -> Result:
     from prunemodels.command_line.check_commands import CHECKS
 
     return CHECKS[args.claim](args)
+
+
+def _run_completion(args: argparse.Namespace) -> Result:
+    from prunemodels.command_line.completion import completion_command
+
+    return completion_command(args)
 
 
 def _run_demo(args: argparse.Namespace) -> Result:

@@ -21,10 +21,13 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
+from prunemodels.command_line.arguments import NOT_WITH_UNDERSCORES
 from prunemodels.command_line.budget_commands import ChosenPruning, check_budget_options, choose_pruning
 from prunemodels.command_line.budget_report import HeldOutFigures
+from prunemodels.command_line.budget_table import SHARES, BudgetRow, ForestFigures
 from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.report import ForestFigures, Summary
+from prunemodels.command_line.report import Summary
+from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import read_table, shown, take_column, take_features
 from prunemodels.evaluation.held_out import HeldOut, hold_out
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest, load_forest
@@ -36,7 +39,7 @@ from prunemodels.forests.labels import class_numbers
 from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.surgery import apply_pruning
-from prunemodels.judging.evaluate import Evaluation, evaluate
+from prunemodels.judging.evaluate import evaluate
 from prunemodels.plots.tradeoff import draw, picture_files, plot_tradeoff
 from solvers import pruning_path
 
@@ -112,6 +115,8 @@ def read_costs(given: str, names: tuple[str, ...]) -> CostItems:
             uniform = Decimal(given)  # a float would round a number that is too small for it to 0
         except InvalidOperation:
             return items_from_table(read_table(given), names)
+        if "_" in given:
+            raise InvalidInputError(f"{NOT_WITH_UNDERSCORES}; write {given.replace('_', '')}")
         return CostItems.plain([uniform] * len(names), names)
 
 
@@ -172,11 +177,12 @@ class SolvedInstance:
     costs: CostItems
     path: PruningPath
 
-    def evaluate(self, forest: Any, evaluation_cost: float) -> Evaluation | None:
-        """Cost and error of a forest on the labelled data; None without labels."""
+    def figures(self, pruning: Pruning) -> ForestFigures:
+        """A pruning's figures on the cost sample, and the forest's error there where it is labelled."""
         if self.data.y is None:
-            return None
-        return evaluate(forest, self.data.X, self.data.y, costs=self.costs, evaluation_cost=evaluation_cost)
+            return figures_of(pruning)
+        forest = apply_pruning(pruning, self.forest)
+        return figures_of(pruning, None, evaluate(forest, self.data.X, self.data.y, costs=self.costs).error)
 
 
 def read_problem(args: argparse.Namespace) -> tuple[Any, Examples, CostItems, PruningProblem]:
@@ -200,7 +206,7 @@ def read_problem(args: argparse.Namespace) -> tuple[Any, Examples, CostItems, Pr
 def read_and_solve(args: argparse.Namespace) -> SolvedInstance:
     """Read the instance, and compute its path."""
     forest, data, costs, problem = read_problem(args)
-    return SolvedInstance(forest, data, costs, pruning_path(problem, progress=not args.quiet))
+    return SolvedInstance(forest, data, costs, pruning_path(problem, progress=shows_progress(args)))
 
 
 def path_command(args: argparse.Namespace) -> Summary:
@@ -213,7 +219,8 @@ def path_command(args: argparse.Namespace) -> Summary:
     solved.path.to_frame().to_csv(outputs.aside(table), index=False)
     for picture in pictures:
         draw(plot_tradeoff(solved.path), outputs.aside(picture))
-    return _summary(args, solved, start, [table, *pictures])
+    held_out = _held_out_rows(args, solved)
+    return _summary(args, solved, start, [table, *pictures], held_out=held_out)
 
 
 def prune_command(args: argparse.Namespace) -> Summary:
@@ -229,7 +236,8 @@ def prune_command(args: argparse.Namespace) -> Summary:
     path = solved.path
     choice = choose_pruning(args, path)
     pruned = apply_pruning(choice.pruning, solved.forest)
-    held_out = _hold_out(args, solved, choice.pruning)
+    rows = _held_out_rows(args, solved)
+    held_out = None if rows is None else _hold_out(args, solved, choice.pruning, rows)
     dump_forest(pruned, outputs.aside(out))
     for table in tables:
         path.to_frame().to_csv(outputs.aside(table), index=False)
@@ -238,16 +246,59 @@ def prune_command(args: argparse.Namespace) -> Summary:
     if mixture is not None and choice.solution is not None:
         mixture.write(outputs, choice.solution, solved.forest)
     files = [out, *tables, *pictures, *(mixture.all if mixture else [])]
-    return _summary(args, solved, start, files, choice, pruned, held_out)
+    return _summary(args, solved, start, files, choice, rows, held_out)
 
 
-def _hold_out(args: argparse.Namespace, solved: SolvedInstance, pruning: Pruning) -> HeldOut | None:
-    """Evaluate the pruning on the examples of ``--held-out``; None without that option."""
+def _held_out_rows(args: argparse.Namespace, solved: SolvedInstance) -> Examples | None:
+    """The examples of ``--held-out``; None without that option."""
     if args.held_out is None:
         return None
-    held_out = read_examples(args.held_out, pruning.problem.ensemble, "--held-out", args.label, args.weights)
+    return read_examples(args.held_out, solved.path.problem.ensemble, "--held-out", args.label, args.weights)
+
+
+def _hold_out(args: argparse.Namespace, solved: SolvedInstance, pruning: Pruning, rows: Examples) -> HeldOut:
+    """Evaluate a pruning on held-out examples."""
     with errors_naming(f"--held-out {args.held_out}"):
-        return hold_out(pruning, solved.forest, held_out.X, held_out.y, sample_weight=held_out.weights)
+        return hold_out(pruning, solved.forest, rows.X, rows.y, sample_weight=rows.weights)
+
+
+def figures_of(pruning: Pruning, cost: float | None = None, error: float | None = None) -> ForestFigures:
+    """The figures of a pruning; `cost` and `error` where they were measured on other examples than the cost sample."""
+    return ForestFigures(pruning.cost if cost is None else cost, pruning.error, error, pruning.n_splits)
+
+
+def budget_rows(
+    args: argparse.Namespace, solved: SolvedInstance, choice: ChosenPruning | None, held_out: Examples | None
+) -> tuple[BudgetRow, ...]:
+    """The unpruned forest, the best of the path within shares of its cost, and the chosen pruning; each pruning once.
+
+    Costs and errors are those on held-out examples, if there are some, else those on the cost sample.
+    """
+
+    def measured(pruning: Pruning) -> ForestFigures:
+        if held_out is not None:
+            seen = _hold_out(args, solved, pruning, held_out)
+            return figures_of(pruning, seen.cost.mean, None if seen.error is None else seen.error.mean)
+        return solved.figures(pruning)
+
+    path, unpruned = solved.path, Pruning.unpruned(solved.path.problem)
+    best = {path.row_at_cost(share * unpruned.cost): share for share in SHARES}  # the last, tightest budget of each row
+    taken = None if choice is None else choice.row
+    rows = [
+        (share * unpruned.cost, BudgetRow(_budget(share * unpruned.cost, unpruned.cost), (measured(path[row]),)))
+        for row, share in best.items()
+        if row != taken
+    ]
+    if choice is not None:
+        limit = choice.pruning.cost if args.budget is None else args.budget
+        label = f"lambda {args.lam:g}" if args.budget is None else _budget(limit, unpruned.cost)
+        rows.append((limit, BudgetRow(label, (measured(choice.pruning),), chosen=True)))
+    rows.sort(key=lambda row: -row[0])
+    return (BudgetRow("unpruned", (measured(unpruned),)), *(row for _, row in rows))
+
+
+def _budget(budget: float, unpruned: float) -> str:
+    return f"{budget:.4g} ({100 * budget / unpruned:.0f} %)" if unpruned > 0 else f"{budget:.4g}"
 
 
 def reserve_pictures(args: argparse.Namespace) -> list[Path]:
@@ -265,15 +316,17 @@ def _summary(
     start: float,
     written: list[Path],
     choice: ChosenPruning | None = None,
-    pruned: Any = None,
-    held_out: HeldOut | None = None,
+    held_out: Examples | None = None,
+    on_held_out: HeldOut | None = None,
 ) -> Summary:
-    """Build the summary; the figures of the pruned forest come from evaluating it."""
+    """Build the summary; all figures come from prunings and from evaluating forests."""
     problem: PruningProblem = solved.path.problem
+    table = budget_rows(args, solved, choice, held_out)
+    unpruned = Pruning.unpruned(problem)
     chosen = dearer = row = None
     if choice is not None:
         row, dearer = choice.row, choice.next_dearer
-        chosen = ForestFigures.of(choice.pruning, solved.evaluate(pruned, args.evaluation_cost))
+        chosen = solved.figures(choice.pruning)
     return Summary(
         forest=args.forest,
         model=type(solved.forest).__name__,
@@ -285,14 +338,17 @@ def _summary(
         data_labelled=None if args.label is None else args.data,
         breakpoints=len(solved.path),
         seconds=time.perf_counter() - start,
-        unpruned=ForestFigures.of(Pruning.unpruned(problem), solved.evaluate(solved.forest, args.evaluation_cost)),
+        unpruned=solved.figures(unpruned),
         pruned=chosen,
         budget=getattr(args, "budget", None),
         lam=getattr(args, "lam", None),
         chosen_lam=None if row is None else float(solved.path.lam[row]),
-        next_dearer=None if dearer is None else ForestFigures.of(dearer, None),
+        next_dearer=None if dearer is None else figures_of(dearer),
         budget_answer=None if choice is None else choice.figures(),
-        held_out=None if held_out is None else HeldOutFigures.of(held_out, args.held_out),
+        held_out=None if on_held_out is None else HeldOutFigures.of(on_held_out, args.held_out, args.budget),
+        table=table,
+        measured_on=args.data if held_out is None else "held out",
+        mixture=getattr(args, "mixture", False),
         written=tuple(str(file) for file in written),
         ignored=solved.data.ignored,
     )

@@ -1,7 +1,8 @@
 """``prunemodels demo``: train, prune, and measure on examples kept apart.
 
 The experiment of BP16: grow a forest on the training part, every split chosen among all features; take the errors from the
-bags and the use of features from the validation part; prune; measure cost and error on the test part. Features cost 1 each.
+bags and the use of features from the validation part; prune; measure cost and error on the test part. Features cost 1 each, but
+for the heart data, whose tests have prices in dollars.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,26 +23,32 @@ from sklearn.utils.multiclass import type_of_target
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
+from prunemodels.command_line.arguments import HEART
+from prunemodels.command_line.budget_table import SHARES
 from prunemodels.command_line.demo_report import DemoReport, Measurement
-from prunemodels.data_files import Dataset, load_dataset
+from prunemodels.command_line.terminal import shows_progress
+from prunemodels.data_files import Dataset, load_dataset, part_sizes
+from prunemodels.datasets.heart import fetch_heart
 from prunemodels.files.forests import dump_forest
 from prunemodels.files.outputs import OutputFiles, check_output
+from prunemodels.forests.costs import Costs
 from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.surgery import apply_pruning
 from prunemodels.judging.evaluate import evaluate
 from prunemodels.plots.tradeoff import draw, plot_tradeoff
 from solvers import pruning_path
+from solvers.budgets import solve_budget
 
 FILES = ("tradeoff.png", "tradeoff.svg", "path.csv", "table.csv", "pruned.skops")
 
-BUDGETS: dict[str, tuple[float, ...]] = {"miniboone": (35, 30, 24.9, 20, 15, 10, 5)}
-"""Budgets for data with known figures, in features per prediction."""
+BUDGETS: dict[str, tuple[float, ...]] = {"miniboone": (35, 30, 24.9, 20, 15, 10, 5), HEART: (300, 250, 200, 150, 100, 50, 10)}
+"""Budgets for data with known figures, in features per prediction or in dollars; for all others they are `SHARES`."""
 
-SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1)
-"""Budgets of all other data, as shares of what the unpruned forest costs."""
-
-SAVED = {"miniboone": "24.9"}
+SAVED = {"miniboone": "24.9", HEART: "150"}
 """The budget whose pruned forest is saved; half the unpruned cost for all other data."""
+
+SEARCH_SECONDS = 3.0
+"""Time limit of the search within each budget, where prices differ and the path has few prunings."""
 
 Announce = Callable[[str], None]
 """A function that announces a step of the demo."""
@@ -55,6 +62,7 @@ class Run:
     path: PruningPath
     measured: list[Measurement]
     path_seconds: float
+    saved: Pruning
 
 
 def breast_cancer() -> Dataset:
@@ -72,9 +80,10 @@ def budgets(name: str, unpruned_cost: float) -> dict[str, float]:
     return {f"{100 * s:.0f} %": s * unpruned_cost for s in SHARES}
 
 
-def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce, progress: bool = False) -> Run:
+def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce, progress: bool = False, costs: Costs = 1) -> Run:
     """Train a forest on one random split, prune it, and measure every budget on the test part.
 
+    Where all features cost the same, the path has a pruning close to each budget. Where prices differ, a search follows.
     A budget bounds the cost on the validation part, on which the pruning is chosen. The cost on the test part may differ a
     little.
     """
@@ -84,49 +93,56 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
     forest.fit(data.X.iloc[train], data.y[train])
     announce("computing all optimal prunings")
     start = time.perf_counter()
-    problem = problem_from_forest(forest, data.X.iloc[valid], costs=1)
+    problem = problem_from_forest(forest, data.X.iloc[valid], costs=costs)
     path = pruning_path(problem, progress=progress)
     seconds = time.perf_counter() - start
-    announce(f"measuring on {len(test):,} held-out examples")
     X, y, unpruned = data.X.iloc[test], data.y[test], Pruning.unpruned(problem)
-    measured = [Measurement(seed, "unpruned", None, None, unpruned.error, evaluate(forest, X, y, costs=1))]
-    for name, budget in budgets(data.name, unpruned.cost).items():
+    measured = [Measurement(seed, "unpruned", None, None, unpruned.error, evaluate(forest, X, y, costs=costs))]
+    limits = budgets(data.name, unpruned.cost)
+    priced = problem.costs.price[problem.costs.price > 0]
+    announce(f"pruning to {len(limits)} budgets, and measuring on {len(test):,} held-out examples")
+    saved = unpruned
+    for name, budget in limits.items():
         row = path.row_at_cost(budget)
-        held_out = evaluate(apply_pruning(path[row], forest), X, y, costs=1)
-        measured.append(Measurement(seed, name, budget, float(path.lam[row]), path[row].error, held_out))
-    return Run(forest, path, measured, seconds)
+        pruning, lam = path[row], float(path.lam[row])
+        if (priced != priced[0]).any():
+            found = solve_budget(problem, budget, time_limit=SEARCH_SECONDS, path=path)
+            pruning, lam = found.pruning, float(found.relaxation.lam)
+        held_out = evaluate(apply_pruning(pruning, forest), X, y, costs=costs)
+        measured.append(Measurement(seed, name, budget, lam, pruning.error, held_out))
+        saved = pruning if name == SAVED.get(data.name, "50 %") else saved
+    return Run(forest, path, measured, seconds, saved)
 
 
 def demo_command(args: argparse.Namespace) -> DemoReport:
     """Run the demo and write its files."""
     folder = _reserve_folder(args)
     start = time.perf_counter()
-    if args.data is None and args.label is not None:
-        raise InvalidInputError(f"--label {args.label}: scikit-learn's data have no columns to choose from; give --data FILE too")
-    data = breast_cancer() if args.data is None else load_dataset(args.data, args.label)
+    data, costs = _data(args)
     if type_of_target(data.y) not in ("binary", "multiclass"):
         raise InvalidInputError(
             f"--label: the labels of {data.name} are continuous; the demo trains classifiers: name a column of classes"
         )
-    seeds = args.seeds or (1 if args.data is None else 5)
+    seeds, resplit = args.seeds or (1 if args.data is None else 5), args.resplit or data.name == HEART
     _compile(_progress(args.quiet, 0, 1))
     first, measured = None, []
     for seed in range(seeds):
-        split = seed if args.resplit else 0
+        split = seed if resplit else 0
         announce = _progress(args.quiet, seed, seeds)
-        result = run(data, seed, split=split, trees=args.trees, announce=announce, progress=not args.quiet)
+        result = run(data, seed, split=split, trees=args.trees, announce=announce, progress=shows_progress(args), costs=costs)
         first = first or result
         measured += result.measured
     assert first is not None  # seeds >= 1
     report = DemoReport(
         data=data.name,
+        priced=data.name == HEART,
         sizes=data.sizes,
         features=data.X.shape[1],
         trees=args.trees,
         breakpoints=len(first.path),
         path_seconds=first.path_seconds,
         seconds=time.perf_counter() - start,
-        resplit=args.resplit,
+        resplit=resplit,
         measured=tuple(measured),
         saved=SAVED.get(data.name, "50 %"),
         written=tuple(str(folder / file) for file in FILES),
@@ -135,12 +151,26 @@ def demo_command(args: argparse.Namespace) -> DemoReport:
     return report
 
 
+def _data(args: argparse.Namespace) -> tuple[Dataset, Costs]:
+    """The data that the arguments name, and their prices."""
+    if args.data == HEART:
+        if args.label is not None:
+            raise InvalidInputError(f"--label {args.label}: the data of {HEART} are labelled; drop it")
+        X, y, prices = fetch_heart()
+        return Dataset(HEART, X, y, part_sizes(HEART, len(y))), prices
+    if args.data is not None:
+        return load_dataset(args.data, args.label), 1
+    if args.label is not None:
+        raise InvalidInputError(f"--label {args.label}: scikit-learn's data have no columns to choose from; give --data FILE too")
+    return breast_cancer(), 1
+
+
 def _compile(announce: Announce) -> None:
     """Prune a toy forest first. On a new machine this compiles the kernels, which the demo should not time."""
     announce("compiling (once on a machine)")
     X, y = load_breast_cancer(return_X_y=True)
     toy = RandomForestClassifier(3, random_state=0).fit(X[:100], y[:100])
-    pruning = pruning_path(problem_from_forest(toy, X[:100], costs=1)).at_cost(1)
+    pruning = pruning_path(problem_from_forest(toy, X[:100], costs=1))[0]
     evaluate(apply_pruning(pruning, toy), X[:100], y[:100], costs=1)
 
 
@@ -166,17 +196,9 @@ def _progress(quiet: bool, seed: int, seeds: int) -> Announce:
 
 def _write(report: DemoReport, first: Run, folder: Path, outputs: OutputFiles) -> None:
     """Write all files of the demo; they are about the first forest and its path."""
-    place = next(k for k, m in enumerate(first.measured) if m.budget == report.saved)
-    chosen = first.path.at_cost(_limit(first.measured, place))
-    picture = plot_tradeoff(first.path, held_out=[m.held_out for m in first.measured], chosen=chosen)
+    picture = plot_tradeoff(first.path, held_out=[m.held_out for m in first.measured], chosen=first.saved)
     for file in ("tradeoff.png", "tradeoff.svg"):
         draw(picture, outputs.aside(folder / file))
     first.path.to_frame().to_csv(outputs.aside(folder / "path.csv"), index=False)
     pd.DataFrame([m.record() for m in report.measured]).to_csv(outputs.aside(folder / "table.csv"), index=False)
-    dump_forest(apply_pruning(chosen, first.forest), outputs.aside(folder / "pruned.skops"))
-
-
-def _limit(measured: Sequence[Measurement], place: int) -> float:
-    limit = measured[place].limit
-    assert limit is not None  # only the unpruned forest has none
-    return limit
+    dump_forest(apply_pruning(first.saved, first.forest), outputs.aside(folder / "pruned.skops"))

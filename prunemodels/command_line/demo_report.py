@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from formulations.shown import align
-from prunemodels.command_line.report import percent
+from prunemodels.command_line.budget_table import BudgetRow, ForestFigures, budget_table, percent
 from prunemodels.judging.evaluate import Evaluation
 
 PROTOTYPE = {"miniboone": {"unpruned": (41.4, 0.075), "24.9": (24.9, 0.076)}}
@@ -43,6 +41,10 @@ class Measurement:
     sample_error: float
     held_out: Evaluation
 
+    def figures(self) -> ForestFigures:
+        """The figures that the table shows."""
+        return ForestFigures(self.held_out.cost, self.sample_error, self.held_out.error, self.held_out.splits)
+
     def record(self) -> dict[str, float | str | None]:
         """The measurement as a row of a table."""
         h = self.held_out
@@ -64,6 +66,8 @@ class DemoReport:
 
     Parameters
     ----------
+    priced
+        whether features have prices in dollars; else each costs 1.
     sizes
         examples of the training, validation and test part.
     breakpoints, path_seconds
@@ -75,6 +79,7 @@ class DemoReport:
     """
 
     data: str
+    priced: bool
     sizes: tuple[int, int, int]
     features: int
     trees: int
@@ -106,14 +111,16 @@ class DemoReport:
         train, valid, test = self.sizes
         which = "forests, each on a random split of its own" if self.resplit else "forests on one random split"
         over = "" if self.n_seeds == 1 else f" (mean ± standard deviation over {self.n_seeds} {which})"
+        unit = "% of the unpruned cost" if self.saved.endswith("%") else "dollars" if self.priced else "features a prediction"
+        pays = "the price in dollars of each" if self.priced else "1 for each"
+        found = f"Found all {self.breakpoints:,} optimal prunings in {self.path_seconds:.2g} s. The best"
         lines = [
-            f"{self.data}: {self.features} features; a prediction pays 1 for each that it uses, in however many trees.",
+            f"{self.data}: {self.features} features; a prediction pays {pays} that it uses, in however many trees.",
             f"Trained {self.trees} trees on {train:,} examples, pruned by what {valid:,} others would pay, "
             f"measured on {test:,} held out.",
-            f"Found all {self.breakpoints:,} optimal prunings in {self.path_seconds:.2g} s. The best within each budget, "
-            f"in {'% of the unpruned cost' if self.saved.endswith('%') else 'features a prediction'}{over}:",
+            f"{'The best pruning' if self.priced else found} within each budget, in {unit}{over}:",
             "",
-            self._single_table() if self.n_seeds == 1 else self._mean_table(),
+            self._table(),
             "",
             self._saved_line(),
         ]
@@ -123,34 +130,13 @@ class DemoReport:
         lines.append(f"Wrote {', '.join(f.name for f in files)} in {files[0].parent}; {self.seconds:.0f} s in all.")
         return "\n".join(lines)
 
-    def _single_table(self) -> str:
-        header = ["budget", "lambda", "cost = features", "in-bag error", "held-out error", "splits"]
+    def _table(self) -> str:
         rows = [
-            [
-                m.budget,
-                "" if m.lam is None else f"{m.lam:.5f}",
-                f"{m.held_out.cost:.1f}",
-                percent(m.sample_error),
-                percent(m.held_out.error),
-                f"{m.held_out.splits:,}",
-            ]
-            for m in self.measured
-        ]
-        return align(header, rows)
-
-    def _mean_table(self) -> str:
-        header = ["budget", "cost = features", "in-bag error", "held-out error", "splits"]
-        rows = [
-            [
-                budget,
-                mean_std([m.held_out.cost for m in group], 1),
-                mean_std([100 * m.sample_error for m in group], 2) + " %",
-                mean_std([100 * m.held_out.error for m in group], 2) + " %",
-                f"{np.mean([m.held_out.splits for m in group]):,.0f}",
-            ]
+            BudgetRow(budget, tuple(m.figures() for m in group), chosen=budget == self.saved)
             for budget, group in self.by_budget.items()
         ]
-        return align(header, rows)
+        cost = "cost, dollars" if self.priced else "cost = features"
+        return budget_table(rows, "classification", error="held-out error", source="in-bag", cost=cost)
 
     def mean(self, budget: str) -> tuple[float, float]:
         """Mean cost and mean held-out error over the forests."""
@@ -159,10 +145,13 @@ class DemoReport:
 
     def _saved_line(self) -> str:
         before, after = self.by_budget["unpruned"][0].held_out, self.by_budget[self.saved][0].held_out
+        used, was = f"{after.features:.1f} features", f"{before.features:.1f}"
+        if self.priced:
+            used, was = f"{after.cost:.1f} dollars", f"{before.cost:.1f}"
+        first = " of the first seed" if self.n_seeds > 1 else ""
         return (
-            f"Saved the forest of budget {self.saved}: it uses {after.features:.1f} features a prediction "
-            f"(unpruned {before.features:.1f}) and errs on {percent(after.error)} of the held-out examples "
-            f"(unpruned {percent(before.error)})."
+            f"Saved the forest{first} of budget {self.saved}: it {'costs' if self.priced else 'uses'} {used} a prediction "
+            f"(unpruned {was}) and errs on {percent(after.error)} of the held-out examples (unpruned {percent(before.error)})."
         )
 
     def _prototype_lines(self) -> list[str]:
@@ -175,8 +164,3 @@ class DemoReport:
                 f"({gap})."
             ]
         return lines
-
-
-def mean_std(values: Sequence[float], digits: int) -> str:
-    """Mean and standard deviation over the forests."""
-    return f"{np.mean(values):.{digits}f} ± {np.std(values, ddof=1):.{digits}f}"

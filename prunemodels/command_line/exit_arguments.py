@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable
 
 from prunemodels.command_line.arguments import Result, add_common_options, add_inputs, nonnegative, positive
+from prunemodels.command_line.tasks import WIDTH
 
 Run = Callable[[argparse.Namespace], Result]
 
 
 def add_exits(command: argparse.ArgumentParser, run: Run) -> None:
     """``prunemodels exits``."""
-    command.description = (
+    command.description = textwrap.fill(
         "Give a forest exits, without training it again. --data are labelled examples that the forest was not trained on: "
-        "prunings are computed from them, and when to stop is learned from them."
+        "prunings are computed from them, and when to stop is learned from them.",
+        WIDTH,
+        break_on_hyphens=False,
     )
     add_inputs(command)
     command.add_argument(

@@ -15,10 +15,10 @@ from formulations.errors import InvalidInputError
 from formulations.programs.files import write_program
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
-from prunemodels.command_line.commands import read_problem
+from prunemodels.command_line.commands import figures_of, read_problem
 from prunemodels.command_line.model_report import CompareSummary, ExportSummary, best_within, optimum
 from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.report import ForestFigures
+from prunemodels.command_line.terminal import shows_progress
 from prunemodels.comparison.compare import check_budgets, check_solvers, compare
 from prunemodels.files.outputs import OutputFiles
 from solvers import SOLVERS
@@ -37,7 +37,7 @@ def compare_command(args: argparse.Namespace) -> CompareSummary:
         with errors_naming("--budget"):
             check_budgets(args.budget)
     forest, data, _, problem = read_problem(args)
-    table = compare(problem, args.lam, solvers, budget=args.budget, time_limit=args.time_limit, progress=not args.quiet)
+    table = compare(problem, args.lam, solvers, budget=args.budget, time_limit=args.time_limit, progress=shows_progress(args))
     for file in tables:
         table.to_csv(args.outputs.aside(file), index=False)
     return CompareSummary(
@@ -51,7 +51,7 @@ def compare_command(args: argparse.Namespace) -> CompareSummary:
         lam=args.lam,
         budgets=tuple(args.budget or ()),
         seconds=time.perf_counter() - start,
-        unpruned=ForestFigures.of(Pruning.unpruned(problem), None),
+        unpruned=figures_of(Pruning.unpruned(problem)),
         optimum=optimum(table) if args.budget is None else None,
         within=tuple(best_within(table, budget) for budget in args.budget or ()),
         table=table,

@@ -14,10 +14,10 @@ import pandas as pd
 
 from formulations.answers.solution import Status
 from formulations.shown import align
-from prunemodels.command_line.report import ForestFigures, percent
+from prunemodels.command_line.budget_table import BudgetRow, ForestFigures, budget_table
 
-WIDTH = 118
-"""Characters of a line of notes."""
+WIDTH = 80
+"""Characters of a line."""
 
 Columns = dict[str, tuple[str, Callable[[Any], str]]]
 """Columns of a table on the screen: by the name in the data frame the header, and how a cell is written."""
@@ -27,35 +27,27 @@ def _six_digits(number: float) -> str:
     return f"{number:.6g}"
 
 
-def _short(digits: int) -> Callable[[float], str]:
-    """So many decimals up to 1,000, none above."""
-    return lambda x: f"{x:.{digits}f}" if x < 1000 else f"{x:,.0f}"
+def _short(number: float) -> str:
+    """Three significant digits below 1,000, thousands as a whole."""
+    return f"{number:.3g}" if number < 999.5 else f"{number:,.0f}"
 
 
 AT_LAM: Columns = {
     "status": ("status", str),
     "value": ("value", _six_digits),
-    "bound": ("bound", _six_digits),
-    "relative_gap": ("rel. gap", lambda x: f"{x:.2g}"),
-    "integral": ("integral", lambda x: "yes" if x else "no"),
-    "splits": ("splits", lambda x: f"{x:,}"),
-    "seconds": ("seconds", _short(3)),
-    "peak_memory_mb": ("MB", _short(1)),
-    "iterations": ("iterations", lambda x: f"{x:,.0f}"),
-    "nodes": ("nodes", lambda x: f"{x:,.0f}"),
+    "relative_gap": ("gap", lambda x: f"{x:.1g}"),
+    "seconds": ("seconds", _short),
+    "peak_memory_mb": ("MB", _short),
 }
-"""What the screen shows of a comparison at a lambda."""
+"""What the screen shows of a comparison at a lambda; ``--out`` and ``--json`` have all columns."""
 
 AT_BUDGET: Columns = {
     "budget": ("budget", lambda x: f"{x:.5g}"),
     "status": ("status", str),
-    "value": ("LP1", _six_digits),
-    "dual": ("dual", lambda x: f"{x:.4g}"),
-    "bound": ("bound", _six_digits),
     "error": ("error", _six_digits),
-    "splits": ("splits", lambda x: f"{x:,}"),
-    "seconds": ("seconds", _short(3)),
-    "peak_memory_mb": ("MB", _short(1)),
+    "bound": ("bound", _six_digits),
+    "seconds": ("seconds", _short),
+    "peak_memory_mb": ("MB", _short),
 }
 """What the screen shows of a comparison within budgets."""
 
@@ -127,27 +119,24 @@ class CompareSummary:
         lines = [f"{self.forest}: {self.model} of {self.trees} trees, {goal}", "", self._meaning(), ""]
         lines += [comparison_text(self.table), ""]
         lines.append(f"cost sample    {self.examples:,} examples of {self.data}")
-        lines.append(f"time           {self.seconds:.1f} s in all")
+        lines.append(f"time           {self.seconds:.1f} s in all, {self._solving():.1f} s of them solving")
         return "\n".join(lines + _last_lines(self.written, self.ignored))
+
+    def _solving(self) -> float:
+        return float(self.table["seconds"].sum())
 
     def _meaning(self) -> str:
         """A table that shows what lambda means, or what the budgets buy: the prunings found beside the unpruned forest."""
         shown = {"unpruned": self.unpruned} | ({} if self.optimum is None else {"optimum": self.optimum})
         found = zip(self.budgets, self.within, strict=True)
         shown |= {f"within {budget:g}": figures for budget, figures in found if figures is not None}
-        classes = self.task == "classification"
-        measure = "error rate" if classes else "mean squared error"
-        errors = [percent(f.sample_error) if classes else f"{f.sample_error:.4g}" for f in shown.values()]
-        rows = [
-            ["cost per prediction", *(f"{f.cost:.4g}" for f in shown.values())],
-            [f"trees' {measure}, {self.error_source}", *errors],
-            ["splits", *(f"{f.splits:,}" for f in shown.values())],
-        ]
-        text = align(["", *shown], rows, left=1)
+        text = budget_table([BudgetRow(name, (figures,)) for name, figures in shown.items()], self.task, source=self.error_source)
         if self.lam is None:
             return text
+        classes = self.task == "classification"
+        measure = "error" if classes else "mean squared error"
         worth = f"{100 * self.lam:.6g} %" if classes else f"{self.lam:.6g}"
-        unit = f"lambda         one unit of cost is worth {worth} of {measure.removesuffix(' rate')}"
+        unit = f"lambda         one unit of cost is worth {worth} of {measure}"
         missing = [] if self.optimum is not None else ["optimum        not proven by any of these solvers"]
         return "\n".join([text, "", unit, *missing])
 

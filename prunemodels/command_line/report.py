@@ -8,37 +8,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from formulations.answers.pruning import Pruning
-from formulations.shown import align
 from prunemodels.command_line.budget_report import BudgetFigures, HeldOutFigures
-from prunemodels.judging.evaluate import Evaluation
-
-
-@dataclass(frozen=True)
-class ForestFigures:
-    """Cost, errors and size of a forest.
-
-    Parameters
-    ----------
-    cost
-        mean cost of a prediction on the cost sample, in the unit of the prices.
-    sample_error
-        the trees' mean error on the error sample: what pruning minimises beside the cost.
-    data_error
-        error of the forest's own predictions on the labelled data that the command was given; None without labels.
-    splits
-        splits in all trees.
-    """
-
-    cost: float
-    sample_error: float
-    data_error: float | None
-    splits: int
-
-    @classmethod
-    def of(cls, pruning: Pruning, on_data: Evaluation | None) -> ForestFigures:
-        """The figures of a pruning."""
-        return cls(pruning.cost, pruning.error, None if on_data is None else on_data.error, pruning.n_splits)
+from prunemodels.command_line.budget_table import BudgetRow, ForestFigures, budget_table, percent
 
 
 @dataclass(frozen=True)
@@ -63,6 +34,11 @@ class Summary:
         the next breakpoint that costs more than the chosen one, or than the budget; None where there is none.
     budget_answer, held_out
         relaxation and gap of a budget; cost and error on ``--held-out``. None where they were not asked for.
+    table, measured_on
+        the best optimal pruning within each of several budgets, and the examples that its cost and the forest's error were
+        measured on: ``"held out"``, or the name of the labelled data.
+    mixture
+        whether the two forests of the relaxation were asked for.
     written
         the files written.
     ignored
@@ -87,6 +63,9 @@ class Summary:
     next_dearer: ForestFigures | None = None
     budget_answer: BudgetFigures | None = None
     held_out: HeldOutFigures | None = None
+    table: tuple[BudgetRow, ...] = ()
+    measured_on: str | None = None
+    mixture: bool = False
     written: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
@@ -104,53 +83,52 @@ class Summary:
             else ""
         )
         lines = [f"{self.forest}: {self.model} of {self.trees} trees" + (f", pruned to {asked}" if asked else "")]
-        lines += ["", self._figures(), ""]
-        lines.append(f"cost sample    {self.examples:,} examples of {self.data}")
-        lines.append(f"path           {_count(self.breakpoints, 'optimal pruning')}, {self.seconds:.1f} s in all")
+        lines += ["", self._table(), ""]
+        mean = "mean error rate" if self.task == "classification" else "mean squared error"
+        lines.append(f"single trees   {mean} of the trees, {self.error_source}: what pruning minimises beside the cost")
         if self.pruned is not None:
-            lines.append(f"taken          {self._taken()}")
+            lines.append(f"chosen         {self._chosen()}")
         if self.budget_answer is not None and self.budget is not None:
             lines += self.budget_answer.lines(self._error, self.budget)
+            lines += self.budget_answer.mixture_lines(self._error) if self.mixture else []
         if self.next_dearer is not None:
             error = self._error(self.next_dearer.sample_error)
-            lines.append(f"next dearer    cost {self.next_dearer.cost:.4g}, trees' error {error}; no breakpoint in between")
+            lines.append(f"next dearer    the path's next pruning costs {self.next_dearer.cost:.4g}, single trees' error {error}")
         if self.held_out is not None:
             lines += self.held_out.lines(self._error)
+        lines.append(f"cost sample    {self.examples:,} examples of {self.data}")
+        if self.pruned is None:
+            lines.append("next           prunemodels prune --budget B saves a forest; it also searches between these prunings")
+        lines.append(f"path           {_count(self.breakpoints, 'optimal pruning')}, {self.seconds:.1f} s in all")
         if self.ignored:
             lines.append(f"not used       columns {', '.join(self.ignored[:6])}{', ...' if len(self.ignored) > 6 else ''}")
         lines += [f"written        {file}" for file in self.written]
         return "\n".join(lines)
 
-    def _taken(self) -> str:
+    def _chosen(self) -> str:
         """The rule by which the pruning was chosen, and its place on the path."""
         if self.budget is None:
-            rule = "the optimum for this lambda"
+            rule = f"the optimum for lambda = {self.lam:g}"
         elif self.budget_answer is not None and self.budget_answer.confidence is not None:
-            return "the dearest optimal pruning of the choosing rows that the others certify"
+            return "the dearest optimal pruning of one half of the rows that the other half certifies"
         else:
             rule = "the least error found within the budget"
-        place = "no breakpoint" if self.chosen_lam is None else f"breakpoint at lambda = {self.chosen_lam:.6g}"
-        return f"{rule}; {place}"
+        if self.chosen_lam is None:
+            return f"{rule}; between two prunings of the path"
+        return f"{rule}; on the path, at lambda = {self.chosen_lam:.6g}"
 
-    def _figures(self) -> str:
-        forests = [f for f in (self.unpruned, self.pruned) if f is not None]
-        measure = "error rate" if self.task == "classification" else "mean squared error"
-        rows = [
-            ["cost per prediction", *(f"{f.cost:.4g}" for f in forests)],
-            [f"trees' {measure}, {self.error_source} (minimised)", *(self._error(f.sample_error) for f in forests)],
-        ]
-        if self.data_labelled is not None:
-            rows.append([f"forest's {measure} on {self.data_labelled}", *(self._error(f.data_error) for f in forests)])
-        rows.append(["splits", *(f"{f.splits:,}" for f in forests)])
-        return align(["", "unpruned", "pruned"][: len(forests) + 1], rows, left=1)
+    @property
+    def _measure(self) -> str:
+        return "error rate" if self.task == "classification" else "mean squared error"
+
+    def _table(self) -> str:
+        held_out = self.measured_on == "held out"
+        error = f"held-out {self._measure}" if held_out else f"{self._measure} on {self.measured_on}"
+        cost = "held-out cost" if held_out else "cost"
+        return budget_table(self.table, self.task, error=error, source=self.error_source, cost=cost)
 
     def _error(self, error: float | None) -> str:
         return percent(error) if self.task == "classification" and error is not None else f"{error:.4g}"
-
-
-def percent(rate: float, digits: int = 2) -> str:
-    """0.0751 as ``7.51 %``."""
-    return f"{100 * rate:.{digits}f} %"
 
 
 def _count(number: int, noun: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable
 
 from prunemodels.command_line.arguments import (
@@ -14,14 +15,17 @@ from prunemodels.command_line.arguments import (
     nonnegative,
     seconds,
 )
+from prunemodels.command_line.tasks import WIDTH
 
 
 def add_report(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
     """``prunemodels report``: only --out is required here, because a cascade knows what else a page on a forest needs."""
-    command.description = (
+    command.description = textwrap.fill(
         "Write one page on a pruned forest, which needs --data, --costs, --label, --held-out and one of --budget, --lam and "
         "--pruned; or on a cascade, which needs nothing more. With --held-out and --label it shows which examples stop where; "
-        "--weights is then a column of --held-out."
+        "--weights is then a column of --held-out.",
+        WIDTH,
+        break_on_hyphens=False,
     )
     add_inputs(command, required=False, metavar="FOREST|CASCADE", also="what exits or cascade wrote, or")
     add = command.add_argument

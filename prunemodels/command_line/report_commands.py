@@ -10,6 +10,7 @@ import shlex
 import sys
 import time
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from formulations.errors import InvalidInputError
 from prunemodels.command_line.commands import SolvedInstance, columns_in_order, read_and_solve, read_examples
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.statuses import DONE, REFUTED, UNDECIDED
+from prunemodels.command_line.terminal import shows_progress, styled
 from prunemodels.data_files import read_table, take_column, take_features
+from prunemodels.evaluation.held_out_change import HeldOutChange
+from prunemodels.evaluation.overrun import budget_verdict, is_overrun
 from prunemodels.evaluation.wording import amount, error, less
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade
@@ -63,6 +67,8 @@ class ReportSummary:
         ``"held out"``; ``"cross-fitted"`` for a cascade without held-out examples.
     written
         the page.
+    overrun, budget_verdict
+        whether the held-out examples cost more than the budget, and what they say about it; None without a budget.
     """
 
     verified: bool | None
@@ -75,20 +81,25 @@ class ReportSummary:
     seconds: float
     written: str
     measured: str = "held out"
+    overrun: bool | None = None
+    budget_verdict: str | None = None
 
     @classmethod
     def of(cls, facts: Facts, place: Path, seconds: float) -> ReportSummary:
         """The figures of the page's headline."""
         h = facts.held_out
         costs, errors = (h.cost_before.mean, h.cost_after.mean), (h.error_before.mean, h.error_after.mean)
-        return cls(facts.evidence.holds, h.n, *costs, *errors, facts.task, seconds, str(place))
+        kept = on_budget(None if facts.solution is None else facts.solution.budget, h, facts.labels.unit)
+        return cls(facts.evidence.holds, h.n, *costs, *errors, facts.task, seconds, str(place), "held out", *kept)
 
     @classmethod
     def of_cascade(cls, facts: CascadeFacts, place: Path, seconds: float) -> ReportSummary:
         """The figures of the page's headline."""
         (c0, e0), (c1, e1) = facts.before, facts.tradeoff.chosen
         n, measured = (facts.path.n, "cross-fitted") if facts.on_rows is None else (facts.on_rows.change.n, "held out")
-        return cls(facts.evidence.holds, n, c0, c1, e0, e1, facts.task, seconds, str(place), measured)
+        seen = None if facts.on_rows is None else facts.on_rows.change
+        kept = (None, None) if seen is None else on_budget(facts.budget, seen, facts.labels.unit)
+        return cls(facts.evidence.holds, n, c0, c1, e0, e1, facts.task, seconds, str(place), measured, *kept)
 
     @property
     def exit_status(self) -> int:
@@ -100,19 +111,32 @@ class ReportSummary:
         return json.dumps(asdict(self), indent=2, allow_nan=False)
 
     def text(self) -> str:
-        """The summary in four lines."""
-        answer = {True: "all checks hold", False: "a check is REFUTED, see the page", None: "a check is undecided, see the page"}
+        """The summary in a few lines."""
+        answer = {
+            True: "the optimisation on the samples is verified: all checks hold",
+            False: styled("a check is REFUTED, see the page", "bad"),
+            None: styled("a check is undecided, see the page", "warning"),
+        }
         before, after = (error(e, self.task).replace("\u00a0", " ") for e in (self.error_before, self.error_after))
+        budget = self.budget_verdict
         saved = less(self.cost_before, self.cost_after).replace("\u00a0", " ")
         return "\n".join(
             [
                 f"{self.measured:15}cost {amount(self.cost_before)} -> {amount(self.cost_after)}, {saved}; "
                 f"error {before} -> {after}; {self.examples:,} examples",
+                *([f"budget         {styled(budget, 'warning') if self.overrun else budget}"] if budget else []),
                 f"proof          {answer[self.verified]}",
                 f"time           {self.seconds:.1f} s",
                 f"written        {self.written}",
             ]
         )
+
+
+def on_budget(budget: Fraction | None, seen: HeldOutChange, unit: str) -> tuple[bool | None, str | None]:
+    """Whether the budget is overrun on the held-out examples, and what they say about it; None without a budget."""
+    if budget is None:
+        return None, None
+    return is_overrun(budget, seen.cost_after), budget_verdict(budget, seen.cost_after, unit).replace("\u00a0", " ")
 
 
 def report_command(args: argparse.Namespace) -> ReportSummary:
@@ -155,7 +179,7 @@ def _cascade_report(args: argparse.Namespace, place: Path, start: float) -> Repo
     X, y, weights = (None, None, None) if args.held_out is None else _labelled(args, cascade)
     with errors_naming("CASCADE" if args.held_out is None else f"--held-out {args.held_out}"):
         options: dict[str, Any] = {"sample_weight": weights, "confidence": args.confidence, "labels": labels}
-        facts = gather_cascade(cascade, X, y, budget=None, **options)
+        facts = gather_cascade(cascade, X, y, budget=args.budget, **options)
     args.outputs.aside(place).write_text(render_cascade(facts), encoding="utf-8")
     return ReportSummary.of_cascade(facts, place, time.perf_counter() - start)
 
@@ -232,7 +256,7 @@ def _chosen(args: argparse.Namespace, solved: SolvedInstance) -> Pruning | Budge
             method=args.method or "best",
             time_limit=args.time_limit,
             path=solved.path,
-            progress=not args.quiet,
+            progress=shows_progress(args),
         )
 
 

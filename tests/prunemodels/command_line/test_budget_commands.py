@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +22,7 @@ from prunemodels.command_line import budget_commands, commands
 from prunemodels.command_line.cli import main
 from prunemodels.evaluation.certified_budget import budget_for_confidence
 from prunemodels.evaluation.held_out import held_out_cost, held_out_error
+from prunemodels.evaluation.overrun import budget_verdict
 from prunemodels.files import mixtures
 from prunemodels.forests.mixture import MixturePredictor
 from prunemodels.forests.surgery import pruning_from_forest
@@ -129,7 +132,7 @@ def test_best_is_the_default(case: Case, capsys: pytest.CaptureFixture[str]) -> 
 def test_method_and_time_limit_are_handed_on(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the command line says is what `solve_budget` is called with, progress on unless --quiet."""
+    """What the command line says is what `solve_budget` is called with; progress on a terminal alone, and not with --quiet."""
     calls = []
 
     def recorded(problem: pm.PruningProblem, budget: float, **options: Any) -> Any:
@@ -139,45 +142,51 @@ def test_method_and_time_limit_are_handed_on(
     monkeypatch.setattr(budget_commands, "solve_budget", recorded)
     assert main(prune("--method", "exact", "--time-limit", "7.5")) == 0
     assert main([word for word in prune("--force") if word != "--quiet"]) == 0
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main([word for word in prune("--force") if word != "--quiet"]) == 0
+    assert main(prune("--force")) == 0
     told = [{k: v for k, v in options.items() if k != "path"} for _, options in calls]
+    best = {"method": "best", "time_limit": None}
     assert told == [
         {"method": "exact", "time_limit": 7.5, "progress": False},
-        {"method": "best", "time_limit": None, "progress": True},
+        {**best, "progress": False},
+        {**best, "progress": True},
+        {**best, "progress": False},
     ]
-    assert [budget for budget, _ in calls] == [BUDGET, BUDGET]
+    assert {budget for budget, _ in calls} == {BUDGET}
 
 
 def test_the_screen(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
-    """One screen: cost of the budget, value, lambda*, weights, neighbours, proof and gap, held-out cost with its interval."""
+    """One screen: the table, cost of the budget, proof and gap, the mixture, held-out cost with its interval and the overrun."""
     assert main(prune("--method", "path", "--held-out", "test.csv", "--picture", "out/p", "--mixture")) == 0
     told = capsys.readouterr()
     solution = solve_budget(case.problem, BUDGET, method="path", path=case.path)
     mixture = solution.relaxation
     mu = float(mixture.weight)
-    assert f"budget         cost {solution.cost:.6g} of 3.3; path: feasible, 0.0 s" in told.out
+    assert f"budget         cost {solution.cost:.6g} of 3.3 on the cost sample; path: feasible, 0.0 s" in told.out
     assert f"at lambda* = {float(mixture.lam):.6g}:" in told.out
     dearer, cheaper = mixture.dearer, mixture.cheaper
     assert f"{mu:.4g} of cost {dearer.cost:.6g} (error {100 * dearer.error:.2f} %)" in told.out
     assert f"{1 - mu:.4g} of cost {cheaper.cost:.6g} (error {100 * cheaper.error:.2f} %)" in told.out
-    assert f"no pruning of cost 3.3 errs less than {100 * solution.bound:.2f} %; gap {100 * solution.gap:.2f} %" in told.out
+    assert f"no pruning of cost 3.3 has trees that err less than {100 * solution.bound:.2f} %" in told.out
+    assert f"this one {100 * solution.error:.2f} %, gap {100 * solution.gap:.2f} %" in told.out
     cost = held_out_cost(solution.pruning, case.held_out)
-    assert (
-        f"held out       cost {cost.mean:.4g} on 300 examples of test.csv, 95 % interval {cost.low:.4g} to {cost.high:.4g}"
-        in told.out
-    )
+    ends = f"95 % interval {cost.low:.4g} to {cost.high:.4g}"
+    assert f"held out       cost {cost.mean:.4g}, {ends}, on 300 examples of test.csv" in told.out
+    assert f"Within the budget of 3.3: the 300 held-out examples cost {cost.mean:.4g}" in told.out
     assert "forest's error" in told.out
-    assert "next dearer    cost" in told.out
-    assert "the least error found within the budget; breakpoint at lambda" in told.out
+    assert "next dearer    the path's next pruning costs" in told.out
+    assert "the least error found within the budget; on the path, at lambda" in told.out
     assert told.err == ""
-    assert len(told.out.splitlines()) <= 26
+    assert len(told.out.splitlines()) <= 30
     assert max(len(line) for line in told.out.splitlines()) <= 120
 
 
 def test_a_budget_that_leaves_nothing_to_wish(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
-    """Above the dearest breakpoint the relaxation is one pruning, lambda* is 0, and no dearer pruning is named."""
+    """Above the dearest breakpoint the least error is reached, and no dearer pruning is named."""
     assert main(prune("--method", "path", budget="100")) == 0
     told = capsys.readouterr().out
-    assert f"at lambda* = 0:\n               one pruning, of cost {case.path.cost[0]:.6g}" in told
+    assert "this one reaches it" in told
     assert "path: optimal" in told
     assert "next dearer" not in told
 
@@ -200,6 +209,8 @@ def test_held_out_figures(case: Case, capsys: pytest.CaptureFixture[str]) -> Non
         "error": error.mean,
         "error_low": error.low,
         "error_high": error.high,
+        "overrun": cost.mean > BUDGET,
+        "budget_verdict": budget_verdict(BUDGET, cost).replace("\u00a0", " "),
     }
     assert main(prune("--json", "--force", "--method", "path", "--held-out", "unlabelled.csv", label=False)) == 0
     told = json.loads(capsys.readouterr().out)["held_out"]
@@ -260,7 +271,7 @@ def test_confidence(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     screen = capsys.readouterr().out
     assert f"budget         {near:g} for the population with 90 % confidence; mean cost at most" in screen
     assert f"the budget on the other 150 was {float(found.smaller_budget):.6g}" in screen
-    assert "that the others certify" in screen
+    assert "that the other half certifies" in screen
 
 
 def test_the_mixture_is_written(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
@@ -291,8 +302,9 @@ def test_regressors(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["prune", "r.skops", "--data", "r.csv", "--label", "target", "--costs", "1", "--budget", "2", "--method", "path"]
     assert main([*words, "--held-out", "s.csv", "--out", "out/r.skops", "--quiet"]) == 0
     told = capsys.readouterr().out
-    assert "%" not in told.replace("95 %", "")
-    assert "relaxation     trees' error" in told
+    assert not re.search("[0-9] %", re.sub(r"95 %|[(][0-9]+ %[)]", "", told))
+    assert "single trees   mean squared error of the trees, in-bag" in told
+    assert "proven         no pruning of cost 2 has trees that err less than" in told
 
 
 BAD: list[tuple[list[str], dict[str, Any], list[str]]] = [

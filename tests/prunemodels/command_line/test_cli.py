@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -20,8 +21,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from prunemodels.command_line import commands, statuses
-from prunemodels.command_line.cli import main
+from prunemodels.command_line import commands, statuses, tasks
+from prunemodels.command_line.cli import main, parser
 from prunemodels.forests.costs import items_from_table
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -168,6 +169,45 @@ def test_path(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{len(path)} optimal prunings" in capsys.readouterr().out
 
 
+def test_the_table_of_budgets(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    """`path` shows cost and error of the best pruning within shares of the cost, on held-out examples; each pruning once."""
+    words = ["path", "forest.skops", "--data", "valid.csv", "--costs", "1", "--out", "out/p.csv", "--quiet", "--label", "label"]
+    assert main([*words, "--held-out", "train.csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert " ".join(lines[2].split()) == "budget held-out cost held-out error rate splits single trees, in-bag"
+    path = pm.pruning_path(pm.problem_from_forest(case.forest, case.X, costs=1))
+    unpruned = pm.Pruning.unpruned(path.problem)
+    row = next(line.split() for line in lines[4:] if "%)" in line)
+    half = path[path.row_at_cost(int(row[1].strip("(")) / 100 * unpruned.cost)]
+    held_out = pd.read_csv("train.csv")
+    seen = pm.hold_out(half, case.forest, held_out[case.X.columns], held_out.label)
+    assert seen.error is not None
+    assert row[3:] == [
+        f"{seen.cost.mean:.1f}",
+        *f"{100 * seen.error.mean:.2f} %".split(),
+        f"{half.n_splits:,}",
+        *f"{100 * half.error:.2f} %".split(),
+    ]
+    rows = [tuple(line.split()[3:]) for line in lines[3:] if "%)" in line]
+    assert len(rows) == len(set(rows)) > 2
+    assert main([*words, "--force"]) == 0
+    assert "error rate on valid.csv" in capsys.readouterr().out
+
+
+def test_an_overrun_is_a_warning(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    """Held-out examples that cost more than the budget: the screen says by how much, and JSON that it is so."""
+    path = pm.pruning_path(pm.problem_from_forest(case.forest, case.X, costs=pd.read_csv("costs.csv")))
+    budget = str(float(path.cost[2]))
+    words = ["--label", "label", "--held-out", "train.csv", "--method", "path"]
+    assert main(case.prune(*words, "--json", budget=budget)) == 0
+    told = json.loads(capsys.readouterr().out)["held_out"]
+    over = told["cost"] > float(budget)
+    assert told["overrun"] is over
+    assert told["budget_verdict"].startswith("Over budget: the" if over else "Within the budget of")
+    assert main(case.prune(*words, "--force", budget=budget)) == 0
+    assert told["budget_verdict"] in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize("data", ["valid.csv.gz", "valid.parquet"])
 def test_formats_and_column_order_do_not_matter(case: Case, data: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A gzipped CSV, and a Parquet file with shuffled columns, give the figures of the plain CSV."""
@@ -230,7 +270,9 @@ def test_the_next_dearer_pruning_is_named(case: Case, capsys: pytest.CaptureFixt
     assert told["cost"] > 5
     assert told["sample_error"] == pytest.approx(path.error[row - 1])
     assert main(case.prune("--force")) == 0
-    assert f"next dearer    cost {path.cost[row - 1]:.4g}, trees' error" in capsys.readouterr().out
+    assert (
+        f"next dearer    the path's next pruning costs {path.cost[row - 1]:.4g}, single trees' error" in capsys.readouterr().out
+    )
 
 
 def test_a_regression_forest(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,7 +283,7 @@ def test_a_regression_forest(case: Case, capsys: pytest.CaptureFixture[str]) -> 
     assert main(case.prune("--label", "target", forest="r.skops", data="r.csv", costs="1")) == 0
     told = capsys.readouterr().out
     assert "mean squared error on r.csv" in told
-    assert "%" not in told
+    assert "%" not in re.sub(r"[(][0-9]+ %[)]", "", told)  # budgets as shares of the unpruned cost
 
 
 def test_an_existing_file_is_replaced_only_with_force(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
@@ -371,13 +413,79 @@ def test_the_module_runs_as_a_program(case: Case) -> None:
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
-    """Help names the three commands, and --version the package's version; both succeed."""
+    """Help lists the commands by task, each with an example that parses; --version shows the package's version."""
     assert main(["--help"]) == 0
     told = capsys.readouterr().out
-    assert all(word in told for word in ("demo", "path", "prune"))
+    assert max(map(len, told.split("exit status:")[0].splitlines())) <= 88
+    for task, listed in tasks.TASKS.items():
+        assert f"{task}:" in told
+        for name, command in listed.items():
+            assert tasks.example_text(name, " " * 13) in told
+            words = tasks.example_text(name).replace("\\\n", " ").split()
+            assert words == ["prunemodels", *command.example.split()]
+            assert parser().parse_args(words[1:]).command == name
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"prunemodels {pm.__version__}\n"
-    assert main([]) == 2
+
+
+def test_every_command_shows_its_example(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command's own help ends with its example."""
+    for name in tasks.COMMANDS:
+        assert main([name, "--help"]) == 0
+        assert capsys.readouterr().out.rstrip().endswith(tasks.example_text(name)), name
+
+
+def test_alone_it_greets(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a command the program says what it is for and what to type, and succeeds; a wrong command is refused."""
+    assert main([]) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert max(map(len, told.out.splitlines())) <= 80
+    for line in ("prunemodels demo", "prunemodels demo --data heart", "--budget 24", "prunemodels --help"):
+        assert line in told.out
+    assert main(["prun"]) == 2
+
+
+def test_styles_are_for_terminals(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Colour on a terminal; plain text in a pipe, with NO_COLOR, and on a terminal that shows none."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    main([])
+    assert "\x1b" not in capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    main([])
+    assert "\x1b[1mprunemodels" in capsys.readouterr().out
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        with monkeypatch.context() as changed:
+            changed.setenv(name, value)
+            main([])
+            assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`completion` prints a script that knows every command and their options."""
+    pytest.importorskip("shtab")
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(name in script for name in tasks.COMMANDS)
+    assert "held-out" in script
+
+
+def test_completion_without_shtab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where shtab is missing, the message says how to install it."""
+    monkeypatch.setitem(sys.modules, "shtab", None)  # as if it were absent
+    assert main(["completion", "bash"]) == 2
+    assert "pip install 'prunemodels[completion]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["1_0", "0_1.5"])
+def test_numbers_have_no_underscores(case: Case, number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Python reads 1_0 as 10; on the command line it is a slip, refused in prices and budgets."""
+    for words in (case.prune(costs=number), case.prune(budget=number)):
+        assert main(words) == 2
+        assert "a number is written without underscores" in capsys.readouterr().err
+    assert written() == []
 
 
 def test_statuses_are_listed_alike(capsys: pytest.CaptureFixture[str]) -> None:
@@ -458,11 +566,13 @@ def test_help_needs_nothing_heavy() -> None:
     """The parser imports only the standard library at its top, so that help and usage errors do not wait for numba."""
     imported = set()
     parsing = {f"prunemodels.command_line.{kind}arguments" for kind in ("", "exit_", "report_")}
-    mine = {"prunemodels.command_line.process", "prunemodels.command_line.statuses"}
+    mine = {f"prunemodels.command_line.{module}" for module in ("process", "statuses", "tasks", "terminal")}
     for file in (
         "command_line/cli",
         "command_line/process",
         "command_line/statuses",
+        "command_line/tasks",
+        "command_line/terminal",
         *(name.removeprefix("prunemodels.").replace(".", "/") for name in (*parsing, "command_line.__init__")),
     ):
         tree = ast.parse((ROOT / "prunemodels" / f"{file}.py").read_text())

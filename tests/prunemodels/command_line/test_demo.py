@@ -57,6 +57,21 @@ def test_the_figures_are_those_of_the_saved_forest(capsys: pytest.CaptureFixture
     assert on_valid.cost <= pm.evaluate(grown, data.X.iloc[valid], data.y[valid], costs=1).cost / 2
 
 
+def test_heart_at_its_prices(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--data heart` prunes to dollars: each budget is nearly spent on average, which the path's prunings alone would not do."""
+    if not (data_folder() / "heart_statlog.csv.gz").is_file():
+        pytest.skip(f"no heart_statlog.csv.gz in {data_folder()}; name its folder in {FOLDER_VARIABLE}")
+    assert main(["demo", "--data", "heart", "--seeds", "2", "--trees", "8", "--quiet"]) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert "cost, dollars" in told.out
+    table = pd.read_csv("demo-output/table.csv").groupby("budget").cost.mean()
+    for budget in ("200", "150", "100"):
+        assert table[budget] == pytest.approx(float(budget), rel=0.25)
+    assert main(["demo", "--data", "heart", "--label", "x", "--out", "other"]) == 2
+    assert "--label x: the data of heart are labelled" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("resplit", [False, True])
 def test_own_data_over_several_forests(resplit: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """With --data: one row for each seed and budget, means and deviations, on one split or on one a forest."""

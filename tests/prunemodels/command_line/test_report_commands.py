@@ -61,7 +61,7 @@ def test_a_budget_becomes_a_page(folder: Path, capsys: pytest.CaptureFixture[str
     """The page is sound, names the budget, tells the command and the fingerprints of the files; the summary tells the gist."""
     assert main(words("--budget", "4", "--time-limit", "1", "--title", "My <forest>", "--unit", "euros")) == 0
     told = capsys.readouterr().out
-    assert "proof          all checks hold" in told
+    assert "proof          the optimisation on the samples is verified: all checks hold" in told
     assert "written        out/r.html" in told
     seen = page()
     assert not seen.problems
