@@ -11,6 +11,7 @@ import numpy as np
 
 from formulations.errors import InvalidInputError
 from formulations.shown import align
+from prunemodels.evaluation.item_costs import item_label
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval
 from prunemodels.evaluation.wording import amount, error
 from prunemodels.exits.cascade import Cascade
@@ -227,5 +228,5 @@ class ExitSummary:
 
 
 def _named(items: tuple[str, ...]) -> str:
-    shown = ", ".join(items[:MOST_NAMES])
+    shown = ", ".join(item_label(item) for item in items[:MOST_NAMES])
     return (shown + f" and {len(items) - MOST_NAMES} more" if len(items) > MOST_NAMES else shown) or "nothing"

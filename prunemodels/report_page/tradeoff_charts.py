@@ -101,7 +101,11 @@ def sample_chart(facts: Facts) -> Html:
     top = ceiling(path.cost, path.error, max(facts.pruning.error, facts.unpruned.error))
     chart = Chart(1.03 * max(facts.unpruned.cost, float(path.cost[0])), 1.05 * top)
     parts: list[object] = [
-        chart.axes(cost_label(facts.labels.unit), f"trees\u2019 mean {measure(task)}, error sample", error_ticks(task))
+        chart.axes(
+            cost_label(facts.labels.unit),
+            f"trees\u2019 {'mean error rate' if task == 'classification' else measure(task)}, error sample",
+            error_ticks(task),
+        )
     ]
     if solution is not None:
         r = solution.relaxation

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from prunemodels.evaluation.item_costs import item_label
 from prunemodels.evaluation.wording import share
 from prunemodels.exits.stops import Stops
 from prunemodels.report_page.cascades.facts import CascadeFacts, OnRows
@@ -35,7 +36,7 @@ def staircase_chart(facts: CascadeFacts, seen: OnRows) -> Html:
     step = min(64.0, WIDTH / stops.used.size)
     parts, top = _bars(stops, step)
     for k, m in enumerate(items.tolist()):
-        y, item = top + LINE * k, stops.items.names[m]
+        y, item = top + LINE * k, item_label(stops.items.names[m])
         shown = item if len(item) <= LONGEST_NAME else item[: LONGEST_NAME - 1] + "\u2026"
         parts.append(tag("text", tag("title", item), shown, x=LEFT - 8, y=y + 13, class_="end"))
         parts.append(tag("rect", x=LEFT, y=y, width=f"{step * stops.used.size:.1f}", height=LINE - 1, class_="empty"))
@@ -92,7 +93,9 @@ def _steps(stops: Stops) -> list[str]:
     named: set[str] = set()
     texts = []
     for s, part, row in zip(stops.used.tolist(), stops.share().tolist(), stops.bought_by_then(), strict=True):
-        new = [stops.items.names[m] for m in np.flatnonzero(row > 0.5) if stops.items.names[m] not in named]
+        new = [
+            item_label(stops.items.names[m]) for m in np.flatnonzero(row > 0.5) if item_label(stops.items.names[m]) not in named
+        ]
         named.update(new)
         listed = ", ".join(new[:LISTED]) + (f" and {len(new) - LISTED} more" if len(new) > LISTED else "")
         texts.append(f"stage {s}: {share(part)} stop" + (f", by then most have also bought {listed}" if new else ""))
