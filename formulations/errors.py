@@ -8,31 +8,115 @@ from __future__ import annotations
 
 
 class PruneModelsError(Exception):
-    """Base class of all exceptions of this package."""
+    """Base class of all exceptions of this package.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> try:
+    ...     pm.solve(problem, budget=-1)
+    ... except pm.errors.PruneModelsError as error:
+    ...     print(error)
+    ...
+    budget is -1, negative; give a number >= 0
+    """
 
 
 class InvalidInputError(PruneModelsError, ValueError):
-    """An argument has a value that the problem is not defined for."""
+    """An argument has a value that the problem is not defined for.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, forest
+    >>> try:
+    ...     pm.problem_from_forest(forest, X_valid, costs=[1, 2])
+    ... except pm.errors.InvalidInputError as error:
+    ...     print(error)
+    ...
+    costs has 2 prices, the forest was trained on 10 features
+    """
 
 
 class UnsupportedModelError(PruneModelsError, TypeError):
-    """The model is not an averaged ensemble of decision trees that can be pruned exactly."""
+    """The model is not an averaged ensemble of decision trees that can be pruned exactly.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> import prunemodels as pm
+    >>> try:
+    ...     pm.read_forest(LinearRegression())
+    ... except pm.errors.UnsupportedModelError as error:
+    ...     print(error)
+    ...
+    LinearRegression cannot be pruned; what can be: RandomForest*, ExtraTrees*, Bagging* of decision trees, DecisionTree*
+    """
 
 
 class NotFittedForestError(PruneModelsError, ValueError):
-    """The forest has no trees yet: it was not fitted."""
+    """The forest has no trees yet: it was not fitted.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> import prunemodels as pm
+    >>> try:
+    ...     pm.read_forest(RandomForestClassifier())
+    ... except pm.errors.NotFittedForestError as error:
+    ...     print(error)
+    ...
+    the RandomForestClassifier is not fitted: call fit(X, y) first
+    """
 
 
 class CapacityOverflowError(PruneModelsError, OverflowError):
-    """The integers of the instance do not fit the 64-bit capacities of a minimum cut."""
+    """The integers of the instance do not fit the 64-bit capacities of a minimum cut.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, forest
+    >>> prices = [1e-30] + 9 * [1e30]
+    >>> try:
+    ...     pm.problem_from_forest(forest, X_valid, costs=prices)
+    ... except pm.errors.CapacityOverflowError as error:
+    ...     print(str(error)[:58], "...")
+    ...
+    a price of 1e-30 would be rounded to 0 beside a total of 9 ...
+    """
 
 
 class SolverFailedError(PruneModelsError, RuntimeError):
-    """A solver ended in a state that should not occur for its input."""
+    """A solver ended in a state that should not occur for its input.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> issubclass(pm.errors.SolverFailedError, pm.errors.PruneModelsError)
+    True
+    """
 
 
 class BrokenFileError(PruneModelsError, OSError):
-    """A file cannot be read, or does not hold what it should."""
+    """A file cannot be read, or does not hold what it should.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import prunemodels as pm
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "forest.skops")
+    ...     _ = file.write_text("not a forest")
+    ...     try:
+    ...         pm.load_forest(file)
+    ...     except pm.errors.BrokenFileError as error:
+    ...         print(type(error).__name__)
+    ...
+    BrokenFileError
+    """
 
 
 class UnspentBudgetWarning(UserWarning):
@@ -40,4 +124,11 @@ class UnspentBudgetWarning(UserWarning):
 
 
 class InterruptedSolveError(PruneModelsError, KeyboardInterrupt):
-    """The user stopped a long computation (Ctrl-C); nothing was changed or written."""
+    """The user stopped a long computation (Ctrl-C); nothing was changed or written.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> issubclass(pm.errors.InterruptedSolveError, KeyboardInterrupt)  # so Ctrl-C still ends a program
+    True
+    """

@@ -20,6 +20,18 @@ class Verdict:
         how it was decided.
     certificate
         what shows it, for yes and for no: numbers, or the first thing that is wrong.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> verdict = pm.checks.check_total_unimodularity([[1, 1], [-1, 1]])
+    >>> verdict.holds
+    False
+    >>> print(verdict.certificate)
+        c0  c1
+    r0   1   1
+    r1  -1   1
+    determinant 2
     """
 
     claim: str

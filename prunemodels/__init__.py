@@ -1,7 +1,10 @@
 """Optimal pruning of tree ensembles under prediction-time cost.
 
->>> path = pm.pruning_path(pm.problem_from_forest(forest, X_valid, costs=costs))   # doctest: +SKIP
->>> cheap = pm.apply_pruning(path.at_cost(24.0), forest)                           # doctest: +SKIP
+>>> import prunemodels as pm
+>>> from prunemodels.example import X_valid, costs, forest, y_valid
+>>> result = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=10)
+>>> result.estimator
+RandomForestClassifier(max_depth=4, n_estimators=8, random_state=0)
 """
 
 # ruff: noqa: E402 (the check must run before any other import of this project)

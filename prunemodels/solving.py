@@ -116,11 +116,12 @@ def solve(
 
     Examples
     --------
-    >>> from formulations.instance.papers import two_trees
-    >>> solve(two_trees(), lam=0.1).pruning.cost
-    3.0
-    >>> solve(two_trees(), budget=2).error
-    0.25
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> pm.solve(problem, lam=0.01)
+    Solution(optimal, value=0.183433333, bound=0.183433333, Pruning(cost=13.4933, error=0.0485, 43 splits))
+    >>> pm.solve(problem, budget=10)
+    BudgetSolution(optimal, cost 10 of 10, error 0.137, bound 0.137)
     """
     if lam is not None and budget is not None:
         raise InvalidInputError(f"lam is {lam!r} and budget is {budget!r}; give only one of them")

@@ -99,6 +99,15 @@ class CostItems:
     ------
     InvalidInputError
         for negative or non-finite prices, unknown items, or lengths that differ.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> samples = pm.CostItems.grouped(["blood", "blood", "scan"], {"blood": 7, "scan": 90})
+    >>> samples.names  # features 0 and 1 are one purchase
+    ('blood', 'scan')
+    >>> samples.needs
+    ((0,), (0,), (1,))
     """
 
     names: tuple[str, ...]

@@ -54,6 +54,16 @@ class Ensemble:
     ------
     InvalidInputError
         if the arrays do not describe trees, or a child does not come behind its parent.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import forest
+    >>> ensemble = pm.read_forest(forest)
+    >>> ensemble.n_trees, ensemble.n_splits, ensemble.feature_names[:2]
+    (8, 84, ('radius', 'texture'))
+    >>> ensemble.feature[ensemble.roots]
+    array([6, 7, 6, 7, 6, 5, 7, 6], dtype=int32)
     """
 
     tree_start: NDArray[np.int64]

@@ -24,6 +24,15 @@ def read_point(model: pyo.ConcreteModel) -> dict[str, float]:
     ------
     InvalidInputError
         for a model without values: it was not solved.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.1, relax=True)
+    >>> _ = pm.programs.solve_model(model)
+    >>> pm.programs.read_point(model)["z[1]"]
+    1.0
     """
     return {name: _value(part, name) for name, part in _parts(model, ("z", "w"))}
 
@@ -36,6 +45,15 @@ def read_pruning(model: pyo.ConcreteModel) -> Pruning:
     ------
     InvalidInputError
         for a point that is not integral, naming the most fractional variable; for a model that was not solved.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.1, relax=True)
+    >>> _ = pm.programs.solve_model(model)
+    >>> pm.programs.read_pruning(model)
+    Pruning(cost=3, error=0.125, 5 splits)
     """
     m: Any = model
     point = {name: _value(part, name) for name, part in _parts(m, ("y", "z", "w_t", "w"))}

@@ -44,6 +44,19 @@ def write_program(lp: LinearProgram, path: str | Path) -> None:
         lacks.
     BrokenFileError
         if the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> program = pm.programs.solve_relaxation(problem, 0.01).program
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pm.programs.write_program(program, f"{folder}/model.mps")
+    ...     Path(folder, "model.mps").read_text().split()[0]
+    ...
+    'NAME'
     """
     file = Path(path)
     lines = _lp_text if _ending(file) == ".lp" else _mps_text

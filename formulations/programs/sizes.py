@@ -99,6 +99,18 @@ def size_report(problem: PruningProblem) -> pd.DataFrame:
     -------
     DataFrame
         formulation, merged, rows, columns, nonzeros, rows_bound (2), columns_bound (1); the bounds are NaN except for IP3.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> sizes = pm.programs.size_report(two_trees())
+    >>> print(sizes[["formulation", "merged", "rows", "columns"]].head(4).to_string(index=False))
+    formulation  merged  rows  columns
+            IP0   False     7       12
+            IP1   False    13       15
+            IP1    True    13       15
+            IP3   False    15       19
     """
     rows, columns = nws15_bound(problem)
     report = []

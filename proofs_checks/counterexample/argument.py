@@ -87,6 +87,18 @@ def check_counterexample(naive: Any, unimodular: Any) -> Verdict:
     -------
     Verdict
         certificate: `Argument`, which prints as text, or gives plain data for JSON.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> tree = two_trees().only_tree(0)
+    >>> naive, unimodular = (pm.programs.FORMULATIONS[name](tree, lam=1, relax=True) for name in ("IP1", "IP3"))
+    >>> verdict = pm.checks.check_counterexample(naive, unimodular)
+    >>> verdict.holds
+    True
+    >>> print(verdict.certificate.steps[1].sentence)
+    The point z1 = 0, z2 = 1, z3 = 1/2, z4 = 1/2, z5 = 1/2, w1 = 1/2, w2 = 1/2 fulfils all rows and bounds.
     """
     claim = "(IP1) has fractional vertices where (IP3) has none: the papers' counterexample"
     weak, strong = read_polyhedron(naive), read_polyhedron(unimodular)

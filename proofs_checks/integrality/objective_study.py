@@ -101,6 +101,16 @@ def optima_of_random_objectives(
     ------
     InvalidInputError
         for objectives that are not integers, sizes that do not fit, a polyhedron that is empty or unbounded.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> polyhedron = pm.checks.read_polyhedron(pm.programs.FORMULATIONS["IP1"](two_trees(), lam=1, relax=True))
+    >>> objectives = pm.checks.arbitrary_objectives(len(polyhedron.columns), 1000, seed=0)
+    >>> study = pm.checks.optima_of_random_objectives(polyhedron, objectives, pm.checks.vertices(polyhedron))
+    >>> print(f"{study.only_fractional} of {study.n_objectives} objectives have only fractional optima")
+    115 of 1000 objectives have only fractional optima
     """
     body = read_polyhedron(polyhedron)
     c = _checked(objectives, body)

@@ -117,7 +117,15 @@ class DrawnData:
 
 @checked
 def arbitrary_objectives(n_columns: Natural, count: Natural, *, seed: Seed, largest: Natural = 20) -> NDArray[np.int64]:
-    """Coefficients from -largest to largest, independently: int64, shape (count, n_columns)."""
+    """Coefficients from -largest to largest, independently: int64, shape (count, n_columns).
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> pm.checks.arbitrary_objectives(3, 2, seed=0)
+    array([[ 14,   6,   0],
+           [ -9,  -8, -19]])
+    """
     return np.random.default_rng(seed).integers(-largest, largest + 1, (count, n_columns))
 
 
@@ -146,6 +154,15 @@ def draw_data(
         buying, and all objectives have the same optimum.
     largest_price
         prices are between 0 and this, mu and q between 1 and this.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> problem = two_trees()
+    >>> polyhedron = pm.checks.read_polyhedron(pm.programs.FORMULATIONS["IP3"](problem, lam=1, relax=True))
+    >>> pm.checks.draw_data(problem, 100, seed=0).objectives(polyhedron.columns).shape
+    (100, 19)
     """
     most_rows = max(60, 2 * problem.n_usage_arcs) if largest_sample is None else largest_sample
     for name, number, least in (

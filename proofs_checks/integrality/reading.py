@@ -46,6 +46,13 @@ def read_polyhedron(
     ------
     InvalidInputError
         for sizes that do not fit each other, entries that are no finite numbers, and models that are not linear.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> square = pm.checks.read_polyhedron([[1, 1]], row_upper=1, upper=1)  # x + y <= 1, both between 0 and 1
+    >>> square
+    Polyhedron(1 rows, 2 columns, 2 nonzeros)
     """
     if isinstance(source, Polyhedron):
         return source

@@ -87,6 +87,15 @@ def check_vertex(polyhedron: Any, point: Any) -> Verdict:
     ------
     InvalidInputError
         for a point of another size, and wherever `read_polyhedron` raises it.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> square = pm.checks.read_polyhedron([[1, 1]], row_upper=1, upper=1)  # x + y <= 1, both between 0 and 1
+    >>> pm.checks.check_vertex(square, {"c0": 1, "c1": 0}).holds
+    True
+    >>> pm.checks.check_vertex(square, {"c0": 0.5, "c1": 0.5}).holds
+    False
     """
     body = read_polyhedron(polyhedron)
     certificate = vertex_certificate(body, body.point(point))

@@ -93,6 +93,13 @@ def vertices(polyhedron: Any, *, limit: Count = LIMIT) -> Vertices:
     ------
     InvalidInputError
         for a polyhedron with more, and for one that contains a line: it has no vertices.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> square = pm.checks.read_polyhedron([[1, 1]], row_upper=1, upper=1)
+    >>> pm.checks.vertices(square)
+    Vertices(3, 0 of them fractional)
     """
     body = read_polyhedron(polyhedron)
     equations, inequalities = _homogeneous(body)

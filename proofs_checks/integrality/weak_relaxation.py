@@ -108,6 +108,15 @@ def check_weak_relaxation(
     InvalidInputError
         for a point of another size, numbers that are not finite, an allowance below 0, and an integral point below the "proven
         optimum", which is then no lower bound.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> optimum = pm.solve(problem, lam=0.01).bound
+    >>> relaxation = pm.programs.solve_relaxation(problem, 0.01, formulation="IP1")
+    >>> pm.checks.check_weak_relaxation(relaxation.program, relaxation.point, optimum).holds
+    True
     """
     body = read_polyhedron(program)
     exact, violated = _feasible_fractions(body, point)

@@ -39,6 +39,16 @@ class NetworkMatrix:
         int, one a column: where its path begins and ends; equal for a column of zeros.
     transposed
         whether it is the matrix's transpose that is the network matrix: arcs are its columns, paths its rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import prunemodels as pm
+    >>> network = pm.checks.NetworkMatrix(np.array([1, 2]), np.array([0, 0]), np.array([1]), np.array([2]))
+    >>> network.n_vertices  # arcs 1 -> 0 and 2 -> 0, and the path from 1 to 2
+    3
+    >>> pm.checks.check_network_matrix([[1], [-1]], network).holds
+    True
     """
 
     tail: NDArray[np.integer[Any]]
@@ -76,6 +86,16 @@ def check_network_matrix(matrix: Any, network: NetworkMatrix) -> Verdict:
     -------
     Verdict
         certificate: the network, or the first thing that is wrong with it. A no refutes the certificate, not total unimodularity.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> problem = two_trees()
+    >>> program = pm.programs.FORMULATIONS["IP3"](problem, lam=1, relax=True)
+    >>> network = pm.checks.formulation_network(problem, program)
+    >>> pm.checks.check_network_matrix(program, network).holds
+    True
     """
     given = read_matrix(matrix)
     kind = "the transpose of the network matrix" if network.transposed else "the network matrix"

@@ -93,6 +93,12 @@ def check_row_operations(equations: Any, network: Any, columns: Sequence[str] | 
     ------
     InvalidInputError
         for shapes that do not fit.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> pm.checks.check_row_operations([[1, 1]], [[-1, -1], [1, 1]]).holds
+    True
     """
     first, second = _dense(equations, "equations"), _dense(network, "network")
     rows, n = first.shape
@@ -117,6 +123,15 @@ def check_printed_matrices(t: int, equations: Any, network: Any, columns: Sequen
         0 or 1: the papers' trees 1 and 2.
     equations, network, columns
         see `check_row_operations`; columns in our names, ``z[0]`` for the papers' z1, ``w_t[0,1,0]`` for their w21.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> from formulations.programs.shortest_path import tree_network
+    >>> network = tree_network(two_trees(), 0, expanded=True)
+    >>> pm.checks.check_printed_matrices(0, network.equations(), network.incidence(), list(network.arcs)).holds
+    True
     """
     printed = PRINTED_TREES[t]
     theirs = tuple(_papers_name(name) for name in columns)

@@ -92,6 +92,13 @@ def read_matrix(matrix: Any, rows: Sequence[str] | None = None, columns: Sequenc
     InvalidInputError
         for another number of dimensions or names, an entry that is no finite number, a sparse matrix whose arrays do not fit each
         other (see `formulations.sparse_arrays`), or a constraint that is not linear.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> matrix = pm.checks.read_matrix([[1, 0], [-1, 1]], rows=["a", "b"], columns=["x", "y"])
+    >>> matrix
+    SignMatrix(2 rows, 2 columns, 3 nonzeros)
     """
     if isinstance(matrix, SignMatrix):
         check_sparse(matrix.entries)

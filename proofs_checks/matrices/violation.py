@@ -27,6 +27,13 @@ class ViolatingSubmatrix:
         none of -1, 0, 1. In a matrix of -1, 0 and 1 it is -2 or 2 if the submatrix is minimal (Gomory).
     row_names, column_names
         their names.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> verdict = pm.checks.check_total_unimodularity([[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> verdict.certificate.determinant, verdict.certificate.rows
+    (2, (0, 1, 2))
     """
 
     rows: tuple[int, ...]

@@ -48,6 +48,14 @@ def check_budget_rounding(rounding: BudgetRounding, path: PruningPath, X: Any = 
     Verdict
         certificate: LP1's value, lambda*, cost and error of the pruning, both bounds, and the number of components; or what is
         wrong. None where the path proves nothing or the instance had to be rounded.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import path, problem
+    >>> rounding = pm.budgets.round_relaxation(problem, 10, path=path)
+    >>> pm.checks.check_budget_rounding(rounding, path).holds
+    True
     """
     budget = shown(rounding.relaxation.budget)
     claim = f"a chain of optimal prunings shows how far above LP1 the least error within {budget} can be"

@@ -40,6 +40,14 @@ def check_budget_solution(solution: BudgetSolution, path: PruningPath, X: Any = 
     Verdict
         certificate: cost, error, relaxation, bound and gap; or what is wrong. None where the path proves nothing, the instance
         had to be rounded, or the bound is above the relaxation's.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import path, problem
+    >>> solution = pm.solve(problem, budget=10, method="path")
+    >>> pm.checks.check_budget_solution(solution, path).holds
+    True
     """
     claim = (
         f"the pruning costs at most {shown(solution.budget)} and errs {solution.error!r}, "

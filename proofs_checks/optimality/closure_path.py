@@ -66,6 +66,14 @@ def check_closure_path(path: ClosurePath) -> Verdict:
     Verdict
         certificate: rows, and what bounds the gap of each at its breakpoint, as a float; or what is wrong. None where the path
         carries no certificate.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
+    >>> pm.checks.check_closure_path(exits.closures).holds
+    True
     """
     claim = f"all {len(path)} closures of the path are optimal, each the smallest optimum, and nested"
     certificate: object = path.certificate  # whatever it is

@@ -190,6 +190,20 @@ def check_corollary(path: PruningPath, budgets: Iterable[Price] | None = None, X
     ------
     InvalidInputError
         for a budget that is negative or no number.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> verdict = pm.checks.check_corollary(pm.pruning_path(two_trees()), [3, 2.5])
+    >>> verdict.holds
+    False
+    >>> print(verdict.certificate.table())
+    budget  lambda  cheaper  its error  dearer  its error  weight     LP1  components  optimum
+         3       0        3      0.125       3      0.125       1   0.125           0  integral
+       2.5   0.125        2       0.25       3      0.125     0.5  0.1875           1  fractional
+    <BLANKLINE>
+    1 integral, 1 fractional, 0 undecided
     """
     asked = None if budgets is None else [exact(b, f"budgets[{k}]") for k, b in enumerate(budgets)]
     claim = CLAIM.format("the middle of every edge" if asked is None else f"{len(asked)} budgets")

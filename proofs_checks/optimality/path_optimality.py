@@ -89,6 +89,16 @@ def check_path(path: PruningPath, X: Any = None) -> Verdict:
     ------
     InvalidInputError
         for a table, weights or prices that are invalid.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import path
+    >>> verdict = pm.checks.check_path(path)
+    >>> print(verdict.claim)
+    all 14 prunings of the path are optimal, each the smallest optimum, and nested
+    >>> verdict.holds
+    True
     """
     claim = f"all {len(path)} prunings of the path are optimal, each the {path.ties} optimum, and nested"
     certificate: object = path.certificate  # whatever it is

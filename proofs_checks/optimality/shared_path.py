@@ -125,6 +125,14 @@ def check_shared_path(problem: PruningProblem, points: Sequence[SharedPathPoint]
     ------
     InvalidInputError
         for an empty sequence, and for a lambda, a table, weights or prices that are invalid.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> points = pm.engines.price_sharing_path(problem, [0.01, 0.02])
+    >>> pm.checks.check_shared_path(problem, points).holds
+    True
     """
     if not points:
         raise InvalidInputError("there are no points; give those of price_sharing_path")

@@ -50,6 +50,16 @@ def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -
     ------
     InvalidInputError
         for a lambda, a table, weights or prices that are invalid.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> verdict = pm.checks.check_solution(problem, pm.solve(problem, lam=0.01))
+    >>> verdict.holds
+    True
+    >>> print(verdict.method)
+    routing again, weak duality in exact integers
     """
     claim = f"the pruning is worth {solution.value!r} at lambda = {solution.lam!r}, and no pruning less than {solution.bound!r}"
     if solution.pruning is None or solution.certificate is None:

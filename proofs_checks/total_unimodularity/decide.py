@@ -68,6 +68,17 @@ def check_total_unimodularity(matrix: Any, *, method: str | None = None) -> Verd
     ------
     InvalidInputError
         for another method, or what is no matrix.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> pm.checks.check_total_unimodularity([[1, 1, 0], [0, 1, 1]]).holds
+    True
+    >>> print(pm.checks.check_total_unimodularity([[1, 1], [-1, 1]]).certificate)
+        c0  c1
+    r0   1   1
+    r1  -1   1
+    determinant 2
     """
     if method is not None and method not in METHODS:
         raise InvalidInputError(f"method is {method!r}; choose one of {', '.join(METHODS)}, or None for the fastest that applies")

@@ -52,6 +52,16 @@ def formulation_network(problem: PruningProblem, program: Any) -> NetworkMatrix 
     ------
     InvalidInputError
         for a variable z of a node that the forest does not have.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> problem = two_trees()
+    >>> pm.checks.formulation_network(problem, pm.programs.FORMULATIONS["IP3"](problem, lam=1, relax=True)).n_vertices
+    20
+    >>> print(pm.checks.formulation_network(problem, pm.programs.FORMULATIONS["IP1"](problem, lam=1, relax=True)))
+    None
     """
     return _network(problem, read_matrix(program))
 
@@ -69,6 +79,16 @@ def check_formulation(problem: PruningProblem, program: Any) -> Verdict:
     -------
     Verdict
         certificate: a `NetworkMatrix`, or what `check_total_unimodularity` finds.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> problem = two_trees()
+    >>> pm.checks.check_formulation(problem, pm.programs.FORMULATIONS["IP3"](problem, lam=1, relax=True)).holds
+    True
+    >>> pm.checks.check_formulation(problem, pm.programs.FORMULATIONS["IP1"](problem, lam=1, relax=True)).holds
+    False
     """
     matrix = read_matrix(program)
     network = None if matrix.other is not None else _network(problem, matrix)
@@ -83,6 +103,15 @@ def check_integral_formulation(problem: PruningProblem, program: LinearProgram) 
 
     Hoffman and Kruskal (1956). It is no necessary condition: where the matrix is not totally unimodular, or a bound is
     fractional, the answer is None, not False; `proofs_checks.integrality.vertices` then lists the vertices of small instances.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> problem = two_trees()
+    >>> program = pm.programs.solve_relaxation(problem, 0.1, formulation="IP3").program
+    >>> pm.checks.check_integral_formulation(problem, program).holds
+    True
     """
     claim = "every vertex of the relaxation is integral"
     method = "total unimodularity and integral bounds (Hoffman and Kruskal)"

@@ -38,6 +38,14 @@ def check_violation(matrix: Any, violating: ViolatingSubmatrix) -> Verdict:
     -------
     Verdict
         certificate: whether the submatrix is minimal, in words, or the first thing that is wrong with it.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> matrix = [[1, 1, 0], [0, 1, 1], [1, 0, 1]]
+    >>> found = pm.checks.check_total_unimodularity(matrix).certificate
+    >>> pm.checks.check_violation(matrix, found).holds
+    True
     """
     given = read_matrix(matrix)
     order = len(violating.rows)

@@ -88,6 +88,16 @@ def compare(
         instance that cannot be pickled.
     InterruptedSolveError
         on Ctrl-C; the running process is ended.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> table = pm.compare(problem, lam=0.02, solvers=["min_cut", "price_sharing"], isolate=False)
+    >>> print(table[["solver", "status", "value"]].round(5).to_string(index=False))
+           solver  status  value
+          min_cut optimal 0.3041
+    price_sharing optimal 0.3041
     """
     numbers = [lam] if lam is not None else []
     if (lam is None) == (budget is None):

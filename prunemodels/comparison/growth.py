@@ -190,6 +190,15 @@ def measure_growth(
         pruned.
     InterruptedSolveError
         on Ctrl-C.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest
+    >>> problems = {n: pm.problem_from_forest(forest, X_valid[:n], costs=costs) for n in (30, 60, 120)}
+    >>> growth = pm.engines.measure_growth(problems, ["min_cut", "price_sharing"], isolate=False)
+    >>> growth.engines, growth.sizes
+    (['min_cut', 'price_sharing'], [30, 60, 120])
     """
     _check_options(problems, share, lams, repeats)
     engines, rows = check_solvers(solvers), []

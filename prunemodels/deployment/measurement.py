@@ -42,6 +42,14 @@ class ForestSize:
         number of splits on the longest path from a root to a leaf.
     joblib_bytes, skops_bytes
         size of its files, compressed as `save_forest` writes them.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import forest
+    >>> size = pm.deployment.forest_size(forest)
+    >>> size.trees, size.splits, size.leaves, size.deepest
+    (8, 84, 92, 4)
     """
 
     trees: int
@@ -64,6 +72,14 @@ class Timing:
         number of rows in a call.
     before, after
         seconds per call.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest
+    >>> measured = pm.deployment.measure_deployment(forest, forest, X_test, batch_rows=100, repeats=3)
+    >>> [(timing.engine, timing.rows) for timing in measured.timings]
+    [('scikit-learn', 1), ('scikit-learn', 100)]
     """
 
     engine: str
@@ -75,7 +91,17 @@ class Timing:
 
 @dataclass(frozen=True)
 class Deployment:
-    """Size and latency before and after pruning: for reports only."""
+    """Size and latency before and after pruning: for reports only.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_valid, costs, forest, y_valid
+    >>> cheap = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=10).estimator
+    >>> measured = pm.deployment.measure_deployment(forest, cheap, X_test, batch_rows=100, repeats=3)
+    >>> measured.before.splits, measured.after.splits
+    (84, 9)
+    """
 
     before: ForestSize
     after: ForestSize
@@ -97,6 +123,14 @@ def forest_size(forest: Any) -> ForestSize:
     ------
     UnsupportedModelError, NotFittedForestError
         as `read_forest`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import forest
+    >>> size = pm.deployment.forest_size(forest)
+    >>> print(f"{size.trees} trees, {size.splits} splits")
+    8 trees, 84 splits
     """
     ensemble = read_forest(forest)
     with tempfile.TemporaryDirectory() as folder:
@@ -139,6 +173,15 @@ def measure_deployment(
         for no repeats, no rows in a batch, or rows that do not fit the forests.
     UnsupportedModelError, NotFittedForestError
         as `read_forest`; UnsupportedModelError also where the libraries for ONNX are missing.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_valid, costs, forest, y_valid
+    >>> cheap = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=10).estimator
+    >>> measured = pm.deployment.measure_deployment(forest, cheap, X_test, batch_rows=100, repeats=3)
+    >>> measured.after.splits < measured.before.splits, len(measured.timings)
+    (True, 2)
     """
     X = X if hasattr(X, "shape") else np.asarray(X)
     X32 = as_rows(X, read_forest(before).n_features)

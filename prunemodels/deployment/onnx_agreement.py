@@ -43,6 +43,14 @@ class OnnxAgreement:
         rows whose labels differ; 0 for regression.
     ties
         how many of them are ties up to rounding.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest
+    >>> seen = pm.deployment.compare_onnx(pm.deployment.to_onnx(forest), forest, X_test)
+    >>> seen.agrees, seen.n, seen.other_labels
+    (True, 169, 0)
     """
 
     n: int
@@ -75,6 +83,14 @@ def compare_onnx(model: Any, forest: Any, X: Any) -> OnnxAgreement:
         for rows that do not fit, or a model with other outputs than the forest's.
     UnsupportedModelError
         where onnxruntime is not installed.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest
+    >>> model = pm.deployment.to_onnx(forest)
+    >>> pm.deployment.compare_onnx(model, forest, X_test).agrees
+    True
     """
     ensemble = read_forest(forest)
     check_columns(X, ensemble.feature_names)

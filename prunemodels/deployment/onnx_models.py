@@ -50,6 +50,14 @@ def to_onnx(forest: Any) -> Any:
         was trained on one class.
     NotFittedForestError
         if the forest is not fitted.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import forest
+    >>> model = pm.deployment.to_onnx(forest)
+    >>> [output.name for output in model.graph.output]
+    ['label', 'probabilities']
     """
     rounded = float32_thresholds(forest)
     _check_classes(rounded)

@@ -28,6 +28,14 @@ def float32_thresholds(forest: Any) -> Any:
     ------
     UnsupportedModelError, NotFittedForestError
         as `read_forest`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest
+    >>> single = pm.deployment.float32_thresholds(forest)
+    >>> bool((single.predict_proba(X_test) == forest.predict_proba(X_test)).all())
+    True
     """
     tree_views(forest)  # refuses what is not a forest before the copy is made
     rounded = copy.deepcopy(forest)

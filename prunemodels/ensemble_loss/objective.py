@@ -89,6 +89,14 @@ def ensemble_path(
         as `ensemble_problem`.
     InterruptedSolveError
         on Ctrl-C.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest, y_valid
+    >>> found = pm.ensemble_loss.ensemble_path(forest, X_valid, y_valid, costs=costs, lams=3)
+    >>> found.at_cost(12)
+    Pruning(cost=11.8133, error=0.068, 26 splits)
     """
     problem = ensemble_problem(
         forest,

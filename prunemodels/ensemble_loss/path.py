@@ -38,6 +38,16 @@ class EnsemblePath:
         these points, and of the paths that were added for budgets.
     tree_path
         the per-tree path on the same cost sample.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest, y_valid
+    >>> found = pm.ensemble_loss.ensemble_path(forest, X_valid, y_valid, costs=costs, lams=3)
+    >>> print(found.to_frame().round(3).to_string())
+       lambda  cost   loss  value  bound  splits
+    0   0.010  6.72  0.095  0.160  0.152      13
+    1   0.022  6.72  0.095  0.241  0.227      13
     """
 
     problem: EnsembleProblem

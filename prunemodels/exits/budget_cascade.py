@@ -246,15 +246,35 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
 
     Examples
     --------
-    >>> model = BudgetCascadeClassifier(costs=prices, budget=5, random_state=0).fit(X, y)     # doctest: +SKIP
-    >>> model.predict(X_new), model.prediction_cost(X_new).mean()                             # doctest: +SKIP
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train
+    >>> model = make_pipeline(StandardScaler(), LogisticRegression())
+    >>> cascade = pm.BudgetCascadeClassifier(model, costs, budget=4, n_stages=3, n_levels=8, cv=3, random_state=0)
+    >>> _ = cascade.fit(X_train, y_train)
+    >>> print(f"cost {cascade.prediction_cost(X_test).mean():.1f}, error {1 - cascade.score(X_test, y_test):.3f}")
+    cost 4.5, error 0.118
     """
 
     _default = HistGradientBoostingClassifier
 
 
 class BudgetCascadeRegressor(CascadeNumbers, _BudgetCascade):
-    """`BudgetCascadeClassifier` for regression: the error is squared, and doubt is learned."""
+    """`BudgetCascadeClassifier` for regression: the error is squared, and doubt is learned.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> import prunemodels as pm
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> cascade = pm.BudgetCascadeRegressor(LinearRegression(), 1, budget=3, n_stages=4, cv=3, random_state=0)
+    >>> _ = cascade.fit(X[:300], y[:300])
+    >>> print(f"cost {cascade.prediction_cost(X[300:]).mean():.1f}, R2 {cascade.score(X[300:], y[300:]):.2f}")
+    cost 3.1, R2 0.44
+    """
 
     _default = HistGradientBoostingRegressor
 

@@ -71,6 +71,19 @@ def save_cascade(cascade: Cascade, path: str | Path) -> None:
         for another file ending, and for an object that is not a fitted cascade.
     BrokenFileError
         if the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pm.save_cascade(exits.at_cost(12), f"{folder}/cascade.skops")
+    ...     [file.name for file in Path(folder).iterdir()]
+    ...
+    ['cascade.skops']
     """
     _check_fitted(cascade, "cascade")
     save_forest(cascade, path)
@@ -96,6 +109,19 @@ def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Seque
         if the file is absent, damaged, written by another scikit-learn version, or holds types that are not trusted.
     NotFittedForestError
         if it holds anything but a fitted cascade.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_valid, path, y_valid
+    >>> cascade = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0).at_cost(5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pm.save_cascade(cascade, f"{folder}/cascade.skops")
+    ...     again = pm.load_cascade(f"{folder}/cascade.skops")
+    ...
+    >>> bool((again.predict(X_test) == cascade.predict(X_test)).all())
+    True
     """
     place = Path(path)
     cascade = load_model(place, (*TRUSTED_IN_CASCADES, *trusted), "cascade", trust_pickle=trust_pickle)

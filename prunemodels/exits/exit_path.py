@@ -78,6 +78,16 @@ class ExitPath:
         shape (S,): cost and error of every stage, if all rows stop there.
     n
         number of rows that the policies were learned from.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
+    >>> print(exits.to_frame().head(2).round(3).to_string())
+       lambda   cost  error  nodes  held_out_cost  held_out_error
+    0   0.000  7.960  0.027     35          7.889           0.034
+    1   0.018  7.593  0.033     20          7.510           0.045
     """
 
     stages: Stages
@@ -265,6 +275,16 @@ def learn_exit_path(
     ------
     InvalidInputError
         for unknown labels, weights that do not fit, and other options.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.exits.stages import table_of
+    >>> from prunemodels.example import X_valid, costs, forest, y_valid
+    >>> stages = pm.exits.trees_as_stages(pm.read_forest(forest), costs, [2, 8])
+    >>> exits = pm.exits.learn_exit_path(stages, table_of(stages, X_valid), y_valid.to_numpy(), random_state=0)
+    >>> print(f"{len(exits)} policies, costs from {exits.cost[-1]:.2f} to {exits.cost[0]:.2f}")
+    2 policies, costs from 13.15 to 13.41
     """
     names = _doubts(doubt, stages)
     if stages.classes is not None and len(stages.classes) < 2:

@@ -80,9 +80,12 @@ def exit_path(
 
     Examples
     --------
-    >>> exits = exit_path(pruning_path(problem), X_valid, y_valid)              # doctest: +SKIP
-    >>> model = exits.at_cost(16)                                                # doctest: +SKIP
-    >>> model.predict(X_test), model.prediction_cost(X_test).mean()              # doctest: +SKIP
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_valid, path, y_test, y_valid
+    >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
+    >>> model = exits.at_cost(12)
+    >>> print(f"cost {model.prediction_cost(X_test).mean():.2f}, error {1 - model.score(X_test, y_test):.3f}")
+    cost 8.82, error 0.077
     """
     stages = path_stages(path, n_stages)
     table = exit_table(stages, X)

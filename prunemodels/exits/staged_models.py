@@ -57,6 +57,17 @@ def staged_model(
         if it was not fitted.
     InvalidInputError
         for rounds that do not rise or that the model does not have, and for prices that do not fit.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
+    >>> model = GradientBoostingClassifier(n_estimators=20, max_depth=2, random_state=0).fit(X_train, y_train)
+    >>> stages = pm.exits.staged_model(model, [2, 20], costs=costs)
+    >>> cascade = pm.CascadeClassifier(stages, budget=8, random_state=0).fit(X_valid, y_valid)
+    >>> print(f"cost {cascade.prediction_cost(X_test).mean():.2f}, error {1 - cascade.score(X_test, y_test):.3f}")
+    cost 6.72, error 0.083
     """
     if isinstance(model, (CEGBClassifier, CEGBRegressor)):
         read, fitted = _cegb, "forest_"

@@ -40,7 +40,16 @@ class StageOutput:
 
 @runtime_checkable
 class Stages(Protocol):
-    """Nested models. Rows are tables, arrays or CSR matrices with the columns that the models were trained on."""
+    """Nested models. Rows are tables, arrays or CSR matrices with the columns that the models were trained on.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import costs, forest
+    >>> stages = pm.exits.trees_as_stages(pm.read_forest(forest), costs, [2, 8])
+    >>> stages.n_stages, stages.task
+    (2, 'classification')
+    """
 
     @property
     def n_stages(self) -> int:

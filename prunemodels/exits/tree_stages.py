@@ -199,6 +199,15 @@ def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, e
     ------
     InvalidInputError
         if the numbers do not rise from 1 on, or exceed the number of trees.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_valid, costs, forest, y_valid
+    >>> stages = pm.exits.trees_as_stages(pm.read_forest(forest), costs, [2, 4, 8])
+    >>> cascade = pm.CascadeClassifier(stages, budget=14, random_state=0).fit(X_valid, y_valid)
+    >>> cascade.stop_stages(X_test[:6])
+    array([0, 0, 0, 0, 0, 0])
     """
     counts = np.asarray(trees, dtype=np.int64)
     if not counts.size or counts[0] < 1 or (np.diff(counts) <= 0).any() or counts[-1] > ensemble.n_trees:

@@ -46,6 +46,18 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
         if the file is absent, damaged, written by another scikit-learn version, or holds types that no forest needs.
     UnsupportedModelError, NotFittedForestError
         if it holds anything but a fitted forest.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pm.save_forest(forest, f"{folder}/forest.skops")
+    ...     again = pm.load_forest(f"{folder}/forest.skops")
+    ...
+    >>> bool((again.predict(X_test) == forest.predict(X_test)).all())
+    True
     """
     place = Path(path)
     forest = load_model(place, TRUSTED, "forest", trust_pickle=trust_pickle)
@@ -87,7 +99,20 @@ def check_model_file(place: Path, kind: str, *, trust_pickle: bool) -> None:
 
 @checked
 def save_forest(forest: Any, path: str | Path) -> None:
-    """Write a forest whole or not at all, as joblib or skops by the file's ending."""
+    """Write a forest whole or not at all, as joblib or skops by the file's ending.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import forest
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pm.save_forest(forest, f"{folder}/forest.skops")
+    ...     [file.name for file in Path(folder).iterdir()]
+    ...
+    ['forest.skops']
+    """
     with OutputFiles() as outputs:
         dump_forest(forest, outputs.aside(path))
 

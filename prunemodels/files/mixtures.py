@@ -89,6 +89,29 @@ def load_mixture(
         if a file is absent or damaged, or the JSON file names a forest outside its own folder.
     UnsupportedModelError, NotFittedForestError
         if a forest's file holds something else.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> import io
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import prunemodels as pm
+    >>> from prunemodels.command_line.cli import main
+    >>> from prunemodels.example import X_test, X_valid, costs, forest
+    >>> with tempfile.TemporaryDirectory() as name, contextlib.redirect_stdout(io.StringIO()):
+    ...     folder = Path(name)
+    ...     pm.save_forest(forest, folder / "forest.skops")
+    ...     X_valid.to_csv(folder / "rows.csv", index=False)
+    ...     pd.Series(costs, name="cost").to_csv(folder / "costs.csv", index_label="feature")
+    ...     files = ["forest.skops", "--data", "rows.csv", "--costs", "costs.csv", "--out", "cheap.skops"]
+    ...     with contextlib.chdir(folder):
+    ...         status = main(["prune", *files, "--budget", "10", "--mixture"])
+    ...     mixture = pm.budgets.load_mixture(folder / "cheap.mixture.json", random_state=0)
+    ...
+    >>> mixture.predict(X_test[:5])
+    array([0, 1, 1, 1, 1])
     """
     place = Path(path)
     if not place.name.endswith(ENDING):

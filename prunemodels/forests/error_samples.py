@@ -57,6 +57,13 @@ class InBag:
     -----
     Weights of examples and of classes count as they did in training. Where they set the probabilities of a bootstrap's or a bag's
     draw, each drawn row counts once per draw. Where they weighted the rows, they weight the errors.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, X_valid, costs, forest, y_train
+    >>> pm.problem_from_forest(forest, X_valid, costs=costs, errors=pm.samples.InBag(X_train, y_train))
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
     """
 
     X: Any = None
@@ -86,6 +93,13 @@ class OutOfBag:
         the training data, in the order in which ``fit`` saw them.
     sample_weight
         the weight of each row's error.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, X_valid, costs, forest, y_train
+    >>> pm.problem_from_forest(forest, X_valid, costs=costs, errors=pm.samples.OutOfBag(X_train, y_train))
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
     """
 
     X: Any
@@ -112,6 +126,13 @@ class Given:
         examples and their labels (classification: labels that the forest was trained on) or targets.
     sample_weight
         the weight of each example's error, >= 0.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest, y_valid
+    >>> pm.problem_from_forest(forest, X_valid, costs=costs, errors=pm.samples.Given(X_valid, y_valid))
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
     """
 
     X: Any
@@ -134,6 +155,14 @@ class Blend:
     ----------
     parts
         pairs (share, sample); the shares are scaled to sum to 1.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest, y_valid
+    >>> blend = pm.samples.Blend([(0.5, pm.samples.InBag()), (0.5, pm.samples.Given(X_valid, y_valid))])
+    >>> pm.problem_from_forest(forest, X_valid, costs=costs, errors=blend)
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
     """
 
     parts: Sequence[tuple[float | Fraction, Errors]]

@@ -54,6 +54,16 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
     long edge of the hull a single pruning may leave much of the budget unspent, but the mixture spends all of it.
 
     The budget is met *in expectation*: the mean cost over many rows differs from B as the mean of that many random draws does.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest, problem
+    >>> mixture = pm.budgets.mixture_of(pm.solve(problem, budget=10).relaxation, forest, random_state=0)
+    >>> mixture.predict(X_test[:5])
+    array([0, 1, 1, 1, 1])
+    >>> mixture.choose(5)  # for which rows it would ask the dearer forest
+    array([ True,  True,  True,  True, False])
     """
 
     def __init__(
@@ -167,6 +177,15 @@ def mixture_of(
     ------
     InvalidInputError
         if the forest is another one.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import forest, problem
+    >>> solution = pm.solve(problem, budget=10)
+    >>> mixture = pm.budgets.mixture_of(solution.relaxation, forest, random_state=0)
+    >>> print(f"the dearer forest predicts {100 * float(mixture.weight):.0f} % of the rows")
+    the dearer forest predicts 79 % of the rows
     """
     cheaper, dearer = (apply_pruning(pruning, forest) for pruning in (relaxation.cheaper, relaxation.dearer))
     return MixturePredictor(cheaper, dearer, relaxation.weight, random_state, stratified=stratified)

@@ -58,6 +58,15 @@ def problem_from_forest(
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
         the message names the argument, its value, and the remedy.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, X_valid, costs, forest, y_train
+    >>> pm.problem_from_forest(forest, X_valid, costs=costs)
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
+    >>> pm.problem_from_forest(forest, X_valid, costs=1, errors=pm.samples.OutOfBag(X_train, y_train))
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
     """
     ensemble = read_forest(forest)
     check_columns(X, ensemble.feature_names)

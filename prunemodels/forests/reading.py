@@ -121,6 +121,14 @@ def read_forest(forest: Any) -> Ensemble:
     ------
     UnsupportedModelError, NotFittedForestError, InvalidInputError
         see `tree_views`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import forest
+    >>> ensemble = pm.read_forest(forest)
+    >>> ensemble
+    Ensemble(8 trees, 84 splits, 10 features, classification)
     """
     views = tree_views(forest)
     classification = is_classifier(forest)

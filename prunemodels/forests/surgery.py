@@ -36,6 +36,15 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
     ------
     InvalidInputError
         if the forest's trees are not those of the pruning's problem.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import forest, problem
+    >>> pruning = pm.solve(problem, budget=10).pruning
+    >>> cheap = pm.apply_pruning(pruning, forest)
+    >>> pm.read_forest(forest).n_splits, pm.read_forest(cheap).n_splits
+    (84, 9)
     """
     ours, theirs = pruning.problem.ensemble, read_forest(forest)
     arrays = ("tree_start", "left", "right", "feature", "threshold", "missing_left", "value")

@@ -23,6 +23,20 @@ class AcquisitionFailedError(PruneModelsError, RuntimeError):
         ``walk.result()``; ``walk.run()`` goes on, and asks again only for what was not delivered.
     others
         failures of requests that were in flight at the same time.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, costs, forest
+    >>> def broken(request):
+    ...     raise ConnectionError("no answer")
+    ...
+    >>> try:
+    ...     pm.OnDemandPredictor(forest, costs, broken).run(X_test.index)
+    ... except pm.errors.AcquisitionFailedError as error:
+    ...     print(repr(error.__cause__), "at request", error.request.number)
+    ...
+    ConnectionError('no answer') at request 0
     """
 
     def __init__(self, message: str, request: Request, walk: Walk) -> None:
@@ -39,6 +53,20 @@ class InterruptedAcquisitionError(PruneModelsError, KeyboardInterrupt):
     ----------
     walk
         the walk, with all that was bought before; ``walk.run()`` goes on.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, costs, forest
+    >>> def stopped(request):
+    ...     raise KeyboardInterrupt
+    ...
+    >>> try:
+    ...     pm.OnDemandPredictor(forest, costs, stopped).run(X_test.index)
+    ... except pm.errors.InterruptedAcquisitionError as error:
+    ...     print(error.walk.result().requests)
+    ...
+    1
     """
 
     def __init__(self, message: str, walk: Walk) -> None:

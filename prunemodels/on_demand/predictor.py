@@ -77,6 +77,15 @@ class OnDemandPredictor:
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
         each says which argument, which value, and what to do.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, costs, forest
+    >>> predictor = pm.OnDemandPredictor(forest, costs, pm.on_demand.from_table(X_test), early_stopping=True)
+    >>> result = predictor.run(X_test.index)
+    >>> print(result)
+    OnDemandResult(169 rows, mean cost 12.6805, 39 requests, 166 stopped early)
     """
 
     @checked

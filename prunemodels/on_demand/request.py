@@ -48,6 +48,24 @@ class Request:
         int64: places of the features among the forest's.
     number
         of the request; a walk numbers its requests from 0.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, costs, forest
+    >>> def laboratory(request):
+    ...     print(f"{len(request.rows)} examples buy {', '.join(request.items)}")
+    ...     return X_test.loc[request.rows, list(request.features)]
+    ...
+    >>> result = pm.OnDemandPredictor(forest, costs, laboratory, early_stopping=True).run(X_test.index[:4])
+    4 examples buy concavity
+    3 examples buy radius
+    1 examples buy concave points
+    1 examples buy perimeter
+    3 examples buy area
+    1 examples buy radius
+    3 examples buy concave points
+    1 examples buy smoothness
     """
 
     items: tuple[str, ...]
@@ -81,6 +99,14 @@ def from_table(X: Any) -> Acquire:
     ------
     InvalidInputError
         if X has labels twice, or is not two-dimensional.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, costs, forest
+    >>> acquire = pm.on_demand.from_table(X_test)
+    >>> print(pm.OnDemandPredictor(forest, costs, acquire).run(X_test.index))
+    OnDemandResult(169 rows, mean cost 16.4497, 15 requests)
     """
     if isinstance(X, pd.DataFrame):
         if not X.index.is_unique:

@@ -43,6 +43,17 @@ class OnDemandResult:
         int64, shape (n,): trees that were walked to a leaf, or to a feature that could not be had.
     rounds, requests
         rounds of requests, and requests in all; those that failed are counted too.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, costs, forest
+    >>> result = pm.OnDemandPredictor(forest, costs, pm.on_demand.from_table(X_test)).run(X_test.index[:3])
+    >>> print(result.to_frame()[["prediction", "cost"]])
+         prediction  cost
+    400           0  17.0
+    401           1  16.0
+    402           1  16.0
     """
 
     rows: pd.Index[Any]

@@ -37,6 +37,13 @@ def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError
         as `problem_from_forest`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest
+    >>> pm.on_demand.cheap_trees_first(forest, X_valid, costs=costs)
+    array([0, 2, 4, 7, 5, 3, 1, 6])
     """
     trees = forest if isinstance(forest, Ensemble) else read_forest(forest)
     check_columns(X, trees.feature_names)

@@ -61,6 +61,17 @@ class Walk(ABC):
         labels of the n rows.
     rounds, requests
         rounds begun and requests made.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, costs, forest
+    >>> walk = pm.OnDemandPredictor(forest, costs, pm.on_demand.from_table(X_test)).start(X_test.index[:3])
+    >>> walk.finished
+    False
+    >>> result = walk.run()
+    >>> result.predictions, walk.finished
+    (array([0, 1, 1]), True)
     """
 
     def __init__(

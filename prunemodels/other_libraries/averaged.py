@@ -81,6 +81,15 @@ def problem_from_model(
         `prune_boosted`.
     InvalidInputError, CapacityOverflowError, NotFittedForestError
         each says which argument, which value, and what to do.
+
+    Examples
+    --------
+    >>> from xgboost import XGBRFClassifier
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, X_valid, costs, y_train, y_valid
+    >>> model = XGBRFClassifier(n_estimators=10, max_depth=3, n_jobs=1, random_state=0).fit(X_train, y_train)
+    >>> pm.other_libraries.problem_from_model(model, X_valid, costs=costs, errors=pm.samples.Given(X_valid, y_valid))
+    PruningProblem(Ensemble(10 trees, 62 splits, 10 features, regression), 150 cost rows, 4,317 usage arcs)
     """
     forest = model if isinstance(model, ModelForest) else read_model(model)
     ensemble = _own_predictions(forest)
@@ -126,6 +135,18 @@ def prune_model(pruning: Pruning, model: Any) -> Any:
     ------
     InvalidInputError
         if the model's trees are not those of the pruning's problem.
+
+    Examples
+    --------
+    >>> from xgboost import XGBRFClassifier
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, X_valid, costs, y_train, y_valid
+    >>> model = XGBRFClassifier(n_estimators=10, max_depth=3, n_jobs=1, random_state=0).fit(X_train, y_train)
+    >>> errors = pm.samples.Given(X_valid, y_valid)
+    >>> problem = pm.other_libraries.problem_from_model(model, X_valid, costs=costs, errors=errors)
+    >>> cheap = pm.prune_model(pm.solve(problem, budget=8).pruning, model)
+    >>> type(cheap).__name__, cheap.predict(X_test[:3])
+    ('XGBRFClassifier', array([0, 1, 1]))
     """
     forest = model if isinstance(model, ModelForest) else read_model(model)
     ours, theirs = pruning.problem.ensemble, forest.ensemble

@@ -87,6 +87,17 @@ def prune_boosted(
     RuntimeWarning
         if the budget is above 0 and the answer is the pruning without splits, which predicts the same for all rows; the warning
         names the cost of the cheapest pruning with a split.
+
+    Examples
+    --------
+    >>> from xgboost import XGBClassifier
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, X_valid, costs, y_train, y_valid
+    >>> model = XGBClassifier(n_estimators=10, max_depth=2, n_jobs=1).fit(X_train, y_train)
+    >>> pruned = pm.prune_boosted(model, X_valid, y_valid, costs=costs, budget=10)
+    >>> print(f"cost {pruned.cost:.2f}, {pruned.n_splits} splits")
+    cost 7.95, 21 splits
+    >>> cheap = pruned.to_model()  # an XGBClassifier
     """
     if (lam is None) == (budget is None):
         raise InvalidInputError(f"lam is {lam} and budget is {budget}: give one of them")
@@ -137,6 +148,16 @@ def boosted_path(
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
         see `prune_boosted`.
+
+    Examples
+    --------
+    >>> from xgboost import XGBClassifier
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, X_valid, costs, y_train, y_valid
+    >>> model = XGBClassifier(n_estimators=10, max_depth=2, n_jobs=1).fit(X_train, y_train)
+    >>> found = pm.other_libraries.boosted_path(model, X_valid, y_valid, costs=costs, lams=4)
+    >>> print(f"cost {found.at_cost(12).cost:.2f}, unpruned {found.unpruned.cost:.2f}")
+    cost 12.00, unpruned 13.83
     """
     limits = [float(exact(budget, f"budgets[{k}]")) for k, budget in enumerate(budgets)]
     search = _search(model, X, y, costs, sample_weight, evaluation_cost, rounds, solver, time_limit)

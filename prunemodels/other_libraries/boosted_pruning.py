@@ -51,6 +51,16 @@ class BoostedPruning:
         seconds, pruning problems solved, prunings visited.
     sample
         the loss of the sample's rows, which holds their labels.
+
+    Examples
+    --------
+    >>> from xgboost import XGBClassifier
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, X_valid, costs, y_train, y_valid
+    >>> model = XGBClassifier(n_estimators=10, max_depth=2, n_jobs=1).fit(X_train, y_train)
+    >>> pruned = pm.prune_boosted(model, X_valid, y_valid, costs=costs, lam=0.01)
+    >>> type(pruned.to_model()).__name__, pruned.n_splits
+    ('XGBClassifier', 18)
     """
 
     forest: ModelForest
@@ -131,6 +141,19 @@ class BoostedPath:
         (cost, loss) of all prunings that the search visited.
     front
         those of them that no other one beats in both, by rising cost; their `lam` is NaN.
+
+    Examples
+    --------
+    >>> from xgboost import XGBClassifier
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, X_valid, costs, y_train, y_valid
+    >>> model = XGBClassifier(n_estimators=10, max_depth=2, n_jobs=1).fit(X_train, y_train)
+    >>> found = pm.other_libraries.boosted_path(model, X_valid, y_valid, costs=costs, lams=4)
+    >>> print(found.to_frame()[["cost", "loss"]].round(3).to_string())
+         cost   loss
+    0  12.773  0.163
+    1   7.000  0.186
+    2   1.000  0.405
     """
 
     found: tuple[BoostedPruning, ...]

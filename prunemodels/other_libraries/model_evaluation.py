@@ -36,6 +36,16 @@ class ModelEvaluation:
         splits in all trees.
     n
         number of examples.
+
+    Examples
+    --------
+    >>> from xgboost import XGBClassifier
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train
+    >>> model = XGBClassifier(n_estimators=10, max_depth=2, n_jobs=1).fit(X_train, y_train)
+    >>> seen = pm.other_libraries.evaluate_model(model, X_test, y_test, costs=costs)
+    >>> print(f"cost {seen.cost:.2f}, log loss {seen.loss:.3f}, error {seen.error:.3f}")
+    cost 13.80, log loss 0.189, error 0.059
     """
 
     cost: float
@@ -63,6 +73,15 @@ def evaluate_model(model: Any, X: Any, y: ArrayLike, *, costs: Costs, evaluation
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError
         as `prune_boosted`.
+
+    Examples
+    --------
+    >>> from xgboost import XGBClassifier
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train
+    >>> model = XGBClassifier(n_estimators=10, max_depth=2, n_jobs=1).fit(X_train, y_train)
+    >>> print(f"{pm.other_libraries.evaluate_model(model, X_test, y_test, costs=costs).cost:.2f}")
+    13.80
     """
     forest = model if isinstance(model, ModelForest) else read_model(model)
     rows = forest.rows(X)

@@ -69,6 +69,16 @@ class ModelForest:
         whether numbers as small as 1e-35 count as 0, as in LightGBM.
     revalued
         whether values were changed after the model was read, so that an export has to write the values of all leaves.
+
+    Examples
+    --------
+    >>> from xgboost import XGBClassifier
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, y_train
+    >>> model = XGBClassifier(n_estimators=10, max_depth=2, n_jobs=1).fit(X_train, y_train)
+    >>> trees = pm.read_model(model)
+    >>> trees.ensemble.n_trees, trees.n_outputs, trees.averaged
+    (10, 1, False)
     """
 
     ensemble: Ensemble

@@ -42,6 +42,15 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
         for an estimator that was not fitted.
     ImportError
         if treelite is not installed.
+
+    Examples
+    --------
+    >>> from xgboost import XGBClassifier
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, y_train
+    >>> model = XGBClassifier(n_estimators=10, max_depth=2, n_jobs=1).fit(X_train, y_train)
+    >>> pm.read_model(model).ensemble
+    Ensemble(10 trees, 30 splits, 10 features, regression)
     """
     library = library_of(model)
     if library == "xgboost":

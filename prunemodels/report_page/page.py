@@ -187,6 +187,17 @@ def write_report(
         for a path that cannot be written, and for what `report_page` refuses.
     BrokenFileError
         if the file cannot be written, or if another process is writing it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest, path, problem, y_test
+    >>> solution = pm.solve(problem, budget=10, method="path")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pm.write_report(f"{folder}/report.html", path, forest, X_test, y_test, chosen=solution).name
+    ...
+    'report.html'
     """
     with OutputFiles(force=force) as outputs:
         place = outputs.reserve(file, "file", endings=(".html",))

@@ -36,6 +36,14 @@ class GivenTable:
     -----
     Counts and sums of whole weights equal those of `Given` bit for bit; squared errors and sums of other weights agree up to
     rounding.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest, y_valid
+    >>> table = pm.tables.ChunkedTable(X_valid.assign(label=y_valid), columns=list(X_valid.columns), chunk_rows=50)
+    >>> pm.tables.problem_from_table(forest, table, costs=costs, errors=pm.tables.GivenTable(table, "label"))
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
     """
 
     table: Table

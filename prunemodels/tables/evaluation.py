@@ -66,6 +66,15 @@ def evaluate_on_table(
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError, BrokenFileError, InterruptedSolveError
         as `problem_from_table`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, costs, forest, y_test
+    >>> table = pm.tables.ChunkedTable(X_test.assign(label=y_test), chunk_rows=50)
+    >>> seen = pm.tables.evaluate_on_table(forest, table, "label", costs=costs)
+    >>> print(f"cost {seen.cost:.2f}, {seen.features:.1f} features, error {seen.error:.3f}")
+    cost 16.45, 8.4 features, error 0.053
     """
     ensemble = read_forest(forest)
     items, evaluation = cost_items(costs, ensemble), list(evaluation_prices(evaluation_cost, ensemble))
@@ -116,6 +125,15 @@ def evaluate_path_on_table(
     ------
     InvalidInputError, BrokenFileError, InterruptedSolveError
         as `evaluate_path` and `problem_from_table`; and for a table that can be read only once.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, path, y_test
+    >>> table = pm.tables.ChunkedTable(X_test.assign(label=y_test), chunk_rows=50)
+    >>> seen = pm.tables.evaluate_path_on_table(path, table, "label")
+    >>> print(f"least error {seen.error[seen.best]:.3f}, at cost {seen.cost[seen.best]:.2f}")
+    least error 0.053, at cost 15.03
     """
     ensemble = path.problem.ensemble
     chunked = as_chunked(table)
@@ -175,6 +193,15 @@ def hold_out_on_table(
     ------
     InvalidInputError, BrokenFileError, InterruptedSolveError
         as `hold_out` and `problem_from_table`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest, path, y_test
+    >>> table = pm.tables.ChunkedTable(X_test.assign(label=y_test), chunk_rows=50)
+    >>> seen = pm.tables.hold_out_on_table(path.at_lam(0.01), forest, table, "label")
+    >>> print(f"cost {seen.cost.mean:.2f} ({seen.cost.low:.2f} to {seen.cost.high:.2f})")
+    cost 13.35 (13.08 to 13.61)
     """
     usage, kept = pruning.problem.usage, pruning.kept
     ensemble = usage.ensemble

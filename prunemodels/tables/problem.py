@@ -72,6 +72,14 @@ def problem_from_table(
         for a file that is absent, damaged, or changes while it is read, and for a scratch folder without enough space.
     InterruptedSolveError
         on Ctrl-C.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest
+    >>> table = pm.tables.ChunkedTable(X_valid, chunk_rows=50)  # a file, a Dataset or pieces of one work the same way
+    >>> pm.tables.problem_from_table(forest, table, costs=costs)
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
     """
     ensemble = read_forest(forest)
     items = cost_items(costs, ensemble)

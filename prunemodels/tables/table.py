@@ -47,8 +47,13 @@ class ChunkedTable:
 
     Examples
     --------
-    >>> ChunkedTable([[[1, 2], [3, 4]], [[5, 6]]])
-    ChunkedTable(the stream of chunks)
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid
+    >>> table = pm.tables.ChunkedTable(X_valid, chunk_rows=50)
+    >>> table
+    ChunkedTable(the table, 150 rows)
+    >>> table.n_rows
+    150
     """
 
     given: Any

@@ -55,6 +55,13 @@ def round_relaxation(problem: PruningProblem, budget: Price, *, path: PruningPat
         if products of gains and prices do not fit 62 bits.
     InterruptedSolveError
         on Ctrl-C; nothing was changed.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> pm.budgets.round_relaxation(problem, 10)
+    BudgetRounding(1 component, 0 within the budget, error at most 0.124768 above LP1's 0.118232)
     """
     limit = exact(budget, "budget")
     try:

@@ -58,6 +58,16 @@ class WorstCaseSolution(Bounded):
         the reason why the search ended.
     stats
         seconds and counts: for reports only.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> solution = pm.budgets.solve_worst_case(problem, 8)
+    >>> solution
+    WorstCaseSolution(optimal, dearest 8 of 8, error 0.231, bound 0.231)
+    >>> solution.dearest
+    Fraction(8, 1)
     """
 
     HIDDEN: ClassVar[float] = 1e-6  # what HiGHS' tolerances can hide
@@ -98,6 +108,13 @@ def solve_worst_case(problem: PruningProblem, budget: Price, *, time_limit: Seco
         if HiGHS fails.
     InterruptedSolveError
         if Ctrl-C arrived meanwhile.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> pm.budgets.solve_worst_case(problem, 8)  # no single example pays more than 8
+    WorstCaseSolution(optimal, dearest 8 of 8, error 0.231, bound 0.231)
     """
     started = time.perf_counter()
     if not time_limit >= 0:

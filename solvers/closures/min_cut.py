@@ -57,6 +57,14 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.i
     ------
     InvalidInputError
         for a negative, NaN or infinite lambda.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> solution = pm.engines.min_cut(problem, 0.01)
+    >>> solution.pruning
+    Pruning(cost=13.4933, error=0.0485, 43 splits)
     """
     started = time.perf_counter()
     rate = exact(lam, "lam")

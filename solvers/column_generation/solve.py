@@ -84,6 +84,14 @@ def dantzig_wolfe(
         if HiGHS fails, or if pricing returns a column that the master already has.
     InterruptedSolveError
         if Ctrl-C arrived meanwhile.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> solution = pm.engines.dantzig_wolfe(problem, 0.01)
+    >>> print(f"value {solution.value:.5f}, gap at most 1e-9: {solution.gap <= 1e-9}")
+    value 0.18343, gap at most 1e-9: True
     """
     rate = exact(lam, "lam")
     for name, number in (("time_limit", time_limit), ("gap", gap), ("rounds", rounds)):

@@ -63,6 +63,14 @@ def pruning_path(
         on Ctrl-C; nothing was changed.
     CapacityOverflowError
         if products of gains and prices do not fit 62 bits.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> path = pm.pruning_path(problem)
+    >>> print(len(path), "optimal prunings, costs from", path.cost[-1], "to", round(path.cost[0], 2))
+    14 optimal prunings, costs from 0.0 to 16.43
     """
     return divide_and_conquer(problem, ties=ties, certificate=certificate, progress=progress)
 

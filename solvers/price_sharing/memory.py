@@ -27,7 +27,15 @@ from formulations.memory import memory_free, readable
 
 @dataclass(frozen=True)
 class MemoryNeeds:
-    """Bytes by (1)."""
+    """Bytes by (1).
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> needs = pm.engines.memory_needed(rows=1_000_000, trees=100, nodes=50_000, items=30)
+    >>> print(f"{needs.total / 1e9:.1f} GB")
+    0.7 GB
+    """
 
     table: int
     routing: int
@@ -62,6 +70,13 @@ def memory_needed(
         lambdas of a `price_sharing_path`; 0: a single solution.
     on_disk
         whether the routing is in a scratch folder: then no term of (1) that grows with N T or M N is in memory.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> needs = pm.engines.memory_needed(rows=1_000_000, trees=100, nodes=50_000, items=30)
+    >>> print(f"{needs.total / 1e9:.1f} GB, of which the table of rows {needs.table / 1e9:.1f} GB")
+    0.7 GB, of which the table of rows 0.0 GB
     """
     n_blocks = max(1, -(-rows // BLOCK))
     return MemoryNeeds(

@@ -100,6 +100,14 @@ def price_sharing_path(
         for a checkpoint that cannot be read or written, or that another run is writing.
     InterruptedSolveError
         on Ctrl-C; the points that are done are in the checkpoint.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> points = pm.engines.price_sharing_path(problem, [0.005, 0.01, 0.02])
+    >>> [round(point.solution.pruning.cost, 2) for point in points]
+    [15.3, 13.49, 11.78]
     """
     rates = _ascending(lams)
     warn_if_short(problem, len(rates))

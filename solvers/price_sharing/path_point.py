@@ -33,6 +33,14 @@ class PathPoint:
     kept, pruned
         bool, shape (n,): nodes that are proven to be splits in the optimum at this lambda, and nodes that are proven not to be.
         For an instance that was rounded, no nodes.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> points = pm.engines.price_sharing_path(problem, [0.01, 0.02])
+    >>> [(float(point.lam), round(point.solution.value, 4)) for point in points]
+    [(0.01, 0.1834), (0.02, 0.3041)]
     """
 
     solution: Solution

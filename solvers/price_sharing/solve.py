@@ -100,6 +100,14 @@ def price_sharing(
     -----
     RuntimeWarning
         where memory will not be enough; see `solvers.price_sharing.memory`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> solution = pm.engines.price_sharing(problem, 0.01)
+    >>> bool((solution.pruning.kept == pm.engines.min_cut(problem, 0.01).pruning.kept).all())
+    True
     """
     started = time.perf_counter()
     rate = exact(lam, "lam")

@@ -112,6 +112,14 @@ def primal_dual(
         for a negative lambda and impossible options.
     InterruptedSolveError
         on Ctrl-C.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> solution = pm.engines.primal_dual(problem, 0.01, gap=0.01)
+    >>> solution.relative_gap <= 0.01
+    True
     """
     options = Options(gap, iterations, step, step_size, start, averaging)
     return _run(problem, lam, options, time_limit, merge=merge, progress=progress)

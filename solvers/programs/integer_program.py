@@ -50,6 +50,14 @@ def integer_program(
     Solution
         without a certificate, because branch and bound gives none that could be checked. If it found nothing in time,
         `ItemDuals` prove the bound that the trees give without prices.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> solution = pm.engines.integer_program(problem, 0.02)
+    >>> print(f"value {solution.value:.5f}")
+    value 0.30410
     """
     started = time.perf_counter()
     rate = useful_rate(problem, exact(lam, "lam"))

@@ -36,6 +36,14 @@ class Relaxation:
         the objective value of the point.
     answer
         the engine's answer: iterations, seconds, how it stopped.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> relaxation = pm.programs.solve_relaxation(two_trees(), 0.1)
+    >>> round(relaxation.objective, 3), relaxation.integral
+    (0.425, True)
     """
 
     program: LinearProgram
@@ -97,6 +105,17 @@ def solve_relaxation(
         for unknown names, negative numbers, and the wrong one of lam and budget for the formulation.
     SolverFailedError
         if the engine ends without a point and its dual values.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> for name in ("IP1", "IP3"):
+    ...     relaxation = pm.programs.solve_relaxation(problem, 0.02, formulation=name)
+    ...     print(f"{name}: {relaxation.objective:.4f}, integral: {relaxation.integral}")
+    ...
+    IP1: 0.1760, integral: False
+    IP3: 0.3041, integral: True
     """
     started = time.perf_counter()
     program = program_of(problem, formulation, lam=lam, budget=budget, relax=True, merge=merge)

@@ -102,6 +102,15 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf) -> tuple[LinearPr
         if HiGHS ends otherwise than at an optimum or the time limit.
     InterruptedSolveError
         after Ctrl-C; the model is as it was.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.1, relax=True)
+    >>> program, answer = pm.programs.solve_model(model)
+    >>> pm.programs.read_pruning(model)
+    Pruning(cost=3, error=0.125, 5 splits)
     """
     import pyomo.environ as pyo
 

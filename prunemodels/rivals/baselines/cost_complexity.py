@@ -55,6 +55,13 @@ def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error",
     ------
     InvalidInputError
         for another measure, and with ``"impurity"`` for a missing or another forest.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> pm.rivals.cost_complexity_path(problem).at_cost(12)
+    Pruning(cost=11.6667, error=0.0855, 12 splits)
     """
     ensemble = problem.ensemble
     if measure == "error":

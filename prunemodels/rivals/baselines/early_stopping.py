@@ -45,6 +45,13 @@ def early_stopping_path(
     ------
     InvalidInputError
         see `node_impurities`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import forest, problem
+    >>> pm.rivals.early_stopping_path(problem, forest).at_cost(12)
+    Pruning(cost=11.7267, error=0.077, 17 splits)
     """
     ensemble = problem.ensemble
     least = node_impurities(ensemble, criterion, forest, pairs_alpha=pairs_alpha).copy()

@@ -48,6 +48,13 @@ def sub_forest_path(
     ------
     InvalidInputError
         if the order is none of these.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> pm.rivals.sub_forest_path(problem, order="cheapest").at_cost(12)
+    Pruning(cost=6.83333, error=0.408, 12 splits)
     """
     ensemble = problem.ensemble
     chosen = _order(problem, order, random_state)

@@ -118,8 +118,11 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> model = BudgetRFClassifier({"age": 1, "scan": 200}, budget=150, alpha=2).fit(X, y)   # doctest: +SKIP
-    >>> model.cost_, model.predict(X_new)                                                   # doctest: +SKIP
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train
+    >>> grown = pm.rivals.BudgetRFClassifier(costs, n_estimators=8, max_depth=4, random_state=0).fit(X_train, y_train)
+    >>> print(f"cost {grown.prediction_cost(X_test).mean():.2f}, error {1 - grown.score(X_test, y_test):.3f}")
+    cost 6.13, error 0.142
     """
 
     def __init__(

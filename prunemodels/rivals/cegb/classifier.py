@@ -85,8 +85,11 @@ class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[mi
 
     Examples
     --------
-    >>> model = CEGBClassifier(costs=[1, 1, 20], lam=0.01).fit(X, y)           # doctest: +SKIP
-    >>> model.predict(X_new), model.prediction_cost(X_new).mean()             # doctest: +SKIP
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train
+    >>> model = pm.rivals.CEGBClassifier(costs, lam=0.01, n_estimators=10, n_jobs=1).fit(X_train, y_train)
+    >>> print(f"cost {model.prediction_cost(X_test).mean():.2f}, error {1 - model.score(X_test, y_test):.3f}")
+    cost 7.00, error 0.101
     """
 
     def _loss(self, y: NDArray[Any]) -> Loss:

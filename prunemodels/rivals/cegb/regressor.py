@@ -19,8 +19,12 @@ class CEGBRegressor(RegressorMixin, CostEfficientBoosting):  # type: ignore[misc
 
     Examples
     --------
-    >>> model = CEGBRegressor(costs=[1, 1, 20], lam=0.01).fit(X, y)            # doctest: +SKIP
-    >>> model.predict(X_new), model.prediction_cost(X_new).mean()             # doctest: +SKIP
+    >>> from sklearn.datasets import load_diabetes
+    >>> import prunemodels as pm
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = pm.rivals.CEGBRegressor(1, lam=100, n_estimators=20, n_jobs=1).fit(X[:300], y[:300])
+    >>> print(f"cost {model.prediction_cost(X[300:]).mean():.2f}, R2 {model.score(X[300:], y[300:]):.2f}")
+    cost 3.84, R2 0.39
     """
 
     def _loss(self, y: NDArray[Any]) -> Loss:

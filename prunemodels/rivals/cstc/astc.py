@@ -155,6 +155,15 @@ class ASTCRegressor(TreeRegression, _ASTC):
         `ClassifierTree`: the weights, for labels of mean 0 and variance 1.
     weak_learners_, purchases_, path_costs_
         phi; the items that it needs; what an example pays that leaves at each node.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> import prunemodels as pm
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> tree = pm.rivals.ASTCRegressor(1, budget=4, depth=2, random_state=0).fit(X[:300], y[:300])
+    >>> print(f"cost {tree.prediction_cost(X[300:]).mean():.2f}, R2 {tree.score(X[300:], y[300:]):.2f}")
+    cost 2.00, R2 0.33
     """
 
 
@@ -171,4 +180,12 @@ class ASTCClassifier(TreeClassification, _ASTC):
     ----------
     classes_
         the labels.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train
+    >>> tree = pm.rivals.ASTCClassifier(costs, budget=10, depth=2, random_state=0).fit(X_train, y_train)
+    >>> print(f"cost {tree.prediction_cost(X_test).mean():.2f}, error {1 - tree.score(X_test, y_test):.3f}")
+    cost 8.00, error 0.154
     """

@@ -160,6 +160,15 @@ class CSTCRegressor(TreeRegression, _CSTC):
         the loss (5) of each start along hard paths, on the training examples, shape (n_init,).
     weak_learners_, purchases_, path_costs_
         phi; the items that it needs; what an example pays that leaves at each node.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> import prunemodels as pm
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> tree = pm.rivals.CSTCRegressor(1, lam=0.01, depth=2, n_init=1, random_state=0).fit(X[:300], y[:300])
+    >>> print(f"cost {tree.prediction_cost(X[300:]).mean():.2f}, R2 {tree.score(X[300:], y[300:]):.2f}")
+    cost 10.00, R2 -0.80
     """
 
 
@@ -180,4 +189,12 @@ class CSTCClassifier(TreeClassification, _CSTC):
     ----------
     classes_
         the labels.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train
+    >>> tree = pm.rivals.CSTCClassifier(costs, lam=0.01, depth=2, n_init=1, random_state=0).fit(X_train, y_train)
+    >>> print(f"cost {tree.prediction_cost(X_test).mean():.2f}, error {1 - tree.score(X_test, y_test):.3f}")
+    cost 10.00, error 0.077
     """

@@ -88,6 +88,14 @@ class GreedyMiserClassifier(ClassifierMixin, GreedyMiser):  # type: ignore[misc]
     Xu, Weinberger and Chapelle, The greedy miser: learning under test-time budgets, ICML 2012; as BP16 section 5 and appendix 6.4
     and CEGB17 sections 3 and 4.3 describe it. `prunemodels.rivals.greedy_miser` lists what comes from which source, and what is
     ours.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train
+    >>> model = pm.rivals.GreedyMiserClassifier(costs, lam=0.01, n_estimators=20, random_state=0).fit(X_train, y_train)
+    >>> print(f"cost {model.prediction_cost(X_test).mean():.2f}, error {1 - model.score(X_test, y_test):.3f}")
+    cost 2.00, error 0.089
     """
 
     def __init__(

@@ -76,6 +76,15 @@ class GreedyMiserRegressor(RegressorMixin, GreedyMiser):  # type: ignore[misc]
     Xu, Weinberger and Chapelle, The greedy miser: learning under test-time budgets, ICML 2012; as BP16 section 5 and appendix 6.4
     and CEGB17 sections 3 and 4.3 describe it. `prunemodels.rivals.greedy_miser` lists what comes from which source, and what is
     ours.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> import prunemodels as pm
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = pm.rivals.GreedyMiserRegressor(1, lam=100, n_estimators=20, random_state=0).fit(X[:300], y[:300])
+    >>> print(f"cost {model.prediction_cost(X[300:]).mean():.2f}, R2 {model.score(X[300:], y[300:]):.2f}")
+    cost 3.00, R2 0.29
     """
 
     def __init__(

@@ -61,6 +61,15 @@ class ClassBudgetsSolution(Bounded):
         the reason why the search ended.
     stats
         seconds and counts: for reports only.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem, y_valid
+    >>> malignant = (y_valid == 0).to_numpy()
+    >>> solution = pm.solve(problem, budget={"malignant": (malignant, 7), "benign": (~malignant, 4)})
+    >>> {name: round(float(cost), 2) for name, cost in solution.costs.items()}
+    {'malignant': 4.16, 'benign': 1.4}
     """
 
     HIDDEN: ClassVar[float] = 1e-9  # what cuts on a grid and HiGHS can hide
