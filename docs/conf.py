@@ -31,11 +31,13 @@ extensions = [
     "plain_docstrings",
     "front_door",
     "growth_pictures",
+    "background",
 ]
 root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
     "docs/api/*.md",
+    "docs/api/generated/*.rst",
     "notebooks/*.ipynb",
     "benchmarks/README.md",
     "benchmarks/papers/README.md",
@@ -43,7 +45,7 @@ include_patterns = [
     "CHANGELOG.md",
 ]
 exclude_patterns = ["docs/_build", ".venv", ".git"]
-templates_path = ["_templates"]
+templates_path = [str(HERE / "_templates")]
 
 # Markdown and notebooks
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline"]
@@ -68,7 +70,9 @@ autodoc_type_aliases = {**{name: name for name in NAMES}, **NUMBERS, "Errors": "
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
-autosummary_generate = False
+autosummary_generate = True  # one page an object: docs/api/generated
+autosummary_ignore_module_all = False
+autosummary_imported_members = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True

@@ -6,11 +6,12 @@
 k: classifier nodes; l: terminal elements, one below each classifier of the last level; p_ik as in (S1), and p_l is its weighted
 mean. |.| is the Euclidean norm over the K outputs, and the absolute value for the paper's single one. So a weak learner that one
 class uses is free for the others (ours: (3) with the classes among the places that use it). (5) is CSTC13's equation with squared
-loss: expected tree risk (6), l1 term, and the expected cost of (2) after the mixed-norm relaxation
+loss: the expected tree risk, which is the paper's equation 6, the l1 term, and the expected cost of its equation 2 after the
+mixed-norm relaxation
 
     || sum_j |a_ij| ||_0  summed over i   ->   sum_i sqrt( sum_j a_ij^2 )                                                      (3)
 
-Equations (2) to (6) were lost in our copy's extraction, and are rebuilt from the text around them. Lemma 1,
+The paper's equations 2 to 6 were lost in our copy's extraction, and are rebuilt from the text around them. Lemma 1,
 
     sqrt(g) = min over z > 0 of (g / z + z) / 2,   attained at z = sqrt(g),                                                 (L1)
 
