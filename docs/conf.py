@@ -32,12 +32,14 @@ extensions = [
     "front_door",
     "growth_pictures",
     "background",
+    "sphinx_gallery.gen_gallery",
 ]
 root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
     "docs/api/*.md",
     "docs/api/generated/*.rst",
+    "docs/gallery_pages/*.rst",
     "notebooks/*.ipynb",
     "benchmarks/README.md",
     "benchmarks/papers/README.md",
@@ -56,6 +58,23 @@ nb_execution_cache_path = str(HERE / "_build" / "notebooks")
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+
+# the gallery: docs/gallery is run, and its pages are written to docs/gallery_pages
+sphinx_gallery_conf = {
+    "examples_dirs": str(HERE / "gallery"),
+    "gallery_dirs": str(HERE / "gallery_pages"),
+    "within_subsection_order": "gallery_pictures.order",
+    "image_scrapers": ("gallery_pictures.drawn",),
+    "capture_repr": (),
+    "abort_on_example_error": False,
+    "min_reported_time": 1e9,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "download_all_examples": False,
+    "copyfile_regex": "",
+    "plot_gallery": "True",
+}
 
 # docstrings: `name` is a link where the name is documented, and code elsewhere
 default_role = "py:obj"
