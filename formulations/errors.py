@@ -120,7 +120,19 @@ class BrokenFileError(PruneModelsError, OSError):
 
 
 class UnspentBudgetWarning(UserWarning):
-    """The answer is within the budget, but spends less than half of it, where a better answer may lie in between."""
+    """The answer is within the budget, but spends less than half of it, where a better answer may lie in between.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from prunemodels.example import path
+    >>> with warnings.catch_warnings(record=True) as heard:
+    ...     warnings.simplefilter("always")
+    ...     pruning = path.at_cost(5)
+    ...
+    >>> heard[0].category.__name__, pruning.cost
+    ('UnspentBudgetWarning', 0.0)
+    """
 
 
 class InterruptedSolveError(PruneModelsError, KeyboardInterrupt):

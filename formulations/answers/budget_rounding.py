@@ -41,6 +41,16 @@ class BudgetRounding:
         of K_0 to K_r, in the unit of the prices: fractions, exact up to ``problem.integers.cost_rounding``. They never fall.
     row
         i of (2): the last of the chain that costs at most the budget.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> rounding = pm.budgets.round_relaxation(problem, 10)
+    >>> rounding.pruning
+    Pruning(cost=6, error=0.243, 6 splits)
+    >>> print(f"at most {float(rounding.bound):.5f} above the relaxation")
+    at most 0.12477 above the relaxation
     """
 
     relaxation: Mixture

@@ -128,6 +128,16 @@ class BudgetSolution(Bounded, Shown):
         seconds and counts: for reports only.
     method
         how it was found, as in `solvers.budgets.BUDGET_SOLVERS`; "" if the engine does not say.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> solution = pm.solve(problem, budget=10)
+    >>> solution
+    BudgetSolution(optimal, cost 10 of 10, error 0.137, bound 0.137)
+    >>> print(solution.status, round(solution.bound, 4))
+    optimal 0.137
     """
 
     problem: PruningProblem

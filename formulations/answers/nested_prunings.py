@@ -255,6 +255,16 @@ class PruningSequence(NestedPrunings):
     ------
     InvalidInputError
         if a child is kept in more rows than its parent, or a number is out of range.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> sequence = pm.rivals.greedy_feature_path(problem)
+    >>> sequence
+    PruningSequence(greedy feature pruning, 11 rows, cost 0 to 16.49, error 0.033 to 0.467)
+    >>> sequence.at_cost(12)
+    Pruning(cost=11.7667, error=0.082, 20 splits)
     """
 
     problem: PruningProblem

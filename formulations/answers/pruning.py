@@ -39,6 +39,19 @@ class Pruning(Shown):
     ------
     InvalidInputError
         if a leaf is kept, or a split below one that is not.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import path, problem
+    >>> whole = pm.Pruning.unpruned(problem)
+    >>> whole
+    Pruning(cost=16.4933, error=0.033, 84 splits)
+    >>> cheaper = path.at_lam(0.01)
+    >>> cheaper
+    Pruning(cost=13.4933, error=0.0485, 43 splits)
+    >>> bool((cheaper.kept <= whole.kept).all())
+    True
     """
 
     problem: PruningProblem

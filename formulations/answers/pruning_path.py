@@ -62,6 +62,21 @@ class PruningPath(NestedPrunings):
         which optimum a row holds where there are several.
     certificate
         proof of optimality for all lambda.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> path = pm.pruning_path(problem)
+    >>> path
+    PruningPath(14 breakpoints, cost 0 to 16.43, error 0.033 to 0.467)
+    >>> path.at_lam(0.01)
+    Pruning(cost=13.4933, error=0.0485, 43 splits)
+    >>> path.to_frame().tail(3).round(3)
+        lambda    cost  error  splits
+    11   0.023  11.033  0.086      14
+    12   0.031   6.000  0.243       6
+    13   0.037   0.000  0.467       0
     """
 
     problem: PruningProblem

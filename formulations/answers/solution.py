@@ -21,7 +21,16 @@ from formulations.shown import Card, Shown
 
 
 class Status(StrEnum):
-    """What is known of the pruning."""
+    """What is known of the pruning.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> solution = pm.solve(problem, lam=0.01)
+    >>> solution.status is pm.engines.Status.OPTIMAL
+    True
+    """
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
@@ -29,7 +38,16 @@ class Status(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why the solver stopped."""
+    """Why the solver stopped.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> solution = pm.engines.dantzig_wolfe(problem, 0.01, rounds=2)
+    >>> solution.stopped is pm.engines.StopReason.ITERATION_LIMIT
+    True
+    """
 
     CONVERGED = "converged"
     TIME_LIMIT = "time limit"
@@ -136,6 +154,16 @@ class Solution(Shown):
     history
         by name one number for each round, float64 arrays of the same length: a table as ``pandas.DataFrame(history)``. Engines
         that proceed in rounds say which columns; each has ``gap``, relative, and ``seconds`` since the start. Empty for others.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> solution = pm.solve(problem, lam=0.01)
+    >>> solution
+    Solution(optimal, value=0.183433333, bound=0.183433333, Pruning(cost=13.4933, error=0.0485, 43 splits))
+    >>> print(solution.status, solution.value == solution.bound)
+    optimal True
     """
 
     problem: PruningProblem

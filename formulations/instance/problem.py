@@ -44,6 +44,14 @@ class PruningProblem(Shown):
         on, the children of a split can be wrong more often than the split itself.
     integers
         the same instance in integers, for exact arithmetic.
+
+    Examples
+    --------
+    >>> from prunemodels.example import problem
+    >>> problem
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
+    >>> problem.n_rows, problem.n_usage_arcs, problem.costs.names[:2]
+    (150, 3800, ('radius', 'texture'))
     """
 
     usage: Usage

@@ -161,10 +161,30 @@ class BudgetPrunedForestClassifierCV(ClassProbabilities, ClassifierMixin, _Budge
         the place of the candidate that each rule chooses; one_se_index_ is None if there is a single fold.
     estimator_, path_, pruning_, cost_, feature_usage_, solution_, classes_, n_features_in_, feature_names_in_
         as in `BudgetPrunedForestClassifier`, fitted on all examples.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, costs, forest, y_train
+    >>> model = pm.BudgetPrunedForestClassifierCV(forest, costs, budgets=[3, 6, 12], cv=3, random_state=0)
+    >>> model.fit(X_train, y_train).budget_
+    12
     """
 
 
 class BudgetPrunedForestRegressorCV(RegressorMixin, _BudgetPrunedForestCV):  # type: ignore[misc]
-    """`BudgetPrunedForestRegressor` with its budget or lambda chosen by cross-validation: see the classifier's."""
+    """`BudgetPrunedForestRegressor` with its budget or lambda chosen by cross-validation: see the classifier's.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> import prunemodels as pm
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> grower = RandomForestRegressor(8, max_depth=4)
+    >>> model = pm.BudgetPrunedForestRegressorCV(grower, 1, budgets=[2, 4, 8], cv=3, random_state=0)
+    >>> model.fit(X, y).budget_
+    8
+    """
 
     _default = RandomForestRegressor

@@ -81,6 +81,18 @@ def prune_forest(
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
         each message says which argument has which value, and what to do.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_valid, costs, forest, y_test, y_valid
+    >>> result = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=10)
+    >>> for model in (forest, result.estimator):
+    ...     seen = pm.evaluate(model, X_test, y_test, costs=costs)
+    ...     print(f"cost {seen.cost:.2f}, error {seen.error:.3f}")
+    ...
+    cost 16.45, error 0.053
+    cost 10.00, error 0.077
     """
     goal = Goal.of(budget, lam, max_error_increase, choose, method, time_limit, objective)
     if errors is None:

@@ -68,16 +68,15 @@ class PrunedForest(Shown):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.ensemble import RandomForestClassifier
     >>> import prunemodels as pm
-    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> forest = RandomForestClassifier(10, random_state=0).fit(X[:300], y[:300])
-    >>> result = pm.prune_forest(forest, X[300:450], y[300:450], budget=5)
-    >>> result.cost <= 5
-    True
-    >>> result.evaluate(X[450:], y[450:]).error_after.n
-    119
+    >>> from prunemodels.example import X_test, X_valid, costs, forest, y_test, y_valid
+    >>> result = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=10)
+    >>> result.estimator
+    RandomForestClassifier(max_depth=4, n_estimators=8, random_state=0)
+    >>> round(result.cost, 2)
+    10.0
+    >>> result.evaluate(X_test, y_test).error_after.n
+    169
     """
 
     estimator: Any

@@ -191,8 +191,11 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
 
     Examples
     --------
-    >>> model = BudgetPrunedForestClassifier(budget=10, random_state=0).fit(X, y)   # doctest: +SKIP
-    >>> model.cost_, model.predict(X_new)                                           # doctest: +SKIP
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, costs, forest, y_test, y_train
+    >>> model = pm.BudgetPrunedForestClassifier(forest, costs, budget=8, random_state=0).fit(X_train, y_train)
+    >>> print(f"cost {model.cost_:.2f}, accuracy {model.score(X_test, y_test):.3f}")
+    cost 7.99, accuracy 0.876
     """
 
 
@@ -201,6 +204,17 @@ class BudgetPrunedForestRegressor(RegressorMixin, _BudgetPrunedForest):  # type:
 
     Parameters and attributes are the same, except that there is no `classes_`; ``lam`` and ``max_error_increase`` are in units of
     the mean squared error.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> import prunemodels as pm
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> grower = RandomForestRegressor(8, max_depth=4)
+    >>> model = pm.BudgetPrunedForestRegressor(grower, 1, budget=4, random_state=0).fit(X[:300], y[:300])
+    >>> print(f"R2 {model.score(X[300:], y[300:]):.2f}")
+    R2 0.38
     """
 
     _default = RandomForestRegressor

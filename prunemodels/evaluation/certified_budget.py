@@ -68,6 +68,14 @@ class CertifiedBudget:
         numbers of choosing and of certifying rows.
     tested
         number of prunings that were tested; the last one may have failed.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> certified = pm.budgets.budget_for_confidence(problem, 8, confidence=0.9, random_state=0)
+    >>> print(f"mean cost at most {certified.upper_bound:.2f}, pruning {certified.pruning}")
+    mean cost at most 7.81, pruning Pruning(cost=7.33333, error=0.223, 19 splits)
     """
 
     budget: Fraction
@@ -133,6 +141,14 @@ def budget_for_confidence(
     InvalidInputError
         for a budget that is negative or not a number, a confidence or share outside (0, 1), too few rows to split, and a path
         of another problem, or one that was computed from the certifying rows too.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> certified = pm.budgets.budget_for_confidence(problem, 8, confidence=0.9, random_state=0)
+    >>> certified.pruning
+    Pruning(cost=7.33333, error=0.223, 19 splits)
     """
     limit = exact(budget, "budget")
     rng = np.random.default_rng(random_state)

@@ -37,6 +37,14 @@ def choose_row(evaluation: PathEvaluation, rule: Rule = "one_se") -> int:
     ------
     InvalidInputError
         for an unknown rule, and for "one_se" with a single example.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> seen = pm.evaluate_path(path, X_valid, y_valid)
+    >>> pm.evaluation.choose_row(seen, "one_se"), pm.evaluation.choose_row(seen, "knee")
+    (5, 12)
     """
     return one_se(evaluation) if rule == "one_se" else knee(evaluation)
 
@@ -54,6 +62,15 @@ def one_se(evaluation: PathEvaluation, *, paired: bool = True) -> int:
     ------
     InvalidInputError
         with a single example, which has no standard error.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> seen = pm.evaluate_path(path, X_valid, y_valid)
+    >>> row = pm.evaluation.one_se(seen)
+    >>> print(f"cost {seen.cost[row]:.2f}, error {seen.error[row]:.3f}")
+    cost 14.12, error 0.053
     """
     allowed = evaluation.above_best_se if paired else np.full(len(evaluation.error), evaluation.error_se[evaluation.best])
     if evaluation.n < 2:
@@ -68,14 +85,34 @@ def within(above_best: NDArray[np.float64], allowed: NDArray[np.float64], least:
 
 @checked
 def at_most(evaluation: PathEvaluation, max_error_increase: float) -> int | None:
-    """The cheapest row whose error exceeds the unpruned forest's by at most `max_error_increase`; None if there is none."""
+    """The cheapest row whose error exceeds the unpruned forest's by at most `max_error_increase`; None if there is none.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> seen = pm.evaluate_path(path, X_valid, y_valid)
+    >>> row = pm.evaluation.at_most(seen, 0.02)
+    >>> print(f"cost {seen.cost[row]:.2f}, error {seen.error[row]:.3f} instead of {seen.unpruned_error:.3f}")
+    cost 13.49, error 0.060 instead of 0.040
+    """
     good = np.flatnonzero(evaluation.increase <= max_error_increase + ROUNDING * evaluation.unpruned_error)
     return int(good[-1]) if good.size else None
 
 
 @checked
 def knee(evaluation: PathEvaluation) -> int:
-    """The row at the corner (2) of the hull of costs and errors, where errors begin to rise steeply."""
+    """The row at the corner (2) of the hull of costs and errors, where errors begin to rise steeply.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> seen = pm.evaluate_path(path, X_valid, y_valid)
+    >>> row = pm.evaluation.knee(seen)
+    >>> print(f"cost {seen.cost[row]:.2f}, error {seen.error[row]:.3f}")
+    cost 6.00, error 0.100
+    """
     return furthest_corner(evaluation.cost, evaluation.error)
 
 

@@ -44,6 +44,14 @@ class HeldOutCost(MeanInterval):
         the part of `mean`, `low` and `high` that comes from items paid once for all examples. It is known, without error.
     largest
         the largest cost that one example can have, besides `paid_once`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, problem
+    >>> cost = pm.evaluation.held_out_cost(pm.solve(problem, budget=10).pruning, X_test)
+    >>> print(f"{cost.mean:.2f}, standard error {cost.standard_error:.2f}; the dearest example {cost.largest:.0f}")
+    10.00, standard error 0.00; the dearest example 10
     """
 
     paid_once: float
@@ -58,6 +66,14 @@ class HeldOut(Shown):
     ----------
     error
         of the pruned forest's own predictions: error rate or mean squared error; None without labels.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest, problem, y_test
+    >>> seen = pm.hold_out(pm.solve(problem, budget=10).pruning, forest, X_test, y_test)
+    >>> print(f"cost {seen.cost.low:.2f} to {seen.cost.high:.2f}, error {seen.error.low:.3f} to {seen.error.high:.3f}")
+    cost 10.00 to 10.00, error 0.036 to 0.118
     """
 
     pruning: Pruning
@@ -107,6 +123,14 @@ def held_out_cost(
     InvalidInputError, UnsupportedModelError, NotFittedForestError
         as `problem_from_forest`; and for a confidence outside (0, 1), fewer than two rows, weights with another method
         than ``"t"``.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, problem
+    >>> cost = pm.evaluation.held_out_cost(pm.solve(problem, budget=10).pruning, X_test)
+    >>> print(f"{cost.mean:.2f}, with 95 % confidence from {cost.low:.2f} to {cost.high:.2f}")
+    10.00, with 95 % confidence from 10.00 to 10.00
     """
     usage, kept = _usage_and_kept(pruned, X_held_out, costs, sample_weight, evaluation_cost)
     return mean_cost(usage, kept, usage.row_costs(kept), usage.weights, confidence, method)
@@ -136,6 +160,14 @@ def held_out_error(forest: Any, X: Any, y: Any, *, confidence: Share = 0.95, met
     ------
     InvalidInputError
         for labels that do not fit the rows, and as `held_out_cost`; squared errors have no bound: ``"t"`` is their only method.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest, y_test
+    >>> error = pm.evaluation.held_out_error(forest, X_test, y_test)
+    >>> print(f"{error.mean:.3f}, with 95 % confidence from {error.low:.3f} to {error.high:.3f}")
+    0.053, with 95 % confidence from 0.019 to 0.087
     """
     ensemble = read_forest(forest)
     check_columns(X, ensemble.feature_names)
@@ -163,6 +195,16 @@ def hold_out(
         the forest before pruning; used only if `y` is given.
     sample_weight
         weights of the rows in the cost, as in `held_out_cost`; all rows weigh the same in the error, as in `evaluate`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest, problem, y_test
+    >>> seen = pm.hold_out(pm.solve(problem, budget=10).pruning, forest, X_test, y_test)
+    >>> print(f"cost {seen.cost.mean:.2f} ({seen.cost.low:.2f} to {seen.cost.high:.2f})")
+    cost 10.00 (10.00 to 10.00)
+    >>> print(f"error {seen.error.mean:.3f} ({seen.error.low:.3f} to {seen.error.high:.3f})")
+    error 0.077 (0.036 to 0.118)
     """
     cost = held_out_cost(pruning, X, sample_weight=sample_weight, confidence=confidence, method=method)
     if y is None:

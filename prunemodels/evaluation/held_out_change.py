@@ -53,6 +53,14 @@ class HeldOutChange(Shown):
         means of (1) and (2), with their intervals.
     broken, mended
         number of examples that only the first model, and that only the second predicts correctly; None for regression.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_valid, costs, forest, y_test, y_valid
+    >>> result = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=10)
+    >>> result.evaluate(X_test, y_test).error_after.n
+    169
     """
 
     n: int

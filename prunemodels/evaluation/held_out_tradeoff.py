@@ -49,6 +49,16 @@ class BudgetTradeoff(Shown):
         the pruning found for each budget. Its cost on the cost sample is at most the budget.
     changes
         cost and error of each pruning on the examples, beside those of the unpruned forest.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest, path, y_test
+    >>> found = pm.evaluation.budget_tradeoff(path, forest, X_test, y_test, budgets=[6, 12], time_limit=2)
+    >>> print(found.to_frame()[["budget", "cost", "error", "error_low", "error_high"]].round(3).to_string())
+       budget    cost  error  error_low  error_high
+    0    12.0  11.763  0.077      0.036       0.118
+    1     6.0   6.000  0.124      0.074       0.175
     """
 
     budgets: tuple[float, ...]
@@ -146,6 +156,14 @@ def budget_tradeoff(
     ------
     InvalidInputError
         for a negative budget, and for data that do not fit the forest.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest, path, y_test
+    >>> found = pm.evaluation.budget_tradeoff(path, forest, X_test, y_test, budgets=[6, 12], time_limit=2)
+    >>> found.budgets
+    (12.0, 6.0)
     """
     problem, known = path.problem, {float(exact(b, "budget")): pruning for b, pruning in also}
     wanted = [b for b in _budgets(budgets, Pruning.unpruned(problem).cost) if b not in known]

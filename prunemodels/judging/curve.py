@@ -47,6 +47,15 @@ class TradeoffCurve(Shown):
         share of wrong predictions, mean squared error, or the value of another loss: less is better.
     n
         number of examples.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, path, y_test
+    >>> curve = pm.tradeoff_curve(path, X_test, y_test)
+    >>> point = curve.cheapest_at(0.1)  # the cheapest point that errs on at most 10 % of the examples
+    >>> print(f"cost {curve.cost[point]:.2f}, error {curve.error[point]:.3f}")
+    cost 11.04, error 0.077
     """
 
     method: str
@@ -167,6 +176,15 @@ def tradeoff_curve(
     ------
     InvalidInputError
         for an empty mapping, and for data that do not fit.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, path, y_test
+    >>> curve = pm.tradeoff_curve(path, X_test, y_test)
+    >>> point = curve.best_within(12)
+    >>> print(f"cost {curve.cost[point]:.2f}, error {curve.error[point]:.3f}")
+    cost 11.04, error 0.077
     """
     if isinstance(source, NestedPrunings):
         seen = evaluate_path(source, X, y, vote=vote)

@@ -40,6 +40,14 @@ class Evaluation(Shown):
         number of examples.
     task
         ``"classification"``: `error` is a rate; ``"regression"``: it is a mean of squares.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, costs, forest, y_test
+    >>> seen = pm.evaluate(forest, X_test, y_test, costs=costs)
+    >>> print(f"cost {seen.cost:.2f}, error {seen.error:.3f}, {seen.splits} splits, {seen.n} examples")
+    cost 16.45, error 0.053, 84 splits, 169 examples
     """
 
     cost: float
@@ -85,6 +93,14 @@ def evaluate(
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError
         as `problem_from_forest`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, costs, forest, y_test
+    >>> seen = pm.evaluate(forest, X_test, y_test, costs=costs)
+    >>> print(f"cost {seen.cost:.2f}, {seen.features:.1f} features, error {seen.error:.3f}")
+    cost 16.45, 8.4 features, error 0.053
     """
     if isinstance(model, Cascade):
         return evaluate_cascade(model, X, y, costs, evaluation_cost)

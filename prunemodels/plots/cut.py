@@ -65,6 +65,14 @@ def closure_graph(problem: PruningProblem, lam: Price) -> nx.DiGraph:
         ``capacity`` on the arcs (1) and (4), none on the unlimited ones; ``graph.graph["unit"]`` is the amount in (OBJ) that 1
         stands for, a fraction. Nodes: "source", "sink", h for split h, (m, i) for a purchase, with i = "all" if it is paid once
         for all.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> graph = pm.plots.closure_graph(two_trees(), 0.25)
+    >>> graph.number_of_nodes(), graph.number_of_edges()
+    (10, 15)
     """
     rate, ints, ensemble = exact(lam, "lam"), problem.integers, problem.ensemble
     profit = {
@@ -165,6 +173,12 @@ def plot_cut(pruning: Pruning, lam: Price, *, first: int = 0, ax: Axes | None = 
     ------
     InvalidInputError
         for more splits and purchases than can be read.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> figure = pm.plots.plot_cut(pm.solve(two_trees(), lam=0.25).pruning, 0.25)
     """
     problem = pruning.problem
     graph = closure_graph(problem, lam)

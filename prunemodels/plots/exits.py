@@ -70,6 +70,13 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
     ------
     InvalidInputError
         for a source that is neither, and for labels or columns that do not fit.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_valid, path, y_test, y_valid
+    >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
+    >>> figure = pm.plots.plot_exits(exits, X_test, y_test, budget=10)
     """
     stops = stops_of(shown_cascade(source, budget), X, y)
     n_items = min(int(stops.bought.any(axis=1).sum()), MOST_ITEMS)

@@ -49,6 +49,14 @@ def plot_gaps(
     ------
     InvalidInputError
         if there is nothing to draw, or a history has no gaps.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> kinds = ("shortest paths", "tree pass")
+    >>> histories = {kind: pm.engines.dantzig_wolfe(problem, 0.01, pricing=kind).history for kind in kinds}
+    >>> figure = pm.plots.plot_gaps(histories)
     """
     if not histories:
         raise InvalidInputError("histories is empty; give at least one run")

@@ -96,6 +96,14 @@ def plot_growth(
     ------
     InvalidInputError
         for engines or columns that the table does not have.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest
+    >>> problems = {n: pm.problem_from_forest(forest, X_valid[:n], costs=costs) for n in (30, 60, 120)}
+    >>> growth = pm.engines.measure_growth(problems, ["min_cut", "price_sharing"], isolate=False)
+    >>> figure = pm.plots.plot_growth(growth)
     """
     if growth.table.empty:
         raise InvalidInputError("growth has an empty table; measure at least one engine on one instance")

@@ -61,6 +61,13 @@ def plot_held_out(
     -------
     Figure
         save it with `save_picture`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest, path, y_test
+    >>> found = pm.evaluation.budget_tradeoff(path, forest, X_test, y_test, budgets=[6, 12], time_limit=2)
+    >>> figure = pm.plots.plot_held_out(found)
     """
     own, ax = ax is None, axes_for(ax, (6.8, 4.8))
     changes = tradeoff.changes

@@ -67,6 +67,12 @@ def plot_levels(
     ------
     InvalidInputError
         for a tree that does not exist, and more nodes than can be read.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import path
+    >>> figure = pm.plots.plot_levels(path, trees=[0, 1])
     """
     ensemble = path.problem.ensemble
     drawing = draw_on(ensemble, trees, named=named, first=first, ax=ax)

@@ -95,6 +95,11 @@ def plot_matrix(
     ------
     InvalidInputError
         for an entry that is none of -1, 0, 1, and a matrix larger than can be read.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> figure = pm.plots.plot_matrix([[1, 0, -1], [0, 1, 1]])
     """
     given = read_matrix(matrix, rows, columns)
     _check_entries(given)
@@ -163,6 +168,14 @@ def plot_certificate(matrix: Any, network: NetworkMatrix, *, paths: Sequence[str
     InvalidInputError
         for a certificate that is wrong, a path that the matrix does not have, more paths than colours, or more arcs than can be
         read.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> problem = two_trees()
+    >>> program = pm.programs.solve_relaxation(problem, 0.1).program
+    >>> figure = pm.plots.plot_certificate(program, pm.checks.formulation_network(problem, program))
     """
     given = read_matrix(matrix)
     verdict = check_network_matrix(given, network)

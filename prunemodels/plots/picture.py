@@ -81,7 +81,16 @@ R = TypeVar("R")
 
 
 class Picture(Figure):
-    """A matplotlib figure that Jupyter shows as a picture; everything else is `matplotlib.figure.Figure`."""
+    """A matplotlib figure that Jupyter shows as a picture; everything else is `matplotlib.figure.Figure`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import path
+    >>> figure = pm.plots.plot_tradeoff(path)
+    >>> isinstance(figure, pm.plots.Picture)
+    True
+    """
 
     def savefig(self, fname: Any, **settings: Any) -> None:
         """Write the picture on its own background, whatever matplotlib's settings say."""

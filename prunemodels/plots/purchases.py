@@ -42,6 +42,13 @@ def plot_purchases(purchases: pd.DataFrame, *, most: Count = 30, unit: str = "",
     ------
     InvalidInputError
         for a table without those columns, or without a row.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest, y_valid
+    >>> result = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=10)
+    >>> figure = result.plot_purchases()
     """
     missing = [c for c in COLUMNS if c not in purchases.columns]
     if missing or purchases.empty:
