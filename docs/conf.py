@@ -31,7 +31,10 @@ extensions = [
     "plain_docstrings",
     "front_door",
     "growth_pictures",
+    "page_pictures",
     "background",
+    "math_font",
+    "chapters",
     "sphinx_gallery.gen_gallery",
 ]
 root_doc = "docs/index"
@@ -66,7 +69,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "gallery_pictures.order",
     "image_scrapers": ("gallery_pictures.drawn",),
     "capture_repr": (),
-    "abort_on_example_error": False,
+    "abort_on_example_error": True,
     "min_reported_time": 1e9,
     "show_memory": False,
     "show_signature": False,
@@ -80,6 +83,7 @@ sphinx_gallery_conf = {
 default_role = "py:obj"
 REQUESTS = ("fit", "score", "predict", "predict_proba")
 INHERITED = [f"set_{method}_request" for method in REQUESTS] + ["get_metadata_routing", "get_params", "set_params", "score"]
+INHERITED += ["classes_", "feature_names_in_", "n_features_in_"]  # every estimator has them, and docstrings link to none of them
 autodoc_default_options = {"exclude-members": ", ".join(INHERITED)}  # documented by scikit-learn
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

@@ -44,8 +44,14 @@ def labelled(formula: str) -> str:
     return ET.tostring(tree, encoding="unicode")
 
 
+PROSE = re.compile(r"(?<!\\)%|^\d[\d.,]*(?:: | to | of | (?:[a-z]{3,} ){2})")
+"""What begins a comment in LaTeX, so that the rest is lost; and amounts of money, whose dollar signs became a formula's."""
+
+
 def converted(node: Any, source: str, *, block: bool) -> str:
     """The MathML of a formula; a formula that cannot be converted is a warning, so that a strict build fails."""
+    if PROSE.search(source):
+        logger.warning("formula %r: are these dollars? Write \\$ for a dollar, and \\%% in a formula", source, location=node)
     try:
         return labelled(str(latex2mathml.tex2mathml(simpler(source), as_block=block)))
     except (MathError, AttributeError) as error:  # what Docutils raises where a line ends within a line
