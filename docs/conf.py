@@ -34,6 +34,7 @@ extensions = [
     "page_pictures",
     "background",
     "math_font",
+    "accessible",
     "chapters",
     "sphinx_gallery.gen_gallery",
 ]
@@ -120,7 +121,10 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "secondary_sidebar_items": {"**": ["page-toc"], "docs/api/generated/*": []},
+    "secondary_sidebar_items": {
+        "docs/api/generated/*": [],  # an object's page needs the width for its code
+        **dict.fromkeys(("docs/[!a]*", "docs/ad*", "docs/api/[!g]*", "notebooks/*", "benchmarks/*", "C*"), ["page-toc"]),
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",

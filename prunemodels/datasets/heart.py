@@ -59,8 +59,9 @@ def fetch_heart() -> tuple[pd.DataFrame, NDArray[Any], pd.DataFrame]:
 
     Examples
     --------
-    >>> X, y, costs = fetch_heart()                                       # doctest: +SKIP
-    >>> X.shape, sorted(set(y))                                           # doctest: +SKIP
+    >>> import prunemodels as pm
+    >>> X, y, costs = pm.datasets.fetch_heart()
+    >>> X.shape, sorted(set(y.tolist()))
     ((270, 13), ['ill', 'well'])
     """
     costs = pd.read_csv(io.StringIO(HEART_PRICES))
