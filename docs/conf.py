@@ -123,7 +123,7 @@ html_theme_options = {
     "show_prev_next": True,
     "secondary_sidebar_items": {
         "docs/api/generated/*": [],  # an object's page needs the width for its code
-        **dict.fromkeys(("docs/[!a]*", "docs/ad*", "docs/api/[!g]*", "notebooks/*", "benchmarks/*", "C*"), ["page-toc"]),
+        **{key: ["page-toc"] for key in ("docs/[!a]*", "docs/ad*", "docs/api/[!g]*", "notebooks/*", "benchmarks/*", "C*")},
     },
     "footer_start": ["copyright"],
     "footer_end": [],
