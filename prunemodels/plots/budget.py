@@ -72,6 +72,13 @@ def plot_budget(
     ------
     InvalidInputError
         if the path, the chosen pruning or a held-out one is of another problem than the solution.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import path, problem
+    >>> solution = pm.solve(problem, budget=10)
+    >>> figure = pm.plots.plot_budget(solution, path)
     """
     points = [] if held_out is None else list(held_out)
     check_same_problem("path", path.problem, solution.problem, "solution")

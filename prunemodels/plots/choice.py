@@ -57,6 +57,12 @@ def plot_choice(evaluation: PathEvaluation, *, chosen: Natural | None = None, un
     ------
     InvalidInputError
         if the path has no row `chosen`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> figure = pm.plots.plot_choice(pm.evaluate_path(path, X_valid, y_valid))
     """
     if chosen is not None and chosen >= len(evaluation.cost):
         raise InvalidInputError(f"chosen is {chosen}; give a row of the path, 0 to {len(evaluation.cost) - 1}")

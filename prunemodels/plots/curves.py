@@ -71,6 +71,13 @@ def plot_curves(
     ------
     InvalidInputError
         if there is no curve, or one without points; for other curves in `choose_on`; for a spread that fits no curve.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, path, problem, y_test
+    >>> whole_features = pm.rivals.greedy_feature_path(problem)
+    >>> figure = pm.plots.plot_curves([pm.tradeoff_curve(family, X_test, y_test) for family in (path, whole_features)])
     """
     _check(curves, choose_on, spread)
     own, ax = ax is None, axes_for(ax, (7.2, 4.8))

@@ -62,6 +62,13 @@ def plot_history(history: History, *, figure: Figure | None = None) -> Figure:
     ------
     InvalidInputError
         if there is no round, if ``value``, ``bound`` or ``gap`` is missing, or if columns have different lengths.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> solution = pm.engines.dantzig_wolfe(problem, 0.01)
+    >>> figure = pm.plots.plot_history(solution.history)
     """
     check_history(history, ("value", "bound", "gap"), "history")
     n_rounds = len(history["gap"])

@@ -38,6 +38,15 @@ def network_graph(network: TreeNetwork, cost: ArrayLike | None = None) -> nx.DiG
     ------
     InvalidInputError
         if `cost` has not one number for each arc.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> from formulations.programs.shortest_path import tree_network
+    >>> graph = pm.plots.network_graph(tree_network(two_trees(), 0))
+    >>> graph.number_of_nodes(), graph.number_of_edges()
+    (6, 7)
     """
     if cost is not None and np.shape(cost) != (network.n_arcs,):
         raise InvalidInputError(
@@ -70,6 +79,13 @@ def draw_network(network: TreeNetwork, *, path: ArrayLike | None = None, ax: Axe
     ------
     InvalidInputError
         if there are more arcs than can be read, and for arcs that the network does not have.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> from formulations.programs.shortest_path import tree_network
+    >>> figure = pm.plots.draw_network(tree_network(two_trees(), 0))
     """
     if network.n_arcs > MOST_DRAWN:
         raise InvalidInputError(
@@ -112,6 +128,12 @@ def draw_tree(problem: PruningProblem, t: Natural, *, kept: ArrayLike | None = N
     ------
     InvalidInputError
         if there is no such tree, if `kept` has another length, or there are more nodes than can be read.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> figure = pm.plots.draw_tree(two_trees(), 0)
     """
     ensemble = problem.ensemble
     if t >= ensemble.n_trees:

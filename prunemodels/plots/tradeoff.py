@@ -85,6 +85,12 @@ def plot_tradeoff(
     ------
     InvalidInputError
         if `held_out` is empty, and if `held_out` or `chosen` is of another problem than the path.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import path
+    >>> figure = pm.plots.plot_tradeoff(path, chosen=path.at_lam(0.01))
     """
     own, ax = ax is None, axes_for(ax, (6.8, 4.8))
     if chosen is not None:
@@ -187,7 +193,19 @@ def picture_files(target: str | Path) -> list[Path]:
 
 @checked
 def save_picture(fig: Figure, stem: str | Path) -> list[Path]:
-    """Write a picture as PNG and SVG, or as the ending says, completely or not at all. Returns the files written."""
+    """Write a picture as PNG and SVG, or as the ending says, completely or not at all. Returns the files written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = pm.plots.save_picture(pm.plots.plot_tradeoff(path), f"{folder}/tradeoff.svg")
+    ...
+    >>> [file.name for file in files]
+    ['tradeoff.svg']
+    """
     files = picture_files(stem)
     with OutputFiles() as outputs:
         for file in files:

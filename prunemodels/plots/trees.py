@@ -178,6 +178,12 @@ def plot_trees(
     ------
     InvalidInputError
         for a tree, a row or a node that does not exist, for what is no pruning of this forest, and more nodes than can be read.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import path, problem
+    >>> figure = pm.plots.plot_trees(problem, trees=[0], kept=path.at_lam(0.01).kept)
     """
     state = _states(problem.ensemble, kept)
     unknown = [] if notes is None else [h for h in notes if not 0 <= h < problem.ensemble.n_nodes]
@@ -229,6 +235,13 @@ def plot_point(
     ------
     InvalidInputError
         if the point has no z for a drawn node, and for more nodes than can be read.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> relaxation = pm.programs.solve_relaxation(two_trees(), 0.1, formulation="IP1")
+    >>> figure = pm.plots.plot_point(two_trees(), relaxation.point)
     """
     values = dict(point.items())
     for name, value in values.items():
