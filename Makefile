@@ -2,6 +2,7 @@
 # make test      install into .venv, lint, check types, run all quick tests
 # make test-slow the tests that take minutes (real data, five seeds)
 # make wheel     sdist and wheel: dist/
+# make notebooks  run the chapters and store what they print and draw; minutes
 # make docs      the site, notebooks executed: docs/_build/html/index.html
 # make fuzz SECONDS=600  damaged files against every reader, random instances against every solver; SEED=N: others
 # make bench     what it costs, measured: seconds, arcs, bytes; more than an hour. make bench-quick: a minute
@@ -18,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SECONDS ?= 600
 SEED ?= 0
 
-.PHONY: demo test test-slow lint types wheel docs fuzz bench bench-quick clean
+.PHONY: demo test test-slow lint types wheel notebooks docs fuzz bench bench-quick clean
 
 demo: $(VENV)/.user
 	$(BIN)/prunemodels demo --force
@@ -32,6 +33,7 @@ test-slow: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m notebooks.execute --check
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -39,6 +41,9 @@ types: $(VENV)/.dev
 wheel: $(VENV)/.dev
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
+
+notebooks: $(VENV)/.dev
+	$(BIN)/python -m notebooks.execute
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs . docs/_build/html -d docs/_build/doctrees

@@ -33,9 +33,10 @@ def test_hooks_need_no_network() -> None:
 
 def test_hooks_run_the_commands_of_make() -> None:
     """The hooks call the same tools, of the same environment, as ``make lint`` and ``make types``."""
-    recipes = set(re.findall(r"^\t\$\(BIN\)/((?:ruff|mypy).*?)(?: \.)?$", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    checks = r"^\t\$\(BIN\)/(ruff.*?|mypy|python -m notebooks.+--check)(?: \.)?$"
+    recipes = set(re.findall(checks, (ROOT / "Makefile").read_text(), re.MULTILINE))
     called = {hook["entry"].removesuffix(" --force-exclude") for hook in HOOKS.values() if hook["language"] == "system"}
-    assert len(recipes) == 3
+    assert len(recipes) == 4
     assert called == {f".venv/bin/{recipe}" for recipe in recipes}
 
 

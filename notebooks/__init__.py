@@ -1,0 +1,1 @@
+"""Chapters that run; `notebooks.execute` stores what they print and draw."""
