@@ -8,25 +8,24 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-BAR = '<p class="chapter-links"><a href="{up}_downloads/notebooks/{name}" download>Download this notebook</a> · '
-BAR += '<a href="{up}_downloads/notebooks/{name}.txt">its source as text</a></p>'
+BAR = '<p class="chapter-links"><a href="{name}" download>Download this notebook</a> · '
+BAR += '<a href="{name}.txt">its source as text</a></p>'
 
 
 def link(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     """Put the links below the title of a notebook's page."""
     if doctree is not None and pagename.startswith("notebooks/"):
-        bar = BAR.format(up="../" * pagename.count("/"), name=Path(pagename).name + ".ipynb")
+        bar = BAR.format(name=Path(pagename).name + ".ipynb")
         context["body"] = context["body"].replace("</h1>", f"</h1>\n{bar}", 1)
 
 
 def write(app: Sphinx, failed: Exception | None) -> None:
-    """Copy the notebooks as they are stored, without outputs; as text for reading."""
+    """Copy the notebooks beside their pages, as they are stored; as text for reading, too."""
     if failed is None and app.builder.format == "html":
-        folder = Path(app.outdir, "_downloads", "notebooks")
-        folder.mkdir(parents=True, exist_ok=True)
         for file in sorted(Path(app.srcdir, "notebooks").glob("*.ipynb")):
-            shutil.copy(file, folder / file.name)
-            shutil.copy(file, folder / f"{file.name}.txt")
+            beside = Path(app.outdir, "notebooks", file.name)
+            shutil.copyfile(file, beside)
+            shutil.copyfile(file, beside.with_suffix(".ipynb.txt"))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
