@@ -1,8 +1,6 @@
-"""A matrix block by block: reduced, taken apart, every block tried as a network matrix and as the transpose of one."""
+"""A matrix block by block: reduced, taken apart, every block tried as a network matrix; the blocks' networks made one."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +10,8 @@ from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_m
 from proofs_checks.matrices.sign_matrix import SignMatrix
 from proofs_checks.total_unimodularity.lifting import Block, lift
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
-from proofs_checks.total_unimodularity.reductions import Reductions, blocks_of, reduce_matrix
+from proofs_checks.total_unimodularity.pieces import Reductions
+from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 
 Place = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows and columns of a block, as indices of the whole matrix, ascending."""
@@ -55,13 +54,3 @@ def verified_lift(matrix: SignMatrix, reductions: Reductions, blocks: list[Block
             f"the network that was put together for {matrix!r}: {verdict.certificate}; please report the matrix"
         )
     return network
-
-
-def hard_blocks(matrix: SignMatrix, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Iterator[Place]:
-    """The blocks of a submatrix that are neither network matrices nor their transposes; reduced, as indices of `matrix`."""
-    part = matrix.part(rows, columns)
-    reductions = reduce_matrix(part)
-    for r, c in blocks_of(part, reductions.rows, reductions.columns):
-        block = part.part(r, c)
-        if recognise_network(block) is None and recognise_network(block, transposed=True) is None:
-            yield rows[r], columns[c]

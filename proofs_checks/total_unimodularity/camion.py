@@ -71,6 +71,16 @@ def by_camion(matrix: SignMatrix) -> Verdict:
     return by_search(matrix, METHOD, _steps, LIMIT, _search)
 
 
+def is_totally_unimodular(entries: NDArray[np.int8]) -> bool:
+    """The answer alone, for few rows."""
+    return _search(entries, "rows")[0] is None
+
+
+def least_violation(entries: NDArray[np.int8]) -> Place | None:
+    """Rows and columns of a minimal violating submatrix, for few rows."""
+    return _search(entries, "rows")[0]
+
+
 def _steps(m: int, n: int) -> int:
     """Subsets of rows times columns times independent columns before each; counted up to 128 rows, where it is 10^40."""
     return int(2 ** min(m, 128) * max(n, 1) * max(m, 1))

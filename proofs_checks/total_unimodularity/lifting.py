@@ -19,7 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from proofs_checks.matrices.network_matrix import NetworkMatrix
-from proofs_checks.total_unimodularity.reductions import COPY, UNIT, ZERO, Reductions
+from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Reductions
 
 Block = tuple[NDArray[np.int64], NDArray[np.int64], NetworkMatrix]
 """Rows, columns, and the network of that submatrix."""

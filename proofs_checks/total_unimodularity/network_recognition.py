@@ -89,7 +89,9 @@ def recognise_network(matrix: SignMatrix, *, transposed: bool = False) -> Networ
     """
     if matrix.other is not None:
         return None
-    tree = _tree_of(matrix.transposed() if transposed else matrix)
+    upright = matrix.transposed() if transposed else matrix
+    body = upright.entries
+    tree = tree_of(upright.shape[0], body.indptr, body.indices, body.data)
     if tree is None:
         return None
     network = paths_in_tree(matrix, *tree, transposed=transposed)
@@ -98,16 +100,22 @@ def recognise_network(matrix: SignMatrix, *, transposed: bool = False) -> Networ
     return network
 
 
-def _tree_of(matrix: SignMatrix) -> tuple[Ints, Ints] | None:
-    """Tails and heads of the arcs. Pieces are split until all are stars, and then glued, the last first."""
-    m, n = matrix.shape
-    body = matrix.entries
+def tree_of(m: int, pointer: NDArray[Any], row: NDArray[Any], sign: NDArray[np.int8]) -> tuple[Ints, Ints] | None:
+    """Tails and heads of the arcs, not verified. Pieces are split until all are stars, and then glued, the last first.
+
+    Parameters
+    ----------
+    m
+        number of rows.
+    pointer, row, sign
+        the nonzeros column by column.
+    """
     whole = _Piece(
-        body.indptr.astype(np.int32),
-        body.indices.astype(np.int32),
-        body.data,
+        pointer.astype(np.int32),
+        row.astype(np.int32),
+        sign,
         np.arange(m, dtype=np.int32),
-        np.arange(n, dtype=np.int32),
+        np.arange(len(pointer) - 1, dtype=np.int32),
         np.zeros(m, dtype=np.bool_),
     )
     pieces = [whole]

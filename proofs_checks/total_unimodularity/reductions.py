@@ -18,7 +18,6 @@ expected time is linear in the nonzeros (Walter and Truemper 2013, section 4).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,40 +27,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from proofs_checks.matrices.sign_matrix import SignMatrix
-
-ZERO, UNIT, COPY = 0, 1, 2
-
-
-@dataclass(frozen=True, eq=False)
-class Reductions:
-    """The lines that are left out, in this order, and the rest.
-
-    Parameters
-    ----------
-    kind
-        int8: `ZERO` (1), `UNIT` (2) or `COPY` (3).
-    line
-        int64: the line that is left out.
-    partner
-        int64: the line across its only nonzero (2), the line that it copies (3), -1 (1).
-    sign
-        int8: the nonzero (2); 1 for a copy, -1 for a copy of the negative (3); 0 (1).
-    rows, columns
-        int64, ascending: what is left.
-    """
-
-    kind: NDArray[np.int8]
-    line: NDArray[np.int64]
-    partner: NDArray[np.int64]
-    sign: NDArray[np.int8]
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.line)
-
-    def __repr__(self) -> str:
-        return f"Reductions({len(self):,} lines left out, {len(self.rows):,} rows and {len(self.columns):,} columns left)"
+from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Reductions
 
 
 def reduce_matrix(matrix: SignMatrix) -> Reductions:
@@ -71,6 +37,12 @@ def reduce_matrix(matrix: SignMatrix) -> Reductions:
     kind, line, partner, factor, kept = _reduce(pointer, across, sign, _weights(m + n))
     remaining = np.flatnonzero(kept)
     return Reductions(kind, line, partner, factor, remaining[remaining < m], remaining[remaining >= m] - m)
+
+
+def kept_lines(pointer: NDArray[np.int64], across: NDArray[np.int64], sign: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """Which lines `reduce_matrix` leaves, for the nonzeros line by line."""
+    kept: NDArray[np.bool_] = _reduce(pointer, across, sign, _weights(len(pointer) - 1))[4]
+    return kept
 
 
 def _weights(size: int) -> NDArray[np.int64]:

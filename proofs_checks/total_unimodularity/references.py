@@ -1,4 +1,4 @@
-"""The exponential references, as `proofs_checks.total_unimodularity.decide` calls them."""
+"""The exponential references, which users can ask for by name, and tests do."""
 
 from __future__ import annotations
 
@@ -14,14 +14,3 @@ REFERENCES: dict[str, Callable[[SignMatrix], Verdict]] = {
     "camion": camion.by_camion,
 }
 """By name: each answers yes or no within its limit, and None beyond."""
-
-
-def cheapest_reference(matrix: SignMatrix) -> tuple[str, float]:
-    """The reference whose work is the smallest share of its limit, and that share."""
-    shares = {
-        "subdeterminants": subdeterminants.work(matrix) / subdeterminants.LIMIT,
-        "ghouila_houri": ghouila_houri.work(matrix) / ghouila_houri.LIMIT,
-        "camion": camion.work(matrix) / camion.LIMIT,
-    }
-    name = min(shares, key=lambda each: shares[each])
-    return name, shares[name]

@@ -17,68 +17,34 @@ enough. O(lines * nonzeros), unless lines are dense.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from proofs_checks.matrices.sign_matrix import SignMatrix
+from proofs_checks.total_unimodularity.pieces import TwoSum
 from proofs_checks.total_unimodularity.reductions import lines_of
-
-
-@dataclass(frozen=True, eq=False)
-class TwoSum:
-    """The two sides, and a nonzero between them.
-
-    Parameters
-    ----------
-    first
-        int64, ascending: the lines of the first side (rows, and columns after them); the others are the second.
-    v, w
-        a line of the first and one of the second, which meet in a nonzero.
-    """
-
-    first: NDArray[np.int64]
-    v: int
-    w: int
-
-    def parts(self, shape: tuple[int, int]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Rows and columns of the two submatrices: the first side with w, the second with v."""
-        m, n = shape
-        second = np.setdiff1d(np.arange(m + n), self.first)
-        sides = (np.union1d(self.first, [self.w]), np.union1d(second, [self.v]))
-        return [(lines[lines < m], lines[lines >= m] - m) for lines in sides]
 
 
 def find_two_sum(matrix: SignMatrix) -> TwoSum | None:
     """A 2-sum of a connected matrix, or None where there is none."""
-    pointer, across, sign = lines_of(matrix)
+    return two_sum_of_lines(*lines_of(matrix))
+
+
+def two_sum_of_lines(pointer: NDArray[np.int64], across: NDArray[np.int64], sign: NDArray[np.int8]) -> TwoSum | None:
+    """`find_two_sum` for the nonzeros line by line."""
     if len(pointer) < 5:
         return None
     v, w, inside = _find(pointer, across, sign)
     return TwoSum(np.flatnonzero(inside), int(v), int(w)) if v >= 0 else None
 
 
-def wrong_with_two_sum(matrix: SignMatrix, split: TwoSum) -> str | None:
-    """What is wrong with the sides, by (1) and (2), in time linear in the nonzeros; None where nothing is."""
-    m, n = matrix.shape
-    v, w, first = split.v, split.w, split.first
-    if not np.array_equal(first, np.unique(first)) or (first.size and not 0 <= int(first[0]) <= int(first[-1]) < m + n):
-        return "the lines of the first side are not different lines of the matrix"
-    if not (0 <= v < m + n and 0 <= w < m + n and v in first and 2 <= first.size <= m + n - 2):
-        return "the sides do not have two lines each, the first of them v"
-    inside = np.zeros(m + n, dtype=np.bool_)
-    inside[first] = True
-    wrong = _first_wrong(*lines_of(matrix), inside, v, w)
-    if wrong < 0:
-        return None
-    return f"v and w do not meet, or the matrix has not rank 1 between the sides: see {_name(matrix, int(wrong))}"
-
-
-def _name(matrix: SignMatrix, line: int) -> str:
-    m = matrix.shape[0]
-    return f"row {matrix.rows[line]}" if line < m else f"column {matrix.columns[line - m]}"
+def parts_of(two_sum: TwoSum, shape: tuple[int, int]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows and columns of the two parts: the first side with w, the second with v."""
+    m, n = shape
+    second = np.setdiff1d(np.arange(m + n), two_sum.first)
+    sides = (np.union1d(two_sum.first, [two_sum.w]), np.union1d(second, [two_sum.v]))
+    return [(lines[lines < m], lines[lines >= m] - m) for lines in sides]
 
 
 @njit(cache=True)
@@ -153,35 +119,3 @@ def _reach(pointer, across, sign, v, w, s, expected, inside):  # type: ignore[no
                     count += 1
                 expected[y] = 0
     return count
-
-
-@njit(cache=True)
-def _first_wrong(pointer, across, sign, inside, v, w):  # type: ignore[no-untyped-def]
-    """The first line of the first side with an entry that (1) or (2) forbids, v where M[v, w] is 0; -1 where there is none.
-
-    Each line like v has as many nonzeros beyond as v if it meets w, none if not; and each of these is as in (1).
-    """
-    total = pointer.shape[0] - 1
-    beyond, met = np.zeros(total, np.int64), np.zeros(total, np.int64)
-    for k in range(pointer[v], pointer[v + 1]):
-        if not inside[across[k]]:
-            beyond[across[k]] = sign[k]
-    wanted = np.count_nonzero(beyond)
-    corner = beyond[w]
-    if corner == 0:
-        return v
-    for k in range(pointer[w], pointer[w + 1]):
-        met[across[k]] = sign[k] * corner
-    for a in range(total):
-        if not inside[a]:
-            continue
-        count = 0
-        for k in range(pointer[a], pointer[a + 1]):
-            if inside[across[k]]:
-                continue
-            count += 1
-            if sign[k] != met[a] * beyond[across[k]]:  # met is 0 for lines like w: (2)
-                return a
-        if met[a] != 0 and count != wanted:
-            return a
-    return -1

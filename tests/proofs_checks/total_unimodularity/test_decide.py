@@ -20,8 +20,6 @@ from proofs_checks.matrices.violation import ViolatingSubmatrix
 from proofs_checks.total_unimodularity import METHODS, Pieces, check_total_unimodularity, decide
 from proofs_checks.total_unimodularity.claim import TooLarge
 from proofs_checks.total_unimodularity.reductions import reduce_matrix
-from proofs_checks.total_unimodularity.references import REFERENCES, cheapest_reference
-from proofs_checks.total_unimodularity.shrinking import Unresolved
 from proofs_checks.total_unimodularity.subdeterminants import by_subdeterminants
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
@@ -53,7 +51,7 @@ def test_all_families_that_are_not_get_a_minimal_violating_submatrix(name: str, 
         ([[1, 0, 1], [1, 1, 0], [0, 1, 1]], "signing", ViolatingSubmatrix),
         (families.random_network(6, 6, 0), "network matrix", NetworkMatrix),
         (families.cycles_of_k5().T, "transposed network matrix", NetworkMatrix),
-        (signed_fano(), cheapest_reference(read_matrix(signed_fano()))[0], ViolatingSubmatrix),
+        (signed_fano(), "decomposition", ViolatingSubmatrix),
         (families.block_diagonal(families.cycles_of_k5(), families.cycles_of_k5().T),
          "reductions and blocks: network matrix, transposed network matrix", Pieces),
     ],
@@ -103,7 +101,7 @@ def test_mixes_and_mutations_agree_with_the_definition() -> None:
         answers[verdict.holds, verdict.method.split(":")[0]] += 1
     assert answers[True, "reductions and blocks"] > 50
     assert answers[False, "signing"] > 10
-    assert sum(answers[False, name] for name in REFERENCES) > 3
+    assert answers[False, "decomposition"] > 3
 
 
 @given(st.integers(0, 10**6))
@@ -158,37 +156,19 @@ def test_an_odd_cycle_of_a_large_matrix_is_found() -> None:
     assert verdict.certificate.row_names == tuple(f"row {i}" for i in verdict.certificate.rows)
 
 
-def test_an_undecided_verdict_says_what_was_tried() -> None:
-    """A large 3-sum of a network matrix and a transposed one is totally unimodular; no method here says so: None, in words."""
-    verdict = check_total_unimodularity(three_sum(60, 1))
-    assert verdict.holds is None
-    assert isinstance(verdict.certificate, Unresolved)
-    text = str(verdict.certificate)
-    assert "neither a network matrix nor the transpose of one nor a 2-sum" in text
-    assert "shrunk 8 times" in text
-    assert all(f"{m} x {n}" in text for m, n in verdict.certificate.rests)
-    assert not verdict
-
-
-def test_an_undecided_block_hides_no_violation_in_another() -> None:
-    """One block is too hard, another is refuted: the answer is no, whichever comes first."""
+@pytest.mark.parametrize("first", [True, False])
+def test_an_undecided_block_hides_no_violation_in_another(first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block above the largest size is not decomposed: None, with its size; another is refuted all the same, wherever it is."""
+    monkeypatch.setattr(decide, "LARGEST", 1000)
     hard = three_sum(60, 1)
-    for blocks in ((hard, families.odd_cycle(5)), (families.odd_cycle(5), hard)):
-        matrix = families.block_diagonal(*blocks)
-        assert proven(matrix, check_total_unimodularity(matrix)) is False
-
-
-@pytest.mark.parametrize("small", [1e-4, 0.0])
-def test_the_references_decide_small_blocks_before_and_after_shrinking(small: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where shrinking ends in a harmless part, a reference is asked: its violation is one of the whole matrix."""
-    tried = []
-    monkeypatch.setattr(decide, "violation_in", lambda *args: tried.append(args) or (5, 5))
-    monkeypatch.setattr(decide, "CHEAP_REFERENCE", small)
-    matrix = families.block_diagonal(families.random_network(5, 5, 0), signed_fano())
-    verdict = check_total_unimodularity(matrix)
-    assert verdict.method == cheapest_reference(read_matrix(signed_fano()))[0]
-    assert proven(matrix, verdict) is False
-    assert len(tried) == (0 if small else 1)
+    verdict = check_total_unimodularity(hard)
+    assert verdict.holds is None
+    assert not verdict
+    assert isinstance(verdict.certificate, TooLarge)
+    assert "the limit is 1,000" in str(verdict)
+    blocks = (hard, signed_fano()) if first else (signed_fano(), hard)
+    matrix = families.block_diagonal(*blocks)
+    assert proven(matrix, check_total_unimodularity(matrix)) is False
 
 
 # methods and what they are given

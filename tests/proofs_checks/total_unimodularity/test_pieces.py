@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from proofs_checks.matrices.sign_matrix import read_matrix
-from proofs_checks.total_unimodularity import Piece, Pieces, check_pieces, check_total_unimodularity
-from proofs_checks.total_unimodularity.reductions import COPY, UNIT, ZERO, Reductions, reduce_matrix
+from proofs_checks.total_unimodularity import R10, Piece, Pieces, check_pieces, check_total_unimodularity
+from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Reductions
+from proofs_checks.total_unimodularity.reductions import reduce_matrix
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.composed_matrices import signed_fano
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
@@ -95,12 +96,12 @@ def test_a_copy_is_compared_with_its_own_line_only() -> None:
 
 
 def test_tampered_blocks_are_rejected() -> None:
-    """Evidence of another block, of another matrix, an unknown reference, rows that are missing or in two blocks."""
+    """Evidence of another block, of another matrix, a word instead, rows that are missing or in two blocks."""
     matrix, pieces = _pieces()
     first, second, *rest = pieces.pieces
     for tampered, message in (
         ((dataclasses.replace(first, evidence=second.evidence), second, *rest), "block 0: "),
-        ((dataclasses.replace(first, evidence="belief"), second, *rest), "block 0: 'belief' is none of subdeterminants, "),
+        ((dataclasses.replace(first, evidence="belief"), second, *rest), "block 0: 'belief' is no evidence"),
         ((first, second), "each once"),
         ((first, dataclasses.replace(second, rows=first.rows), *rest), "each once"),
         ((first, dataclasses.replace(second, rows=first.rows), dataclasses.replace(first, rows=second.rows), *rest), "each once"),
@@ -132,9 +133,12 @@ def test_pieces_of_another_matrix_are_rejected() -> None:
     assert "1/2, none of -1, 0, 1" in str(check_pieces(other, pieces).certificate)
 
 
-def test_a_block_that_its_reference_refutes_is_rejected() -> None:
-    """F7 with the name of a reference as evidence: the reference is asked again, and says no."""
-    matrix = signed_fano()
-    steps = reduce_matrix(read_matrix(matrix))
-    piece = Piece(np.arange(3), np.arange(4), "subdeterminants")
-    assert "block 0: " in str(check_pieces(matrix, Pieces(steps, (piece,))).certificate)
+def test_a_block_that_is_not_r10_is_rejected() -> None:
+    """F7 has not 5 rows and 5 columns; R10 with a flipped sign has a submatrix with determinant 2 or -2."""
+    for matrix, message in (
+        (signed_fano(), "block 0: 3 rows and 4 columns, R10 has 5 and 5"),
+        (families.one_sign_flipped(families.r10(), 0), "block 0: rows (0, 4) and columns (0, 4) have a determinant other than"),
+    ):
+        steps = reduce_matrix(read_matrix(matrix))
+        piece = Piece(np.arange(len(matrix)), np.arange(matrix.shape[1]), R10())
+        assert str(check_pieces(matrix, Pieces(steps, (piece,))).certificate).startswith(message)

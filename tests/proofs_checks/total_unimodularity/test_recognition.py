@@ -203,11 +203,11 @@ def test_one_flipped_sign_on_a_cycle_is_not_recognised() -> None:
 def test_a_tree_that_fails_the_verification_is_a_fault_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every positive answer is verified: a wrong tree raises."""
     wrong = (np.array([0, 1], dtype=np.int32), np.array([1, 2], dtype=np.int32))
-    monkeypatch.setattr(network_recognition, "_tree_of", lambda matrix: wrong)
+    monkeypatch.setattr(network_recognition, "tree_of", lambda *nonzeros: wrong)
     with pytest.raises(SolverFailedError, match="does not fit it"):
         recognise_network(read_matrix([[1, 1], [1, -1]]))
     circle = (np.array([0, 2, 3], dtype=np.int32), np.array([1, 3, 2], dtype=np.int32))
-    monkeypatch.setattr(network_recognition, "_tree_of", lambda matrix: circle)
+    monkeypatch.setattr(network_recognition, "tree_of", lambda *nonzeros: circle)
     with pytest.raises(SolverFailedError, match="does not fit it"):
         recognise_network(read_matrix([[1], [0], [0]]))
     monkeypatch.undo()

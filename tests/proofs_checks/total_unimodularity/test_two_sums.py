@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from proofs_checks.matrices.sign_matrix import read_matrix
-from proofs_checks.total_unimodularity import Pieces, Split, check_pieces, check_total_unimodularity
+from proofs_checks.total_unimodularity import Pieces, Split, TwoSum, check_pieces, check_total_unimodularity
+from proofs_checks.total_unimodularity.pieces_check import wrong_with_two_sum
 from proofs_checks.total_unimodularity.reductions import blocks_of
-from proofs_checks.total_unimodularity.two_sums import TwoSum, find_two_sum, wrong_with_two_sum
+from proofs_checks.total_unimodularity.two_sums import find_two_sum, parts_of
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.composed_matrices import full_network, signed_fano, two_sum, with_column
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
@@ -53,11 +54,11 @@ def test_a_violation_in_a_part_of_a_2_sum_is_one_of_the_whole(seed: int) -> None
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_violation_that_only_a_part_shows_is_one_of_the_whole(seed: int) -> None:
-    """Beyond R10, whose rows and columns come first, a matrix that only shrinking refutes: found when the 2-sum is undone."""
+    """Beyond R10, whose rows and columns come first, a matrix that only its decomposition refutes."""
     hard = with_column(seed)
     matrix = two_sum(families.r10(), hard[np.argsort(-np.abs(hard).sum(axis=1), kind="stable")])
     verdict = check_total_unimodularity(matrix)
-    assert verdict.method == "shrinking"
+    assert verdict.method == "decomposition"
     assert proven(matrix, verdict) is False
 
 
@@ -90,7 +91,7 @@ def test_2_sums_are_found_where_there_are_any() -> None:
         answers[split is not None] += 1
         if split is not None:
             assert wrong_with_two_sum(read, split) is None
-            assert sum(len(rows) + len(columns) for rows, columns in split.parts(read.shape)) == sum(matrix.shape) + 2
+            assert sum(len(rows) + len(columns) for rows, columns in parts_of(split, read.shape)) == sum(matrix.shape) + 2
 
 
 def test_wrong_2_sums_are_rejected() -> None:
@@ -146,10 +147,10 @@ def test_tampered_2_sums_are_rejected() -> None:
     for evidence, message in (
         (dataclasses.replace(split, parts=(second, first)), "part of block 0: "),
         (
-            dataclasses.replace(split, two_sum=dataclasses.replace(split.two_sum, first=split.two_sum.first[:-1])),
+            dataclasses.replace(split, sum=dataclasses.replace(split.sum, first=split.sum.first[:-1])),
             "block 0: v and w do not meet, or",
         ),
-        (dataclasses.replace(split, parts=tuple(belief if p is inner else p for p in split.parts)), "'belief' is none of"),
+        (dataclasses.replace(split, parts=tuple(belief if p is inner else p for p in split.parts)), "'belief' is no evidence"),
     ):
         tampered = Pieces(pieces.reductions, (dataclasses.replace(piece, evidence=evidence),))
         answer = check_pieces(matrix, tampered)

@@ -1,0 +1,452 @@
+"""Every matrix is decided: taken apart into networks, transposes and R10, or refuted by a minimal submatrix."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import itertools
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import proofs_checks.total_unimodularity
+from formulations.errors import SolverFailedError
+from proofs_checks.matrices.sign_matrix import read_matrix
+from proofs_checks.total_unimodularity import (
+    R10,
+    Pieces,
+    Split,
+    ThreeSum,
+    check_pieces,
+    check_total_unimodularity,
+    decomposition,
+    violations,
+)
+from proofs_checks.total_unimodularity.camion import by_camion
+from proofs_checks.total_unimodularity.decomposition import Refuted, decompose
+from proofs_checks.total_unimodularity.ghouila_houri import by_ghouila_houri
+from proofs_checks.total_unimodularity.hard_minors import hard_part, has_tree, is_r10, least_hard_minor
+from proofs_checks.total_unimodularity.pieces_check import wrong_with_three_sum
+from proofs_checks.total_unimodularity.separations import NoSeparation, Separation, induced_separation, sides_of_r12
+from proofs_checks.total_unimodularity.subdeterminants import by_subdeterminants
+from proofs_checks.total_unimodularity.ternary import Display, even_submatrix, rank
+from proofs_checks.total_unimodularity.violation_check import check_violation
+from proofs_checks.total_unimodularity.violations import minimal_violation
+from tests.loops import looped
+from tests.proofs_checks.total_unimodularity import matrix_families as families
+from tests.proofs_checks.total_unimodularity.composed_matrices import signed_fano, three_sum
+from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
+from tests.proofs_checks.total_unimodularity.nested_sums import leaf, nested, one_entry_changed, three_sum_of
+from tests.proofs_checks.total_unimodularity.proven import proven
+
+
+def kinds_within(pieces: Pieces) -> Counter[str]:
+    """How many leaves and sums of each kind a decomposition has, at all depths."""
+    found: Counter[str] = Counter()
+    for piece in pieces.pieces:
+        found[piece.kind] += 1
+        if isinstance(piece.evidence, Split):
+            for part in piece.evidence.parts:
+                found += kinds_within(part)
+    return found
+
+
+def decided_alone(matrix: Matrix) -> bool:
+    """The answer of the decomposition without what `check_total_unimodularity` tries before; its certificate is checked."""
+    read = read_matrix(matrix)
+    found = decompose(read)
+    if isinstance(found, Pieces):
+        assert check_pieces(read, found).holds is True
+        return True
+    checked = check_violation(read, minimal_violation(read, found))
+    assert checked.holds is True
+    assert str(checked.certificate).endswith(", minimal")
+    return False
+
+
+# the answers
+
+
+def binary(*rows: str) -> Matrix:
+    """A matrix of zeros and ones."""
+    return np.array([[int(x) for x in row] for row in rows], dtype=np.int8)
+
+
+REGULAR = {
+    "R10": families.r10(),
+    "R10 of ones": families.r10_of_ones(),
+    "R12": families.r12(),
+    "R12's dual": families.r12().T,
+    "cycles of K5": families.cycles_of_k5(),
+    "cocycles of K5": families.cycles_of_k5().T,
+    "cycles of K3,3": families.cycles_of_k33(),
+    "cocycles of K3,3": families.cycles_of_k33().T,
+    "wheel with 4 spokes": np.eye(4, dtype=np.int8) - np.roll(np.eye(4, dtype=np.int8), 1, axis=1),
+}
+
+NOT_REGULAR = {
+    "F7": binary("1101", "1011", "0111"),
+    "F7's dual": binary("1101", "1011", "0111").T,
+    "AG(3,2)": binary("0111", "1011", "1101", "1110"),
+    "S8": binary("0111", "1011", "1101", "1111"),
+    "PG(3,2)": np.array([x for x in itertools.product((0, 1), repeat=4) if sum(x) > 1], dtype=np.int8).T,
+    "R10 and the sum of its basis": np.hstack([abs(families.r10()), binary("1", "1", "1", "1", "1")]),
+}
+
+
+@looped("name", REGULAR)
+def test_regular_matroids_of_the_literature(name: str) -> None:
+    """Totally unimodular in every matrix that pivots lead to."""
+    for seed in range(3):
+        assert decided_alone(families.mixed(REGULAR[name], seed, steps=8, largest=13)) is True
+
+
+@looped("name", NOT_REGULAR)
+def test_other_binary_matroids_of_the_literature(name: str) -> None:
+    """No signing is totally unimodular: all ones, and random signs."""
+    for seed in range(4):
+        matrix = families.randomly_signed(NOT_REGULAR[name], seed) if seed else np.ascontiguousarray(NOT_REGULAR[name])
+        assert by_subdeterminants(read_matrix(matrix)).holds is False
+        assert decided_alone(matrix) is False
+
+
+def _random_matrix(seed: int) -> Matrix:
+    """Of one of several kinds, up to 12 x 12: most random entries refute at once, so most are sums with some entries changed."""
+    rng = np.random.default_rng(seed)
+    if seed % 6 == 0:
+        m, n = rng.integers(1, 13, size=2).tolist()
+        return families.random_signs(m, n, float(rng.uniform(0.1, 0.6)), rng)
+    kinds = (families.r10, families.r12, families.cycles_of_k5)
+    if seed % 6 <= 3:
+        matrix = families.mixed(kinds[seed % 6 - 1](), rng, steps=10, largest=12)
+    else:
+        matrix = nested(12, rng, leaves=seed % 6, pivots=int(rng.integers(9)))
+    for _ in range(int(rng.integers(4))):
+        matrix = one_entry_changed(matrix, rng)
+    return matrix
+
+
+def _agree(seeds: range) -> None:
+    """Two criteria and both ways to the decomposition answer alike; answers of both kinds are many."""
+    answers: Counter[bool] = Counter()
+    for seed in seeds:
+        matrix = _random_matrix(seed)
+        assert max(matrix.shape) <= 13
+        truth = by_subdeterminants(read_matrix(matrix)).holds
+        assert by_ghouila_houri(read_matrix(matrix)).holds is truth
+        assert proven(matrix, check_total_unimodularity(matrix)) is truth, matrix.tolist()
+        assert decided_alone(matrix) is truth, matrix.tolist()
+        answers[bool(truth)] += 1
+    assert min(answers.values()) > len(seeds) // 5
+
+
+def test_random_matrices_agree_with_all_subdeterminants_and_ghouila_houri() -> None:
+    """120 of them."""
+    _agree(range(120))
+
+
+@pytest.mark.slow
+def test_ten_thousand_random_matrices_agree_with_all_subdeterminants_and_ghouila_houri() -> None:
+    """10,000 up to 12 x 12."""
+    _agree(range(10_000))
+
+
+@looped(("size", "seed"), [(30, 0), (30, 1), (60, 2), (60, 3), (100, 4)])
+def test_nested_sums_are_taken_apart(size: int, seed: int) -> None:
+    """1-, 2- and 3-sums of networks, transposed ones and R10, signed, pivoted and shuffled: a checked yes."""
+    matrix = nested(size, seed, leaves=6, pivots=3 * (seed % 2))
+    verdict = check_total_unimodularity(matrix)
+    assert proven(matrix, verdict) is True
+
+
+@looped(("size", "seed"), [(40, 0), (40, 1), (60, 2), (60, 3), (100, 4)])
+def test_nested_sums_with_an_entry_changed_are_decided(size: int, seed: int) -> None:
+    """Yes or no, and what shows it holds."""
+    matrix = one_entry_changed(nested(size, seed, leaves=6), seed)
+    assert proven(matrix, check_total_unimodularity(matrix)) is not None
+    decided_alone(matrix)
+
+
+@pytest.mark.slow
+def test_large_nested_sums_are_decided() -> None:
+    """Up to 200 x 200, as they are and with an entry changed."""
+    answers: Counter[bool | None] = Counter()
+    for seed in range(30):
+        matrix = nested(200, seed, leaves=4 + seed % 9, pivots=seed % 3)
+        assert proven(matrix, check_total_unimodularity(matrix)) is True
+        changed = one_entry_changed(matrix, seed)
+        answers[proven(changed, check_total_unimodularity(changed))] += 1
+    assert answers[None] == 0
+    assert answers[False] > 10
+
+
+def test_a_3_sum_of_large_networks_is_taken_apart() -> None:
+    """A network matrix and a transposed one: a 3-sum of just these kinds."""
+    matrix = three_sum(60, 1)
+    verdict = check_total_unimodularity(matrix)
+    assert verdict.method == "reductions and blocks: 3-sum"
+    assert kinds_within(verdict.certificate)["3-sum"] == 1
+    assert {"network matrix", "transposed network matrix"} <= set(kinds_within(verdict.certificate))
+    assert proven(matrix, verdict) is True
+
+
+def test_a_violation_deep_within_3_sums_is_one_of_the_whole() -> None:
+    """F7 with signs that no chordless cycle betrays, 2-summed to the middle of a chain of 3-sums: followed back to the whole."""
+    rng = np.random.default_rng(1)
+    whole = leaf(6, rng, transposed=False)
+    for k in range(4):
+        whole = three_sum_of(leaf(6, rng, transposed=k % 2 == 0), whole)
+    bad = signed_fano()
+    column = next(j for j in range(whole.entries.shape[1]) if whole.entries[:, j].any())
+    corner = np.outer(bad[:, -1], np.eye(1, whole.entries.shape[1], column, dtype=np.int8)[0])
+    matrix = np.block([[bad, corner.astype(np.int8)], [np.zeros((len(whole.entries), 4), dtype=np.int8), whole.entries]])
+    assert decided_alone(matrix) is False
+
+
+# least minors
+
+
+def test_least_hard_minors_are_what_seymour_says() -> None:
+    """[[1, 1], [1, -1]] or R12, also far within; none in what is easy; and the whole matrix shows it after the pivots."""
+    orders: Counter[int] = Counter()
+    for seed in range(40):
+        matrix = nested(30, seed, leaves=6, pivots=4)
+        if seed % 2:
+            matrix = one_entry_changed(matrix, seed)
+        hard = least_hard_minor(matrix, seed)
+        if hard is None:
+            assert hard_part(matrix) is None
+            continue
+        m, n = hard.display.entries.shape
+        orders[m] += 1
+        whole = hard.displayed_in(matrix)
+        rows = [int(np.flatnonzero(whole.rows == e)[0]) for e in hard.display.rows]
+        columns = [int(np.flatnonzero(whole.columns == e)[0]) for e in hard.display.columns]
+        assert np.array_equal(whole.entries[np.ix_(rows, columns)], hard.display.entries)
+        assert (m, n) in ((2, 2), (6, 6))
+        if m == 2:
+            assert abs(round(np.linalg.det(hard.display.entries))) == 2
+        else:
+            assert sides_of_r12(hard.display.entries) is not None
+    assert min(orders[2], orders[6]) > 2
+
+
+def test_r12_has_one_3_separation_into_six_and_six() -> None:
+    """Of all 462: the one that Seymour names."""
+    matrix = families.r12()
+    found = []
+    for others in itertools.combinations(range(1, 12), 5):
+        first = np.array([0, *others])
+        second = np.setdiff1d(np.arange(12), first)
+        r1, c1, r2, c2 = (x for s in (first, second) for x in (s[s < 6], s[s >= 6] - 6))
+        if rank(matrix[np.ix_(r1, c2)], 2) + rank(matrix[np.ix_(r2, c1)], 2) == 2:
+            found.append(first.tolist())
+    sides = sides_of_r12(matrix)
+    assert sides is not None
+    assert [sides[0].tolist()] == found
+
+
+def test_r10_is_told_from_others() -> None:
+    """Both its matrices; not with a sign flipped; not of another size."""
+    assert is_r10(families.r10())
+    assert is_r10(families.r10_of_ones())
+    assert not is_r10(families.one_sign_flipped(families.r10(), 0))
+    assert not is_r10(families.r12())
+    assert not has_tree(families.r10())
+
+
+# separations and what is not regular
+
+
+def _r12_and_more(rng: np.random.Generator) -> Matrix:
+    """R12 with one to three random lines after it."""
+    matrix = families.r12()
+    for _ in range(int(rng.integers(1, 4))):
+        matrix = np.ascontiguousarray(matrix.T) if rng.random() < 0.5 else matrix
+        matrix = np.vstack([matrix, rng.choice([-1, 0, 1], p=[0.2, 0.6, 0.2], size=(1, matrix.shape[1])).astype(np.int8)])
+        matrix = np.ascontiguousarray(matrix.T) if matrix.shape[0] < matrix.shape[1] else matrix
+    return matrix
+
+
+SIX = np.arange(6)
+
+
+def test_a_separation_is_induced_or_the_matrix_is_refuted() -> None:
+    """R12 with more lines: there is a 3-separation with sides of ranks that add up to 2, or R12 and few lines are not regular."""
+    outcomes: Counter[type] = Counter()
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        matrix = _r12_and_more(rng)
+        found = induced_separation(Display.of(matrix), SIX, SIX)
+        outcomes[type(found)] += 1
+        if isinstance(found, NoSeparation):
+            assert by_camion(read_matrix(matrix[np.ix_(found.rows, found.columns)])).holds is False
+        else:
+            assert isinstance(found, Separation)
+            m = len(matrix)
+            inside = np.isin(np.arange(sum(matrix.shape)), found.first)
+            assert set(found.minor_first) <= set(found.first)
+            assert not set(found.minor_second) & set(found.first)
+            between = matrix[inside[:m]][:, ~inside[m:]], matrix[~inside[:m]][:, inside[m:]]
+            assert sum(rank(part, 3) for part in between) == 2
+    assert min(outcomes[NoSeparation], outcomes[Separation]) > 10
+    assert induced_separation(Display.of(families.random_signs(6, 6, 0.6, 0)), SIX, SIX) is None
+
+
+@pytest.mark.parametrize("few_rows", [16, 0])
+def test_what_refutes_a_separation_leads_to_the_least_minor(few_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the reference for few rows, or without it by another order of the lines."""
+    monkeypatch.setattr(decomposition, "FEW_ROWS", few_rows)
+    rng = np.random.default_rng(1)
+    count = 0
+    while count < 12:
+        matrix = _r12_and_more(rng)
+        found = induced_separation(Display.of(matrix), SIX, SIX)
+        if isinstance(found, NoSeparation):
+            minor = decomposition._not_regular(Display.of(matrix), found)
+            assert minor is not None
+            assert even_submatrix(matrix, minor) is not None
+            count += 1
+
+
+def test_a_refutation_without_a_minor_is_found_by_leaving_out_lines() -> None:
+    """Where nothing is known but that the matrix is refuted, lines are left out; what is left is minimal."""
+    for seed, bad in enumerate((signed_fano(), families.odd_cycle(5), np.array([[1, 1], [1, -1]], dtype=np.int8))):
+        matrix = families.hidden(bad, 6, 6, seed)
+        read = read_matrix(matrix)
+        found = minimal_violation(read, Refuted(None))
+        assert str(check_violation(read, found).certificate).endswith(", minimal")
+
+
+def test_leaving_out_lines_goes_on_to_a_minimal_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No minor is ever known: the rest is square, and without any one line totally unimodular."""
+    monkeypatch.setattr(violations, "decompose", lambda part: _forget(decompose(part)))
+    matrix = families.hidden(signed_fano(), 4, 4, 1)
+    rows, columns = violations._by_elimination(read_matrix(matrix))
+    assert by_subdeterminants(read_matrix(matrix[np.ix_(rows, columns)])).holds is False
+    for k in range(len(rows)):
+        assert by_subdeterminants(read_matrix(matrix[np.ix_(np.delete(rows, k), columns)])).holds is True
+
+
+def _forget(found: Pieces | Refuted) -> Pieces | Refuted:
+    return Refuted(None) if isinstance(found, Refuted) else found
+
+
+def test_a_large_violation_is_made_minimal_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the reference for few rows and without signing: what `violations` (3) is left with is minimal."""
+    monkeypatch.setattr(violations, "FEW_ROWS", 0)
+    monkeypatch.setattr(violations, "wrong_cycle", lambda part: None)
+    for seed in range(6):
+        matrix = one_entry_changed(nested(25, seed, leaves=6), seed)
+        read = read_matrix(matrix)
+        found = decompose(read)
+        if isinstance(found, Refuted):
+            checked = check_violation(read, minimal_violation(read, found))
+            assert str(checked.certificate).endswith(", minimal")
+
+
+def test_a_least_minor_that_seymour_excludes_is_a_fault_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is reported as one, not taken for an answer."""
+    monkeypatch.setattr(decomposition, "induced_separation", lambda *args: None)
+    with pytest.raises(SolverFailedError, match="neither R12 nor"):
+        decompose(read_matrix(families.r12()))
+    monkeypatch.setattr(decomposition, "least_hard_minor", lambda entries: None)
+    with pytest.raises(SolverFailedError, match="nor a 2-sum; please report"):
+        decompose(read_matrix(families.r12()))
+
+
+# the checker
+
+
+def _three_sum() -> tuple[Matrix, Pieces, ThreeSum]:
+    matrix = families.r12()
+    verdict = check_total_unimodularity(matrix)
+    (piece,) = verdict.certificate.pieces
+    assert isinstance(piece.evidence, Split)
+    assert isinstance(piece.evidence.sum, ThreeSum)
+    return matrix, verdict.certificate, piece.evidence.sum
+
+
+@looped(
+    ("change", "message"),
+    [
+        ({"first": np.array([0, 0, 1])}, "not different lines"),
+        ({"first": np.array([0, 1, 99])}, "not different lines"),
+        ({"row": 99}, "not on the second side"),
+        ({"column": -1}, "not on the second side"),
+        ({"sign": 0}, "the sign is 0"),
+        ({"sign": 2}, "the sign is 2"),
+        ({"pivot": (99, 0)}, "is no nonzero"),
+        ({"pivot": (0, 4)}, "is no nonzero"),
+        ({"first": np.array([1, 2, 5, 6, 8, 9])}, "not multiples of the one"),
+    ],
+)
+def test_a_tampered_3_sum_is_rejected(change: dict[str, Any], message: str) -> None:
+    """What is wrong with the numbers is named."""
+    matrix, _, how = _three_sum()
+    assert wrong_with_three_sum(read_matrix(matrix), how) is None
+    assert message in str(wrong_with_three_sum(read_matrix(matrix), dataclasses.replace(how, **change)))
+
+
+def test_the_other_sign_of_a_3_sum_is_rejected_by_its_parts() -> None:
+    """With it, neither part is totally unimodular, whatever evidence is given for them."""
+    matrix, pieces, how = _three_sum()
+    (piece,) = pieces.pieces
+    assert isinstance(piece.evidence, Split)
+    wrong = dataclasses.replace(piece.evidence, sum=dataclasses.replace(how, sign=-how.sign))
+    answer = check_pieces(matrix, Pieces(pieces.reductions, (dataclasses.replace(piece, evidence=wrong),)))
+    assert answer.holds is False
+    assert "part of block 0: " in str(answer.certificate)
+
+
+def test_a_decomposition_of_another_matrix_is_rejected() -> None:
+    """Any entry changed within nested 3-sums: some step or leaf fails."""
+    matrix = nested(30, 4, leaves=6)
+    found = decompose(read_matrix(matrix))
+    assert isinstance(found, Pieces)
+    assert kinds_within(found)["3-sum"] > 0
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        changed = one_entry_changed(matrix, rng)
+        assert check_pieces(changed, found).holds is False
+
+
+def test_3_sums_compose_totally_unimodular_matrices() -> None:
+    """The theorem that the checker relies on, with either sign: if both parts are, so is the whole; by all subdeterminants."""
+    rng = np.random.default_rng(3)
+    signs: Counter[int] = Counter()
+    for _ in range(400):
+        a, c, d, b = (rng.choice([-1, 0, 1], size=2) for _ in range(4))
+        A, B = (rng.choice([-1, 0, 1], size=(2, 2)) for _ in range(2))
+        if not (a.any() and b.any() and c.any() and d.any()):
+            continue
+        for sign in (-1, 1):
+            corner = np.array([[0, sign]])
+            parts = [np.block([[X, g[:, None], g[:, None]], [h[None, :], corner]]) for X, g, h in ((A, a, c), (B, d, b))]
+            if all(by_subdeterminants(read_matrix(part)).holds for part in parts):
+                signs[sign] += 1
+                whole = np.block([[A, np.outer(a, b)], [np.outer(d, c), B]])
+                assert by_subdeterminants(read_matrix(whole)).holds is True
+    assert min(signs.values()) > 5
+
+
+def test_the_checker_shares_no_code_with_what_it_checks() -> None:
+    """It imports the data of certificates, and no module that makes them."""
+    folder = Path(proofs_checks.total_unimodularity.__file__).parent
+    allowed = {"pieces", "claim"}
+    for name in ("pieces_check", "pieces"):
+        for node in ast.walk(ast.parse((folder / f"{name}.py").read_text())):
+            module = getattr(node, "module", None) if isinstance(node, ast.ImportFrom) else None
+            if module is not None and module.startswith("proofs_checks.total_unimodularity"):
+                assert module.rpartition(".")[2] in allowed
+
+
+def test_r10_is_a_leaf() -> None:
+    """In its own matrix, and 2-summed to a network."""
+    found = decompose(read_matrix(families.r10()))
+    assert isinstance(found, Pieces)
+    assert isinstance(found.pieces[0].evidence, R10)
+    assert str(R10()) == "R10"
