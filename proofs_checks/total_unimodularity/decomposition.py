@@ -12,12 +12,13 @@ the first part that is not refutes the whole, and the minor that shows it is fol
 polynomial: a 3-sum has six lines on each side and adds six, a 2-sum two and two.
 
 A separation that fails (3) shows that R12 and some elements more are not regular. The minor for (4) is looked for among
-these: by the exponential reference if they are few, else by another least minor.                                         (5)
+these: by the exponential reference if they are few, else in another least minor. If that fails, lines are left out as long as
+the rest is refuted; what is left in the end is square, and minimal.                                                     (5)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,7 +34,7 @@ from proofs_checks.total_unimodularity.network_recognition import recognise_netw
 from proofs_checks.total_unimodularity.pieces import R10, Piece, Pieces, Reductions, Split, ThreeSum, TwoSum
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 from proofs_checks.total_unimodularity.separations import NoSeparation, induced_separation
-from proofs_checks.total_unimodularity.ternary import Display, FourPoints, Ints, Signs, four_points
+from proofs_checks.total_unimodularity.ternary import Display, FourPoints, Ints, Signs, even_submatrix, four_points
 from proofs_checks.total_unimodularity.three_sums import Taken, realisation, take_apart
 from proofs_checks.total_unimodularity.two_sums import find_two_sum, parts_of
 
@@ -224,23 +225,60 @@ def _refuted(node: _Node, place: Place, found: Refuted) -> Refuted:
     return Refuted(minor)
 
 
-def _not_regular(whole: Display, found: NoSeparation) -> FourPoints | None:
+def _not_regular(whole: Display, found: NoSeparation) -> FourPoints:
     """(5): the minor within R12 and the elements on the way."""
     part = whole.part(found.rows, found.columns)
-    away = np.delete(whole.rows, found.rows)
-    if min(part.entries.shape) <= FEW_ROWS:
-        upright = part.entries.shape[0] <= FEW_ROWS
-        place = least_violation(part.entries if upright else np.ascontiguousarray(part.entries.T))
+    return _within(part, _least_minor_of(part.entries), np.delete(whole.rows, found.rows))
+
+
+def _least_minor_of(entries: Signs) -> FourPoints:
+    """(5)."""
+    if min(entries.shape) <= FEW_ROWS:
+        upright = len(entries) <= FEW_ROWS
+        place = least_violation(entries if upright else np.ascontiguousarray(entries.T))
         if place is None:
             raise SolverFailedError("a matrix is totally unimodular that is known not to be regular; please report it")
-        rows, columns = (np.array(lines) for lines in (place if upright else place[::-1]))
-        return four_points(part.part(rows, columns), np.concatenate([away, np.delete(part.rows, rows)]))
+        return _minor_at(entries, *(place if upright else place[::-1]))
     for seed in range(1, ORDERS + 1):
-        hard = least_hard_minor(part.entries, seed)
+        hard = least_hard_minor(entries, seed)
         if hard is not None and len(hard.display.rows) == 2:
-            here = hard.displayed_in(part.entries)
-            names = np.concatenate([part.rows, part.columns])
-            contracted = names[np.setdiff1d(here.rows, hard.display.rows)]
-            four = names[np.concatenate([hard.display.rows, hard.display.columns])]
-            return FourPoints(tuple(four.tolist()), (*contracted.tolist(), *away.tolist()))
-    return None
+            contracted = np.setdiff1d(hard.displayed_in(entries).rows, hard.display.rows)
+            return FourPoints((*hard.display.rows.tolist(), *hard.display.columns.tolist()), tuple(contracted.tolist()))
+    return minor_by_elimination(entries)
+
+
+def minor_by_elimination(entries: Signs) -> FourPoints:
+    """The last resort of (5), for a matrix that is refuted: many lines at once first."""
+    m, n = entries.shape
+    whole = Display.of(entries)
+    lines = np.arange(m + n)
+    chunk = max(1, len(lines) // 2)
+    while True:
+        first = 0
+        while first < len(lines):
+            rest = np.delete(lines, np.arange(first, min(first + chunk, len(lines))))
+            rows, columns = rest[rest < m], rest[rest >= m] - m
+            part = whole.part(rows, columns)
+            found = decompose(read_matrix(part.entries))
+            if not isinstance(found, Refuted):
+                first += chunk
+                continue
+            lines = rest
+            if found.minor is not None and even_submatrix(part.entries, found.minor) is not None:
+                return _within(part, found.minor, np.delete(whole.rows, rows))
+        if chunk == 1:
+            return _minor_at(entries, lines[lines < m], lines[lines >= m] - m)
+        chunk = max(1, min(chunk, len(lines)) // 2)
+
+
+def _minor_at(entries: Signs, rows: Sequence[int] | Ints, columns: Sequence[int] | Ints) -> FourPoints:
+    """The minor that a minimal violating submatrix has."""
+    whole = Display.of(entries)
+    return four_points(whole.part(np.array(rows), np.array(columns)), np.delete(whole.rows, rows))
+
+
+def _within(part: Display, minor: FourPoints, contracted: Ints) -> FourPoints:
+    """From a minor of a submatrix's entries to one of the matrix; the rows that were left out are contracted."""
+    names = np.concatenate([part.rows, part.columns])
+    away = (*names[list(minor.contracted)].tolist(), *contracted.tolist())
+    return FourPoints(tuple(names[list(minor.elements)].tolist()), away)

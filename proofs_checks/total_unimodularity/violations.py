@@ -8,18 +8,18 @@ smaller by linear algebra alone. In what is left,
     otherwise rows are left out one by one, and the rest is decomposed; if it is refuted, begin again with what refutes it.
     If no row can be left out, the submatrix is minimal.                                                                  (3)
 
-If the minor cannot be followed back to the whole matrix, lines are left out of that, many at once first, as long as the rest
-is refuted.                                                                                                               (4)
+If the minor could not be followed back to the whole matrix, it is looked for by leaving out lines of that.               (4)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from formulations.errors import SolverFailedError
 from proofs_checks.matrices.sign_matrix import SignMatrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
 from proofs_checks.total_unimodularity.camion import least_violation
-from proofs_checks.total_unimodularity.decomposition import FEW_ROWS, Refuted, decompose
+from proofs_checks.total_unimodularity.decomposition import FEW_ROWS, Refuted, decompose, minor_by_elimination
 from proofs_checks.total_unimodularity.signing import wrong_cycle
 from proofs_checks.total_unimodularity.ternary import Ints, even_submatrix, shrunk_even
 
@@ -43,13 +43,14 @@ def minimal_violation(matrix: SignMatrix, refuted: Refuted) -> ViolatingSubmatri
 
 
 def _square(matrix: SignMatrix, refuted: Refuted) -> tuple[Ints, Ints]:
-    """A square submatrix with an even determinant other than 0; or, by (4), one that is minimal."""
-    if refuted.minor is not None:
-        entries = matrix.dense()
-        found = even_submatrix(entries, refuted.minor)
-        if found is not None:
-            return shrunk_even(entries, *found)
-    return _by_elimination(matrix)
+    """A square submatrix with an even determinant other than 0, all of whose lines have even sums."""
+    entries = matrix.dense()
+    found = None if refuted.minor is None else even_submatrix(entries, refuted.minor)
+    if found is None:
+        found = even_submatrix(entries, minor_by_elimination(entries))  # (4)
+    if found is None:
+        raise SolverFailedError(f"{matrix!r} is refuted by a minor that it does not have; please report the matrix")
+    return shrunk_even(entries, *found)
 
 
 def _without_a_row(part: SignMatrix) -> tuple[Ints, Ints] | None:
@@ -63,29 +64,3 @@ def _without_a_row(part: SignMatrix) -> tuple[Ints, Ints] | None:
             smaller = _square(rest, found)
             return rows[smaller[0]], smaller[1]
     return None
-
-
-def _by_elimination(matrix: SignMatrix) -> tuple[Ints, Ints]:
-    """(4)."""
-    m, n = matrix.shape
-    lines = np.arange(m + n)
-    chunk = max(1, len(lines) // 2)
-    while True:
-        first = 0
-        while first < len(lines):
-            rest = np.delete(lines, np.arange(first, min(first + chunk, len(lines))))
-            rows, columns = rest[rest < m], rest[rest >= m] - m
-            part = matrix.part(rows, columns)
-            found = decompose(part)
-            if not isinstance(found, Refuted):
-                first += chunk
-                continue
-            lines = rest
-            entries = part.dense()
-            square = None if found.minor is None else even_submatrix(entries, found.minor)
-            if square is not None:
-                r, c = shrunk_even(entries, *square)
-                return rows[r], columns[c]
-        if chunk == 1:
-            return lines[lines < m], lines[lines >= m] - m
-        chunk = max(1, min(chunk, len(lines)) // 2)

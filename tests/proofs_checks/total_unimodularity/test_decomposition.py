@@ -296,20 +296,20 @@ def test_a_separation_is_induced_or_the_matrix_is_refuted() -> None:
     assert induced_separation(Display.of(families.random_signs(6, 6, 0.6, 0)), SIX, SIX) is None
 
 
-@pytest.mark.parametrize("few_rows", [16, 0])
-def test_what_refutes_a_separation_leads_to_the_least_minor(few_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the reference for few rows, or without it by another order of the lines."""
-    monkeypatch.setattr(decomposition, "FEW_ROWS", few_rows)
+@looped(("few_rows", "orders"), [(16, 8), (0, 8), (0, 0)])
+def test_what_refutes_a_separation_leads_to_the_least_minor(few_rows: int, orders: int) -> None:
+    """By the reference for few rows, without it by another order of the lines, and without both by leaving out lines."""
     rng = np.random.default_rng(1)
     count = 0
-    while count < 12:
-        matrix = _r12_and_more(rng)
-        found = induced_separation(Display.of(matrix), SIX, SIX)
-        if isinstance(found, NoSeparation):
-            minor = decomposition._not_regular(Display.of(matrix), found)
-            assert minor is not None
-            assert even_submatrix(matrix, minor) is not None
-            count += 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decomposition, "FEW_ROWS", few_rows)
+        patch.setattr(decomposition, "ORDERS", orders)
+        while count < 6:
+            matrix = _r12_and_more(rng)
+            found = induced_separation(Display.of(matrix), SIX, SIX)
+            if isinstance(found, NoSeparation):
+                assert even_submatrix(matrix, decomposition._not_regular(Display.of(matrix), found)) is not None
+                count += 1
 
 
 def test_a_refutation_without_a_minor_is_found_by_leaving_out_lines() -> None:
@@ -322,13 +322,12 @@ def test_a_refutation_without_a_minor_is_found_by_leaving_out_lines() -> None:
 
 
 def test_leaving_out_lines_goes_on_to_a_minimal_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No minor is ever known: the rest is square, and without any one line totally unimodular."""
-    monkeypatch.setattr(violations, "decompose", lambda part: _forget(decompose(part)))
-    matrix = families.hidden(signed_fano(), 4, 4, 1)
-    rows, columns = violations._by_elimination(read_matrix(matrix))
-    assert by_subdeterminants(read_matrix(matrix[np.ix_(rows, columns)])).holds is False
-    for k in range(len(rows)):
-        assert by_subdeterminants(read_matrix(matrix[np.ix_(np.delete(rows, k), columns)])).holds is True
+    """No minor is ever known: the last rest is square and minimal, and gives the minor."""
+    monkeypatch.setattr(decomposition, "decompose", lambda part: _forget(decompose(part)))
+    for seed in range(3):
+        matrix = families.hidden(signed_fano(), 4, 4, seed)
+        minor = decomposition.minor_by_elimination(matrix)
+        assert even_submatrix(matrix, minor) is not None
 
 
 def _forget(found: Pieces | Refuted) -> Pieces | Refuted:
