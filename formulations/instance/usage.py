@@ -21,9 +21,9 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 from formulations.instance.bill import Bill
 from formulations.instance.cost_items import CostItems, EvaluationCost

@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.merging import merge_purchases
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage_arcs import Charges, UsageArcs, usage_arcs

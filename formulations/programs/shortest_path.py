@@ -26,10 +26,10 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from formulations.arguments import checked
+from formulations.compiled import njit
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.verdict import Verdict
 

@@ -25,9 +25,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from proofs_checks.matrices.sign_matrix import SignMatrix
 from proofs_checks.total_unimodularity.claim import Place, by_search, written
 from proofs_checks.verdict import Verdict

@@ -18,8 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
+from formulations.compiled import njit
 from proofs_checks.total_unimodularity.camion import is_totally_unimodular
 from proofs_checks.total_unimodularity.network_recognition import tree_of
 from proofs_checks.total_unimodularity.reductions import kept_lines

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Reductions
 

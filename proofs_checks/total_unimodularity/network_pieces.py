@@ -6,7 +6,8 @@ The formulas are those of `proofs_checks.total_unimodularity.network_recognition
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from formulations.compiled import njit
 
 
 @njit(cache=True)

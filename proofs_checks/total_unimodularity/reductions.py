@@ -21,11 +21,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from formulations.compiled import njit
 from proofs_checks.matrices.sign_matrix import SignMatrix
 from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Reductions
 
@@ -47,7 +47,7 @@ def kept_lines(pointer: NDArray[np.int64], across: NDArray[np.int64], sign: NDAr
 
 def _weights(size: int) -> NDArray[np.int64]:
     """The random weight of a nonzero in the sum of its line, by the line across it."""
-    return np.random.default_rng(0).integers(-(2**62), 2**62, size)
+    return np.random.default_rng(0).integers(-(2**50), 2**50, size)
 
 
 def lines_of(matrix: SignMatrix) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]:

@@ -22,8 +22,8 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from formulations.compiled import njit
 from proofs_checks.total_unimodularity.ternary import Display, Ints, Signs, rank
 
 

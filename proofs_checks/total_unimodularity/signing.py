@@ -20,8 +20,8 @@ is totally unimodular, this one is; where none is, passing says nothing. At most
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from formulations.compiled import njit
 from proofs_checks.matrices.sign_matrix import SignMatrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
 from proofs_checks.total_unimodularity.reductions import lines_of

@@ -23,8 +23,9 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from formulations.compiled import njit
 
 Signs = NDArray[np.int8]
 Ints = NDArray[np.int64]

@@ -18,9 +18,9 @@ enough. O(lines * nonzeros), unless lines are dense.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from proofs_checks.matrices.sign_matrix import SignMatrix
 from proofs_checks.total_unimodularity.pieces import TwoSum
 from proofs_checks.total_unimodularity.reductions import lines_of

@@ -117,6 +117,19 @@ def nested(size: int, seed: int | np.random.Generator, *, leaves: int = 8, pivot
     return np.ascontiguousarray(shuffled.T) if rng.random() < 0.5 else np.ascontiguousarray(shuffled)
 
 
+def chain(size: int, seed: int | np.random.Generator, *, leaves: int = 8) -> Matrix:
+    """A totally unimodular matrix with `size` rows and columns at most: leaves glued by 3-sums only, shuffled."""
+    rng = np.random.default_rng(seed)
+    whole = leaf(leaves, rng, transposed=True)
+    while True:
+        fresh = leaf(leaves, rng, transposed=bool(rng.random() < 0.5))
+        rng.shuffle(whole.triples)
+        grown = three_sum_of(whole, fresh)
+        if max(grown.entries.shape) > size:
+            return whole.entries[rng.permutation(len(whole.entries))][:, rng.permutation(whole.entries.shape[1])]
+        whole = grown
+
+
 def one_entry_changed(matrix: Matrix, seed: int | np.random.Generator) -> Matrix:
     """The matrix with one entry, zero or not, put to another of -1, 0 and 1."""
     rng = np.random.default_rng(seed)

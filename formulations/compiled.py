@@ -1,0 +1,22 @@
+"""Functions that numba compiles, and that run as they are, slower, where numba is not installed.
+
+`proofs_checks` needs numpy and scipy only; what prunes forests needs numba for its speed, and `pip` installs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+try:
+    from numba import njit
+except ModuleNotFoundError as missing:
+    if missing.name != "numba":
+        raise
+
+    def njit(**_: Any) -> Callable[[Any], Any]:
+        """Return a function as it is."""
+        return lambda function: function
+
+
+__all__ = ["njit"]
