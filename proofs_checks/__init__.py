@@ -19,7 +19,8 @@ from proofs_checks.optimality.corollary import check_corollary
 from proofs_checks.optimality.path_optimality import check_path
 from proofs_checks.optimality.shared_path import check_shared_path
 from proofs_checks.optimality.solution_optimality import check_solution
-from proofs_checks.total_unimodularity import METHODS, check_total_unimodularity
+from proofs_checks.total_unimodularity import METHODS, check_pieces, check_total_unimodularity
+from proofs_checks.total_unimodularity.explanation import explain_unimodularity
 from proofs_checks.total_unimodularity.formulation_network import (
     check_formulation,
     check_integral_formulation,
@@ -44,6 +45,7 @@ __all__ = [
     "check_integral_vertices",
     "check_network_matrix",
     "check_path",
+    "check_pieces",
     "check_printed_matrices",
     "check_row_operations",
     "check_shared_path",
@@ -53,6 +55,7 @@ __all__ = [
     "check_violation",
     "check_weak_relaxation",
     "draw_data",
+    "explain_unimodularity",
     "formulation_network",
     "optima_of_random_objectives",
     "read_matrix",

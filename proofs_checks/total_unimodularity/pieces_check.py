@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.compiled import njit
 from proofs_checks.matrices.linear_algebra import determinant
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
@@ -39,6 +40,7 @@ METHOD = "every step of the decomposition recomputed"
 Ints = NDArray[np.int64]
 
 
+@checked
 def check_pieces(matrix: Any, pieces: Pieces) -> Verdict:
     """Does this decomposition show that the matrix is totally unimodular?
 

@@ -22,11 +22,12 @@ from proofs_checks.matrices.row_operations import check_printed_matrices
 from proofs_checks.optimality.corollary import check_corollary
 from proofs_checks.optimality.path_optimality import check_path
 from proofs_checks.optimality.solution_optimality import check_solution
-from proofs_checks.total_unimodularity import METHODS, check_total_unimodularity
+from proofs_checks.total_unimodularity import METHODS, Pieces, check_total_unimodularity
+from proofs_checks.total_unimodularity.explanation import explain_unimodularity
 from proofs_checks.total_unimodularity.formulation_network import check_formulation
 from proofs_checks.verdict import Verdict
 from prunemodels.command_line.check_report import CheckSummary
-from prunemodels.command_line.commands import read_problem
+from prunemodels.command_line.commands import read_problem, reserve_pictures
 from prunemodels.command_line.exit_commands import check_exits
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.terminal import shows_progress
@@ -34,6 +35,8 @@ from prunemodels.data_files import read_table
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest
 from prunemodels.files.matrices import MATRIX_ENDINGS, load_matrix, load_network, save_network
 from prunemodels.forests.surgery import pruning_from_forest
+from prunemodels.plots.decomposition import plot_decomposition
+from prunemodels.plots.tradeoff import draw
 from solvers import SOLVERS, min_cut, pruning_path
 
 PAPERS = "papers"
@@ -45,6 +48,7 @@ def check_tu(args: argparse.Namespace) -> CheckSummary:
     start = time.perf_counter()
     _check_method(args)
     places = [] if args.out is None else [args.outputs.reserve(args.out, "--out", endings=(".npz",))]
+    pictures = reserve_pictures(args)
     given = None
     if args.certificate is not None:
         with errors_naming("--certificate"):
@@ -65,11 +69,17 @@ def check_tu(args: argparse.Namespace) -> CheckSummary:
         verdict = check_formulation(problem, matrix)
     else:
         verdict = check_total_unimodularity(matrix, method=args.method)
+    seconds = time.perf_counter() - start
     written = []
     if isinstance(verdict.certificate, NetworkMatrix) and places:
         save_network(verdict.certificate, args.outputs.aside(places[0]))
         written = [str(places[0])]
-    return CheckSummary(subject, (verdict,), time.perf_counter() - start, written=tuple(written))
+    for picture in pictures:
+        with errors_naming("--picture"):
+            draw(plot_decomposition(matrix, verdict), args.outputs.aside(picture))
+        written.append(str(picture))
+    explanation = explain_unimodularity(matrix, verdict) if isinstance(verdict.certificate, Pieces) else ""
+    return CheckSummary(subject, (verdict,), seconds, written=tuple(written), explanation=explanation)
 
 
 def check_the_counterexample(args: argparse.Namespace) -> CheckSummary:

@@ -38,6 +38,8 @@ class CheckSummary:
         further lines of text, before the verdicts.
     written
         the files written.
+    explanation
+        of the last verdict, in sentences; after its evidence.
     """
 
     subject: str
@@ -45,6 +47,7 @@ class CheckSummary:
     seconds: float
     lines: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
+    explanation: str = ""
 
     @property
     def exit_status(self) -> int:
@@ -67,6 +70,7 @@ class CheckSummary:
             evidence = _evidence(verdict.certificate)
             parts += ["", _line("claim", verdict.claim), _line("answer", ANSWER[verdict.holds]), _line("how", verdict.method)]
             parts += ["", evidence] if "\n" in evidence else [_line("evidence", evidence)] if evidence else []
+        parts += ["", self.explanation] if self.explanation else []
         parts += ["", f"time      {self.seconds:.1f} s", *(f"written   {file}" for file in self.written)]
         return "\n".join(parts)
 

@@ -266,6 +266,11 @@ def _add_check(command: argparse.ArgumentParser) -> None:
     tu.add_argument("--method", metavar="NAME", help="one method only (default: the fastest that decides)")
     tu.add_argument("--certificate", metavar="FILE.npz", help="only check this tree and its paths, whoever found them")
     tu.add_argument("--out", metavar="FILE.npz", help="write the tree and its paths, if that is the certificate")
+    tu.add_argument(
+        "--picture",
+        metavar="STEM",
+        help="draw the pieces of the matrix as STEM.png and STEM.svg, or the one whose ending is given",
+    )
     add_common_options(tu, _run_check)
     counterexample = claims.add_parser(
         "counterexample", help="the naive formulation has the fractional vertex that the papers give"

@@ -4,6 +4,7 @@ from prunemodels.plots.budget import plot_budget as plot_budget
 from prunemodels.plots.choice import plot_choice as plot_choice
 from prunemodels.plots.curves import plot_curves as plot_curves
 from prunemodels.plots.cut import closure_graph as closure_graph, plot_cut as plot_cut
+from prunemodels.plots.decomposition import plot_decomposition as plot_decomposition
 from prunemodels.plots.exits import plot_exits as plot_exits
 from prunemodels.plots.gap import plot_gaps as plot_gaps
 from prunemodels.plots.growth import plot_growth as plot_growth

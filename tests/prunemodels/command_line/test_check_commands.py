@@ -18,6 +18,7 @@ import prunemodels as pm
 from proofs_checks.verdict import Verdict
 from prunemodels.command_line.check_report import CheckSummary, plain
 from prunemodels.command_line.cli import main
+from tests.proofs_checks.total_unimodularity import matrix_families
 
 CIRCLE = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]])
 FILES = ["--data", "valid.csv", "--label", "label", "--costs", "1", "--quiet"]
@@ -37,6 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     X[300:340].assign(label=y[300:340]).to_csv(folder / "valid.csv", index=False)
     path.to_frame().to_csv(folder / "path.csv", index=False)
     np.save(folder / "circle.npy", CIRCLE)
+    np.save(folder / "r12.npy", matrix_families.r12())
     sparse.save_npz(folder / "interval.npz", sparse.csr_array(np.array([[1, 0], [1, 1], [0, 1]])))
     return folder
 
@@ -83,6 +85,7 @@ def as_json(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[
         (["tu", "circle.npy"], 1),
         (["tu", "interval.npz", "--method", "subdeterminants"], 0),
         (["tu", "circle.npy", "--method", "camion"], 1),
+        (["tu", "r12.npy"], 0),
         (["figure"], 0),
         (["counterexample"], 0),
         (["solution", "papers", "--lam", "0.25"], 0),
@@ -117,6 +120,20 @@ def test_a_violating_submatrix_is_shown_with_its_names(capsys: pytest.CaptureFix
     _, text = check(capsys, "tu", "papers", "--formulation", "IP1")
     assert all(name in text for name in (*found["row_names"], *found["column_names"]))
     assert f"determinant {found['determinant']}" in text
+
+
+def test_a_decomposition_is_explained_and_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    """R12: its 3-sum and its networks are told, with a reason for each; the pieces are drawn, and those of a violation."""
+    status, text = check(capsys, "tu", "r12.npy", "--picture", "pieces")
+    assert status == 0
+    assert "3-sum after a pivot on row r0, column c0" in text
+    assert "2-sum: the lines have" not in text
+    assert "Pivot: as in the simplex method" in text
+    assert text.endswith("written   pieces.png\nwritten   pieces.svg\n")
+    assert Path("pieces.png").read_bytes().startswith(b"\x89PNG")
+    assert "</svg>" in Path("pieces.svg").read_text()
+    status, told = as_json(capsys, "tu", "circle.npy", "--picture", "circle.svg")
+    assert (status, told["written"]) == (1, ["circle.svg"])
 
 
 def test_a_certificate_is_written_and_checked_again(capsys: pytest.CaptureFixture[str]) -> None:

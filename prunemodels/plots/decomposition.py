@@ -1,0 +1,111 @@
+"""A totally unimodular matrix with its rows and columns in the order of its decomposition, and a frame around each piece.
+
+1 is blue, -1 vermilion, 0 empty, as in `prunemodels.plots.matrices`. Between the two sides of a sum, the entries are products of
+a column and a row. Where a 3-sum begins with a pivot, they are shown as they were before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+
+from formulations.arguments import checked
+from formulations.errors import InvalidInputError
+from proofs_checks.matrices.network_matrix import NetworkMatrix
+from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.matrices.violation import ViolatingSubmatrix
+from proofs_checks.total_unimodularity.explanation import LEFT_OUT, Leaf, leaves_of
+from proofs_checks.total_unimodularity.pieces import Pieces
+from proofs_checks.verdict import Verdict
+from prunemodels.plots.budget import GREEN
+from prunemodels.plots.matrices import MOST_LINES, MOST_NUMBERS
+from prunemodels.plots.picture import Picture
+from prunemodels.plots.tradeoff import BLUE, VERMILION
+
+VIOLATION = "determinant other than -1, 0, 1"
+
+COLOURS = {
+    "network matrix": GREEN,
+    "transposed network matrix": "#CC79A7",
+    "R10": "#E69F00",
+    LEFT_OUT: "0.6",
+    VIOLATION: "black",
+}
+"""Of the frames, of Okabe and Ito's palette."""
+
+_DASHES = {"network matrix": "-", "transposed network matrix": "--", "R10": ":", LEFT_OUT: (0, (1, 1)), VIOLATION: "-"}
+
+
+@checked
+def plot_decomposition(matrix: Any, verdict: Verdict, *, ax: Axes | None = None) -> Figure:
+    """Draw how total unimodularity was decided.
+
+    Parameters
+    ----------
+    matrix
+        see `proofs_checks.read_matrix`: arrays, linear programs, Pyomo models.
+    verdict
+        what `check_total_unimodularity` answered for it: a network, a decomposition, or a violating submatrix, which stands
+        in the upper left corner.
+    ax
+        axes to draw on; default: a figure of its own.
+
+    Raises
+    ------
+    InvalidInputError
+        if there are more rows or columns than can be seen, or the certificate is of another kind, or of another matrix.
+    """
+    given = read_matrix(matrix)
+    if max(given.shape) > MOST_LINES:
+        m, n = given.shape
+        raise InvalidInputError(f"the matrix has {m:,} rows and {n:,} columns; a picture shows at most {MOST_LINES} of each")
+    leaves = _leaves(given, verdict)
+    order = [np.concatenate([getattr(leaf, kind) for leaf in leaves]).astype(np.int64) for kind in ("rows", "columns")]
+    if any(not np.array_equal(np.sort(lines), np.arange(k)) for lines, k in zip(order, given.shape, strict=True)):
+        raise InvalidInputError("the verdict's certificate is not one of this matrix; give the verdict on this matrix")
+    if ax is None:
+        ax = Picture(figsize=(6.4, 5.6), layout="constrained").add_subplot()
+    entries = given.dense()[np.ix_(*order)]
+    ax.imshow(entries, cmap=ListedColormap([VERMILION, "white", BLUE]), vmin=-1, vmax=1, interpolation="nearest")
+    _frames(ax, leaves)
+    ax.set(xlabel="columns, in the order of the pieces", ylabel="rows, in the order of the pieces")
+    few = max(given.shape) <= MOST_NUMBERS
+    ax.set_xticks(range(given.shape[1]) if few else [], [given.columns[j] for j in order[1]] if few else [], rotation=90)
+    ax.set_yticks(range(given.shape[0]) if few else [], [given.rows[i] for i in order[0]] if few else [])
+    return ax.figure  # type: ignore[return-value]
+
+
+def _leaves(matrix: SignMatrix, verdict: Verdict) -> list[Leaf]:
+    """What gets a frame, in the order of the picture."""
+    certificate = verdict.certificate
+    rows, columns = np.arange(matrix.shape[0]), np.arange(matrix.shape[1])
+    if isinstance(certificate, Pieces):
+        return leaves_of(certificate, matrix.shape)
+    if isinstance(certificate, NetworkMatrix):
+        return [Leaf("transposed network matrix" if certificate.transposed else "network matrix", rows, columns, 0)]
+    if isinstance(certificate, ViolatingSubmatrix):
+        first = np.array(certificate.rows), np.array(certificate.columns)
+        return [Leaf(VIOLATION, *first, 0), Leaf("", np.setdiff1d(rows, first[0]), np.setdiff1d(columns, first[1]), 0)]
+    raise InvalidInputError(
+        f"the verdict's certificate is {certificate}; give a network, a decomposition or a violating submatrix"
+    )
+
+
+def _frames(ax: Axes, leaves: list[Leaf]) -> None:
+    """A frame around each leaf, and what its colour means."""
+    row = column = 0
+    for leaf in leaves:
+        height, width = len(leaf.rows), len(leaf.columns)
+        if leaf.kind and (height or width):
+            style: dict[str, Any] = {"edgecolor": COLOURS[leaf.kind], "linestyle": _DASHES[leaf.kind], "facecolor": "none"}
+            corner = (column - 0.5, row - 0.5)
+            ax.add_patch(Rectangle(corner, max(width, 0.2), max(height, 0.2), linewidth=1.8, clip_on=False, **style))
+        row, column = row + height, column + width
+    kinds = [kind for kind in COLOURS if kind in {leaf.kind for leaf in leaves}]
+    handles = [Patch(facecolor="none", edgecolor=COLOURS[k], linestyle=_DASHES[k], linewidth=1.8, label=k) for k in kinds]
+    ax.figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)  # type: ignore[union-attr]
