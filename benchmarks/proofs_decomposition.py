@@ -5,8 +5,8 @@
 
 Matrices of known structure (`tests.proofs_checks.total_unimodularity.nested_sums`): chains of 3-sums of networks and transposed
 ones; 1-, 2- and 3-sums mixed with R10, signed, with two pivots; each as it is, and with one entry changed at random, which
-makes most of them not totally unimodular. Every answer is checked, and the CPU seconds of the slowest of the seeds are shown, after
-some matrices for which numba compiles.
+makes most of them not totally unimodular. Every answer is checked, and the CPU seconds of the slowest of the seeds are shown,
+after some matrices for which numba compiles.
 """
 
 from __future__ import annotations

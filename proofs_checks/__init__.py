@@ -1,10 +1,13 @@
 """Evidence: checkers that share no code with what they check. Each answers with a `Verdict` and what shows it."""
 
 from proofs_checks.counterexample.argument import check_counterexample
+from proofs_checks.integrality.balanced import check_balanced
 from proofs_checks.integrality.integral_vertices import check_integral_vertices
 from proofs_checks.integrality.objective_study import optima_of_random_objectives
 from proofs_checks.integrality.objectives import arbitrary_objectives, draw_data
+from proofs_checks.integrality.perfect import check_perfect
 from proofs_checks.integrality.reading import read_polyhedron
+from proofs_checks.integrality.reasons import check_integrality, fractional_vertex
 from proofs_checks.integrality.vertex import check_vertex
 from proofs_checks.integrality.vertices import vertices
 from proofs_checks.integrality.weak_relaxation import check_weak_relaxation
@@ -35,6 +38,7 @@ __all__ = [
     "Verdict",
     "ViolatingSubmatrix",
     "arbitrary_objectives",
+    "check_balanced",
     "check_budget_rounding",
     "check_budget_solution",
     "check_closure_path",
@@ -43,8 +47,10 @@ __all__ = [
     "check_formulation",
     "check_integral_formulation",
     "check_integral_vertices",
+    "check_integrality",
     "check_network_matrix",
     "check_path",
+    "check_perfect",
     "check_pieces",
     "check_printed_matrices",
     "check_row_operations",
@@ -57,6 +63,7 @@ __all__ = [
     "draw_data",
     "explain_unimodularity",
     "formulation_network",
+    "fractional_vertex",
     "optima_of_random_objectives",
     "read_matrix",
     "read_polyhedron",

@@ -125,8 +125,9 @@ class _State:
         positive, negative = np.flatnonzero(value > 0), np.flatnonzero(value < 0)
         needed = self.dimension - len(self.lines) - 2
         stays = np.flatnonzero(value >= 0)
-        p, q = _adjacent(self.tight, positive, negative, needed, self.limit - stays.size)
-        if p.size > self.limit - stays.size:
+        room = self.limit - stays.size  # below 0 where the limit is smaller than the cone that all begins with
+        p, q = _adjacent(self.tight, positive, negative, needed, max(0, room))
+        if p.size > room:
             raise InvalidInputError(
                 f"the polyhedron is too large to enumerate: over {self.limit:,} rays with {n_remaining} constraints left to "
                 "take up; take a smaller instance, or raise the limit"

@@ -250,3 +250,5 @@ def test_lines_and_size_are_refused_with_the_reason() -> None:
     assert len(vertices(read_polyhedron(np.zeros((0, 6)), upper=1), limit=64)) == 64
     with pytest.raises(InvalidInputError, match="over 63 rays"):
         vertices(read_polyhedron(np.zeros((0, 6)), upper=1), limit=63)
+    with pytest.raises(InvalidInputError, match="over 2 rays"):
+        vertices(read_polyhedron(np.tril(np.ones((6, 6), dtype=int)), upper=1, row_upper=2), limit=2)

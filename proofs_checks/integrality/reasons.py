@@ -1,0 +1,161 @@
+"""Is a polyhedron integral, and why: total unimodularity, a balanced matrix, a perfect one; with all vertices as a cross-check.
+
+    totally unimodular, with whole sides of rows and bounds of variables (Hoffman and Kruskal 1956)                       (1)
+    balanced, rows <= 1, >= 1 or = 1, and variables >= 0, perhaps <= 1 (Fulkerson, Hoffman and Oppenheim 1974)            (2)
+    perfect, rows <= 1, and variables >= 0, perhaps <= 1 (Chvatal 1975)                                                  (3)
+
+Each suffices; (1) and (2) are not necessary, (3) is for these polyhedra. Conversely, where a matrix is not totally unimodular,
+some whole sides b give { x >= 0 : A x <= b } a fractional vertex x. With V, a violating submatrix of order k, all other
+variables being 0 and the k variables of V being
+
+    v + w,    v a column of the inverse of V that is not whole, w whole and large enough,                                 (4)
+
+V's rows have the whole sides V (v + w), and all other rows any whole sides that are large enough.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from formulations.arguments import Count, checked
+from formulations.errors import InvalidInputError, SolverFailedError
+from proofs_checks.integrality.balanced import check_balanced
+from proofs_checks.integrality.integral_vertices import check_integral_vertices
+from proofs_checks.integrality.perfect import check_perfect
+from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
+from proofs_checks.integrality.reading import read_polyhedron
+from proofs_checks.integrality.vertices import LIMIT
+from proofs_checks.matrices.linear_algebra import determinant
+from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.matrices.violation import ViolatingSubmatrix
+from proofs_checks.total_unimodularity.decide import check_total_unimodularity
+from proofs_checks.verdict import Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class Reasons:
+    """What was found.
+
+    Parameters
+    ----------
+    vertices
+        of all vertices: a `VertexCount`, or why they were not listed.
+    matrix
+        the verdicts on the matrix: totally unimodular, balanced, perfect; each only where it would be a reason.
+    """
+
+    vertices: Any
+    matrix: tuple[Verdict, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.vertices), *(str(verdict) for verdict in self.matrix)])
+
+
+@checked
+def check_integrality(polyhedron: Any, *, limit: Count = LIMIT) -> Verdict:
+    """Are all vertices of the polyhedron integral, and for which reason?
+
+    Parameters
+    ----------
+    polyhedron
+        see `proofs_checks.integrality.reading.read_polyhedron`.
+    limit
+        see `proofs_checks.integrality.vertices.vertices`. Beyond it the vertices are not listed, and only a reason shows a yes.
+
+    Returns
+    -------
+    Verdict
+        method: the first of (1)-(3) that holds, or that no general reason is known. certificate: `Reasons`.
+
+    Raises
+    ------
+    SolverFailedError
+        if a vertex is fractional in spite of a reason: a fault of this package.
+    """
+    body = read_polyhedron(polyhedron)
+    claim = f"all vertices of the polyhedron of {body.shape[0]:,} rows and {body.shape[1]:,} columns are integral"
+    answer: bool | None = None
+    listed: Any
+    try:
+        verdict = check_integral_vertices(body, limit=limit)
+        answer, listed = verdict.holds, verdict.certificate
+    except InvalidInputError as error:
+        listed = f"the vertices were not listed: {error}"
+    verdicts = _of_matrix(body)
+    reason = next((v for v in verdicts if v.holds), None)
+    if reason is not None and answer is False:
+        raise SolverFailedError(f"a vertex is fractional although {reason.claim}; please report the polyhedron")
+    if reason is not None:
+        answer, method = True, reason.claim
+    else:
+        words = {True: "every vertex; no general reason is known", False: "every vertex", None: "no reason, too many vertices"}
+        method = words[answer]
+    return Verdict(claim, answer, method, Reasons(listed, tuple(verdicts)))
+
+
+def _of_matrix(body: Polyhedron) -> list[Verdict]:
+    """(1)-(3), the first that holds being the last that is asked."""
+    matrix = _matrix_of(body)
+    found: list[Verdict] = []
+    ones = all(x in (1, -np.inf, np.inf) for x in (*body.row_lower, *body.row_upper))
+    ones = ones and all(x == 0 for x in body.lower) and all(x in (1, np.inf) for x in body.upper)
+    sides = (*body.row_lower, *body.row_upper, *body.lower, *body.upper)
+    reasons = (
+        (all(isinstance(x, int) or not math.isfinite(x) for x in sides), check_total_unimodularity),
+        (ones, check_balanced),
+        (ones and all(x == -np.inf for x in body.row_lower), check_perfect),
+    )
+    for applies, check in reasons:
+        if applies and not any(verdict.holds for verdict in found):
+            found.append(check(matrix))
+    return found
+
+
+def _matrix_of(body: Polyhedron) -> SignMatrix:
+    """The polyhedron's matrix."""
+    dense = np.zeros(body.shape, dtype=object)
+    for k in range(body.shape[0]):
+        for j, x in body.row(k).items():
+            dense[k, j] = x
+    return read_matrix(dense, [str(name) for name in body.rows], [str(name) for name in body.columns])
+
+
+@checked
+def fractional_vertex(matrix: Any, violating: ViolatingSubmatrix) -> tuple[Polyhedron, ExactPoint]:
+    """Whole right-hand sides b for which { x >= 0 : A x <= b } has a fractional vertex, by (4).
+
+    Parameters
+    ----------
+    matrix
+        see `proofs_checks.matrices.sign_matrix.read_matrix`: A, with entries -1, 0 and 1.
+    violating
+        a submatrix of it with a determinant other than -1, 0 and 1.
+
+    Returns
+    -------
+    tuple
+        the polyhedron, and the vertex.
+    """
+    given = read_matrix(matrix)
+    entries, order = violating.entries, violating.order
+    if given.other is not None or violating.determinant in (-1, 0, 1):
+        raise InvalidInputError("give a matrix of -1, 0 and 1, and a submatrix whose determinant is none of these")
+    v: list[Fraction] = []
+    for row in range(order):  # Cramer's rule for column `row` of the inverse
+        v = []
+        for j in range(order):
+            minor = [[x for c, x in enumerate(line) if c != j] for i, line in enumerate(entries) if i != row]
+            v.append(Fraction((-1) ** (row + j) * determinant(minor)) / violating.determinant)
+        if any(x.denominator > 1 for x in v):
+            break
+    x = np.full(given.shape[1], Fraction(0), dtype=object)
+    x[list(violating.columns)] = [y - min(0, math.floor(y)) for y in v]
+    product = given.dense().astype(object) @ x
+    sides = [math.ceil(y) for y in product]
+    polyhedron = read_polyhedron(given.dense(), row_upper=sides, rows=list(given.rows), columns=list(given.columns))
+    return polyhedron, polyhedron.point(x.tolist())
