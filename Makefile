@@ -61,6 +61,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.dantzig_wolfe
 	$(BIN)/python -m benchmarks.primal_dual
 	$(BIN)/python -m benchmarks.proofs
+	$(BIN)/python -m benchmarks.proofs_decomposition
 	$(BIN)/python -m benchmarks.budgets --exact-seconds 0
 	$(BIN)/python -m benchmarks.in_use
 	$(BIN)/python -m benchmarks.on_demand
