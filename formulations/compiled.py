@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+
+def _as_it_is(**_: Any) -> Callable[[Any], Any]:
+    """What stands for `numba.njit`: the function stays as it is."""
+    return lambda function: function
+
+
 try:
     from numba import njit
 except ModuleNotFoundError as missing:
     if missing.name != "numba":
         raise
-
-    def njit(**_: Any) -> Callable[[Any], Any]:
-        """Return a function as it is."""
-        return lambda function: function
-
+    njit = _as_it_is  # type: ignore[assignment]
 
 __all__ = ["njit"]

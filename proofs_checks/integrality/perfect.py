@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from formulations.arguments import checked
 from proofs_checks.integrality.balanced import entry_not_01
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
@@ -70,8 +72,8 @@ def check_perfect(matrix: Any) -> Verdict:
 def _rows_as_sets(matrix: SignMatrix) -> tuple[set[int], list[str]]:
     """The rows as bit masks of the columns that are not zero, and the names of these."""
     dense = matrix.dense()
-    used = dense.any(axis=0)
-    names = [str(name) for name, there in zip(matrix.columns, used, strict=True) if there]
+    used = np.flatnonzero(dense.any(axis=0))
+    names = [str(matrix.columns[int(j)]) for j in used]
     return {sum(1 << j for j, x in enumerate(row) if x) for row in dense[:, used].tolist()}, names
 
 

@@ -70,7 +70,7 @@ def leaves_of(pieces: Pieces, shape: tuple[int, int]) -> list[Leaf]:
     todo = [(pieces, np.arange(shape[0]), np.arange(shape[1]), 0)]
     while todo:
         here, rows, columns, depth = todo.pop()
-        below = []
+        below: list[Any] = []
         for piece in here.pieces:
             r, c = rows[piece.rows], columns[piece.columns]
             if isinstance(piece.evidence, Split):

@@ -22,26 +22,37 @@ from proofs_checks.matrices.violation import ViolatingSubmatrix
 from proofs_checks.total_unimodularity.explanation import LEFT_OUT, Leaf, leaves_of
 from proofs_checks.total_unimodularity.pieces import Pieces
 from proofs_checks.verdict import Verdict
-from prunemodels.plots.budget import GREEN
 from prunemodels.plots.matrices import MOST_LINES, MOST_NUMBERS
-from prunemodels.plots.picture import Picture
-from prunemodels.plots.tradeoff import BLUE, VERMILION
+from prunemodels.plots.picture import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SMALL,
+    VERMILION,
+    axes_for,
+    figure_of,
+    literal,
+    styled,
+    text_size,
+)
 
 VIOLATION = "determinant other than -1, 0, 1"
 
-COLOURS = {
-    "network matrix": GREEN,
-    "transposed network matrix": "#CC79A7",
-    "R10": "#E69F00",
-    LEFT_OUT: "0.6",
-    VIOLATION: "black",
+_LOOK: dict[str, tuple[str, Any]] = {
+    "network matrix": (GREEN, "-"),
+    "transposed network matrix": (PURPLE, "--"),
+    "R10": (ORANGE, ":"),
+    LEFT_OUT: (GREY, (0, (1, 1))),
+    VIOLATION: (BLACK, "-"),
 }
-"""Of the frames, of Okabe and Ito's palette."""
-
-_DASHES = {"network matrix": "-", "transposed network matrix": "--", "R10": ":", LEFT_OUT: (0, (1, 1)), VIOLATION: "-"}
+"""Colour and dash of the frames."""
 
 
 @checked
+@styled
 def plot_decomposition(matrix: Any, verdict: Verdict, *, ax: Axes | None = None) -> Figure:
     """Draw how total unimodularity was decided.
 
@@ -53,7 +64,7 @@ def plot_decomposition(matrix: Any, verdict: Verdict, *, ax: Axes | None = None)
         what `check_total_unimodularity` answered for it: a network, a decomposition, or a violating submatrix, which stands
         in the upper left corner.
     ax
-        axes to draw on; default: a figure of its own.
+        axes to draw on; default: a picture of its own.
 
     Raises
     ------
@@ -68,16 +79,19 @@ def plot_decomposition(matrix: Any, verdict: Verdict, *, ax: Axes | None = None)
     order = [np.concatenate([getattr(leaf, kind) for leaf in leaves]).astype(np.int64) for kind in ("rows", "columns")]
     if any(not np.array_equal(np.sort(lines), np.arange(k)) for lines, k in zip(order, given.shape, strict=True)):
         raise InvalidInputError("the verdict's certificate is not one of this matrix; give the verdict on this matrix")
-    if ax is None:
-        ax = Picture(figsize=(6.4, 5.6), layout="constrained").add_subplot()
-    entries = given.dense()[np.ix_(*order)]
-    ax.imshow(entries, cmap=ListedColormap([VERMILION, "white", BLUE]), vmin=-1, vmax=1, interpolation="nearest")
-    _frames(ax, leaves)
+    m, n = given.shape
+    few = max(m, n) <= MOST_NUMBERS
+    names = [[literal(str(lines[k])) for k in places] for lines, places in zip((given.rows, given.columns), order, strict=True)]
+    longest = max((text_size(name, SMALL)[0] for name in (*names[0], *names[1])), default=0.0) if few else 0.0
+    ax = axes_for(ax, (max(5.2, min(7.0, 0.25 * n + 1.5) + longest), max(2.4, min(7.0, 0.25 * m + 1.5) + longest)))
+    cells = given.dense()[np.ix_(*order)]
+    ax.imshow(cells, cmap=ListedColormap([VERMILION, "white", BLUE]), vmin=-1, vmax=1, interpolation="none")
+    ax.tick_params(length=0, labelsize=SMALL)
     ax.set(xlabel="columns, in the order of the pieces", ylabel="rows, in the order of the pieces")
-    few = max(given.shape) <= MOST_NUMBERS
-    ax.set_xticks(range(given.shape[1]) if few else [], [given.columns[j] for j in order[1]] if few else [], rotation=90)
-    ax.set_yticks(range(given.shape[0]) if few else [], [given.rows[i] for i in order[0]] if few else [])
-    return ax.figure  # type: ignore[return-value]
+    ax.set_yticks(range(m) if few else [], names[0] if few else [])
+    ax.set_xticks(range(n) if few else [], names[1] if few else [], rotation=90)
+    _frames(ax, leaves)
+    return figure_of(ax)
 
 
 def _leaves(matrix: SignMatrix, verdict: Verdict) -> list[Leaf]:
@@ -101,11 +115,11 @@ def _frames(ax: Axes, leaves: list[Leaf]) -> None:
     row = column = 0
     for leaf in leaves:
         height, width = len(leaf.rows), len(leaf.columns)
-        if leaf.kind and (height or width):
-            style: dict[str, Any] = {"edgecolor": COLOURS[leaf.kind], "linestyle": _DASHES[leaf.kind], "facecolor": "none"}
-            corner = (column - 0.5, row - 0.5)
-            ax.add_patch(Rectangle(corner, max(width, 0.2), max(height, 0.2), linewidth=1.8, clip_on=False, **style))
+        if leaf.kind:
+            colour, dash = _LOOK[leaf.kind]
+            place, size = (column - 0.5, row - 0.5), (max(width, 0.2), max(height, 0.2))
+            ax.add_patch(Rectangle(place, *size, fill=False, edgecolor=colour, linestyle=dash, linewidth=1.8, clip_on=False))
         row, column = row + height, column + width
-    kinds = [kind for kind in COLOURS if kind in {leaf.kind for leaf in leaves}]
-    handles = [Patch(facecolor="none", edgecolor=COLOURS[k], linestyle=_DASHES[k], linewidth=1.8, label=k) for k in kinds]
-    ax.figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)  # type: ignore[union-attr]
+    kinds = [kind for kind in _LOOK if kind in {leaf.kind for leaf in leaves}]
+    handles = [Patch(fill=False, edgecolor=_LOOK[k][0], linestyle=_LOOK[k][1], linewidth=1.8, label=k) for k in kinds]
+    ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.01), ncols=2, borderaxespad=0.0, borderpad=0.3)

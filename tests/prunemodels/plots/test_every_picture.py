@@ -27,6 +27,7 @@ from proofs_checks import formulation_network
 from prunemodels.comparison.growth import Growth
 from prunemodels.judging.curve import TradeoffCurve
 from solvers import SOLVERS
+from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.prunemodels.cascades import case
 from tests.prunemodels.plots.reading import outside, overlaps, visible_texts
 
@@ -154,6 +155,11 @@ def certificate() -> Figure:
     return pm.plots.plot_certificate(program, network, paths=["leaf[4]", "coupling[2,1,0]"])
 
 
+def decomposition() -> Figure:
+    matrix = families.block_diagonal(families.r10(), families.r12(), families.cycles_of_k5())
+    return pm.plots.plot_decomposition(matrix, pm.checks.check_total_unimodularity(matrix))
+
+
 def network() -> Figure:
     return pm.plots.draw_network(tree_network(two_trees(), 1), path=[0])
 
@@ -164,7 +170,7 @@ def tree() -> Figure:
 
 PICTURES: tuple[Callable[[], Figure], ...] = (
     *(tradeoff, tradeoff_alone, budget, held_out, purchases, choice, curves, cut, exits, gaps, history, growth, levels),
-    *(levels_in_boxes, trees, trees_in_boxes, point, matrix, certificate, network, tree),
+    *(levels_in_boxes, trees, trees_in_boxes, point, matrix, decomposition, certificate, network, tree),
 )
 every_picture = pytest.mark.parametrize("draw", PICTURES, ids=lambda draw: draw.__name__)
 
@@ -241,6 +247,7 @@ ON_AXES: dict[str, Callable[[Axes], Figure]] = {
     "trees": lambda ax: pm.plots.plot_trees(path().problem, ax=ax),
     "point": lambda ax: pm.plots.plot_point(two_trees(), {f"z[{h}]": 0 for h in range(12)}, ax=ax),
     "matrix": lambda ax: pm.plots.plot_matrix([[1]], ax=ax),
+    "decomposition": lambda ax: pm.plots.plot_decomposition([[1]], pm.checks.check_total_unimodularity([[1]]), ax=ax),
     "network": lambda ax: pm.plots.draw_network(tree_network(two_trees(), 0), ax=ax),
     "tree": lambda ax: pm.plots.draw_tree(two_trees(), 0, ax=ax),
 }
