@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.arguments import checked
+from formulations.arguments import Count, checked
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
@@ -102,7 +102,7 @@ def _sides(how: TwoSum | ThreeSum, rows: NDArray[np.int64], columns: NDArray[np.
 
 
 @checked
-def explain_unimodularity(matrix: Any, verdict: Verdict) -> str:
+def explain_unimodularity(matrix: Any, verdict: Verdict, *, most: Count = 100) -> str:
     """Say how total unimodularity was decided, step by step, and why each kind of step is allowed.
 
     Parameters
@@ -111,6 +111,8 @@ def explain_unimodularity(matrix: Any, verdict: Verdict) -> str:
         see `proofs_checks.matrices.sign_matrix.read_matrix`.
     verdict
         what `check_total_unimodularity` answered for it.
+    most
+        lines of the outline that are shown.
 
     Returns
     -------
@@ -130,6 +132,8 @@ def explain_unimodularity(matrix: Any, verdict: Verdict) -> str:
     if not isinstance(certificate, Pieces):
         return "\n".join([head, f"Method: {verdict.method}; {certificate}."])
     lines = outline(certificate, given)
+    if len(lines) > most:
+        lines = [*lines[:most], f"... and {len(lines) - most:,} lines more"]
     used = [kind for kind in REASONS if kind in _kinds(certificate)]
     return "\n".join([head, "", *lines, "", *(_wrapped(REASONS[kind]) for kind in used)])
 

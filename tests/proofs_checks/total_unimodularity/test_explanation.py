@@ -30,6 +30,8 @@ Network matrix: there is a directed tree"""
     )
     assert "Pivot: as in the simplex method" in text
     assert "R10:" not in text
+    short = explain_unimodularity(matrix, check_total_unimodularity(matrix), most=2)
+    assert "column c0\n... and 4 lines more\n\nNetwork" in short
 
 
 def test_names_and_what_was_left_out_are_told() -> None:
