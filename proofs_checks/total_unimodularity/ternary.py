@@ -11,7 +11,10 @@ leave out a column is to delete it; by a pivot before, elements of the basis can
 contracting and deleting is a *minor*.
 
     A matrix is totally unimodular if and only if its matroid has no minor of four elements with the matrix
-    [[1, 1], [1, -1]] (Tutte 1958: over this field, the regular matroids are those over the field of two elements).         (2)
+    [[1, 1], [1, -1]].                                                                                                    (2)
+
+(Without it, the matroid has a matrix over the field of two elements too, and so it has a totally unimodular one: Tutte 1958. Over
+this field all its matrices on one basis agree but for negated lines: Brylawski and Lucas 1976.)
 
 In such a minor every two elements are a basis. With the contracted elements, these are six bases of the whole: submatrices with
 determinants other than 0 modulo 3. There are no four such elements modulo 2, so one of the six determinants is even: 2 or more.
