@@ -193,6 +193,7 @@ class NestedPrunings(Shown):
         self._warn_if_little(row, budget)
         return self[row]
 
+    @checked
     def spends_little(self, row: int, budget: float) -> bool:
         """Whether a row spends less than half of a budget, although a dearer row exists."""
         return bool(self.cost[row] < LITTLE * float(budget) and (self.cost > float(budget)).any())

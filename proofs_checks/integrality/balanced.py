@@ -40,6 +40,13 @@ def check_balanced(matrix: Any) -> Verdict:
     Verdict
         certificate of a yes: how many chordless paths there are; of a no: a `ViolatingSubmatrix` of odd order with two ones in
         every row and column (its determinant is 2 or -2), or the entry that is neither 0 nor 1; of None: more than `LIMIT` paths.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> triangle = [[1, 1, 0], [0, 1, 1], [1, 0, 1]]
+    >>> bool(pm.checks.check_balanced(triangle)), bool(pm.checks.check_balanced(triangle[:2]))
+    (False, True)
     """
     given = read_matrix(matrix)
     claim = f"the matrix with {given.shape[0]:,} rows and {given.shape[1]:,} columns is balanced"

@@ -41,6 +41,15 @@ def check_perfect(matrix: Any) -> Verdict:
     Verdict
         certificate: how many cliques and subgraphs were looked at; for no, a clique that is no row, or columns whose graph needs
         more colours than its largest clique has vertices, or the entry that is neither 0 nor 1; for None, the number of columns.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> triangle = [[1, 1, 0], [0, 1, 1], [1, 0, 1]]
+    >>> bool(pm.checks.check_perfect(triangle))  # the clique of all three columns is no row
+    False
+    >>> bool(pm.checks.check_perfect([[1, 1, 1]]))
+    True
     """
     given = read_matrix(matrix)
     claim = f"the matrix with {given.shape[0]:,} rows and {given.shape[1]:,} columns is perfect"

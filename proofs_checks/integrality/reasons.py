@@ -76,6 +76,15 @@ def check_integrality(polyhedron: Any, *, limit: Count = LIMIT) -> Verdict:
     ------
     SolverFailedError
         if a vertex is fractional in spite of a reason: a fault of this package.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> triangle = [[1, 1, 0], [0, 1, 1], [1, 0, 1]]
+    >>> bool(pm.checks.check_integrality(pm.checks.read_polyhedron(triangle, row_upper=1)))
+    False
+    >>> pm.checks.check_integrality(pm.checks.read_polyhedron(triangle[:2], row_upper=1)).method
+    'the matrix with 2 rows and 3 columns is totally unimodular'
     """
     body = read_polyhedron(polyhedron)
     claim = f"all vertices of the polyhedron of {body.shape[0]:,} rows and {body.shape[1]:,} columns are integral"
@@ -140,6 +149,15 @@ def fractional_vertex(matrix: Any, violating: ViolatingSubmatrix) -> tuple[Polyh
     -------
     tuple
         the polyhedron, and the vertex.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> odd = [[1, 1, 0], [0, 1, 1], [1, 0, 1]]
+    >>> violating = pm.checks.check_total_unimodularity(odd).certificate
+    >>> polyhedron, vertex = pm.checks.fractional_vertex(odd, violating)
+    >>> dict(vertex)
+    {'c0': Fraction(1, 2), 'c1': Fraction(1, 2), 'c2': Fraction(1, 2)}
     """
     given = read_matrix(matrix)
     entries, order = violating.entries, violating.order

@@ -59,7 +59,7 @@ def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -
     >>> verdict.holds
     True
     >>> print(verdict.method)
-    routing again, weak duality in exact integers
+    every example sent down the trees again, weak duality in exact integers
     """
     claim = f"the pruning is worth {solution.value!r} at lambda = {solution.lam!r}, and no pruning less than {solution.bound!r}"
     if solution.pruning is None or solution.certificate is None:

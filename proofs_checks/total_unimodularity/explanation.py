@@ -119,6 +119,14 @@ def explain_unimodularity(matrix: Any, verdict: Verdict, *, most: Count = 100) -
     str
         for a decomposition, an outline: a line for each block, parts of sums indented, and below it the reason for each kind of
         step that occurs.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> r10 = [[1, -1, 0, 0, -1], [-1, 1, -1, 0, 0], [0, -1, 1, -1, 0], [0, 0, -1, 1, -1], [-1, 0, 0, -1, 1]]
+    >>> text = pm.checks.explain_unimodularity(r10, pm.checks.check_total_unimodularity(r10))
+    >>> print(text.splitlines()[0])
+    The matrix with 5 rows and 5 columns is totally unimodular.
     """
     given = read_matrix(matrix)
     answer = {True: "is totally unimodular", False: "is not totally unimodular", None: "is undecided"}[verdict.holds]

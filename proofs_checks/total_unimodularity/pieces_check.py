@@ -55,6 +55,14 @@ def check_pieces(matrix: Any, pieces: Pieces) -> Verdict:
     -------
     Verdict
         certificate: the pieces, or the first thing that is wrong with them. A no refutes the certificate, not the claim.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> r10 = [[1, -1, 0, 0, -1], [-1, 1, -1, 0, 0], [0, -1, 1, -1, 0], [0, 0, -1, 1, -1], [-1, 0, 0, -1, 1]]
+    >>> decided = pm.checks.check_total_unimodularity(r10)
+    >>> bool(pm.checks.check_pieces(r10, decided.certificate))
+    True
     """
     given = read_matrix(matrix)
     wrong: str | None = None

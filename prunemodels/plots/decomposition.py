@@ -70,6 +70,14 @@ def plot_decomposition(matrix: Any, verdict: Verdict, *, ax: Axes | None = None)
     ------
     InvalidInputError
         if there are more rows or columns than can be seen, or the certificate is of another kind, or of another matrix.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> triangle = [[1, 1, 0], [0, 1, 1], [0, 0, 1]]
+    >>> figure = pm.plots.plot_decomposition(triangle, pm.checks.check_total_unimodularity(triangle))
+    >>> len(figure.axes)
+    1
     """
     given = read_matrix(matrix)
     if max(given.shape) > MOST_LINES:

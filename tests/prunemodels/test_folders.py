@@ -8,12 +8,23 @@ from pathlib import Path
 
 import prunemodels
 
+NEXT = ("plot", "plot_purchases", "report", "on_demand")
+"""Methods of answers that lead on to a picture, a page, or predictions on demand."""
+
 ROOT = Path(prunemodels.__file__).parent
 
 
 def imported(file: Path) -> set[str]:
-    """The folders of prunemodels that a file imports, wherever in it."""
-    nodes = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom) and node.module]
+    """The folders of prunemodels that a file imports, wherever in it.
+
+    What a user may do next with an answer does not count: it is imported when its method is called. Nor do types.
+    """
+    tree = ast.parse(file.read_text())
+    methods = [node for part in ast.walk(tree) if isinstance(part, ast.ClassDef) for node in part.body]
+    nexts = [node for node in methods if isinstance(node, ast.FunctionDef) and node.name in NEXT]
+    typing = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    exempt = {id(node) for part in (*nexts, *typing) for node in ast.walk(part)}
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module and id(node) not in exempt]
     paths = [str(node.module).split(".") for node in nodes]
     return {path[1] for path in paths if path[0] == "prunemodels" and len(path) > 1 and (ROOT / path[1]).is_dir()}
 

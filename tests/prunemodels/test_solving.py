@@ -123,7 +123,7 @@ def test_the_time_limit_of_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     for method in ("auto", "recorded"):
         pm.solve(two_trees(), budget=2, method=method)
         pm.solve(two_trees(), budget=2, method=method, time_limit=5)
-    assert limits == [30, 5, math.inf, 5]
+    assert limits == [10, 5, math.inf, 5]
 
 
 def test_a_path_at_hand_is_used() -> None:
