@@ -3,7 +3,7 @@
 # make test-slow the tests that take minutes (real data, five seeds)
 # make wheel     sdist and wheel: dist/
 # make notebooks  run the chapters and store what they print and draw; minutes
-# make docs      the site, notebooks executed: docs/_build/html/index.html
+# make docs      the site: docs/_build/html/index.html
 # make fuzz SECONDS=600  damaged files against every reader, random instances against every solver; SEED=N: others
 # make bench     what it costs, measured: seconds, arcs, bytes; more than an hour. make bench-quick: a minute
 

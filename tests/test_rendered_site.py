@@ -42,7 +42,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a strict build; gallery executed, notebooks not."""
     pytest.importorskip("myst_nb", reason='the site needs pip install "prunemodels[docs]"')
     folder = tmp_path_factory.mktemp("site")
-    options = ["-q", "-W", "--keep-going", "-D", "nb_execution_mode=off", "-d", str(folder / "doctrees"), "-c", str(DOCS)]
+    options = ["-q", "-W", "--keep-going", "-d", str(folder / "doctrees"), "-c", str(DOCS)]
     built = subprocess.run(
         [sys.executable, "-m", "sphinx", *options, str(ROOT), str(folder / "html")],
         capture_output=True, text=True, timeout=1800, check=False,
