@@ -112,6 +112,7 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = "mathml"
+html_sidebars = {"docs/start": []}  # a page without sections below it
 html_theme_options = {
     "logo": {"text": "prunemodels"},
     "navbar_align": "left",

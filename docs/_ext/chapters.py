@@ -1,4 +1,4 @@
-"""Above each chapter: links to download the notebook, and the text file that it is."""
+"""Each notebook beside its page, where its own link to download leads, and above it a link to its source as text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-BAR = '<p class="chapter-links"><a href="{name}" download>Download this notebook</a> · '
-BAR += '<a href="{name}.txt">its source as text</a></p>'
+BAR = '<p class="chapter-links"><a href="{name}.txt">Source of this chapter as text</a></p>'
 
 
 def link(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
-    """Put the links below the title of a notebook's page."""
+    """Put the link below the title of a notebook's page."""
     if doctree is not None and pagename.startswith("notebooks/"):
         bar = BAR.format(name=Path(pagename).name + ".ipynb")
         context["body"] = context["body"].replace("</h1>", f"</h1>\n{bar}", 1)
