@@ -43,8 +43,10 @@ def marked(lines: list[str]) -> list[str]:
     out: list[str] = []
     literal: int | None = None  # the indentation of what is above the literal block that we are in
     above = ""
+    session = False  # an example of the interpreter, up to the next empty line
     for number, line in enumerate(lines):
-        if not line.strip():
+        session = bool(line.strip()) and (session or line.lstrip().startswith(">>> "))
+        if not line.strip() or session:
             out.append(line)
             continue
         if literal is not None and indent(line) <= literal:

@@ -194,8 +194,8 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
     >>> import prunemodels as pm
     >>> from prunemodels.example import X_test, X_train, costs, forest, y_test, y_train
     >>> model = pm.BudgetPrunedForestClassifier(forest, costs, budget=8, random_state=0).fit(X_train, y_train)
-    >>> print(f"cost {model.cost_:.2f}, accuracy {model.score(X_test, y_test):.3f}")
-    cost 7.99, accuracy 0.876
+    >>> print(round(model.cost_, 2), round(model.score(X_test, y_test), 3))
+    7.99 0.876
     """
 
 
