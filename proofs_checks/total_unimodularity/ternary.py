@@ -114,13 +114,13 @@ def even_submatrix(entries: Signs, found: FourPoints) -> tuple[Ints, Ints] | Non
 
 def rank(entries: Signs, modulus: int) -> int:
     """The rank modulo 2 or 3."""
-    return int(_eliminate(entries.astype(np.int64) % modulus, modulus, entries.shape[1]))
+    return int(_eliminate(entries.astype(np.int64) % modulus, modulus, entries.shape[1], np.arange(len(entries))))
 
 
 def eliminate(entries: Signs, columns: int) -> Signs:
     """What is left, modulo 3, of the other columns in the rows without pivot after eliminating the first `columns`."""
     body = entries.astype(np.int64) % 3
-    done = int(_eliminate(body, 3, columns))
+    done = int(_eliminate(body, 3, columns, np.arange(len(body))))
     rest: Signs = body[done:, columns:].astype(np.int8)
     rest[rest == 2] = -1
     return rest
@@ -164,8 +164,11 @@ def _pivot(entries, i, j):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _eliminate(body, modulus, columns):  # type: ignore[no-untyped-def]
-    """Bring the first columns to echelon form, modulo 2 or 3; the number of pivots, which are in the first rows."""
+def _eliminate(body, modulus, columns, row):  # type: ignore[no-untyped-def]
+    """Bring the first columns to echelon form, modulo 2 or 3; the number of pivots, which are in the first rows.
+
+    `row` is permuted as the rows of the matrix are.
+    """
     m, n = body.shape
     done = 0
     for c in range(columns):
@@ -175,6 +178,7 @@ def _eliminate(body, modulus, columns):  # type: ignore[no-untyped-def]
         if pivot == m:
             continue
         if pivot != done:
+            row[pivot], row[done] = row[done], row[pivot]
             for k in range(n):
                 body[pivot, k], body[done, k] = body[done, k], body[pivot, k]
         for r in range(done + 1, m):
@@ -219,26 +223,8 @@ def _dependent(body):  # type: ignore[no-untyped-def]
     return np.arange(n)
 
 
-@njit(cache=True)
-def _independent_rows(body):  # type: ignore[no-untyped-def]
+def _independent_rows(body: Ints) -> Ints:
     """As many rows of a matrix with independent columns, modulo 3, as it has columns, independent as well; ascending."""
-    m, n = body.shape
-    row = np.arange(m)
-    done = 0
-    for c in range(n):
-        pivot = done
-        while pivot < m and body[pivot, c] == 0:
-            pivot += 1
-        if pivot == m:
-            continue
-        if pivot != done:
-            row[pivot], row[done] = row[done], row[pivot]
-            for k in range(n):
-                body[pivot, k], body[done, k] = body[done, k], body[pivot, k]
-        for r in range(done + 1, m):
-            if body[r, c] != 0:
-                factor = body[r, c] * body[done, c]
-                for k in range(c, n):
-                    body[r, k] = (body[r, k] + (3 - factor % 3) * body[done, k]) % 3
-        done += 1
+    row = np.arange(len(body))
+    done = int(_eliminate(body, 3, body.shape[1], row))
     return np.sort(row[:done])

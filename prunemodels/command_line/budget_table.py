@@ -14,9 +14,6 @@ import numpy as np
 from formulations.shown import align
 from prunemodels.command_line.terminal import styled
 
-SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1)
-"""Budgets, as shares of what the unpruned forest costs."""
-
 
 @dataclass(frozen=True)
 class ForestFigures:

@@ -24,12 +24,13 @@ from formulations.instance.problem import PruningProblem
 from prunemodels.command_line.arguments import NOT_WITH_UNDERSCORES
 from prunemodels.command_line.budget_commands import ChosenPruning, check_budget_options, choose_pruning
 from prunemodels.command_line.budget_report import HeldOutFigures
-from prunemodels.command_line.budget_table import SHARES, BudgetRow, ForestFigures
+from prunemodels.command_line.budget_table import BudgetRow, ForestFigures
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.report import Summary
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import read_table, shown, take_column, take_features
 from prunemodels.evaluation.held_out import HeldOut, hold_out
+from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest, load_forest
 from prunemodels.files.mixtures import MixtureFiles
 from prunemodels.files.outputs import OutputFiles

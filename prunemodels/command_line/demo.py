@@ -24,11 +24,11 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from prunemodels.command_line.arguments import HEART
-from prunemodels.command_line.budget_table import SHARES
 from prunemodels.command_line.demo_report import DemoReport, Measurement
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart
+from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.files.forests import dump_forest
 from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.forests.costs import Costs
