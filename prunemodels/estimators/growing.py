@@ -23,6 +23,7 @@ from prunemodels.forests.costs import Costs
 from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag
 from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.reading import tree_views
+from prunemodels.tree_models.tree_model import HoldsModel
 from solvers import pruning_path
 
 ERRORS = ("in-bag", "out-of-bag", "validation")
@@ -37,7 +38,7 @@ class Grown:
     valid: Sample
 
 
-class PrunedForestEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """The common part of all four estimators: growing the forest, computing its path, and predicting with the pruned forest.
 
     Subclasses have the parameters `estimator`, `costs`, `validation_fraction`, `errors`, `evaluation_cost`, `random_state`.
@@ -136,6 +137,11 @@ class PrunedForestEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         self.solution_ = pruned.solution
         self.cost_ = pruned.cost
         self.feature_usage_ = pruned.feature_usage
+
+    def _fitted_model(self) -> Any:
+        if not hasattr(self, "estimator_"):
+            raise NotFittedForestError(f"the {type(self).__name__} is not fitted: call fit(X, y) first")
+        return self.estimator_
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

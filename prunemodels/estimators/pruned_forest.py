@@ -25,6 +25,7 @@ from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_chang
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_tradeoff
 from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.evaluation.wording import amount, count, share
+from prunemodels.tree_models.tree_model import HoldsModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +41,7 @@ MOST_NAMES = 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrunedForest(Shown):
+class PrunedForest(Shown, HoldsModel):
     """A forest and how it was pruned. ``print(result)`` says what it costs and how often it errs, before and after.
 
     Parameters
@@ -238,6 +239,9 @@ class PrunedForest(Shown):
 
         evaluation = list(self.problem.evaluation)
         return OnDemandPredictor(self.estimator, self.problem.costs, acquire, evaluation_cost=evaluation, **options)
+
+    def _fitted_model(self) -> Any:
+        return self.estimator
 
     def _before(self) -> Any:
         if self.forest is None:

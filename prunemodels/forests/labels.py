@@ -66,12 +66,19 @@ def prediction_losses(
     InvalidInputError
         as `class_numbers`.
     """
-    if not is_classifier(model):
-        return np.asarray((predicted - class_numbers(None, y, len(predicted), entry=entry)) ** 2)
-    if not hasattr(model, "classes_"):  # a learner of a user's own: what it was trained on is not known
+    if is_classifier(model) and not hasattr(model, "classes_"):  # a user's own learner: what it was trained on is not known
         return np.asarray(predicted != one_each(y, len(predicted), "y"), dtype=np.float64)
-    classes = np.asarray(model.classes_)
-    return np.asarray(predicted != classes[class_numbers(classes, y, len(predicted), entry=entry)], dtype=np.float64)
+    return losses_of(np.asarray(model.classes_) if is_classifier(model) else None, predicted, y, entry)
+
+
+def losses_of(
+    classes: NDArray[Any] | None, predicted: NDArray[Any], y: Any, entry: Callable[[int], str] | None = None
+) -> NDArray[np.float64]:
+    """`prediction_losses` of a model with these classes; None: it predicts numbers."""
+    truth = class_numbers(classes, y, len(predicted), entry=entry)
+    if classes is None:
+        return np.asarray((predicted - truth) ** 2)
+    return np.asarray(predicted != classes[truth], dtype=np.float64)
 
 
 def one_each(y: Any, n_rows: int, name: str) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Cost and error of a forest, pruned or not, or of a cascade, on labelled examples."""
+"""Cost and error of a model of trees, pruned or not, or of a cascade, on labelled examples."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
-from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, rate
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.labels import prediction_losses
-from prunemodels.forests.reading import check_columns, read_forest
+from prunemodels.forests.costs import Costs
+from prunemodels.tree_models.tree_model import tree_model_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +74,13 @@ def evaluate(
     costs: Costs | None = None,
     evaluation_cost: EvaluationCost = 0,
 ) -> Evaluation:
-    """Predict X with a scikit-learn forest or a cascade, and count the cost of the predictions.
+    """Predict X with a model of trees or a cascade, and count the cost of the predictions.
 
     Parameters
     ----------
     model
-        a fitted forest, e.g. one that `apply_pruning` returned, or a fitted cascade.
+        a fitted forest, e.g. one that `apply_pruning` returned; one of our own estimators; a model of XGBoost or LightGBM, see
+        `read_model`; or a fitted cascade.
     X, y
         examples and labels, preferably ones that played no part in training or pruning. Each label must be one that the model was
         trained on; targets of a regression must be finite.
@@ -104,14 +102,11 @@ def evaluate(
     """
     if isinstance(model, Cascade):
         return evaluate_cascade(model, X, y, costs, evaluation_cost)
-    ensemble = read_forest(model)
-    if costs is None:
-        raise InvalidInputError("costs is None, but a forest has no prices of its own; give one number, or one for each feature")
-    check_columns(X, ensemble.feature_names)
-    usage = Usage.build(ensemble, cost_items(costs, ensemble), X, evaluation_cost=evaluation_cost)
-    cost, features = (u.cost(ensemble.is_split) for u in (usage, usage.counting_features()))
-    losses = prediction_losses(model, model.predict(X), y)
-    return Evaluation(cost, features, float(np.mean(losses)), ensemble.n_splits, len(losses), ensemble.task)
+    trees = tree_model_of(model)
+    usage = trees.usage(X, costs, evaluation_cost=evaluation_cost)
+    cost, features = (u.cost(trees.ensemble.is_split) for u in (usage, usage.counting_features()))
+    losses = trees.losses(X, y)
+    return Evaluation(cost, features, float(np.mean(losses)), trees.n_splits, len(losses), trees.task)
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:

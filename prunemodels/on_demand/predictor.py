@@ -12,13 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.arguments import Count, Range, checked
-from formulations.errors import InvalidInputError
+from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import Price
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
 from prunemodels.exits.cascade import Cascade
-from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.reading import read_forest
+from prunemodels.forests.costs import Costs
 from prunemodels.on_demand.answers import Cells, column
 from prunemodels.on_demand.beginning import Begin, cascade_walks
 from prunemodels.on_demand.forest_walk import ForestWalk
@@ -27,6 +26,7 @@ from prunemodels.on_demand.plan import plan_of
 from prunemodels.on_demand.request import Acquire
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.walk import Walk
+from prunemodels.tree_models.tree_model import TreeModel, tree_model_of
 
 
 class OnDemandPredictor:
@@ -116,16 +116,18 @@ class OnDemandPredictor:
     def _forest_walks(
         self, forest: Any, costs: Any, evaluation: Any, early: bool, tolerance: Any, order: Any, max_rows: Any, max_cost: Any
     ) -> Begin:
-        trees = forest if isinstance(forest, Ensemble) else read_forest(forest)
-        if costs is None:
-            raise InvalidInputError(
-                "costs is None, but a forest has no prices of its own; give one number, or one for each feature"
+        model = TreeModel(None, forest) if isinstance(forest, Ensemble) else tree_model_of(forest)
+        items = model.items(costs)
+        if model.forest is not None:
+            raise UnsupportedModelError(
+                f"{type(model.model).__name__} adds up its trees; what predicts on demand: averages of trees, and cascades"
             )
+        trees = model.ensemble
         if max_cost is not None:
             raise InvalidInputError(
                 "max_cost is for cascades, which can stop with an answer; a forest is made cheap by pruning, see prune_forest"
             )
-        plan = plan_of(trees, cost_items(costs, trees), evaluation_prices(evaluation, trees))
+        plan = plan_of(trees, items, evaluation_prices(evaluation, trees))
         options = _options(trees, early, tolerance, order, max_rows)
         self._probabilities_open = options.stops
         return Begin(plan, partial(ForestWalk, plan, options))

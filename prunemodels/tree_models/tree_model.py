@@ -1,0 +1,166 @@
+"""Any fitted model as its trees: the one place that knows which kinds of models there are.
+
+Functions that take a model of any kind call `tree_model_of` and use the `TreeModel` only.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems, EvaluationCost
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.usage import Usage
+from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.labels import losses_of
+from prunemodels.forests.reading import check_columns, read_forest
+
+if TYPE_CHECKING:
+    from prunemodels.other_libraries.model_forest import ModelForest
+
+SUMMING = ("xgboost", "lightgbm", "treelite")
+"""Packages whose models are read by `prunemodels.other_libraries`."""
+
+
+class HoldsModel(ABC):
+    """An object that predicts with a fitted model of another class: it is read as that model."""
+
+    @abstractmethod
+    def _fitted_model(self) -> Any:
+        """The model that predicts.
+
+        Raises
+        ------
+        NotFittedForestError
+            before there is one.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class TreeModel:
+    """A fitted model, its trees, and how its predictions come from them.
+
+    Parameters
+    ----------
+    model
+        the fitted model.
+    ensemble
+        its trees.
+    forest
+        how the trees' values become predictions, for models of other libraries; None for scikit-learn's forests, whose values
+        are class fractions or means.
+    """
+
+    model: Any
+    ensemble: Ensemble
+    forest: ModelForest | None = None
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The labels; None for regression."""
+        return self.ensemble.classes if self.forest is None else self.forest.classes
+
+    @property
+    def task(self) -> str:
+        """``"classification"`` or ``"regression"``."""
+        return "regression" if self.classes is None else "classification"
+
+    def items(self, costs: Costs | None) -> CostItems:
+        """The prices of the trees' features, see `prunemodels.forests.costs.cost_items`.
+
+        Raises
+        ------
+        InvalidInputError
+            for prices that do not fit the model, and for None.
+        """
+        if costs is None:
+            raise InvalidInputError(
+                "costs is None, but a forest has no prices of its own; give one number, or one for each feature"
+            )
+        return cost_items(costs, self.ensemble)
+
+    def rows(self, X: Any) -> Any:
+        """Examples in a form that the trees are routed by.
+
+        Raises
+        ------
+        InvalidInputError
+            for a table with other columns than the model's.
+        """
+        if self.forest is not None:
+            return self.forest.rows(X)
+        check_columns(X, self.ensemble.feature_names)
+        return X
+
+    def usage(
+        self, X: Any, costs: Costs | None, sample_weight: ArrayLike | None = None, evaluation_cost: EvaluationCost = 0
+    ) -> Usage:
+        """What predictions of X cost; arguments as in `problem_from_forest`.
+
+        Raises
+        ------
+        InvalidInputError, CapacityOverflowError
+            as `problem_from_forest`.
+        """
+        items = self.items(costs)
+        return Usage.build(self.ensemble, items, self.rows(X), sample_weight=sample_weight, evaluation_cost=evaluation_cost)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels or numbers, shape (n,): those of the model's own ``predict``."""
+        if self.forest is None:
+            return np.asarray(self.model.predict(X))
+        return self.forest.predictions(self.forest.margins(self.forest.rows(X)))
+
+    def losses(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Of each row 1 for a wrong label and 0 for the right one, or the squared error of a number; shape (n,).
+
+        Raises
+        ------
+        InvalidInputError
+            for labels that do not fit the rows or the model.
+        """
+        return losses_of(self.classes, self.predict(X), y)
+
+    @cached_property
+    def n_splits(self) -> int:
+        """Splits in all trees."""
+        return self.ensemble.n_splits
+
+
+def tree_model_of(model: Any) -> TreeModel:
+    """The trees of any fitted model that is read.
+
+    Parameters
+    ----------
+    model
+        a forest of scikit-learn, see `read_forest`; a model of another library, see `read_model`, or what that returned; an
+        object that holds one of these, such as a `BudgetPrunedForestClassifier` or a `PrunedForest`.
+
+    Raises
+    ------
+    UnsupportedModelError, NotFittedForestError, InvalidInputError
+        see `read_forest` and `read_model`.
+    """
+    if isinstance(model, TreeModel):
+        return model
+    if isinstance(model, HoldsModel):
+        return tree_model_of(model._fitted_model())
+    if not _adds_up(model):
+        return TreeModel(model, read_forest(model))
+    from prunemodels.other_libraries.model_forest import ModelForest
+    from prunemodels.other_libraries.reading import read_model
+
+    forest = model if isinstance(model, ModelForest) else read_model(model)
+    return TreeModel(forest.source if forest.source is not None else forest, forest.ensemble, forest)
+
+
+def _adds_up(model: Any) -> bool:
+    """Whether a model is read by `prunemodels.other_libraries`."""
+    packages = {kind.__module__.split(".")[0] for kind in type(model).__mro__}
+    return bool(packages & set(SUMMING)) or type(model).__name__ == "ModelForest"
