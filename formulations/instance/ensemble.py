@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from formulations.instance.tree_loss import TreeLoss, misclassification_loss, usual_loss
 
 Task = Literal["classification", "regression"]
 
@@ -49,6 +50,8 @@ class Ensemble:
         the K labels, in the order of `value`'s columns; None for regression.
     feature_names
         the names that the forest was trained with, or None.
+    judged_by
+        the loss of a prediction. None: the error rate of a classification, the squared error of a regression.
 
     Raises
     ------
@@ -77,6 +80,7 @@ class Ensemble:
     task: Task
     classes: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
+    judged_by: TreeLoss | None = None
     parent: NDArray[np.int32] = field(init=False)
     depth: NDArray[np.int32] = field(init=False)
 
@@ -178,6 +182,33 @@ class Ensemble:
         split = np.flatnonzero(self.is_split)
         gain[split] = error[split] - error[self.left[split]] - error[self.right[split]]
         return gain
+
+    @checked
+    def under_costs(self, misclassification_costs: ArrayLike) -> Ensemble:
+        """The same trees, judged by misclassification costs: C[true class, predicted class], see `misclassification_loss`.
+
+        Raises
+        ------
+        InvalidInputError
+            for trees that predict numbers, another shape, and a cost that is negative or no number.
+
+        Examples
+        --------
+        >>> from prunemodels.example import problem
+        >>> problem.ensemble.under_costs([[0, 10], [1, 0]]).measure
+        'mean misclassification cost'
+        """
+        return replace(self, judged_by=misclassification_loss(misclassification_costs, self.classes))
+
+    @property
+    def loss(self) -> TreeLoss:
+        """The loss of a prediction: `judged_by`, or its default."""
+        return self.judged_by or usual_loss(self.task)
+
+    @property
+    def measure(self) -> str:
+        """What an error of the trees or the forest is: ``"error rate"``, ``"mean squared error"``, ...; see `TreeLoss`."""
+        return self.loss.measure
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.tree import BaseDecisionTree
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +19,7 @@ from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.estimators.samples import Sample, rows_to_predict, split
 from prunemodels.forests.column_prices import column_prices
 from prunemodels.forests.costs import Costs
-from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag
+from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, stores_errors
 from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.reading import tree_views
 from prunemodels.tree_models.tree_model import HoldsModel
@@ -181,12 +180,3 @@ class ClassProbabilities:
     def _keep(self, pruned: PrunedForest) -> None:
         super()._keep(pruned)  # type: ignore[misc]
         self.classes_ = pruned.estimator.classes_
-
-
-def stores_errors(forest: Any) -> bool:
-    """Whether the trees' stored statistics are their in-bag errors."""
-    trees: list[BaseDecisionTree] = [view.estimator for view in tree_views(forest)]
-    criteria = ("squared_error", "friedman_mse")
-    return all(
-        getattr(tree, "monotonic_cst", None) is None and (is_classifier(tree) or tree.criterion in criteria) for tree in trees
-    )

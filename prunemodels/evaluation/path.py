@@ -3,7 +3,7 @@
 For each row k of the path, over n examples of weights w_i > 0,
 
     cost_k  = (items paid once)  +  sum w_i x_i / sum w_i         x_i: what example i buys, and its evaluation           (1)
-    error_k = sum w_i l_i / sum w_i                               l_i: 0-1 loss, or squared error, of the *forest*       (2)
+    error_k = sum w_i l_i / sum w_i                               l_i: loss of the *forest*, see `TreeLoss`       (2)
     se      = sqrt( n / (n - 1)  sum w_i^2 (v_i - mean)^2 ) / sum w_i          of a mean of v_i                          (3)
 
 (3) applied to l_i is the standard error of the error itself. Two rows of the path err on much the same examples, so their
@@ -28,6 +28,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, n_examples
+from formulations.instance.tree_loss import check_counts
 from formulations.shown import Card, Shown, rate, spread
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.forests.labels import class_numbers
@@ -119,21 +120,21 @@ class PathEvaluation(Shown):
         return plot_choice(self, chosen=chosen, ax=ax)
 
     def _card(self) -> Card:
-        task, rows = self.path.problem.ensemble.task, spread(len(self.cost), SHOWN_ROWS)
+        measure, rows = self.path.problem.ensemble.measure, spread(len(self.cost), SHOWN_ROWS)
         shown = tuple(
             (
                 f"{self.path.parameter[k]:.4g}",
                 f"{self.cost[k]:.4g}",
-                f"{rate(self.error[k], task, 2)} ± {rate(self.error_se[k], task, 2)}",
+                f"{rate(self.error[k], measure, 2)} ± {rate(self.error_se[k], measure, 2)}",
             )
             for k in rows
         )
-        unpruned = ("unpruned", f"{self.unpruned_cost:.4g}", rate(self.unpruned_error, task, 2))
+        unpruned = ("unpruned", f"{self.unpruned_cost:.4g}", rate(self.unpruned_error, measure, 2))
         return Card(
             f"PathEvaluation: {len(self.cost):,} prunings on {self.n:,} examples",
             (unpruned, *shown),
             (self.path.parameter_name, "cost per prediction", "error of the forest"),
-            (f"Least error: {rate(self.error[self.best], task, 2)}, at a cost of {self.cost[self.best]:.4g}.",),
+            (f"Least error: {rate(self.error[self.best], measure, 2)}, at a cost of {self.cost[self.best]:.4g}.",),
         )
 
     def __repr__(self) -> str:
@@ -159,8 +160,9 @@ def evaluate_path(
     sample_weight
         w, shape (N,), >= 0: weights of the examples in cost and error.
     vote
-        ``"mean"``: what scikit-learn's forests predict, the class of largest mean fraction over the trees. ``"majority"``: the
-        class that most trees predict; in a tie, the first. For regression only the mean is allowed. On a path without
+        ``"mean"``: what scikit-learn's forests predict, the class of largest mean fraction over the trees; with misclassification
+        costs, the class of least expected cost. ``"majority"``: the class that most trees predict; in a tie, the first. For
+        regression only the mean is allowed. On a path without
         ``single_leaves_vote``, only the trees that still have splits vote; if none has, all vote.
 
     Returns
@@ -204,8 +206,10 @@ def sweep_path(
     X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, ensemble.n_features)
     weights = check_weights(sample_weight, n_examples(X), "sample_weight")
     truth = np.asarray(class_numbers(ensemble.classes, y, n_examples(X), unknown=unknown), dtype=np.float64)
+    if ensemble.loss.name == "poisson":
+        check_counts(truth)
     counted = np.flatnonzero(weights > 0)
-    sweep = _Sweep(path, X, truth, weights, counted, _votes(ensemble, vote))
+    sweep = _Sweep(path, X, truth, weights, counted, _votes(ensemble, vote), vote == "mean")
     costs, once, losses = sweep.run(0, with_costs=True)
     w, n = weights[counted], len(counted)
     of_cost, of_error = _means(costs, w), _means(losses[:, :3], w)
@@ -236,7 +240,7 @@ def _votes(ensemble: Ensemble, vote: Vote) -> Floats:
     if vote == "mean":
         return ensemble.value
     ones = np.zeros_like(ensemble.value)
-    ones[np.arange(len(ones)), ensemble.value.argmax(axis=1)] = 1.0
+    ones[np.arange(len(ones)), ensemble.loss.classes(ensemble.value)] = 1.0
     return ones
 
 
@@ -250,6 +254,7 @@ class _Sweep:
     weights: Floats
     counted: NDArray[np.int64]
     value: Floats
+    by_cost: bool
 
     def run(self, reference: int, *, with_costs: bool) -> tuple[Floats, Floats, Floats]:
         """Sums (3) of costs, prices paid once, and sums (2) of losses, at each position; for the numbers see `path_sweeps`."""
@@ -263,7 +268,7 @@ class _Sweep:
             usage = p.usage.on(self.X[block], self.weights[block])
             truth, leaves = self.truth[block], self.path.single_leaves_vote
             sample = (usage.routing, end, self.value, truth, usage.weights)
-            walk_losses(ensemble, *sample, reference, losses, single_leaves_vote=leaves)
+            walk_losses(ensemble, *sample, reference, losses, single_leaves_vote=leaves, by_cost=self.by_cost)
             if with_costs:
                 once = walk_costs(usage, end, costs)
         ending = np.bincount(np.maximum(once, 0), weights=p.costs.price, minlength=positions + 1)

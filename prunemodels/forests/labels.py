@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 
 from formulations.errors import InvalidInputError
 from formulations.instance.real_numbers import real_array
+from formulations.instance.tree_loss import TreeLoss
 
 
 def class_numbers(
@@ -61,6 +62,8 @@ def prediction_losses(
 ) -> NDArray[np.float64]:
     """Of each row 1 for a wrong label and 0 for the right one, or the squared error of a model that predicts numbers.
 
+    A forest has a loss of its own, see `forest_losses`.
+
     Raises
     ------
     InvalidInputError
@@ -72,13 +75,31 @@ def prediction_losses(
 
 
 def losses_of(
-    classes: NDArray[Any] | None, predicted: NDArray[Any], y: Any, entry: Callable[[int], str] | None = None
+    classes: NDArray[Any] | None,
+    predicted: NDArray[Any],
+    y: Any,
+    entry: Callable[[int], str] | None = None,
+    loss: TreeLoss | None = None,
 ) -> NDArray[np.float64]:
-    """`prediction_losses` of a model with these classes; None: it predicts numbers."""
+    """`prediction_losses` of a model with these classes; None: it predicts numbers, which `loss` judges."""
     truth = class_numbers(classes, y, len(predicted), entry=entry)
     if classes is None:
-        return np.asarray((predicted - truth) ** 2)
+        return (loss or TreeLoss("squared_error")).of_numbers(truth, predicted)
     return np.asarray(predicted != classes[truth], dtype=np.float64)
+
+
+def forest_losses(forest: Any, X: Any, y: Any, loss: TreeLoss, entry: Callable[[int], str] | None = None) -> NDArray[np.float64]:
+    """The loss of what a forest of scikit-learn predicts for each row; under misclassification costs, of the cheapest class.
+
+    Raises
+    ------
+    InvalidInputError
+        as `class_numbers`; and for targets that have no Poisson deviance.
+    """
+    if not loss.costs:
+        return losses_of(getattr(forest, "classes_", None), forest.predict(X), y, entry, loss)
+    predicted = loss.classes(forest.predict_proba(X))
+    return loss.of_classes(class_numbers(forest.classes_, y, len(predicted), entry=entry), predicted)
 
 
 def one_each(y: Any, n_rows: int, name: str) -> NDArray[Any]:

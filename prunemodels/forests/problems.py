@@ -25,13 +25,16 @@ def problem_from_forest(
     errors: Errors | Literal["in-bag"] = "in-bag",
     sample_weight: ArrayLike | None = None,
     evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+    misclassification_costs: ArrayLike | None = None,
 ) -> PruningProblem:
     """Set up the pruning of a fitted scikit-learn forest.
 
         minimise  error + lam * cost                                                                     (OBJ)
 
-    Error is the mean over the trees of their error on the error sample. Cost is the mean over the examples of X of the prices of
-    the features that they need, each paid once per example, however many trees use it.
+    Error is the mean over the trees of their error on the error sample: an error rate, or for a regression the mean of what the
+    trees' criterion measures (squared error, absolute error, Poisson deviance); ``problem.ensemble.measure`` says which. Cost is
+    the mean over the examples of X of the prices of the features that they need, each paid once per example, however many trees
+    use it.
 
     Parameters
     ----------
@@ -49,6 +52,10 @@ def problem_from_forest(
         omega, shape (N,), >= 0: weights of the cost sample.
     evaluation_cost
         a >= 0: price of evaluating one split for one example; one number, or one for each feature.
+    misclassification_costs
+        for a classifier, C[true class, predicted class], shape (K, K), each >= 0, in the order of ``forest.classes_``. The error
+        is then the mean misclassification cost. Nodes, and the forest, predict the class of least expected cost, see `TreeLoss`.
+        Default: each wrong prediction costs 1.
 
     Returns
     -------
@@ -67,8 +74,16 @@ def problem_from_forest(
     PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
     >>> pm.problem_from_forest(forest, X_valid, costs=1, errors=pm.samples.OutOfBag(X_train, y_train))
     PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
+
+    To miss a malignant tumour (class 0) costs ten times as much as a false alarm:
+
+    >>> dear = pm.problem_from_forest(forest, X_valid, costs=costs, misclassification_costs=[[0, 10], [1, 0]])
+    >>> dear.ensemble.measure
+    'mean misclassification cost'
     """
     ensemble = read_forest(forest)
+    if misclassification_costs is not None:
+        ensemble = ensemble.under_costs(misclassification_costs)
     check_columns(X, ensemble.feature_names)
     if isinstance(errors, str):
         errors = InBag()

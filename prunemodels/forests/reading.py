@@ -25,6 +25,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.tree_loss import TreeLoss
 from formulations.sparse_arrays import check_sparse
 from prunemodels.forests.soundness import wrong_with_forest
 
@@ -115,7 +116,8 @@ def read_forest(forest: Any) -> Ensemble:
     Returns
     -------
     Ensemble
-        class fractions as node values, in the order of ``forest.classes_``.
+        class fractions as node values, in the order of ``forest.classes_``. A regression is judged by the criterion of its
+        trees: squared error, absolute error, or Poisson deviance.
 
     Raises
     ------
@@ -160,7 +162,14 @@ def read_forest(forest: Any) -> Ensemble:
         "classification" if classification else "regression",
         np.asarray(forest.classes_) if classification else None,
         None if names is None else tuple(str(x) for x in names),
+        None if classification else regression_loss(views[0].estimator),
     )
+
+
+def regression_loss(tree: Any) -> TreeLoss:
+    """The loss that a regression tree's criterion minimises: the squared error but for two criteria."""
+    criterion = tree.criterion
+    return TreeLoss(criterion if criterion in ("absolute_error", "poisson") else "squared_error")
 
 
 def check_columns(X: Any, names: tuple[str, ...] | None, label: str = "X") -> None:

@@ -10,7 +10,8 @@ from sklearn.base import is_classifier
 
 from formulations.arguments import checked
 from formulations.instance.cost_items import EvaluationCost
-from formulations.shown import Card, Shown, rate
+from formulations.instance.tree_loss import ERROR_RATE, usual_loss
+from formulations.shown import Card, Shown, error_name, rate
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
@@ -30,13 +31,16 @@ class Evaluation(Shown):
     features
         mean number of distinct features that a prediction needs; NaN for stages that do not say which features they read.
     error
-        share of wrong predictions (classification), or mean squared error, of the model's own ``predict``.
+        of the model's own ``predict``, in terms of `measure`.
     splits
         number of splits in all trees. For a cascade: of splits that a stage in use keeps; 0 if its stages are not trees.
     n
         number of examples.
     task
-        ``"classification"``: `error` is a rate; ``"regression"``: it is a mean of squares.
+        ``"classification"`` or ``"regression"``.
+    measure
+        what `error` is: the share of wrong predictions (``"error rate"``); of numbers the ``"mean squared error"``, or for a
+        forest grown by another criterion the ``"mean absolute error"`` or ``"mean Poisson deviance"``.
 
     Examples
     --------
@@ -53,13 +57,13 @@ class Evaluation(Shown):
     splits: int
     n: int
     task: str = field(default="classification", repr=False)
+    measure: str = field(default=ERROR_RATE, repr=False)
 
     def _card(self) -> Card:
-        name = "wrong predictions" if self.task == "classification" else "mean squared error"
         rows = (
             ("cost per prediction", f"{self.cost:.4g}"),
             ("features per prediction", "unknown" if np.isnan(self.features) else f"{self.features:.3g}"),
-            (name, rate(self.error, self.task, 2)),
+            (error_name(self.measure), rate(self.error, self.measure, 2)),
             ("splits", f"{self.splits:,}"),
         )
         return Card(f"Evaluation on {self.n:,} examples", rows)
@@ -106,7 +110,7 @@ def evaluate(
     usage = trees.usage(X, costs, evaluation_cost=evaluation_cost)
     cost, features = (u.cost(trees.ensemble.is_split) for u in (usage, usage.counting_features()))
     losses = trees.losses(X, y)
-    return Evaluation(cost, features, float(np.mean(losses)), trees.n_splits, len(losses), trees.task)
+    return Evaluation(cost, features, float(np.mean(losses)), trees.n_splits, len(losses), trees.task, trees.measure)
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:
@@ -126,4 +130,4 @@ def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, eval
     features = np.nan if counting is None else float(counting.costs(cascade._rows(X))[stage, rows].mean())
     kept = int((stages.first_stage <= policy.last_stage).sum()) if isinstance(stages, TreeStages) else 0
     task = "classification" if is_classifier(cascade) else "regression"
-    return Evaluation(seen.mean_cost(policy), features, seen.mean_loss(policy), kept, seen.n, task)
+    return Evaluation(seen.mean_cost(policy), features, seen.mean_loss(policy), kept, seen.n, task, usual_loss(task).measure)

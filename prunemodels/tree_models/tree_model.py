@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.labels import losses_of
@@ -71,6 +72,11 @@ class TreeModel:
         """``"classification"`` or ``"regression"``."""
         return "regression" if self.classes is None else "classification"
 
+    @property
+    def measure(self) -> str:
+        """What the mean of `losses` is called, see `Ensemble.measure`."""
+        return usual_loss(self.task).measure if self.forest is not None else self.ensemble.measure
+
     def items(self, costs: Costs | None) -> CostItems:
         """The prices of the trees' features, see `prunemodels.forests.costs.cost_items`.
 
@@ -118,14 +124,14 @@ class TreeModel:
         return self.forest.predictions(self.forest.margins(self.forest.rows(X)))
 
     def losses(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Of each row 1 for a wrong label and 0 for the right one, or the squared error of a number; shape (n,).
+        """The loss of each row's prediction, see `measure`; shape (n,).
 
         Raises
         ------
         InvalidInputError
             for labels that do not fit the rows or the model.
         """
-        return losses_of(self.classes, self.predict(X), y)
+        return losses_of(self.classes, self.predict(X), y, loss=None if self.forest else self.ensemble.loss)
 
     @cached_property
     def n_splits(self) -> int:
