@@ -32,6 +32,7 @@ from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.labels import forest_losses
 from prunemodels.forests.reading import check_columns, read_forest
 from prunemodels.forests.surgery import apply_pruning
+from prunemodels.tree_models.tree_model import fitted_model
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def held_out_cost(
     Parameters
     ----------
     pruned
-        a `Pruning`, or a fitted forest, pruned or not.
+        a `Pruning`; or a fitted forest, pruned or not; or an estimator or result of ours.
     X_held_out
         rows drawn independently from the population: neither the forest's training data nor the cost sample.
     costs, evaluation_cost
@@ -171,6 +172,7 @@ def held_out_error(forest: Any, X: Any, y: Any, *, confidence: Share = 0.95, met
     >>> print(f"{error.mean:.3f}, with 95 % confidence from {error.low:.3f} to {error.high:.3f}")
     0.053, with 95 % confidence from 0.019 to 0.087
     """
+    forest = fitted_model(forest)
     ensemble = read_forest(forest)
     check_columns(X, ensemble.feature_names)
     as_rows(X, ensemble.n_features)
@@ -234,7 +236,7 @@ def _usage_and_kept(
         items = own.costs if costs is None else cost_items(costs, ensemble)
         evaluation = list(own.evaluation) if evaluation_cost is None else evaluation_cost
     else:
-        ensemble = read_forest(pruned)
+        ensemble = read_forest(fitted_model(pruned))
         if costs is None:
             raise InvalidInputError("costs is missing: a forest has no prices; give them, or give the Pruning in its place")
         kept, items = ensemble.is_split, cost_items(costs, ensemble)

@@ -16,6 +16,7 @@ path is proportional to the number of these changes, not to rows times predictio
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +31,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, n_examples
 from formulations.instance.tree_loss import check_counts
 from formulations.shown import Card, Shown, rate, spread
+from formulations.timed_steps import timed_step
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.forests.labels import class_numbers
 from prunemodels.forests.reading import check_columns
@@ -37,6 +39,8 @@ from prunemodels.forests.reading import check_columns
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+LOG = logging.getLogger(__name__)
 
 Vote = Literal["mean", "majority"]
 
@@ -188,7 +192,8 @@ def evaluate_path(
     >>> print(f"row {row}: cost {seen.cost[row]:.2f}, error {seen.error[row]:.3f}")
     row 3: cost 15.03, error 0.053
     """
-    return sweep_path(path, X, y, sample_weight, vote)
+    with timed_step(LOG, "evaluation of the %d rows of a path", len(path)):
+        return sweep_path(path, X, y, sample_weight, vote)
 
 
 def sweep_path(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -11,9 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.arguments import checked
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
+from formulations.timed_steps import timed_step
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.error_samples import Errors, InBag
 from prunemodels.forests.reading import check_columns, read_forest
+
+LOG = logging.getLogger(__name__)
 
 
 @checked
@@ -87,11 +91,7 @@ def problem_from_forest(
     check_columns(X, ensemble.feature_names)
     if isinstance(errors, str):
         errors = InBag()
-    return PruningProblem.build(
-        ensemble,
-        errors.measure(forest, ensemble),
-        X,
-        cost_items(costs, ensemble),
-        sample_weight=sample_weight,
-        evaluation_cost=evaluation_cost,
-    )
+    items = cost_items(costs, ensemble)
+    with timed_step(LOG, "problem of %s", ensemble):
+        node_errors = errors.measure(forest, ensemble)
+        return PruningProblem.build(ensemble, node_errors, X, items, sample_weight=sample_weight, evaluation_cost=evaluation_cost)

@@ -33,6 +33,7 @@ from prunemodels.judging.evaluate import Evaluation
 from prunemodels.tables.reading import Column, Reader, RowBlock, labels_of, weights_of
 from prunemodels.tables.rows_in_turn import RowsInTurn
 from prunemodels.tables.table import Table, as_chunked
+from prunemodels.tree_models.tree_model import fitted_model
 
 
 @checked
@@ -75,6 +76,7 @@ def evaluate_on_table(
     >>> print(f"cost {seen.cost:.2f}, {seen.features:.1f} features, error {seen.error:.3f}")
     cost 16.45, 8.4 features, error 0.053
     """
+    forest = fitted_model(forest)
     ensemble = read_forest(forest)
     items, evaluation = cost_items(costs, ensemble), list(evaluation_prices(evaluation_cost, ensemble))
     chunked = as_chunked(table)

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.ensemble import Ensemble
@@ -29,8 +32,27 @@ SUMMING = ("xgboost", "lightgbm", "treelite")
 """Packages whose models are read by `prunemodels.other_libraries`."""
 
 
+@dataclass(frozen=True, eq=False)
+class HowPruned:
+    """How a forest was pruned: all optimal prunings, the forest before, and the choice."""
+
+    path: PruningPath
+    forest: Any
+    chosen: Pruning | BudgetSolution
+
+
 class HoldsModel(ABC):
     """An object that predicts with a fitted model of another class: it is read as that model."""
+
+    def _how_pruned(self) -> HowPruned:
+        """How the model was pruned.
+
+        Raises
+        ------
+        InvalidInputError
+            if it does not know.
+        """
+        raise InvalidInputError(f"a {type(self).__name__} does not know how it was pruned; give a PruningPath with its forest")
 
     @abstractmethod
     def _fitted_model(self) -> Any:
@@ -41,6 +63,19 @@ class HoldsModel(ABC):
         NotFittedForestError
             before there is one.
         """
+
+
+def fitted_model(model: Any) -> Any:
+    """What predicts: the model itself, or the one that it holds, such as the pruned forest of a `BudgetPrunedForestClassifier`.
+
+    Raises
+    ------
+    NotFittedForestError
+        if it holds none yet.
+    """
+    while isinstance(model, HoldsModel):
+        model = model._fitted_model()
+    return model
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +190,7 @@ def tree_model_of(model: Any) -> TreeModel:
     """
     if isinstance(model, TreeModel):
         return model
-    if isinstance(model, HoldsModel):
-        return tree_model_of(model._fitted_model())
+    model = fitted_model(model)
     if not _adds_up(model):
         return TreeModel(model, read_forest(model))
     from prunemodels.other_libraries.model_forest import ModelForest
