@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError
+from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.tree_loss import TreeLoss, misclassification_loss, usual_loss
 
 Task = Literal["classification", "regression"]
@@ -52,6 +52,9 @@ class Ensemble:
         the names that the forest was trained with, or None.
     judged_by
         the loss of a prediction. None: the error rate of a classification, the squared error of a regression.
+    output_classes
+        of trees with several outputs, for each output its labels, or None for numbers. `value` has the columns of the first
+        output first, and `classes` is None. Errors are means over the outputs. Empty: one output.
 
     Raises
     ------
@@ -81,6 +84,7 @@ class Ensemble:
     classes: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
     judged_by: TreeLoss | None = None
+    output_classes: tuple[NDArray[Any] | None, ...] = ()
     parent: NDArray[np.int32] = field(init=False)
     depth: NDArray[np.int32] = field(init=False)
 
@@ -183,6 +187,41 @@ class Ensemble:
         gain[split] = error[split] - error[self.left[split]] - error[self.right[split]]
         return gain
 
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs of each prediction."""
+        return len(self.output_classes) or 1
+
+    @cached_property
+    def output_start(self) -> NDArray[np.int64]:
+        """int64, shape (n_outputs + 1,): the first column of `value` of each output, and the number of columns."""
+        widths = [1 if c is None else len(c) for c in self.output_classes] or [self.value.shape[1]]
+        return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+
+    @property
+    def outputs(self) -> tuple[Ensemble, ...]:
+        """For each output the trees that predict it alone."""
+        if not self.output_classes:
+            return (self,)
+        edges = self.output_start
+        return tuple(
+            replace(self, value=np.ascontiguousarray(self.value[:, edges[o] : edges[o + 1]]), classes=c, output_classes=())
+            for o, c in enumerate(self.output_classes)
+        )
+
+    def check_one_output(self, use: str) -> None:
+        """Refuse trees with several outputs where `use`, such as "a cascade", needs one.
+
+        Raises
+        ------
+        UnsupportedModelError
+            if there are several.
+        """
+        if self.n_outputs > 1:
+            raise UnsupportedModelError(
+                f"the trees predict {self.n_outputs} outputs, {use} needs one; train one forest for each output"
+            )
+
     @checked
     def under_costs(self, misclassification_costs: ArrayLike) -> Ensemble:
         """The same trees, judged by misclassification costs: C[true class, predicted class], see `misclassification_loss`.
@@ -198,6 +237,7 @@ class Ensemble:
         >>> problem.ensemble.under_costs([[0, 10], [1, 0]]).measure
         'mean misclassification cost'
         """
+        self.check_one_output("a matrix of misclassification_costs")
         return replace(self, judged_by=misclassification_loss(misclassification_costs, self.classes))
 
     @property
@@ -216,7 +256,8 @@ class Ensemble:
         return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
 
     def __repr__(self) -> str:
-        return f"Ensemble({self.n_trees} trees, {self.n_splits} splits, {self.n_features} features, {self.task})"
+        task = self.task if self.n_outputs == 1 else f"{self.task} of {self.n_outputs} outputs"
+        return f"Ensemble({self.n_trees} trees, {self.n_splits} splits, {self.n_features} features, {task})"
 
 
 def _depths(

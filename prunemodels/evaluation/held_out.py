@@ -30,7 +30,7 @@ from formulations.shown import Card, Shown, error_name, rate
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.labels import forest_losses
-from prunemodels.forests.reading import check_columns, read_forest
+from prunemodels.forests.reading import check_columns, read_trees
 from prunemodels.forests.surgery import apply_pruning
 from prunemodels.tree_models.tree_model import fitted_model
 
@@ -173,7 +173,7 @@ def held_out_error(forest: Any, X: Any, y: Any, *, confidence: Share = 0.95, met
     0.053, with 95 % confidence from 0.019 to 0.087
     """
     forest = fitted_model(forest)
-    ensemble = read_forest(forest)
+    ensemble = read_trees(forest)
     check_columns(X, ensemble.feature_names)
     as_rows(X, ensemble.n_features)
     return _error_on(forest, X, y, ensemble.loss, confidence, method)
@@ -236,7 +236,7 @@ def _usage_and_kept(
         items = own.costs if costs is None else cost_items(costs, ensemble)
         evaluation = list(own.evaluation) if evaluation_cost is None else evaluation_cost
     else:
-        ensemble = read_forest(fitted_model(pruned))
+        ensemble = read_trees(fitted_model(pruned))
         if costs is None:
             raise InvalidInputError("costs is missing: a forest has no prices; give them, or give the Pruning in its place")
         kept, items = ensemble.is_split, cost_items(costs, ensemble)

@@ -33,7 +33,7 @@ from formulations.instance.tree_loss import check_counts
 from formulations.shown import Card, Shown, rate, spread
 from formulations.timed_steps import timed_step
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
-from prunemodels.forests.labels import class_numbers
+from prunemodels.forests.labels import true_outputs
 from prunemodels.forests.reading import check_columns
 
 if TYPE_CHECKING:
@@ -210,7 +210,8 @@ def sweep_path(
     X = X if hasattr(X, "shape") else np.asarray(X)
     X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, ensemble.n_features)
     weights = check_weights(sample_weight, n_examples(X), "sample_weight")
-    truth = np.asarray(class_numbers(ensemble.classes, y, n_examples(X), unknown=unknown), dtype=np.float64)
+    truth = np.asarray(true_outputs(ensemble, y, n_examples(X), unknown=unknown), dtype=np.float64)
+    truth = truth.reshape(n_examples(X), ensemble.n_outputs)
     if ensemble.loss.name == "poisson":
         check_counts(truth)
     counted = np.flatnonzero(weights > 0)
@@ -245,7 +246,8 @@ def _votes(ensemble: Ensemble, vote: Vote) -> Floats:
     if vote == "mean":
         return ensemble.value
     ones = np.zeros_like(ensemble.value)
-    ones[np.arange(len(ones)), ensemble.loss.classes(ensemble.value)] = 1.0
+    for first, one in zip(ensemble.output_start, ensemble.outputs, strict=False):
+        ones[np.arange(len(ones)), first + ensemble.loss.classes(one.value)] = 1.0
     return ones
 
 

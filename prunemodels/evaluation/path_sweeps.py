@@ -59,7 +59,7 @@ def walk_losses(
     value
         shape (n, C): what each node adds to the vote; for a regressor C = 1.
     truth
-        class index of each row (negative: a label that the forest does not know), or its target.
+        shape (N, outputs): class index of each row (negative: a label that the forest does not know), or its target.
     reference
         the position that d of (2) is relative to.
     single_leaves_vote
@@ -69,8 +69,8 @@ def walk_losses(
     """
     new_leaves = _new_leaves(ensemble, end, len(sums), single_leaves_vote)
     kind = KINDS.index(ensemble.loss.name)
-    costs = ensemble.loss.matrix if ensemble.loss.costs else 1.0 - np.eye(value.shape[1])
-    how = (kind, costs, by_cost)
+    costs = ensemble.loss.matrix if ensemble.loss.costs else np.zeros((1, 1))
+    how = (kind, costs, by_cost, ensemble.output_start)
     current = np.empty_like(routing.order)
     reached = (ensemble.tree_of, routing.order, routing.start, routing.stop)
     _settle(reference, end, ensemble.parent, *reached, current)
@@ -286,23 +286,43 @@ def _sum_votes(i, value, current, votes, total):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _loss(i, value, current, votes, n_votes, truth, how, total):  # type: ignore[no-untyped-def]
-    """The loss of the forest's prediction for row i, see `TreeLoss`; `how` is its number, the costs, and whether they decide."""
-    kind, costs, by_cost = how
+    """The mean over the outputs of the losses of the forest's prediction for row i.
+
+    `how` is the number of the loss, the misclassification costs, whether they decide, and where each output's columns start.
+    """
+    kind, costs, by_cost, start = how
+    n_outputs = truth.shape[1]
     if kind >= 2:
         _sum_votes(i, value, current, votes, total)
-        return _loss_of_number(kind, truth[i], total[i, 0] / n_votes)
+        mean = 0.0
+        for o in range(n_outputs):
+            mean += _loss_of_number(kind, truth[i, o], total[i, o] / n_votes)
+        return mean / n_outputs
     if kind == 1 and by_cost:
         _sum_votes(i, value, current, votes, total)
-        best = _cheapest(i, total, n_votes, costs)
-    else:
-        best = _largest(i, total, n_votes)
-        for c in range(total.shape[1]):
-            if c != best and total[i, best] - total[i, c] < NEARLY_TIED * current.shape[0]:
-                _sum_votes(i, value, current, votes, total)
-                best = _largest(i, total, n_votes)
-                break
-    y = int(truth[i])
-    return costs[y, best] if y >= 0 else costs.max()
+    mean = 0.0
+    for o in range(n_outputs):
+        y = int(truth[i, o])
+        if kind == 1 and by_cost:
+            best = _cheapest(i, total, n_votes, costs)
+        else:
+            best = _settled(i, start[o], start[o + 1], value, current, votes, n_votes, total)
+        if kind == 0:
+            mean += 0.0 if best == y else 1.0
+        else:
+            mean += costs[y, best] if y >= 0 else costs.max()
+    return mean / n_outputs
+
+
+@njit(cache=True)
+def _settled(i, first, end, value, current, votes, n_votes, total):  # type: ignore[no-untyped-def]
+    """The class of most votes among the columns of an output; sums that nearly tie are summed afresh."""
+    best = _largest(i, first, end, total, n_votes)
+    for c in range(first, end):
+        if c - first != best and total[i, first + best] - total[i, c] < NEARLY_TIED * current.shape[0]:
+            _sum_votes(i, value, current, votes, total)
+            return _largest(i, first, end, total, n_votes)
+    return best
 
 
 @njit(cache=True)
@@ -329,10 +349,10 @@ def _cheapest(i, total, n_votes, costs):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _largest(i, total, n_votes):  # type: ignore[no-untyped-def]
-    """The class with the largest mean, of several the first."""
-    best = 0
-    for c in range(1, total.shape[1]):
+def _largest(i, first, end, total, n_votes):  # type: ignore[no-untyped-def]
+    """The class with the largest mean among the columns of an output, of several the first."""
+    best = first
+    for c in range(first + 1, end):
         if total[i, c] / n_votes > total[i, best] / n_votes:
             best = c
-    return best
+    return best - first

@@ -21,7 +21,7 @@ from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.stored_arrays import array_header, check_archive
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.forests.reading import read_forest
+from prunemodels.forests.reading import read_trees
 from prunemodels.tree_models.tree_model import fitted_model
 
 FOREST_ENDINGS = (".skops", ".joblib")
@@ -276,7 +276,7 @@ def _damaged(place: Path, error: Exception, kind: str) -> BrokenFileError:
 def _check_forest(forest: Any, place: Path) -> None:
     """Refuse a forest whose arrays compiled code must not follow, and one that lacks what predictions need."""
     try:
-        ensemble = read_forest(forest)
+        ensemble = read_trees(forest)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # one without names warns, and so may numbers that overflow
             forest.predict(np.zeros((1, ensemble.n_features), dtype=np.float32))

@@ -25,7 +25,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import Routing, as_rows, route
 from formulations.instance.tree_loss import TreeLoss
-from prunemodels.forests.labels import class_numbers
+from prunemodels.forests.labels import true_outputs
 from prunemodels.forests.reading import BAGS, FORESTS, TREES, check_columns, tree_views
 
 STORED = ("squared_error", "friedman_mse", "absolute_error", "poisson")
@@ -199,14 +199,16 @@ def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
     UnsupportedModelError
         for trees whose nodes do not store what they need.
     """
-    errors = _stored_class_errors if is_classifier(forest) else _stored_impurities
     e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
-    for t, view in enumerate(tree_views(forest)):
+    outputs = ensemble.outputs if is_classifier(forest) else (ensemble,)  # an impurity of numbers is a mean over the outputs
+    for t, view in enumerate(tree_views(forest, several_outputs=True)):
         if (missing := _not_stored(view.estimator)) is not None:
             raise UnsupportedModelError(f"tree {t} was grown with {missing}; give errors=InBag(X, y)")
         nodes = ensemble.nodes_of(t)
-        e[nodes] = errors(view.estimator, ensemble.value[nodes], ensemble.loss)
-        total[t] = view.estimator.tree_.weighted_n_node_samples[0]
+        for one in outputs:
+            errors = _stored_class_errors if is_classifier(forest) else _stored_impurities
+            e[nodes] += errors(view.estimator, one.value[nodes], one.loss)
+        total[t] = view.estimator.tree_.weighted_n_node_samples[0] * len(outputs)
     return ErrorComponent(np.maximum(e, 0.0), total * ensemble.loss.denominator, source="in-bag")
 
 
@@ -230,7 +232,7 @@ def _stored_impurities(estimator: Any, value: NDArray[np.float64], loss: TreeLos
 
 def stores_errors(forest: Any) -> bool:
     """Whether the statistics that the trees store are their in-bag errors."""
-    return all(_not_stored(view.estimator) is None for view in tree_views(forest))
+    return all(_not_stored(view.estimator) is None for view in tree_views(forest, several_outputs=True))
 
 
 def _not_stored(estimator: Any) -> str | None:
@@ -277,7 +279,7 @@ def _labelled(
     check_columns(X, ensemble.feature_names, "errors: X")
     rows = as_rows(X, ensemble.n_features, "errors: X")
     w = check_weights(sample_weight, rows.shape[0], "errors: sample_weight")
-    return rows, class_numbers(ensemble.classes, y, rows.shape[0], "errors: y"), w
+    return rows, true_outputs(ensemble, y, rows.shape[0], "errors: y"), w
 
 
 def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:
@@ -324,7 +326,7 @@ def _training_weights(
     if not _weights_drive_draw(forest):
         weights *= sample_weight
     if is_classifier(forest):
-        for t, view in enumerate(tree_views(forest)):
+        for t, view in enumerate(tree_views(forest, several_outputs=True)):
             weights[t] *= _class_weights(forest, view.estimator, ensemble, y, weights[t])
     return weights
 
@@ -338,6 +340,13 @@ def _class_weights(
     forest: Any, tree: Any, ensemble: Ensemble, y: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The factor by which ``class_weight`` multiplied each row's weight in one tree: shape (N,)."""
+    if ensemble.n_outputs > 1:
+        if tree.class_weight is None and getattr(forest, "class_weight", None) is None:
+            return np.ones(len(y))
+        raise UnsupportedModelError(
+            f"the {type(forest).__name__} has {ensemble.n_outputs} outputs and a class_weight, whose weights of rows are "
+            "not known here; give errors='in-bag', which the trees store, or Given(X, y)"
+        )
     if isinstance(forest, BAGS):  # a bag trains its trees on the indices of the classes
         return np.asarray(compute_sample_weight(tree.class_weight, y))
     if _weights_drive_draw(forest):
@@ -355,13 +364,17 @@ def _check_training_data(
     forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any], weights: NDArray[np.float64]
 ) -> None:
     """Refuse rows that put other weights, or other labels, on the nodes than those with which the trees were grown."""
+    if ensemble.n_outputs > 1:
+        for o, one in enumerate(ensemble.outputs):
+            _check_training_data(forest, one, routing, y[:, o], weights)
+        return
     on_nodes = routing.node_sums(ensemble, weights)
     codes = np.arange(1.0, ensemble.value.shape[1] + 1)  # one sum tells all classes apart: 1 for the first, 2 for the second
     target = codes[y] if ensemble.task == "classification" else y
     labels_on_nodes = routing.node_sums(ensemble, weights * target)
     stored_labels = ensemble.value @ codes  # of regression: the one value
     allowed = 1e-6 * (1 + np.abs(target).max())
-    for t, view in enumerate(tree_views(forest)):
+    for t, view in enumerate(tree_views(forest, several_outputs=True)):
         given = on_nodes[ensemble.nodes_of(t)]
         stored = view.estimator.tree_.weighted_n_node_samples
         wrong = np.flatnonzero(np.abs(given - stored) > 1e-6 * stored[0])

@@ -15,7 +15,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.timed_steps import timed_step
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.error_samples import Errors, InBag
-from prunemodels.forests.reading import check_columns, read_forest
+from prunemodels.forests.reading import check_columns, read_trees
 
 LOG = logging.getLogger(__name__)
 
@@ -43,7 +43,8 @@ def problem_from_forest(
     Parameters
     ----------
     forest
-        a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*. It is not changed.
+        a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*. It is not changed. If it has several
+        outputs, the error is the mean over them.
     X
         the cost sample: examples like those to be predicted, shape (N, n_features); labels are not needed. BP16 uses a validation
         set. Examples that the trees were grown on may look cheaper or dearer than new ones. For files and tables larger than
@@ -85,7 +86,7 @@ def problem_from_forest(
     >>> dear.ensemble.measure
     'mean misclassification cost'
     """
-    ensemble = read_forest(forest)
+    ensemble = read_trees(forest)
     if misclassification_costs is not None:
         ensemble = ensemble.under_costs(misclassification_costs)
     check_columns(X, ensemble.feature_names)

@@ -35,6 +35,20 @@ TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
 
 OTHER_LIBRARIES = ("xgboost", "lightgbm", "treelite")
 
+REFUSED = {
+    "Boost": "boosted trees add up, so they have no mean error over trees",
+    "IsolationForest": (
+        "its trees predict nothing: a score is the depth at which a row is alone, pruning changes that depth, and no labels say "
+        "which error that would be"
+    ),
+    "RandomTreesEmbedding": "its trees predict nothing, they number leaves",
+    "Surviv": (
+        "the trees of scikit-survival predict curves, whose errors need inverse-probability-of-censoring weights that are not "
+        "computed here"
+    ),
+}
+"""Kinds of models that cannot be pruned, by a part of their names, and why."""
+
 SUPPORTED = "RandomForest*, ExtraTrees*, Bagging* of decision trees, DecisionTree*"
 
 
@@ -47,13 +61,18 @@ class TreeView:
     classes: NDArray[np.int64]
 
 
-def tree_views(forest: Any) -> list[TreeView]:
+def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
     """The trees of a fitted forest, in order.
+
+    Parameters
+    ----------
+    several_outputs
+        whether the trees may predict several outputs; then `TreeView.classes` is empty.
 
     Raises
     ------
     UnsupportedModelError
-        for a model that is not an average of decision trees with a single output.
+        for a model that is not an average of decision trees, and for several outputs unless they are allowed.
     NotFittedForestError
         if it has no trees yet.
     InvalidInputError
@@ -69,15 +88,18 @@ def tree_views(forest: Any) -> list[TreeView]:
                 f"the {type(forest).__name__} averages {type(tree).__name__} models, not decision trees; "
                 f"what can be pruned: {SUPPORTED}"
             )
-        if tree.n_outputs_ != 1:
+        if tree.n_outputs_ != 1 and not several_outputs:
             raise UnsupportedModelError(
-                f"the {type(forest).__name__} predicts {tree.n_outputs_} outputs; train one forest for each output"
+                f"the {type(forest).__name__} predicts {tree.n_outputs_} outputs, which pruning, evaluation, files and "
+                "reports take, but not what was called; train one forest for each output"
             )
     given = [np.asarray(c) for c in forest.estimators_features_] if isinstance(forest, BAGS) else None
     wrong = wrong_with_forest(forest, trees, given)
     if wrong is not None:
         raise InvalidInputError(f"the {type(forest).__name__} is damaged: {wrong}; train it again")
     columns = given or [np.arange(forest.n_features_in_)] * len(trees)
+    if trees[0].n_outputs_ > 1:
+        return [TreeView(tree, c, np.arange(0)) for tree, c in zip(trees, columns, strict=True)]
     n_classes = len(forest.classes_) if is_classifier(forest) else 1
     return [TreeView(tree, c, _classes_of(forest, tree, n_classes)) for tree, c in zip(trees, columns, strict=True)]
 
@@ -94,7 +116,10 @@ def _hint(forest: Any) -> str:
     """What to do with a model that is refused."""
     if type(forest).__module__.split(".")[0] in OTHER_LIBRARIES:
         return "; for forests of other libraries see problem_from_model (averaged) and prune_boosted"
-    return "; boosted trees add up, so they have no mean error over trees" if "Boost" in type(forest).__name__ else ""
+    for word, reason in REFUSED.items():
+        if word in type(forest).__name__:
+            return f"; {reason}"
+    return ""
 
 
 def _classes_of(forest: Any, tree: Any, n_classes: int) -> NDArray[np.int64]:
@@ -132,9 +157,21 @@ def read_forest(forest: Any) -> Ensemble:
     >>> ensemble
     Ensemble(8 trees, 84 splits, 10 features, classification)
     """
-    views = tree_views(forest)
-    classification = is_classifier(forest)
-    n_values = len(forest.classes_) if classification else 1
+    return _read(forest, tree_views(forest))
+
+
+def read_trees(forest: Any) -> Ensemble:
+    """`read_forest` that also takes forests with several outputs, see `Ensemble.output_classes`."""
+    return _read(forest, tree_views(forest, several_outputs=True))
+
+
+def _read(forest: Any, views: list[TreeView]) -> Ensemble:
+    classification, n_outputs = is_classifier(forest), views[0].estimator.n_outputs_
+    labels: tuple[Any, ...] = ()
+    if n_outputs > 1:
+        labels = tuple(np.asarray(c) for c in forest.classes_) if classification else (None,) * n_outputs
+    one = classification and n_outputs == 1
+    n_values = sum(1 if c is None else len(c) for c in labels) or (len(forest.classes_) if classification else 1)
     start = np.concatenate([[0], np.cumsum([v.estimator.tree_.node_count for v in views])]).astype(np.int64)
     n = int(start[-1])
     left, right, feature = (np.full(n, -1, dtype=np.int32) for _ in range(3))
@@ -148,7 +185,11 @@ def read_forest(forest: Any) -> Ensemble:
         feature[node] = view.columns[tree.feature[split]]
         threshold[node] = tree.threshold[split]
         missing[node] = tree.missing_go_to_left[split]
-        value[first : first + tree.node_count, view.classes] = tree.value[:, 0, :]
+        if labels:
+            each = [tree.value[:, o, : 1 if c is None else len(c)] for o, c in enumerate(labels)]
+            value[first : first + tree.node_count] = np.concatenate(each, axis=1)
+        else:
+            value[first : first + tree.node_count, view.classes] = tree.value[:, 0, :]
     names = getattr(forest, "feature_names_in_", None)
     return Ensemble(
         start,
@@ -160,9 +201,10 @@ def read_forest(forest: Any) -> Ensemble:
         value,
         int(forest.n_features_in_),
         "classification" if classification else "regression",
-        np.asarray(forest.classes_) if classification else None,
+        np.asarray(forest.classes_) if one else None,
         None if names is None else tuple(str(x) for x in names),
         None if classification else regression_loss(views[0].estimator),
+        labels,
     )
 
 

@@ -106,7 +106,7 @@ def evaluate(
     """
     if isinstance(model, Cascade):
         return evaluate_cascade(model, X, y, costs, evaluation_cost)
-    trees = tree_model_of(model)
+    trees = tree_model_of(model, several_outputs=True)
     usage = trees.usage(X, costs, evaluation_cost=evaluation_cost)
     cost, features = (u.cost(trees.ensemble.is_split) for u in (usage, usage.counting_features()))
     losses = trees.losses(X, y)

@@ -98,7 +98,10 @@ def plan_of(
         if prices and forest are about different numbers of features.
     CapacityOverflowError
         if the prices have no common unit small and large enough for 64-bit integers.
+    UnsupportedModelError
+        for trees with several outputs.
     """
+    ensemble.check_one_output("prediction on demand")
     features = np.unique(ensemble.feature[ensemble.is_split if splits is None else splits]).astype(np.int64)
     place = np.full(ensemble.n_features + 1, -1, dtype=np.int32)  # the last place is for the -1 of leaves
     place[features] = np.arange(features.size)

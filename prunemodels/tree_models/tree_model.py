@@ -22,8 +22,8 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
 from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.labels import losses_of
-from prunemodels.forests.reading import check_columns, read_forest
+from prunemodels.forests.labels import forest_losses, losses_of
+from prunemodels.forests.reading import check_columns, read_forest, read_trees
 
 if TYPE_CHECKING:
     from prunemodels.other_libraries.model_forest import ModelForest
@@ -105,6 +105,8 @@ class TreeModel:
     @property
     def task(self) -> str:
         """``"classification"`` or ``"regression"``."""
+        if self.forest is None:
+            return self.ensemble.task
         return "regression" if self.classes is None else "classification"
 
     @property
@@ -166,7 +168,9 @@ class TreeModel:
         InvalidInputError
             for labels that do not fit the rows or the model.
         """
-        return losses_of(self.classes, self.predict(X), y, loss=None if self.forest else self.ensemble.loss)
+        if self.forest is None:
+            return forest_losses(self.model, X, y, self.ensemble.loss)
+        return losses_of(self.classes, self.predict(X), y)
 
     @cached_property
     def n_splits(self) -> int:
@@ -174,7 +178,7 @@ class TreeModel:
         return self.ensemble.n_splits
 
 
-def tree_model_of(model: Any) -> TreeModel:
+def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     """The trees of any fitted model that is read.
 
     Parameters
@@ -182,6 +186,8 @@ def tree_model_of(model: Any) -> TreeModel:
     model
         a forest of scikit-learn, see `read_forest`; a model of another library, see `read_model`, or what that returned; an
         object that holds one of these, such as a `BudgetPrunedForestClassifier` or a `PrunedForest`.
+    several_outputs
+        whether a forest may have several outputs, see `Ensemble.output_classes`.
 
     Raises
     ------
@@ -192,7 +198,7 @@ def tree_model_of(model: Any) -> TreeModel:
         return model
     model = fitted_model(model)
     if not _adds_up(model):
-        return TreeModel(model, read_forest(model))
+        return TreeModel(model, read_trees(model) if several_outputs else read_forest(model))
     from prunemodels.other_libraries.model_forest import ModelForest
     from prunemodels.other_libraries.reading import read_model
 
