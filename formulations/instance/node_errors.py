@@ -155,7 +155,7 @@ def _of_classes(
     loss: TreeLoss,
 ) -> NDArray[np.float64]:
     """Sum w l of each node, times the costs' denominator: each class counts with its loss where the node's class is predicted."""
-    predicted = loss.classes(value)
+    predicted = value.argmax(axis=1)
     if not loss.costs:  # the weight at the node less that of the class that it predicts
         wrong = range_sums(w, start, stop)
         for k in np.unique(predicted):

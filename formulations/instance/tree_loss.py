@@ -3,15 +3,14 @@
 With y the class or target of an example, and v what a node or the forest predicts (class fractions, or a number):
 
     zero_one                   0 where y is the class of the largest fraction, of several the first; else 1             (1)
-    misclassification_costs    C[y, k],  k = the class of least expected cost  sum_j v_j C[j, k],  of several the first  (2)
+    misclassification_costs    C[y, k],  k = the class of the largest fraction, of several the first                    (2)
     squared_error              (y - v)^2                                                                                (3)
     absolute_error             |y - v|                                                                                  (4)
     poisson                    2 [y log(y / v) - y + v],  the Poisson deviance;  v > 0                                  (5)
 
-(2) is how Breiman, Friedman, Olshen and Stone (1984, section 4.4) judge the nodes of a tree under misclassification costs. Its
-decision rule differs from (1): a node with 20 % positives predicts "positive" where missing one costs ten times a false alarm.
-Where C is 1 off its diagonal and 0 on it, (2) is (1). Regression forests are judged by the criterion that their trees were grown
-by: then the impurity that a tree stores is its in-bag error.
+(2) leaves the prediction what it is, so that the figures are those of the forest's own ``predict``. Where C is 1 off its diagonal
+and 0 on it, (2) is (1). A split may raise (2) even on the rows that it was grown on. Regression forests are judged by the
+criterion that their trees were grown by: then the impurity that a tree stores is its in-bag error.
 """
 
 from __future__ import annotations
@@ -79,14 +78,6 @@ class TreeLoss:
     def denominator(self) -> int:
         """The least whole number whose product with every misclassification cost is whole; 1 for other losses."""
         return math.lcm(*(cost.denominator for row in self.costs for cost in row))
-
-    def classes(self, value: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The predicted class of each row of class fractions, see (1) and (2)."""
-        if not self.costs:
-            return np.asarray(value.argmax(axis=1))
-        # summed class by class, so that equal fractions give equal sums wherever they are compared
-        expected = sum(value[:, j, None] * row for j, row in enumerate(self.matrix))
-        return np.asarray(np.argmin(np.asarray(expected), axis=1))
 
     def of_classes(self, y: NDArray[np.int64], predicted: NDArray[np.int64]) -> NDArray[np.float64]:
         """(1) or (2) of each example whose class was predicted. A class of -1, which the forest does not know, costs the most."""

@@ -79,8 +79,7 @@ def prune_forest(
         forest predicts, see `ensemble_path`; lambdas are then in its units. It needs a budget or a lambda.
     misclassification_costs
         C[true class, predicted class] in the order of ``forest.classes_``, see `problem_from_forest`. All errors, also those of
-        ``evaluate``, are then mean misclassification costs of the class of least expected cost, which is
-        ``classes_[(predict_proba(X) @ C).argmin(axis=1)]``. The pruned forest's own ``predict`` remains the most likely class.
+        ``evaluate``, are then mean misclassification costs.
 
     Raises
     ------

@@ -164,9 +164,8 @@ def evaluate_path(
     sample_weight
         w, shape (N,), >= 0: weights of the examples in cost and error.
     vote
-        ``"mean"``: what scikit-learn's forests predict, the class of largest mean fraction over the trees; with misclassification
-        costs, the class of least expected cost. ``"majority"``: the class that most trees predict; in a tie, the first. For
-        regression only the mean is allowed. On a path without
+        ``"mean"``: what scikit-learn's forests predict, the class of largest mean fraction over the trees. ``"majority"``: the
+        class that most trees predict; in a tie, the first. For regression only the mean is allowed. On a path without
         ``single_leaves_vote``, only the trees that still have splits vote; if none has, all vote.
 
     Returns
@@ -215,7 +214,7 @@ def sweep_path(
     if ensemble.loss.name == "poisson":
         check_counts(truth)
     counted = np.flatnonzero(weights > 0)
-    sweep = _Sweep(path, X, truth, weights, counted, _votes(ensemble, vote), vote == "mean")
+    sweep = _Sweep(path, X, truth, weights, counted, _votes(ensemble, vote))
     costs, once, losses = sweep.run(0, with_costs=True)
     w, n = weights[counted], len(counted)
     of_cost, of_error = _means(costs, w), _means(losses[:, :3], w)
@@ -247,7 +246,7 @@ def _votes(ensemble: Ensemble, vote: Vote) -> Floats:
         return ensemble.value
     ones = np.zeros_like(ensemble.value)
     for first, one in zip(ensemble.output_start, ensemble.outputs, strict=False):
-        ones[np.arange(len(ones)), first + ensemble.loss.classes(one.value)] = 1.0
+        ones[np.arange(len(ones)), first + one.value.argmax(axis=1)] = 1.0
     return ones
 
 
@@ -261,7 +260,6 @@ class _Sweep:
     weights: Floats
     counted: NDArray[np.int64]
     value: Floats
-    by_cost: bool
 
     def run(self, reference: int, *, with_costs: bool) -> tuple[Floats, Floats, Floats]:
         """Sums (3) of costs, prices paid once, and sums (2) of losses, at each position; for the numbers see `path_sweeps`."""
@@ -275,7 +273,7 @@ class _Sweep:
             usage = p.usage.on(self.X[block], self.weights[block])
             truth, leaves = self.truth[block], self.path.single_leaves_vote
             sample = (usage.routing, end, self.value, truth, usage.weights)
-            walk_losses(ensemble, *sample, reference, losses, single_leaves_vote=leaves, by_cost=self.by_cost)
+            walk_losses(ensemble, *sample, reference, losses, single_leaves_vote=leaves)
             if with_costs:
                 once = walk_costs(usage, end, costs)
         ending = np.bincount(np.maximum(once, 0), weights=p.costs.price, minlength=positions + 1)

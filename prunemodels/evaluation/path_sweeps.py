@@ -50,7 +50,6 @@ def walk_losses(
     sums: NDArray[np.float64],
     *,
     single_leaves_vote: bool = True,
-    by_cost: bool = True,
 ) -> None:
     """Add the differences of (2) to `sums`, shape (K + 1, 5).
 
@@ -64,13 +63,11 @@ def walk_losses(
         the position that d of (2) is relative to.
     single_leaves_vote
         False: from position 1 on, trees that are single leaves do not vote, unless all trees are.
-    by_cost
-        under misclassification costs: whether the predicted class is that of least expected cost; else it is that of most votes.
     """
     new_leaves = _new_leaves(ensemble, end, len(sums), single_leaves_vote)
     kind = KINDS.index(ensemble.loss.name)
     costs = ensemble.loss.matrix if ensemble.loss.costs else np.zeros((1, 1))
-    how = (kind, costs, by_cost, ensemble.output_start)
+    how = (kind, costs, ensemble.output_start)
     current = np.empty_like(routing.order)
     reached = (ensemble.tree_of, routing.order, routing.start, routing.stop)
     _settle(reference, end, ensemble.parent, *reached, current)
@@ -288,9 +285,9 @@ def _sum_votes(i, value, current, votes, total):  # type: ignore[no-untyped-def]
 def _loss(i, value, current, votes, n_votes, truth, how, total):  # type: ignore[no-untyped-def]
     """The mean over the outputs of the losses of the forest's prediction for row i.
 
-    `how` is the number of the loss, the misclassification costs, whether they decide, and where each output's columns start.
+    `how` is the number of the loss, the misclassification costs, and where each output's columns start.
     """
-    kind, costs, by_cost, start = how
+    kind, costs, start = how
     n_outputs = truth.shape[1]
     if kind >= 2:
         _sum_votes(i, value, current, votes, total)
@@ -298,15 +295,10 @@ def _loss(i, value, current, votes, n_votes, truth, how, total):  # type: ignore
         for o in range(n_outputs):
             mean += _loss_of_number(kind, truth[i, o], total[i, o] / n_votes)
         return mean / n_outputs
-    if kind == 1 and by_cost:
-        _sum_votes(i, value, current, votes, total)
     mean = 0.0
     for o in range(n_outputs):
         y = int(truth[i, o])
-        if kind == 1 and by_cost:
-            best = _cheapest(i, total, n_votes, costs)
-        else:
-            best = _settled(i, start[o], start[o + 1], value, current, votes, n_votes, total)
+        best = _settled(i, start[o], start[o + 1], value, current, votes, n_votes, total)
         if kind == 0:
             mean += 0.0 if best == y else 1.0
         else:
@@ -333,19 +325,6 @@ def _loss_of_number(kind, y, v):  # type: ignore[no-untyped-def]
     if kind == 3:
         return abs(y - v)
     return 2 * ((y * np.log(y) - y * np.log(v) if y > 0 else 0.0) - y + v)
-
-
-@njit(cache=True)
-def _cheapest(i, total, n_votes, costs):  # type: ignore[no-untyped-def]
-    """The class of least expected cost under the mean fractions, of several the first; summed as in `TreeLoss.classes`."""
-    best, least = 0, np.inf
-    for k in range(total.shape[1]):
-        expected = 0.0
-        for j in range(total.shape[1]):
-            expected += total[i, j] / n_votes * costs[j, k]
-        if expected < least:
-            best, least = k, expected
-    return best
 
 
 @njit(cache=True)

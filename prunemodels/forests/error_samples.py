@@ -219,7 +219,7 @@ def _stored_class_errors(estimator: Any, value: NDArray[np.float64], loss: TreeL
     whole = np.rint(counts)
     if size[0] == np.rint(size[0]) and np.abs(counts - whole).max() < 1e-6:  # a fraction times a size is whole up to rounding
         counts = whole
-    predicted = loss.classes(value)
+    predicted = value.argmax(axis=1)
     each = [np.rint(loss.of_classes(np.full_like(predicted, j), predicted) * loss.denominator) for j in range(value.shape[1])]
     return np.asarray((counts * np.stack(each, axis=1)).sum(axis=1))
 

@@ -82,28 +82,27 @@ def losses_of(
     entry: Callable[[int], str] | None = None,
     loss: TreeLoss | None = None,
 ) -> NDArray[np.float64]:
-    """`prediction_losses` of a model with these classes; None: it predicts numbers, which `loss` judges."""
+    """`prediction_losses` of a model with these classes; None: it predicts numbers. `loss` judges otherwise than usual."""
     truth = class_numbers(classes, y, len(predicted), entry=entry)
     if classes is None:
         return (loss or TreeLoss("squared_error")).of_numbers(truth, predicted)
+    if loss is not None and loss.costs:
+        return loss.of_classes(truth, class_numbers(classes, predicted, len(predicted)))
     return np.asarray(predicted != classes[truth], dtype=np.float64)
 
 
 def forest_losses(forest: Any, X: Any, y: Any, loss: TreeLoss, entry: Callable[[int], str] | None = None) -> NDArray[np.float64]:
-    """The loss of what a forest of scikit-learn predicts for each row; under misclassification costs, of the cheapest class.
+    """The loss of what a forest of scikit-learn predicts for each row.
 
     Raises
     ------
     InvalidInputError
         as `class_numbers`; and for targets that have no Poisson deviance.
     """
-    if not loss.costs:
-        answers = np.asarray(forest.predict(X))
-        if answers.ndim == 2:
-            return _mean_losses(forest, answers, y, loss, entry)
-        return losses_of(getattr(forest, "classes_", None), answers, y, entry, loss)
-    predicted = loss.classes(forest.predict_proba(X))
-    return loss.of_classes(class_numbers(forest.classes_, y, len(predicted), entry=entry), predicted)
+    answers = np.asarray(forest.predict(X))
+    if answers.ndim == 2:
+        return _mean_losses(forest, answers, y, loss, entry)
+    return losses_of(getattr(forest, "classes_", None), answers, y, entry, loss)
 
 
 def _mean_losses(

@@ -59,8 +59,7 @@ def problem_from_forest(
         a >= 0: price of evaluating one split for one example; one number, or one for each feature.
     misclassification_costs
         for a classifier, C[true class, predicted class], shape (K, K), each >= 0, in the order of ``forest.classes_``. The error
-        is then the mean misclassification cost. Nodes, and the forest, predict the class of least expected cost, see `TreeLoss`.
-        Default: each wrong prediction costs 1.
+        is then the mean misclassification cost; trees and forest predict as before. Default: each wrong prediction costs 1.
 
     Returns
     -------

@@ -50,6 +50,22 @@ def report_page(
 
 @overload
 def report_page(
+    source: HoldsModel,
+    X: Any,
+    y: Any,
+    *,
+    chosen: Pruning | BudgetSolution = ...,
+    sample_weight: ArrayLike | None = None,
+    confidence: Share = 0.95,
+    title: str = "Pruned forest",
+    unit: str = "",
+    command: str | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> str: ...
+
+
+@overload
+def report_page(
     source: Cascade | ExitPath,
     X: Any = None,
     y: Any = None,
@@ -114,7 +130,8 @@ def report_page(source: PruningPath | Cascade | ExitPath | HoldsModel, *examples
         )
     if isinstance(source, HoldsModel):
         how = source._how_pruned()
-        return pruning_page(how.path, how.forest, *examples, **({"chosen": how.chosen} | options))
+        chosen: dict[str, Any] = {"chosen": how.chosen}
+        return pruning_page(how.path, how.forest, *examples, **(chosen | options))
     return pruning_page(source, *examples, **options)
 
 

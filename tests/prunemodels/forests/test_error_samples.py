@@ -268,28 +268,28 @@ class TestMisclassificationCosts:
         return pm.problem_from_forest(self.tree, self.X, costs=1, errors=errors, misclassification_costs=costs)
 
     def test_a_dear_false_b(self):
-        """An a that is called b costs 10: the root says a, which costs 4 for the four b; the left child says a and costs 1."""
+        """An a that is called b costs 10: the root says b, which costs 20 for the two a; the left child says a and costs 1."""
         problem = self.problem([[0, 10], [1, 0]])
-        assert problem.errors.components[0].e.tolist() == [4, 1, 0]
-        assert problem.gain.tolist() == [pytest.approx(3 / 6), 0, 0]
-        assert self.problem([[0, 10], [1, 0]], pm.samples.InBag(self.X, self.y)).errors.components[0].e.tolist() == [4, 1, 0]
+        assert problem.errors.components[0].e.tolist() == [20, 1, 0]
+        assert problem.gain.tolist() == [pytest.approx(19 / 6), 0, 0]
+        assert self.problem([[0, 10], [1, 0]], pm.samples.InBag(self.X, self.y)).errors.components[0].e.tolist() == [20, 1, 0]
 
     def test_a_dear_false_a(self):
-        """A b that is called a costs 10: all nodes say b, and the split gains nothing."""
+        """A b that is called a costs 10: the split, whose left child calls one so, costs more than the root's two wrong b."""
         problem = self.problem([[0, 1], [10, 0]])
-        assert problem.errors.components[0].e.tolist() == [2, 2, 0]
-        assert problem.gain.tolist() == [0, 0, 0]
+        assert problem.errors.components[0].e.tolist() == [2, 10, 0]
+        assert problem.gain.tolist() == [pytest.approx(-8 / 6), 0, 0]
 
     def test_other_rows(self):
-        """On b, b, b at 10 for an a called b: the root says a and costs 3, left says a and costs 2, right says b."""
+        """On b, b, b: the root says b, which is right; left says a twice, at 1 each."""
         given = pm.samples.Given([[0], [0], [1]], ["b", "b", "b"])
-        assert self.problem([[0, 10], [1, 0]], given).errors.components[0].e.tolist() == [3, 2, 0]
+        assert self.problem([[0, 10], [1, 0]], given).errors.components[0].e.tolist() == [0, 2, 0]
 
     def test_fractions_are_exact(self):
-        """Costs of 1/3 and 0.1 have the common denominator 30, and the error of the root alone, 4 * 0.1 / 6, is exact."""
+        """Costs of 1/3 and 0.1 have the common denominator 30, and the error of the root alone, 2 * (1/3) / 6, is exact."""
         problem = self.problem([[0, Fraction(1, 3)], [0.1, 0]])
         assert problem.integers.exact
-        assert pm.Pruning.all_roots(problem).exact_error == Fraction(4, 60)
+        assert pm.Pruning.all_roots(problem).exact_error == Fraction(1, 9)
 
     def test_equal_costs_change_nothing(self):
         """Where every wrong prediction costs 1, errors are error rates; where it costs 2.5, they are 2.5 times as large."""
@@ -316,7 +316,7 @@ class TestMisclassificationCosts:
         e = np.zeros(ensemble.n_nodes)
         for (_, i), nodes in paths(ensemble, case.X).items():
             for h in nodes:
-                e[h] += C[code[i], (ensemble.value[h] @ C).argmin()]
+                e[h] += C[code[i], ensemble.value[h].argmax()]
         np.testing.assert_allclose(problem.errors.components[0].e, e, atol=1e-9)
 
     @pytest.mark.parametrize(
