@@ -20,11 +20,8 @@ class Options:
         regression: the distance within which the prediction must certainly be; -1 for classification.
     place
         int64, shape (T,): the order of the trees; empty: the feature that settles most per price is first.
-    max_rows
-        most rows of a request, or None.
     """
 
     stops: bool
     tolerance: float
     place: NDArray[np.int64]
-    max_rows: int | None
