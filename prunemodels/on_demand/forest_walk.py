@@ -119,7 +119,7 @@ class ForestWalk(Walk):
         """C - P: the most that each row may pay for passing splits."""
         if self._cap is None:
             return np.full(len(self.rows), NO_CAP)
-        return self._cap - (self._paid_by != NEVER) @ self._plan.item_units
+        return np.asarray(self._cap - (self._paid_by != NEVER) @ self._plan.item_units)
 
     def _status_within_cap(self, rows: NDArray[np.int64], most: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The status of all features, where those of `rows` that (1) excludes count as lost."""
@@ -134,7 +134,7 @@ class ForestWalk(Walk):
     def _price_of(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
         """What the rows would pay for all that they want, and for passing one split on each."""
         items = (wanted @ self._plan.needs) & (self._paid_by[rows] == NEVER)
-        return items @ self._plan.item_units + wanted @ self._plan.step_units
+        return np.asarray(items @ self._plan.item_units + wanted @ self._plan.step_units)
 
     def _barred(self, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Rows that the cap keeps from going on in a tree: its feature is known, but not passed, or is lost in `status` alone."""

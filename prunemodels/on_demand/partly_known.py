@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from prunemodels.on_demand.predictor import OnDemandPredictor
 
 
-def partly_known(predictor: OnDemandPredictor, X: Any, known: Any) -> Walk:
-    """A walk whose rows own the known features, and have paid what these need.
+def partly_known(predictor: OnDemandPredictor, X: Any, known: Any, asked: Any = None) -> Walk:
+    """A walk whose rows have bought the known features, and have paid what these need.
 
     Parameters
     ----------
     X, known
         see `OnDemandPredictor.next_features`.
+    asked
+        bool, shape (n, n_features): what was asked for; of that, what is not known cannot be had. None: what is known.
 
     Raises
     ------
@@ -40,5 +42,6 @@ def partly_known(predictor: OnDemandPredictor, X: Any, known: Any) -> Walk:
             raise InvalidInputError(f"X has no column {name!r}; give a table with the columns of the model")
         given[name] = np.ma.array(np.asarray(table[name]), mask=~mask[:, names.index(name)])
     walk = predictor.start(len(mask), known=given)
-    walk.pay_for_known()
+    lost = np.zeros_like(mask) if asked is None else np.asarray(asked, dtype=bool) & ~mask
+    walk._bought_before(lost[:, predictor._plan.features])
     return walk

@@ -79,15 +79,18 @@ class Walk(ABC):
 
     The caller may also make the requests, and bring the answers when it has them:
 
-    >>> walk = pm.OnDemandPredictor(forest, costs).start(X_test.index[:1])
+    >>> walk = pm.OnDemandPredictor(forest, costs, early_stopping=True).start(X_test.index[2:3])
     >>> while requests := walk.next_requests(one_feature=True):
     ...     for request in requests:
     ...         print("buy", *request.items)
     ...         walk.take(request, X_test.loc[request.rows, list(request.features)])
     ...
-    buy texture
+    buy concavity
+    buy radius
+    buy area
+    buy concave points
     >>> walk.result().predictions
-    array([0])
+    array([1])
     """
 
     def __init__(
@@ -262,9 +265,10 @@ class Walk(ABC):
                 chosen[rows[waiting]] = self._purchases.features[np.argmax(one, axis=1)]
             return chosen
 
-    def pay_for_known(self) -> None:
-        """Count the features that are known as bought: what other features share with them need not be paid again."""
+    def _bought_before(self, lost: NDArray[np.bool_]) -> None:
+        """Count the known features as bought: what they share with others is paid. `lost`, shape (n, F), cannot be had."""
         self._paid_by[(self._status == KNOWN) @ self._purchases.needs] = 0
+        self._status[lost & (self._status == UNKNOWN)] = LOST
 
     def _next(self, one_feature: bool = False) -> list[Request]:
         """The requests of the round that is under way, or of the next one."""
@@ -413,7 +417,7 @@ class Walk(ABC):
 
 def _absent(request: Request, given: Answer) -> str:
     """Names the rows and features that did not come, the first few of each."""
-    rows = request.rows[~given.came.all(axis=1)].tolist()
+    rows = request.rows[np.flatnonzero(~given.came.all(axis=1))].tolist()
     features = [request.features[f] for f in np.flatnonzero(~given.came.all(axis=0))]
     return (
         f"{_first(features)} did not come for {len(rows)} row{'s' * (len(rows) != 1)}, {_first(rows)}; what came is kept: "
