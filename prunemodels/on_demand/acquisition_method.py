@@ -79,6 +79,7 @@ class AcquisitionMethod:
         self._options: dict[str, Any] = {"early_stopping": early_stopping, "tolerance": tolerance, "max_cost": max_cost}
         self._predictor = OnDemandPredictor(model, costs, **self._options)
 
+    @checked
     def act(
         self,
         masked_features: Any,
@@ -113,6 +114,7 @@ class AcquisitionMethod:
         walk, batch = self._walk(masked_features, feature_mask, selection_mask, feature_shape)
         return _like(masked_features, (walk.next_features() + 1).reshape(*batch, 1), whole=True)
 
+    @checked
     def select(
         self,
         masked_features: Any,
@@ -124,6 +126,7 @@ class AcquisitionMethod:
         """As `act`, by the name that it had before."""
         return self.act(masked_features, feature_mask, selection_mask, label, feature_shape)
 
+    @checked
     def predict(
         self, masked_features: Any, feature_mask: Any, label: Any = None, feature_shape: Sequence[int] | None = None
     ) -> Any:
@@ -209,9 +212,11 @@ class AcquisitionMethod:
         """None: the trade-off between cost and error was made when the model was pruned."""
         return None
 
+    @checked
     def set_cost_param(self, cost_param: float) -> None:
         """Do nothing: there is no such parameter. Prune with another budget, or give another `max_cost`."""
 
+    @checked
     def set_seed(self, seed: int | None) -> None:
         """Do nothing: the method is deterministic."""
 
