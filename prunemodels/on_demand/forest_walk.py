@@ -79,11 +79,13 @@ class ForestWalk(Walk):
         plan, most = self._plan, self._most_steps()
         _advance(rows, self._node, self._trees, self._cells, self._status, plan.step_units, most, self._steps)
         status = self._status_within_cap(rows, most)
+        capped = np.zeros(rows.size, dtype=bool)
         if self._options.stops:
             wanted, done, early = self._undecided(rows, self._status)
-            limited = np.flatnonzero(~early & (status[rows] != self._status[rows]).any(axis=1))
+            limited = np.flatnonzero(~done & (status[rows] != self._status[rows]).any(axis=1))
             if limited.size:
                 wanted[limited], done[limited], _ = self._undecided(rows[limited], status)
+                capped[limited] = done[limited]  # without the cap they would go on
         else:
             wanted, done, early = self._nothing(rows)
             _ask_for_all(rows, self._node, self._trees, status, wanted, done)
@@ -91,7 +93,7 @@ class ForestWalk(Walk):
                 short = np.flatnonzero(self._price_of(rows, wanted) > (most - self._steps)[rows])
                 wanted[short] = self._choose(rows[short], wanted[short])
         self._early[rows], self._done[rows] = early, done
-        self._capped[rows] = done & ~early & self._barred(rows, status)
+        self._capped[rows] = capped | (done & ~early & self._barred(rows, status))
         return wanted
 
     def _choose(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:

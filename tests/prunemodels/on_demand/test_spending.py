@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import prunemodels as pm
 from prunemodels.on_demand.predictor import OnDemandPredictor
+from tests.instances import Node, ensemble_of
 from tests.prunemodels.cascades import case as cascade_case
-from tests.prunemodels.on_demand.cases import forest_of, random_case, stump
+from tests.prunemodels.on_demand.cases import forest_of, random_case, stump, with_values
 from tests.prunemodels.on_demand.reference import Spy
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -60,6 +61,19 @@ def test_a_shared_item_stays_in_reach():
     result = OnDemandPredictor(trees, blood, Spy(np.ones((1, 2))), max_cost=6).run(1)
     assert (result.exact_cost, result.capped.tolist()) == ((6,), [False])
     assert OnDemandPredictor(trees, blood, Spy(np.ones((1, 2))), max_cost=5).run(1).exact_cost == (5,)
+
+
+def test_a_row_that_only_the_cap_decides_is_capped():
+    """A tree asks for x0 at 1, then for x1 at 50. With a cap of 20 its splits on x1 answer, and both say class 0: whatever x0 is,
+    so nothing is bought. The tree waits for x0, which could be paid; the row is capped all the same, since x1 could say class 1.
+    """
+    below = [Node(0, 1, 0.5, Node(0), Node(0)) for _ in range(2)]
+    bare, _ = ensemble_of([Node(0, 0, 0.5, *below)], 2)
+    value = np.array([[0.9, 0.1], [0.9, 0.1], [1, 0], [0, 1], [0.9, 0.1], [1, 0], [0, 1]])  # in preorder
+    trees = with_values(bare, value, "classification")
+    result = OnDemandPredictor(trees, [1, 50], Spy(np.ones((1, 2))), early_stopping=True, max_cost=20).run(1)
+    assert (result.exact_cost, result.predictions.tolist()) == ((0,), ["class 0"])
+    assert (result.capped.tolist(), result.stopped_early.tolist()) == ([True], [False])
 
 
 @settings(max_examples=60, deadline=None)
