@@ -209,6 +209,7 @@ class Ensemble:
             for o, c in enumerate(self.output_classes)
         )
 
+    @checked
     def check_one_output(self, use: str) -> None:
         """Refuse trees with several outputs where `use`, such as "a cascade", needs one.
 
