@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
 from numpy.typing import ArrayLike
 
@@ -29,6 +29,12 @@ from prunemodels.report_page.sections import deployment, items, tradeoff, trees,
 from prunemodels.tree_models.tree_model import HoldsModel
 
 LOG = logging.getLogger(__name__)
+
+Source = Annotated[
+    PruningPath | Cascade | ExitPath | HoldsModel,
+    "a PruningPath, a Cascade, an ExitPath, or an estimator or result that pruned a forest",
+]
+"""What a page is about."""
 
 
 @overload
@@ -81,7 +87,7 @@ def report_page(
 
 
 @checked
-def report_page(source: PruningPath | Cascade | ExitPath | HoldsModel, *examples: Any, **options: Any) -> str:
+def report_page(source: Source, *examples: Any, **options: Any) -> str:
     """Build one self-contained HTML page on a pruning or a cascade: cost, error, purchases, proof.
 
     The page needs no network, no other file and no JavaScript. All claims are checked again, by `proofs_checks`.
@@ -191,9 +197,7 @@ def _check_cascade_arguments(source: Any, examples: tuple[Any, ...], options: Ma
 
 
 @checked
-def write_report(
-    file: str | Path, source: PruningPath | Cascade | ExitPath | HoldsModel, *examples: Any, force: bool = False, **options: Any
-) -> Path:
+def write_report(file: str | Path, source: Source, *examples: Any, force: bool = False, **options: Any) -> Path:
     """Write `report_page` to a file, completely or not at all, and return its path.
 
     Parameters
