@@ -176,6 +176,7 @@ def _add_prune(command: argparse.ArgumentParser) -> None:
     )
     add = command.add_argument_group("output").add_argument
     add("--held-out", metavar="FILE", help="examples kept apart, a table like --data: report the cost there with its interval")
+    add("--drop-unused", action="store_true", help="the forest in --out is given only the columns that it reads")
     add("--mixture", action="store_true", help="also write the relaxation's two forests beside --out, and how often to use each")
     add("--out", required=True, metavar="FILE", help="the pruned forest: .skops or .joblib")
     add("--path-csv", metavar="FILE.csv", help="also write the whole path")

@@ -42,6 +42,7 @@ from prunemodels.forests.reading import read_forest
 from prunemodels.forests.surgery import apply_pruning
 from prunemodels.judging.evaluate import evaluate
 from prunemodels.plots.tradeoff import draw, picture_files, plot_tradeoff
+from prunemodels.tree_models.unused_columns import drop_unused
 from solvers import pruning_path
 
 
@@ -239,7 +240,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
     pruned = apply_pruning(choice.pruning, solved.forest)
     rows = _held_out_rows(args, solved)
     held_out = None if rows is None else _hold_out(args, solved, choice.pruning, rows)
-    dump_forest(pruned, outputs.aside(out))
+    dump_forest(drop_unused(pruned) if args.drop_unused else pruned, outputs.aside(out))
     for table in tables:
         path.to_frame().to_csv(outputs.aside(table), index=False)
     for picture in pictures:

@@ -27,14 +27,14 @@ def used_columns(forest: Any) -> Columns:
     UnsupportedModelError, NotFittedForestError, InvalidInputError
         see `tree_views`.
     """
-    tested = [view.columns[_tested(view)] for view in tree_views(forest)]
+    tested = [view.columns[_tested(view)] for view in tree_views(forest, several_outputs=True)]
     kept = np.unique(np.concatenate(tested)).astype(np.int64)
     return kept if kept.size else np.zeros(1, dtype=np.int64)
 
 
 def with_columns(forest: Any, kept: Columns) -> Any:
     """A copy of the forest that is given the kept columns only, in their order; they include all that it tests."""
-    views = tree_views(forest)
+    views = tree_views(forest, several_outputs=True)
     slim = copy.deepcopy(forest, {id(view.estimator.tree_): view.estimator.tree_ for view in views})
     place = np.full(forest.n_features_in_, -1, dtype=np.int64)
     place[kept] = np.arange(kept.size)
@@ -67,8 +67,9 @@ def _renumbered(forest: Any, view: TreeView, stays: Columns) -> Tree:
     nodes = state["nodes"].copy()
     split = nodes["left_child"] >= 0
     nodes["feature"][split] = place[nodes["feature"][split]]
-    n_classes = np.atleast_1d(view.estimator.n_classes_) if is_classifier(forest) else np.array([1])
-    tree = Tree(stays.size, np.asarray(n_classes, dtype=np.intp), 1)
+    n_outputs = view.estimator.n_outputs_
+    n_classes = np.atleast_1d(view.estimator.n_classes_) if is_classifier(forest) else np.ones(n_outputs)
+    tree = Tree(stays.size, np.asarray(n_classes, dtype=np.intp), n_outputs)
     tree.__setstate__({**state, "nodes": nodes})
     return tree
 

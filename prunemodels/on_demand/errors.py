@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class AcquisitionFailedError(PruneModelsError, RuntimeError):
-    """`acquire` raised an exception (the ``__cause__``), or its answer is not what was asked for.
+    """`acquire` raised an exception (the ``__cause__``), or its answer is refused, or leaves values out that were asked for.
 
     Attributes
     ----------
     request
-        the request that failed; nothing of it was kept or paid.
+        the request that failed. Of an answer that leaves values out, what came is kept and paid; else nothing is.
     walk
         the walk, with all that was bought before and, where several requests were in flight, what the others brought. See
         ``walk.result()``; ``walk.run()`` goes on, and asks again only for what was not delivered.

@@ -172,6 +172,7 @@ class Walk(ABC):
         """
         try:
             with self._single_run():
+                self._settle()
                 spending = Spending(self._purchases, self._paid_by, max_total_cost)
                 while requests := self._next():
                     for request in requests:
@@ -208,6 +209,7 @@ class Walk(ABC):
         ``asyncio.run`` is such a cancellation.
         """
         with self._single_run():
+            self._settle()
             spending = Spending(self._purchases, self._paid_by, max_total_cost)
             while requests := self._next():
                 if not await ask_together(self, requests, limit, spending):

@@ -242,6 +242,16 @@ def test_lam_takes_held_out_rows_too(case: Case, capsys: pytest.CaptureFixture[s
     assert told["next_dearer"]["cost"] == case.path[case.path.row_at_lam(0.05) - 1].cost
 
 
+def test_drop_unused(case: Case) -> None:
+    """With --drop-unused the forest that is written asks for the columns that it reads, and predicts the same."""
+    assert main(prune("--lam", "0.05", budget=None)) == 0
+    assert main(prune("--lam", "0.05", "--drop-unused", "--out", "out/slim.skops", budget=None)) == 0
+    pruned, slim = load("out/pruned.skops"), load("out/slim.skops")
+    columns = list(slim.feature_names_in_)
+    assert len(columns) < len(pruned.feature_names_in_)
+    assert np.array_equal(slim.predict_proba(case.held_out[columns]), pruned.predict_proba(case.held_out))
+
+
 def test_confidence(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     """The pruning is the one that half of the rows choose and the other half certify; the smaller budget is named."""
     near = float(case.path.exact_cost[1]) + 0.001  # fits the sample, but no population to be sure of

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
+from prunemodels.on_demand.answers import Answer
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.instances import Node, ensemble_of
 from tests.prunemodels.cascades import case as cascade_case
@@ -141,6 +142,17 @@ def test_requests_in_flight_count_in_full(limit):
     assert asyncio.run(walk.run_async(limit, max_total_cost=20)).exact_cost == (7, 7)
     assert asyncio.run(walk.run_async(limit, max_total_cost=24)).exact_cost == (12, 12)
     assert [r.items for r in spy.requests] == [("x0",), ("x1",), ("x2",)]
+
+
+@pytest.mark.parametrize("run", [lambda walk: walk.run(max_total_cost=13), lambda w: asyncio.run(w.run_async(max_total_cost=13))])
+def test_an_answer_that_waited_to_be_entered_counts(run):
+    """Ctrl-C struck after the answer for x0 had come, at 6 for two rows: a limit of 13 leaves 7, and x1 at 8 is not asked."""
+    spy = Spy(np.ones((2, 3)))
+    walk = OnDemandPredictor(THREE, [3, 4, 5], spy).start(2)
+    had = np.ones((2, 1), dtype=bool)
+    walk._arrived.append((walk.next_requests()[0], Answer(np.ones((2, 1), np.float32), had, had), []))
+    assert run(walk).exact_cost == (3, 3)
+    assert spy.calls == 0
 
 
 def test_a_limit_on_a_cascade():

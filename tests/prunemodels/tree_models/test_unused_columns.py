@@ -85,6 +85,16 @@ def test_missing_values_go_where_they_went(kind: int) -> None:
         slim.predict(tested)
 
 
+@pytest.mark.parametrize("kind", [RandomForestRegressor, RandomForestClassifier])
+def test_several_outputs(kind: Any) -> None:
+    """Forests with two outputs keep both."""
+    both = np.stack([CLASSES, (WIDE[:, 5] > 0).astype(int)], axis=1)
+    model = kind(4, max_depth=4, random_state=0).fit(WIDE, both)
+    slim = pm.drop_unused(model)
+    assert slim.n_features_in_ == len(USED)
+    assert np.array_equal(slim.predict(TESTED[:, USED]), model.predict(TESTED))
+
+
 MODELS: dict[str, Any] = {
     "xgboost": lambda: xgboost.XGBClassifier(n_estimators=6, max_depth=3, n_jobs=1),
     "xgboost, numbers": lambda: xgboost.XGBRegressor(n_estimators=6, max_depth=3, n_jobs=1),
