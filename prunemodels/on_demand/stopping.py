@@ -20,9 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from prunemodels.on_demand.steps import KNOWN, UNKNOWN
 

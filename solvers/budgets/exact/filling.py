@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from solvers.budgets.exact.core import KnapsackCore
 
 PRICING_ROUNDS = 20

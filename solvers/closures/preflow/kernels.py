@@ -7,8 +7,8 @@ purchases, for both sides scan theirs in order. Labels are lower bounds on the n
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from formulations.compiled import njit
 from solvers.closures.preflow.adjacency import by_purchase, children
 from solvers.closures.preflow.residual import label_all, reached_by_excess
 
