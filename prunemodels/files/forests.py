@@ -19,6 +19,7 @@ import numpy as np
 
 from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError, UnsupportedModelError
+from formulations.extras import package
 from formulations.stored_arrays import array_header, check_archive
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.forests.reading import read_trees
@@ -141,9 +142,7 @@ def save_forest(forest: Any, path: str | Path) -> None:
 def dump_forest(forest: Any, path: Path) -> None:
     """Write a forest directly to a path, as joblib or skops by the file's ending."""
     if path.suffix == ".skops":
-        import skops.io
-
-        skops.io.dump(forest, path, compression=zipfile.ZIP_DEFLATED)
+        package("skops.io").dump(forest, path, compression=zipfile.ZIP_DEFLATED)
     elif path.suffix == ".joblib":
         import joblib
 
@@ -153,8 +152,7 @@ def dump_forest(forest: Any, path: Path) -> None:
 
 
 def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
-    import skops.io
-
+    skops_io = package("skops.io")
     try:
         with zipfile.ZipFile(place) as archive:
             check_archive(archive, place)
@@ -169,13 +167,13 @@ def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
     versions = set(re.findall(r'"_sklearn_version": \{[^}]*"content": "\\"([^"\\]+)\\""', schema))
     _check_version(place, versions)
     try:
-        unknown = sorted(set(skops.io.get_untrusted_types(file=place)) - set(trusted))
+        unknown = sorted(set(skops_io.get_untrusted_types(file=place)) - set(trusted))
     except Exception as error:  # a schema that skops did not write can cause any error
         raise _damaged(place, error, kind) from error
     if unknown:
         raise _untrusted(place, unknown, kind)
     try:
-        return skops.io.load(place, trusted=list(trusted))
+        return skops_io.load(place, trusted=list(trusted))
     except Exception as error:
         raise _damaged(place, error, kind) from error
 
