@@ -225,7 +225,8 @@ def _activate(queue, reached, active, balance):  # type: ignore[no-untyped-def]
             queue[count] = queue[i]
             active[queue[i]] = True
             count += 1
-    queue[:count] = queue[:count][::-1].copy()
+    for i in range(count // 2):
+        queue[i], queue[count - 1 - i] = queue[count - 1 - i], queue[i]
     return count
 
 
