@@ -1,6 +1,7 @@
 # make demo      install into .venv and run the main job on data that scikit-learn ships
 # make test      install into .venv, lint, check types, run all quick tests
 # make test-slow the tests that take minutes (real data, five seeds)
+# make test-versions  what reads, prunes, saves and fits forests, with each version of scikit-learn that pyproject.toml allows
 # make wheel     sdist and wheel: dist/
 # make notebooks  run the chapters and store what they print and draw; minutes
 # make docs      the site: docs/_build/html/index.html
@@ -15,11 +16,17 @@ export MPLBACKEND := Agg
 # Rewriting the tests' assertions takes half a minute; later runs read them from __pycache__.
 unexport PYTHONDONTWRITEBYTECODE
 
+# versions of scikit-learn for make test-versions, the folder of their environments, and the tests that each runs
+SKLEARN ?= 1.6 1.7 1.8 1.9
+VERSIONS := build/versions
+VERSION_TESTS := tests/prunemodels/forests tests/prunemodels/files/test_forests.py tests/prunemodels/test_main_job.py \
+	tests/prunemodels/estimators/test_pruned_forest.py tests/prunemodels/estimators/test_single_fit.py
+
 # seconds for both fuzzers together, and the seed of their random choices
 SECONDS ?= 600
 SEED ?= 0
 
-.PHONY: demo test test-slow lint types wheel notebooks docs fuzz bench bench-quick clean
+.PHONY: demo test test-slow test-versions lint types wheel notebooks docs fuzz bench bench-quick clean
 
 demo: $(VENV)/.user
 	$(BIN)/prunemodels demo --force
@@ -29,6 +36,20 @@ test: lint types
 
 test-slow: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m slow
+
+# Each version tests itself and saves forests; then each loads what all have saved. An old scikit-learn warns of new SciPy.
+test-versions: $(SKLEARN:%=$(VERSIONS)/%/.installed)
+	rm -rf $(VERSIONS)/files
+	set -e; for v in $(SKLEARN); do \
+	  $(VERSIONS)/$$v/bin/python -m pytest -p no:cacheprovider -W "ignore:scipy.optimize:DeprecationWarning" $(VERSION_TESTS); \
+	  $(VERSIONS)/$$v/bin/python -m tests.version_files save $(VERSIONS)/files; done
+	set -e; for v in $(SKLEARN); do $(VERSIONS)/$$v/bin/python -m tests.version_files load $(VERSIONS)/files; done
+
+$(VERSIONS)/%/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m venv $(VERSIONS)/$*
+	$(VERSIONS)/$*/bin/python -m pip install --quiet --disable-pip-version-check -e ".[models,plots,io]" "scikit-learn==$*.*" \
+	  pytest pytest-xdist hypothesis polars
+	@touch $@
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -89,7 +110,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.user: pyproject.toml $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plots,io]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(BIN)/python

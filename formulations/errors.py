@@ -99,6 +99,17 @@ class SolverFailedError(PruneModelsError, RuntimeError):
     """
 
 
+class MissingPackageError(PruneModelsError, ImportError):
+    """A package that only some uses need is not installed; the message names the extra that brings it.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> issubclass(pm.errors.MissingPackageError, ImportError)
+    True
+    """
+
+
 class BrokenFileError(PruneModelsError, OSError):
     """A file cannot be read, or does not hold what it should.
 

@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
+from formulations.extras import package
 from formulations.instance.routing import as_rows
 from prunemodels.files.csv_tables import check_header, read_csv
 
@@ -102,7 +103,7 @@ def read_table(path: str | Path) -> pd.DataFrame:
 
 
 def _read_parquet(place: Path) -> pd.DataFrame:
-    from pyarrow import parquet
+    parquet = package("pyarrow.parquet")
 
     check_header(parquet.read_schema(place).names, str(place))  # pandas does not name the column that is there twice
     return pd.read_parquet(place)

@@ -5,6 +5,7 @@ from formulations import (
     CapacityOverflowError as CapacityOverflowError,
     InterruptedSolveError as InterruptedSolveError,
     InvalidInputError as InvalidInputError,
+    MissingPackageError as MissingPackageError,
     NotFittedForestError as NotFittedForestError,
     PruneModelsError as PruneModelsError,
     SolverFailedError as SolverFailedError,

@@ -41,7 +41,9 @@ def lazy_names(namespace: str, file: str) -> tuple[list[str], Callable[[str], ob
             raise AttributeError(f"module {namespace!r} has no attribute {name!r}")
         if homes[name] == namespace:
             return importlib.import_module(f"{namespace}.{name}")
-        value = getattr(importlib.import_module(homes[name]), name)
+        from formulations.extras import package  # loads numpy and more, which help on the command line does not need
+
+        value = getattr(package(homes[name]), name)
         setattr(sys.modules[namespace], name, value)
         return value
 

@@ -23,6 +23,7 @@ from scipy import sparse
 
 from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.extras import package
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
 from formulations.programs.program_text import has_in_rows, rows_of_lp, wrong_with_lp, wrong_with_mps
 
@@ -81,7 +82,7 @@ def read_program(path: str | Path) -> LinearProgram:
     BrokenFileError
         if there is no such file, HiGHS cannot read it, or it does not follow its format: it is cut off, quadratic, ...
     """
-    import highspy
+    highspy = package("highspy")
 
     file = Path(path)
     _ending(file)
@@ -131,7 +132,7 @@ def _check_rows_and_names(lp: Any, text: str, file: Path) -> None:
 
 def _check_kind(solver: Any, lp: Any, file: Path) -> None:
     """Refuse what `LinearProgram` cannot hold."""
-    import highspy
+    highspy = package("highspy")
 
     if solver.getModel().hessian_.dim_:
         raise BrokenFileError(f"{file} has a quadratic objective; give a linear program")
@@ -311,7 +312,7 @@ def _parts_by(start: NDArray[np.integer[Any]]) -> Iterator[slice]:
 
 
 def _program_of(lp: Any) -> LinearProgram:
-    import highspy
+    highspy = package("highspy")
 
     sign = 1.0 if lp.sense_ == highspy.ObjSense.kMinimize else -1.0
     by_row = lp.a_matrix_.format_ != highspy.MatrixFormat.kColwise

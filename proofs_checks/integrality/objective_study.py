@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from formulations.extras import package
 from proofs_checks.integrality.exact_numbers import exact_array, snapped
 from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
@@ -234,7 +235,7 @@ def _verified_vertex(body: Polyhedron, x: NDArray[np.float64]) -> ExactPoint | N
 
 def _loaded(body: Polyhedron) -> Any:
     """The polyhedron in HiGHS, with objective 0."""
-    import highspy
+    highspy = package("highspy")
 
     lower, upper, row_lower, row_upper, entry = (
         np.array([float(x) for x in a], dtype=np.float64)
@@ -267,7 +268,7 @@ def _loaded(body: Polyhedron) -> Any:
 
 def _solved(solver: Any, objective: NDArray[Any]) -> NDArray[np.float64]:
     """The vertex that minimises an objective."""
-    import highspy
+    highspy = package("highspy")
 
     cost = objective.astype(np.float64)
     solver.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from formulations.extras import package
 from formulations.sparse_arrays import check_sparse
 from proofs_checks.integrality.exact_numbers import ExactArray, exact_array, exact_number
 from proofs_checks.integrality.polyhedron import Polyhedron
@@ -120,7 +121,7 @@ def _bounds(given: Any, length: int, what: str) -> ExactArray:
 
 def _of_model(model: Any) -> Polyhedron:
     """Rows and columns of any linear Pyomo model, in the order in which it declares them; fixed variables have equal bounds."""
-    import pyomo.environ as pyo
+    pyo = package("pyomo.environ")
 
     variables = list(model.component_data_objects(pyo.Var))
     constraints = list(model.component_data_objects(pyo.Constraint, active=True))

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from formulations.extras import package
 from formulations.sparse_arrays import check_sparse
 
 
@@ -184,7 +185,7 @@ def _of_model(model: Any) -> tuple[sparse.csc_array, list[str], list[str]]:
     A fixed variable is a constant and has no column; a variable that no constraint holds has a column of zeros. Objectives are
     not looked at.
     """
-    import pyomo.environ as pyo
+    pyo = package("pyomo.environ")
     from pyomo.repn import generate_standard_repn
 
     variables = [v for v in model.component_data_objects(pyo.Var, active=True) if not v.fixed]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
@@ -19,9 +18,10 @@ from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.held_out import HeldOut
-from prunemodels.plots.budget import plot_budget
-from prunemodels.plots.tradeoff import plot_tradeoff
 from solvers.budgets import solve_budget
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SEED = 0
 """Seed of the split that ``--confidence`` makes. It is fixed, so that the same command gives the same pruning."""
@@ -54,6 +54,8 @@ class ChosenPruning:
 
     def picture(self, path: PruningPath, held_out: HeldOut | None) -> Figure:
         """The trade-off with the pruning marked, and the budget if there is one."""
+        from prunemodels.plots import plot_budget, plot_tradeoff
+
         if self.solution is None:
             return plot_tradeoff(path, chosen=self.pruning)
         return plot_budget(self.solution, path, held_out=None if held_out is None else [held_out], chosen=self.pruning)

@@ -35,8 +35,6 @@ from prunemodels.data_files import read_table
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest
 from prunemodels.files.matrices import MATRIX_ENDINGS, load_matrix, load_network, save_network
 from prunemodels.forests.surgery import pruning_from_forest
-from prunemodels.plots.decomposition import plot_decomposition
-from prunemodels.plots.tradeoff import draw
 from solvers import SOLVERS, min_cut, pruning_path
 
 PAPERS = "papers"
@@ -75,6 +73,9 @@ def check_tu(args: argparse.Namespace) -> CheckSummary:
         save_network(verdict.certificate, args.outputs.aside(places[0]))
         written = [str(places[0])]
     for picture in pictures:
+        from prunemodels.plots.decomposition import plot_decomposition
+        from prunemodels.plots.tradeoff import draw
+
         with errors_naming("--picture"):
             draw(plot_decomposition(matrix, verdict), args.outputs.aside(picture))
         written.append(str(picture))

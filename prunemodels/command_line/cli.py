@@ -113,6 +113,7 @@ def parser() -> argparse.ArgumentParser:
         "check": _add_check,
         "compare": _add_compare,
         "export": _add_export,
+        "warm-up": _add_warm_up,
         "completion": _add_completion,
     }
     for name, about in COMMANDS.items():
@@ -144,6 +145,15 @@ def _add_completion(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("shell", choices=tuple(SHELLS), help="the shell")
     add_common_options(command, _run_completion)
+
+
+def _add_warm_up(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Compile the kernels of predictions on demand and of evaluation, and store them: in the folder of NUMBA_CACHE_DIR,\n"
+        "else beside the package, else in the home. A service that finds them there starts without compiling."
+    )
+    command.add_argument("--all", action="store_true", help="also what pruning uses")
+    add_common_options(command, _run_warm_up)
 
 
 def _add_prune(command: argparse.ArgumentParser) -> None:
@@ -354,6 +364,12 @@ def _run_check(args: argparse.Namespace) -> Result:
     from prunemodels.command_line.check_commands import CHECKS
 
     return CHECKS[args.claim](args)
+
+
+def _run_warm_up(args: argparse.Namespace) -> Result:
+    from prunemodels.command_line.warm_up import warm_up_command
+
+    return warm_up_command(args)
 
 
 def _run_completion(args: argparse.Namespace) -> Result:

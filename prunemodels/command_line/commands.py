@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
+from formulations.extras import package
 from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
@@ -41,7 +42,6 @@ from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.surgery import apply_pruning
 from prunemodels.judging.evaluate import evaluate
-from prunemodels.plots.tradeoff import draw, picture_files, plot_tradeoff
 from prunemodels.tree_models.unused_columns import drop_unused
 from solvers import pruning_path
 
@@ -220,6 +220,8 @@ def path_command(args: argparse.Namespace) -> Summary:
     solved = read_and_solve(args)
     solved.path.to_frame().to_csv(outputs.aside(table), index=False)
     for picture in pictures:
+        from prunemodels.plots.tradeoff import draw, plot_tradeoff
+
         draw(plot_tradeoff(solved.path), outputs.aside(picture))
     held_out = _held_out_rows(args, solved)
     return _summary(args, solved, start, [table, *pictures], held_out=held_out)
@@ -231,6 +233,8 @@ def prune_command(args: argparse.Namespace) -> Summary:
     check_budget_options(args)
     outputs: OutputFiles = args.outputs
     out = outputs.reserve(args.out, "--out", endings=FOREST_ENDINGS)
+    if out.suffix == ".skops":
+        package("skops.io")  # refused now rather than after the work
     tables = [] if args.path_csv is None else [outputs.reserve(args.path_csv, "--path-csv", endings=(".csv",))]
     pictures = reserve_pictures(args)
     mixture = MixtureFiles.beside(out, outputs) if args.mixture else None
@@ -244,6 +248,8 @@ def prune_command(args: argparse.Namespace) -> Summary:
     for table in tables:
         path.to_frame().to_csv(outputs.aside(table), index=False)
     for picture in pictures:
+        from prunemodels.plots.tradeoff import draw
+
         draw(choice.picture(path, held_out), outputs.aside(picture))
     if mixture is not None and choice.solution is not None:
         mixture.write(outputs, choice.solution, solved.forest)
@@ -307,6 +313,8 @@ def reserve_pictures(args: argparse.Namespace) -> list[Path]:
     """The files of ``--picture``, reserved; none without that option."""
     if args.picture is None:
         return []
+    from prunemodels.plots.tradeoff import picture_files
+
     with errors_naming("--picture"):
         files = picture_files(args.picture)
     return [args.outputs.reserve(file, "--picture") for file in files]

@@ -6,7 +6,7 @@ import argparse
 import json
 from dataclasses import dataclass
 
-from formulations.errors import InvalidInputError
+from formulations.extras import package
 
 SHELLS = {
     "bash": 'eval "$(prunemodels completion bash)" in ~/.bashrc',
@@ -36,12 +36,7 @@ def completion_command(args: argparse.Namespace) -> Script:
     """``prunemodels completion``."""
     from prunemodels.command_line.cli import parser
 
-    try:
-        import shtab
-    except ImportError:
-        raise InvalidInputError(
-            "completion needs the package shtab, which is not installed; run: pip install 'prunemodels[completion]'"
-        ) from None
+    shtab = package("shtab")
     top = parser()
     for action in top._subparsers._group_actions if top._subparsers else ():  # argparse has no public way to them
         action.help = "command"  # shtab leaves out what help does, and help shows the commands by task

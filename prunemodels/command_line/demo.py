@@ -23,6 +23,7 @@ from sklearn.utils.multiclass import type_of_target
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
+from formulations.extras import package
 from prunemodels.command_line.arguments import HEART
 from prunemodels.command_line.demo_report import DemoReport, Measurement
 from prunemodels.command_line.terminal import shows_progress
@@ -116,6 +117,7 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
 
 def demo_command(args: argparse.Namespace) -> DemoReport:
     """Run the demo and write its files."""
+    package("skops.io")  # refused now rather than after the work
     folder = _reserve_folder(args)
     start = time.perf_counter()
     data, costs = _data(args)

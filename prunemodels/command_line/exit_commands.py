@@ -27,8 +27,6 @@ from prunemodels.exits.cascade_files import load_cascade
 from prunemodels.exits.forest_exits import exit_path
 from prunemodels.exits.stops import stops_of
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
-from prunemodels.plots.exits import plot_exits
-from prunemodels.plots.tradeoff import draw
 
 SEED = 0
 """The random state is fixed, so that the same command gives the same cascade."""
@@ -110,6 +108,9 @@ def _write(
             figures = CascadeFigures.of(cascade, stops_of(cascade, *held_out), args.held_out)
     dump_forest(cascade, args.outputs.aside(out))
     for picture in pictures:
+        from prunemodels.plots.exits import plot_exits
+        from prunemodels.plots.tradeoff import draw
+
         draw(plot_exits(cascade, *(learned_from if held_out is None else held_out)), args.outputs.aside(picture))
     return ExitSummary.of(model, cascade, args.budget, figures, time.perf_counter() - start, [out, *pictures])
 

@@ -105,9 +105,11 @@ def status_of(run: Callable[[], int], command: str, arrived: list[int]) -> int:
     try:
         # imported late, because this loads the whole package, which help and usage errors do not need
         from formulations.errors import PruneModelsError, SolverFailedError
+        from formulations.extras import naming_extras
 
         try:
-            return run()
+            with naming_extras():
+                return run()
         except SolverFailedError as error:
             return _defect(command, error)
         except PruneModelsError as error:

@@ -62,7 +62,8 @@ TASKS: dict[str, dict[str, Command]] = {
             f"export {EXAMPLE_INPUTS} --lam 0.01 --out problem.mps",
         ),
     },
-    "Set up the shell": {
+    "Set up a service or the shell": {
+        "warm-up": Command("compile ahead what a service compiles at its first prediction", "warm-up"),
         "completion": Command("print a script that completes commands and options", "completion bash"),
     },
 }

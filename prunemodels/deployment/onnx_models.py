@@ -13,7 +13,6 @@ it ``X.astype(numpy.float32)``.
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Iterator
 from itertools import pairwise
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import UnsupportedModelError
+from formulations.extras import package
 from prunemodels.deployment.single_precision import float32_thresholds
 from prunemodels.forests.reading import tree_views
 
@@ -91,14 +91,10 @@ def session(model: Any, threads: int = 0) -> Any:
 
 
 def _library(name: str) -> Any:
-    """Import an optional library; where it is missing, the error says what to install."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return importlib.import_module(name)
-    except ImportError as error:
-        missing = name.split(".")[0]
-        raise UnsupportedModelError(f'ONNX needs {missing}, which is missing: pip install "prunemodels[interop]"') from error
+    """Import an optional library without what it warns of; where it is missing, the error says what to install."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return package(name)
 
 
 def _check_classes(forest: Any) -> None:

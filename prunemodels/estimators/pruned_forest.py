@@ -193,7 +193,7 @@ class PrunedForest(Shown, HoldsModel):
         ax
             axes to draw on; default: a figure of its own.
         """
-        from prunemodels.plots.held_out import plot_held_out
+        from prunemodels.plots import plot_held_out
 
         seen = self.tradeoff(X, y, budgets=budgets, time_limit=time_limit)
         budget = None if self.solution is None else float(self.solution.budget)
@@ -220,7 +220,7 @@ class PrunedForest(Shown, HoldsModel):
     @checked
     def plot_purchases(self, *, most: Count = 30, unit: str = "", ax: Any = None) -> Figure:
         """Draw `purchases`, see `prunemodels.plots.plot_purchases`."""
-        from prunemodels.plots.purchases import plot_purchases
+        from prunemodels.plots import plot_purchases
 
         return plot_purchases(self.purchases(), most=most, unit=unit, ax=ax)
 

@@ -113,7 +113,10 @@ def _rows_as(estimator: Any) -> dict[str, Any]:
 def _weights(sample_weight: Any, rows: Any) -> NDArray[np.float64] | None:
     if sample_weight is None:
         return None
-    return np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
+    weights = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
+    if not weights.any():  # scikit-learn from 1.9 on refuses them itself
+        raise InvalidInputError("sample_weight is 0 everywhere; it must contain at least one non-zero number")
+    return weights
 
 
 def split(

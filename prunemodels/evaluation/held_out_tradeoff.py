@@ -92,7 +92,7 @@ class BudgetTradeoff(Shown):
     @checked
     def plot(self, *, unit: str = "", ax: Any = None) -> Figure:
         """Draw error against cost, see `prunemodels.plots.plot_held_out`."""
-        from prunemodels.plots.held_out import plot_held_out
+        from prunemodels.plots import plot_held_out
 
         return plot_held_out(self, unit=unit, ax=ax)
 

@@ -30,11 +30,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import stats
 
 from formulations.arguments import Share, checked
+from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 
 Method = Literal["t", "betting", "bernstein", "hoeffding"]

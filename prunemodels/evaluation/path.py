@@ -119,7 +119,7 @@ class PathEvaluation(Shown):
     @checked
     def plot(self, *, chosen: int | None = None, ax: Any = None) -> Figure:
         """Draw cost and error of all rows, see `prunemodels.plots.plot_choice`."""
-        from prunemodels.plots.choice import plot_choice
+        from prunemodels.plots import plot_choice
 
         return plot_choice(self, chosen=chosen, ax=ax)
 

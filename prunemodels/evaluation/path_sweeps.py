@@ -19,10 +19,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from formulations.answers.nested_prunings import NestedPrunings
+from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing
 from formulations.instance.usage import Usage

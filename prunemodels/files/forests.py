@@ -19,9 +19,11 @@ import numpy as np
 
 from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError, UnsupportedModelError
+from formulations.extras import package
 from formulations.stored_arrays import array_header, check_archive
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.forests.reading import read_trees
+from prunemodels.forests.sklearn_versions import SAME_TREES, VERSION, version_of
 from prunemodels.tree_models.tree_model import fitted_model
 
 FOREST_ENDINGS = (".skops", ".joblib")
@@ -141,9 +143,7 @@ def save_forest(forest: Any, path: str | Path) -> None:
 def dump_forest(forest: Any, path: Path) -> None:
     """Write a forest directly to a path, as joblib or skops by the file's ending."""
     if path.suffix == ".skops":
-        import skops.io
-
-        skops.io.dump(forest, path, compression=zipfile.ZIP_DEFLATED)
+        package("skops.io").dump(forest, path, compression=zipfile.ZIP_DEFLATED)
     elif path.suffix == ".joblib":
         import joblib
 
@@ -153,8 +153,9 @@ def dump_forest(forest: Any, path: Path) -> None:
 
 
 def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
-    import skops.io
+    from sklearn.exceptions import InconsistentVersionWarning
 
+    skops_io = package("skops.io")
     try:
         with zipfile.ZipFile(place) as archive:
             check_archive(archive, place)
@@ -167,15 +168,17 @@ def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
             f"{place} is not a skops file, or a damaged one ({error}); write it again with skops.io.dump"
         ) from error
     versions = set(re.findall(r'"_sklearn_version": \{[^}]*"content": "\\"([^"\\]+)\\""', schema))
-    _check_version(place, versions)
+    _check_versions(place, versions, kind)
     try:
-        unknown = sorted(set(skops.io.get_untrusted_types(file=place)) - set(trusted))
+        unknown = sorted(set(skops_io.get_untrusted_types(file=place)) - set(trusted))
     except Exception as error:  # a schema that skops did not write can cause any error
         raise _damaged(place, error, kind) from error
     if unknown:
         raise _untrusted(place, unknown, kind)
     try:
-        return skops.io.load(place, trusted=list(trusted))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InconsistentVersionWarning)  # the versions are checked
+            return skops_io.load(place, trusted=list(trusted))
     except Exception as error:
         raise _damaged(place, error, kind) from error
 
@@ -229,7 +232,7 @@ def _untrusted(place: Path, unknown: list[str], kind: str) -> BrokenFileError:
 
 
 def load_joblib(place: Path, kind: str) -> Any:
-    """Read a model from a joblib file that is trusted, written by this version of scikit-learn.
+    """Read a model from a joblib file that is trusted, written by this version of scikit-learn or, a forest, by a similar one.
 
     Raises
     ------
@@ -239,23 +242,31 @@ def load_joblib(place: Path, kind: str) -> Any:
     import joblib
     from sklearn.exceptions import InconsistentVersionWarning
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", InconsistentVersionWarning)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", InconsistentVersionWarning)
         try:
-            return joblib.load(place)
-        except InconsistentVersionWarning as warning:
-            raise _other_version(place, warning.original_sklearn_version) from warning
+            model = joblib.load(place)
         except Exception as error:  # a damaged pickle raises almost anything
             if "incompatible dtype" in str(error):  # a pickle has the trees before the version
                 raise _other_version(place, None) from error
             raise _damaged(place, error, kind) from error
+    versions = set()
+    for warning in said:
+        if isinstance(warning.message, InconsistentVersionWarning):
+            versions.add(str(warning.message.original_sklearn_version))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    _check_versions(place, versions, kind)
+    return model
 
 
-def _check_version(place: Path, versions: set[str]) -> None:
+def _check_versions(place: Path, versions: set[str], kind: str) -> None:
+    """Refuse models of other versions, but for forests of versions whose trees are the same."""
     import sklearn
 
     for version in sorted(versions - {sklearn.__version__}):
-        raise _other_version(place, version)
+        if kind == "cascade" or version_of(version) not in SAME_TREES or VERSION not in SAME_TREES:
+            raise _other_version(place, version)
 
 
 def _other_version(place: Path, version: str | None) -> BrokenFileError:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 from sklearn.base import is_classifier
-from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
+from sklearn.utils.class_weight import compute_sample_weight
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
@@ -27,6 +27,7 @@ from formulations.instance.routing import Routing, as_rows, route
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.forests.labels import true_outputs
 from prunemodels.forests.reading import BAGS, FORESTS, TREES, check_columns, tree_views
+from prunemodels.forests.sklearn_versions import BAGS_DRAW_BY_WEIGHT, FORESTS_DRAW_BY_WEIGHT, balanced_class_weights
 
 STORED = ("squared_error", "friedman_mse", "absolute_error", "poisson")
 """Criteria of regression trees whose impurity is the in-bag error, or half of it."""
@@ -309,12 +310,18 @@ def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any
     InvalidInputError
         for other rows, rows in another order, and trees that were grown on all rows.
     """
-    out = np.asarray(_draws(forest, len(y)) == 0)
+    draws = _draws(forest, len(y))
+    out = np.asarray(draws == 0)
     if not out.any():
         raise InvalidInputError(
             f"every tree of the {type(forest).__name__} was grown on all rows, so none is out of bag; use Given(X, y)"
         )
-    _check_training_data(forest, ensemble, routing, y, _training_weights(forest, ensemble, y, np.ones(len(y))))
+    weights = _training_weights(forest, ensemble, y, np.ones(len(y)))
+    grown_with = np.array([view.estimator.tree_.weighted_n_node_samples[0] for view in tree_views(forest, several_outputs=True)])
+    if _weights_drive_draw(forest) or np.allclose(weights.sum(axis=1), grown_with):
+        _check_training_data(forest, ensemble, routing, y, weights)
+    else:  # grown with weights that are not known here: the rows can be counted
+        _check_row_counts(forest, ensemble, routing, draws)
     return out
 
 
@@ -322,22 +329,28 @@ def _training_weights(
     forest: Any, ensemble: Ensemble, y: NDArray[Any], sample_weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The weight of each row when each tree was grown: float64, shape (T, N)."""
-    weights = _draws(forest, len(y))
-    if not _weights_drive_draw(forest):
-        weights *= sample_weight
+    draws = _draws(forest, len(y))
+    weights = draws if _weights_drive_draw(forest) else draws * sample_weight
     if is_classifier(forest):
         for t, view in enumerate(tree_views(forest, several_outputs=True)):
-            weights[t] *= _class_weights(forest, view.estimator, ensemble, y, weights[t])
+            weights[t] = weights[t] * _class_weights(forest, view.estimator, ensemble, y, draws[t], sample_weight)
     return weights
 
 
 def _weights_drive_draw(forest: Any) -> bool:
-    """Whether weights already act through the draw of the rows (scikit-learn >= 1.9), so that they must not count again."""
-    return isinstance(forest, BAGS) or (isinstance(forest, FORESTS) and bool(forest.bootstrap))
+    """Whether weights already act through the draw of the rows, so that they must not count again."""
+    if isinstance(forest, BAGS):
+        return BAGS_DRAW_BY_WEIGHT
+    return FORESTS_DRAW_BY_WEIGHT and isinstance(forest, FORESTS) and bool(forest.bootstrap)
 
 
 def _class_weights(
-    forest: Any, tree: Any, ensemble: Ensemble, y: NDArray[np.int64], weights: NDArray[np.float64]
+    forest: Any,
+    tree: Any,
+    ensemble: Ensemble,
+    y: NDArray[np.int64],
+    draws: NDArray[np.float64],
+    sample_weight: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """The factor by which ``class_weight`` multiplied each row's weight in one tree: shape (N,)."""
     if ensemble.n_outputs > 1:
@@ -349,14 +362,13 @@ def _class_weights(
         )
     if isinstance(forest, BAGS):  # a bag trains its trees on the indices of the classes
         return np.asarray(compute_sample_weight(tree.class_weight, y))
-    if _weights_drive_draw(forest):
-        if forest.class_weight != "balanced_subsample":
-            return np.ones(len(y))
-        drawn = np.repeat(np.arange(len(y)), weights.astype(np.int64))
+    if isinstance(forest, FORESTS) and forest.bootstrap and forest.class_weight == "balanced_subsample":
+        drawn = np.repeat(np.arange(len(y)), draws.astype(np.int64))
         return np.asarray(compute_sample_weight("balanced", y, indices=drawn))
+    if _weights_drive_draw(forest):
+        return np.ones(len(y))
     if isinstance(forest, FORESTS) and isinstance(forest.class_weight, str):  # without bootstrap, both presets mean the same
-        balanced = compute_class_weight("balanced", classes=np.unique(y), y=y, sample_weight=weights)
-        return np.asarray(balanced[np.searchsorted(np.unique(y), y)])
+        return balanced_class_weights(y, sample_weight)
     return np.asarray(compute_sample_weight(forest.class_weight, np.asarray(ensemble.classes)[y]))
 
 
@@ -392,6 +404,20 @@ def _check_training_data(
             raise InvalidInputError(
                 f"errors: the labels at node {wrong[0]} of tree {t} are not those that it was grown with; give y in the order of "
                 "the training data, or use Given(X, y)"
+            )
+
+
+def _check_row_counts(forest: Any, ensemble: Ensemble, routing: Routing, draws: NDArray[np.float64]) -> None:
+    """Refuse rows that reach the nodes in other numbers than those that the trees were grown on."""
+    on_nodes = routing.node_sums(ensemble, (draws > 0).astype(np.float64))
+    for t, view in enumerate(tree_views(forest, several_outputs=True)):
+        given, stored = on_nodes[ensemble.nodes_of(t)], view.estimator.tree_.n_node_samples
+        wrong = np.flatnonzero(given != stored)
+        if wrong.size:
+            h = int(wrong[0])
+            raise InvalidInputError(
+                f"errors: {given[h]:g} of the rows reach node {h} of tree {t}, which was grown with {stored[h]}; "
+                "give the training data in its order, or use Given(X, y)"
             )
 
 

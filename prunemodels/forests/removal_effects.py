@@ -17,9 +17,9 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.cost_items import CostItems
 from formulations.instance.integers import Integers
 from formulations.instance.usage import Usage

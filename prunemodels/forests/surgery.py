@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
-from sklearn.tree._tree import Tree, _build_pruned_tree_py
 
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
@@ -16,6 +14,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from prunemodels.forests.reading import read_trees, tree_views
+from prunemodels.forests.sklearn_versions import pruned_tree
 
 
 @checked
@@ -56,7 +55,7 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
         )
     pruned = _copy_without_trees(forest)
     for t, view in enumerate(tree_views(pruned, several_outputs=True)):  # its estimators still hold the original trees
-        view.estimator.tree_ = _pruned_tree(forest, view.estimator, pruning.is_leaf[ours.nodes_of(t)])
+        view.estimator.tree_ = pruned_tree(view.estimator.tree_, pruning.is_leaf[ours.nodes_of(t)])
     return pruned
 
 
@@ -112,12 +111,3 @@ def _copy_without_trees(forest: Any) -> Any:
     """A deep copy; the trees themselves, large and about to be replaced, stay shared."""
     trees = [view.estimator.tree_ for view in tree_views(forest, several_outputs=True)]
     return copy.deepcopy(forest, {id(tree): tree for tree in trees})
-
-
-def _pruned_tree(forest: Any, estimator: Any, is_leaf: NDArray[np.bool_]) -> Tree:
-    """A scikit-learn tree with the given nodes as leaves."""
-    n_outputs = estimator.n_outputs_
-    n_classes = np.atleast_1d(estimator.n_classes_) if is_classifier(forest) else np.ones(n_outputs, dtype=np.intp)
-    tree = Tree(estimator.tree_.n_features, np.asarray(n_classes, dtype=np.intp), n_outputs)
-    _build_pruned_tree_py(tree, estimator.tree_, is_leaf.astype(np.uint8))
-    return tree

@@ -85,7 +85,7 @@ class TradeoffCurve(Shown):
     @checked
     def plot(self, *, ax: Any = None) -> Figure:
         """Draw the curve, see `prunemodels.plots.plot_curves`, which draws several in one picture."""
-        from prunemodels.plots.curves import plot_curves
+        from prunemodels.plots import plot_curves
 
         return plot_curves([self], ax=ax)
 

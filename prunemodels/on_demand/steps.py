@@ -6,7 +6,8 @@ Rows are independent, so these loops run over rows and then trees; rows share on
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from formulations.compiled import njit
 
 UNKNOWN, KNOWN, LOST = 0, 1, 2
 """Status of a feature of a row; LOST: it was asked for and cannot be had."""

@@ -20,9 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from prunemodels.on_demand.steps import KNOWN, UNKNOWN
 
@@ -119,7 +119,10 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
                 total[0, c] += ends[0, c]
                 total[1, c] += ends[1, c]
                 total[2, c] += value[h, c]
-        if score.shape[0] == 0 or score.max() < 0:
+        waits = False
+        for f in range(score.shape[0]):
+            waits = waits or score[f] >= 0
+        if not waits:
             done[k] = True
         elif _decided(total, slack, tolerance, n_trees):
             done[k] = early[k] = True
@@ -163,7 +166,10 @@ def _decided(total, slack, tolerance, n_trees):  # type: ignore[no-untyped-def]
     """(2), or, with a tolerance (regression), whether the guess is certainly within it."""
     if tolerance >= 0:
         return max(total[1, 0] - total[2, 0], total[2, 0] - total[0, 0]) + slack <= tolerance * n_trees
-    winner = np.argmax(total[2])
+    winner = 0
+    for c in range(total.shape[1]):
+        if total[2, c] > total[2, winner]:  # the first of the greatest, as argmax says, which takes a second to compile
+            winner = c
     for c in range(total.shape[1]):  # noqa: SIM110 (a loop that is compiled)
         if c != winner and not total[0, winner] - total[1, c] > slack:
             return False

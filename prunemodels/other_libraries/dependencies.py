@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from formulations.extras import package
+
 
 def treelite() -> Any:
     """The treelite package.
 
     Raises
     ------
-    ImportError
+    MissingPackageError
         with the command that installs it.
     """
-    try:
-        import treelite as package
-        import treelite.frontend
-        import treelite.model_builder
-    except ImportError as error:
-        raise ImportError(
-            'models of other libraries are read by treelite; install it with: python -m pip install "prunemodels[boosting]"'
-        ) from error
-    return package
+    package("treelite.frontend")
+    package("treelite.model_builder")
+    return package("treelite")
 
 
 def library_of(model: Any) -> str:

@@ -21,9 +21,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage

@@ -12,8 +12,9 @@ and H are sums over leaves. Otherwise cover is the number of training rows, or o
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from formulations.compiled import njit
 
 
 def mean_of_leaves(

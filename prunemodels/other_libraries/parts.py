@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.integers import Integers
 from formulations.instance.usage import Usage
 from prunemodels.other_libraries.losses import Loss

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import integer_cost
+from formulations.compiled import njit
 from prunemodels.forests.removal_effects import RemovalEffects, units_of
 from prunemodels.other_libraries.majoriser import state_of
 from prunemodels.other_libraries.parts import Part

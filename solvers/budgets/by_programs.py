@@ -24,6 +24,7 @@ from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
 from formulations.arguments import Seconds, checked
+from formulations.extras import naming_extras
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.budget_matrix import in_integers
@@ -86,7 +87,8 @@ def pyomo_within(problem: PruningProblem, budget: Price, *, time_limit: Seconds 
     started, limit = time.perf_counter(), exact(budget, "budget")
 
     def solved(seconds: float) -> tuple[LinearProgram, LinearAnswer]:
-        from formulations.models import FORMULATIONS
+        with naming_extras():
+            from formulations.models import FORMULATIONS
         from solvers.programs.through_pyomo import solve_model
 
         model = FORMULATIONS["LP1"](problem, budget=budget, relax=True, merge=True)

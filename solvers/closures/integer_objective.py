@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
 

@@ -11,10 +11,10 @@ level set up to the highest level of its users.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
+from formulations.compiled import njit
 from formulations.instance.problem import PruningProblem
 from formulations.programs.linear_program import LinearProgram
 

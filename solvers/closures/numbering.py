@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from formulations.compiled import njit
 
 
 def compact(ids: NDArray[np.int32], n_ids: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

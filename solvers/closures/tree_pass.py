@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import overload
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties

@@ -23,10 +23,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from ortools.graph.python import min_cost_flow
 
+from formulations.compiled import njit
 from formulations.errors import CapacityOverflowError, InvalidInputError, SolverFailedError
 from formulations.instance.problem import PruningProblem
 from formulations.programs.shortest_path import TreeNetwork, tree_networks

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.errors import SolverFailedError
+from formulations.extras import package
 from solvers.programs.engines.native_call import interruptible
 from solvers.programs.engines.scaling import scaled, unscaled
 
@@ -24,7 +25,7 @@ class GrowingProgram:
     """
 
     def __init__(self, lower: NDArray[np.float64], upper: NDArray[np.float64], k: int, *, presolve: bool) -> None:
-        import highspy
+        highspy = package("highspy")
 
         self._highs: Any = highspy.Highs()
         self._highs.silent()
@@ -63,7 +64,7 @@ class GrowingProgram:
         InterruptedSolveError
             if Ctrl-C arrived meanwhile.
         """
-        import highspy
+        highspy = package("highspy")
 
         # HiGHS' clock is not reset between two solves
         self._highs.setOptionValue("time_limit", self._highs.getRunTime() + time_limit)
@@ -90,7 +91,7 @@ class GrowingProgram:
         return True
 
     def _checked(self, status: Any, what: str) -> None:
-        import highspy
+        highspy = package("highspy")
 
         if status == highspy.HighsStatus.kError:
             raise SolverFailedError(

@@ -16,9 +16,9 @@ from __future__ import annotations
 from copy import copy
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from solvers.column_generation.coupling import Coupling
 
 SMALLEST_TOTAL = 1e-200

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
+from formulations.compiled import njit
 from formulations.instance.ensemble_loss import EnsembleProblem
 
 

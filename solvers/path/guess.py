@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.merging import merge_purchases, starts_by_tail
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.level_sets import lower_to_parents

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import ClosureProblem
 from solvers.closures.preflow import Flow

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.scratch import array_beside
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.slices import Slices, slices_of

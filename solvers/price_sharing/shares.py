@@ -14,9 +14,9 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from solvers.price_sharing.remaining import Remaining
 
 ONE_THREAD_ARCS = 200_000

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.programs.columns import PurchaseColumns
 
 StartRule = Literal["shares", "zeros"]

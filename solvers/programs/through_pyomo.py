@@ -16,6 +16,7 @@ import numpy as np
 from formulations.answers.solution import Solution, StopReason
 from formulations.arguments import Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError, SolverFailedError
+from formulations.extras import naming_extras, package
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.linear_program import LinearProgram
@@ -64,7 +65,8 @@ def pyomo_highs(
     InvalidInputError
         for a formulation that takes no lambda.
     """
-    from formulations.models import FORMULATIONS
+    with naming_extras():
+        from formulations.models import FORMULATIONS
 
     started = time.perf_counter()
     if formulation not in FORMULATIONS or formulation in ("IP0", "LP1"):
@@ -112,7 +114,7 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf) -> tuple[LinearPr
     >>> pm.programs.read_pruning(model)
     Pruning(cost=3, error=0.125, 5 splits)
     """
-    import pyomo.environ as pyo
+    pyo = package("pyomo.environ")
 
     from formulations.models import standard_form
 
@@ -149,7 +151,7 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf) -> tuple[LinearPr
 
 def _solve(model: Any, k: int, time_limit: float) -> Any:
     """Solve the model by HiGHS with its objective times 2^k, then restore the objective."""
-    import pyomo.environ as pyo
+    pyo = package("pyomo.environ")
     from pyomo.contrib.solver.common.factory import SolverFactory
 
     options = {

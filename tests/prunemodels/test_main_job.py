@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.class_weight import compute_sample_weight
 
 import prunemodels as pm
 from proofs_checks import check_path, check_solution
+from prunemodels.forests.sklearn_versions import FORESTS_DRAW_BY_WEIGHT
 
 DATA = {
     "breast cancer": (load_breast_cancer, RandomForestClassifier(7, criterion="entropy", random_state=0)),
@@ -55,7 +57,9 @@ def tree_errors(forest: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
         predicted, truth = tree.predict(X[drawn][:, mine]), y[drawn]
         if hasattr(forest, "classes_"):
             predicted = forest.classes_[predicted.astype(int)] if not isinstance(forest, BaggingClassifier) else predicted
-            errors.append(np.mean(predicted != truth))  # class weights act through the draw itself, since scikit-learn 1.9
+            in_draw = FORESTS_DRAW_BY_WEIGHT or not getattr(forest, "class_weight", None)  # where class weights act
+            weights = np.ones(len(drawn)) if in_draw else compute_sample_weight(forest.class_weight, y)[drawn]
+            errors.append(np.average(predicted != truth, weights=weights))
         else:
             errors.append(np.mean((predicted - truth) ** 2))
     return float(np.mean(errors))

@@ -54,11 +54,11 @@ def test_what_is_installed_passes() -> None:
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without one of the two, the message names it and the command."""
+    """Without OR-Tools, the message names it and the command; highspy is an extra, and may be absent."""
 
     def missing(package: str) -> str:
         raise metadata.PackageNotFoundError(package)
 
     monkeypatch.setattr(metadata, "version", missing)
-    with pytest.raises(ImportError, match=r"highspy 1\.13 is needed and not installed; mend it with: python -m pip install"):
+    with pytest.raises(ImportError, match=r"ortools 9\.15 is needed and not installed; mend it with: python -m pip install"):
         check_versions()

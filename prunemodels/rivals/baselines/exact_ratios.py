@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from formulations.compiled import njit
 
 
 def ranks(numerator: NDArray[np.int64], denominator: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

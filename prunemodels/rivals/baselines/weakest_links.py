@@ -17,9 +17,9 @@ splits at the same alphas, block by block, with a search over the tree for each.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from prunemodels.rivals.baselines.exact_ratios import less
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from prunemodels.rivals.budget_rf.impurity import _impurity
 from prunemodels.rivals.budget_rf.split_prices import SplitPrices, _mark_paid
 from prunemodels.rivals.budget_rf.stumps import SplitRule, _best_stump

@@ -18,9 +18,9 @@ split depends on that factor. The supplement, which defines Powers, is not at ha
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 
 PAIRS, POWERS, ENTROPY, GINI = range(4)

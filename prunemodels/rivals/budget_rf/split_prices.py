@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from prunemodels.forests.column_prices import column_prices
 from prunemodels.forests.costs import Costs

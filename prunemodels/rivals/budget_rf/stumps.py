@@ -21,8 +21,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from formulations.compiled import njit
 from prunemodels.rivals.budget_rf.impurity import _impurity
 from prunemodels.rivals.budget_rf.split_prices import _split_price
 

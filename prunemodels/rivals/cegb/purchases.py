@@ -7,10 +7,10 @@ items that are paid once.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from formulations.compiled import njit
 from prunemodels.rivals.cegb.prices import Prices
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from prunemodels.rivals.cegb.bins import Bins
 
 NOTICEABLE_GAIN = 1e-10

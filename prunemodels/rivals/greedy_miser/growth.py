@@ -19,9 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from prunemodels.rivals.greedy_miser.binning import Binning
 from prunemodels.rivals.greedy_miser.histograms import NodeSplits, best_splits, histograms
 from prunemodels.rivals.greedy_miser.purchases import Purchases

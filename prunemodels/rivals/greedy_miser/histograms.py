@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from formulations.compiled import njit
 
 TINY = 1e-12
 """A side with at most this share of the node's weight could be rounding: no split may have one."""

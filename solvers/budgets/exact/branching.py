@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from solvers.budgets.exact.core import KnapsackCore, chain_sums
 from solvers.closures.tree_pass import subtree_sums
 

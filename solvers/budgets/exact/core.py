@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from solvers.closures.subproblem import ParametricSubproblem
 from solvers.closures.tree_pass import best_closure_of_forest
 

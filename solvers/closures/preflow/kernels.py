@@ -7,8 +7,8 @@ purchases, for both sides scan theirs in order. Labels are lower bounds on the n
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from formulations.compiled import njit
 from solvers.closures.preflow.adjacency import by_purchase, children
 from solvers.closures.preflow.residual import label_all, reached_by_excess
 
@@ -225,7 +225,8 @@ def _activate(queue, reached, active, balance):  # type: ignore[no-untyped-def]
             queue[count] = queue[i]
             active[queue[i]] = True
             count += 1
-    queue[:count] = queue[:count][::-1].copy()
+    for i in range(count // 2):
+        queue[i], queue[count - 1 - i] = queue[count - 1 - i], queue[i]
     return count
 
 

@@ -6,7 +6,8 @@ The arcs h -> parent(h) and u -> j are always residual; parent(h) -> h is where 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from formulations.compiled import njit
 
 
 @njit(cache=True, nogil=True)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from formulations.errors import InvalidInputError, SolverFailedError
+from formulations.extras import package
 from solvers.price_sharing.cluster.workers import Recipe, WorkerLostError, Workers
 
 CONNECTION_SECONDS = 10.0
@@ -35,16 +36,10 @@ def ray_package() -> Any:
 
     Raises
     ------
-    ImportError
+    MissingPackageError
         with the command that installs it.
     """
-    try:
-        import ray
-    except ImportError as error:
-        raise ImportError(
-            'clusters are reached through Ray; install it with: python -m pip install "prunemodels[ray]"'
-        ) from error
-    return ray
+    return package("ray")
 
 
 def connect(ray: Any, address: str | None) -> bool:

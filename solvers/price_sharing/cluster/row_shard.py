@@ -16,9 +16,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import MOST_PURCHASES, check_weights

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import parquet
 
 from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.extras import package
 
 RowSource = Callable[[], Any]
 """Returns rows of shape (N, n_features), or a pair of rows and their weights, shape (N,)."""
@@ -64,6 +63,7 @@ class ParquetRows:
         BrokenFileError
             where the file cannot be read, or lacks a column.
         """
+        pa, parquet = package("pyarrow"), package("pyarrow.parquet")
         columns = [*self.features, *([] if self.weight is None else [self.weight])]
         try:
             with parquet.ParquetFile(self.file) as file:
@@ -107,6 +107,7 @@ def parquet_parts(file: str | Path, n_parts: int, features: Sequence[str], weigh
     InvalidInputError
         for fewer row groups than parts, and for a column that the file does not have.
     """
+    pa, parquet = package("pyarrow"), package("pyarrow.parquet")
     try:
         with parquet.ParquetFile(file) as opened:
             sizes = [opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)]

@@ -21,6 +21,7 @@ import numpy as np
 
 from formulations.answers.solution import StopReason
 from formulations.errors import InvalidInputError, SolverFailedError
+from formulations.extras import package
 from formulations.programs.linear_program import LinearProgram
 from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer, no_answer, objective_of
 from solvers.programs.engines.native_call import interruptible
@@ -107,7 +108,7 @@ def highs_pdlp(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnsw
 
 def _loaded(lp: LinearProgram, k: int) -> Any:
     """HiGHS with the program in it, objective scaled by 2^k, without the offset."""
-    import highspy
+    highspy = package("highspy")
 
     rows, columns = lp.shape
     solver = highspy.Highs()
@@ -135,7 +136,7 @@ def _loaded(lp: LinearProgram, k: int) -> Any:
 
 
 def _set(solver: Any, /, **options: str | float) -> None:
-    import highspy
+    highspy = package("highspy")
 
     for name, value in options.items():
         if solver.setOptionValue(name, value) == highspy.HighsStatus.kError:
@@ -144,7 +145,7 @@ def _set(solver: Any, /, **options: str | float) -> None:
 
 def _run(solver: Any) -> float:
     """Solve; the seconds it took."""
-    import highspy
+    highspy = package("highspy")
 
     solver.HandleUserInterrupt = True
 
@@ -159,7 +160,7 @@ def _run(solver: Any) -> float:
 
 
 def _stop_reason(solver: Any, *, vertex: bool) -> StopReason:
-    import highspy
+    highspy = package("highspy")
 
     states = highspy.HighsModelStatus
     state = solver.getModelStatus()
@@ -197,7 +198,7 @@ def integer_bound(lp: LinearProgram, claimed: float, k: int) -> float:
 
 
 def _integer_answer(lp: LinearProgram, solver: Any, k: int, stopped: StopReason, seconds: float) -> LinearAnswer:
-    import highspy
+    highspy = package("highspy")
 
     info = solver.getInfo()
     feasible = info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible)

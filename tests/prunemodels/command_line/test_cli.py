@@ -476,7 +476,7 @@ def test_completion_without_shtab(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     """Where shtab is missing, the message says how to install it."""
     monkeypatch.setitem(sys.modules, "shtab", None)  # as if it were absent
     assert main(["completion", "bash"]) == 2
-    assert "pip install 'prunemodels[completion]'" in capsys.readouterr().err
+    assert 'pip install "prunemodels[completion]"' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", ["1_0", "0_1.5"])

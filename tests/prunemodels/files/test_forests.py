@@ -63,16 +63,26 @@ def test_a_joblib_file_needs_trust(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", FOREST_ENDINGS)
 def test_another_scikit_learn_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
-    """A forest of another version is refused with both versions and the remedy, not loaded with a warning."""
+    """A forest of a version with other trees is refused with both versions and the remedy, not loaded with a warning."""
     import sklearn
 
     with monkeypatch.context() as patch:
-        patch.setattr("sklearn.base.__version__", "1.7.2")
+        patch.setattr("sklearn.base.__version__", "1.5.2")
         save_forest(forest(), tmp_path / f"f{ending}")
     with pytest.raises(
-        pm.errors.BrokenFileError, match=rf"by scikit-learn 1\.7\.2, .*{sklearn.__version__}.* install scikit-learn==1\.7\.2"
+        pm.errors.BrokenFileError, match=rf"by scikit-learn 1\.5\.2, .*{sklearn.__version__}.* install scikit-learn==1\.5\.2"
     ):
         load_forest(tmp_path / f"f{ending}", trust_pickle=True)
+
+
+@pytest.mark.parametrize("ending", FOREST_ENDINGS)
+def test_a_version_with_the_same_trees_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    """A forest of a version whose trees are the same is read without a warning; `make test-versions` does it with real files."""
+    with monkeypatch.context() as patch:
+        patch.setattr("sklearn.base.__version__", "1.6.0")
+        save_forest(forest(), tmp_path / f"f{ending}")
+    again = load_forest(tmp_path / f"f{ending}", trust_pickle=True)
+    assert all(np.array_equal(a.tree_.value, b.tree_.value) for a, b in zip(again, forest(), strict=True))
 
 
 def test_a_pickle_with_trees_of_another_layout_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations.instance.routing import as_rows
+from prunemodels.forests.sklearn_versions import VERSION
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, random_pruning, rows, targets, weights
 
@@ -104,7 +105,12 @@ class TestByHand:
         np.testing.assert_allclose(component(pm.samples.InBag(X, y), tree).e, [26, 2, 0], atol=1e-12)
 
 
-@looped("kind", KINDS)
+def sends_training_rows_where_it_counted_them(kind):
+    """Not with missing values in scikit-learn up to 1.7, whose `apply` and `decision_path` differ from its training."""
+    return "missing values" not in kind or VERSION >= (1, 8)
+
+
+@looped("kind", [kind for kind in KINDS if sends_training_rows_where_it_counted_them(kind)])
 def test_stored_statistics_are_the_training_rows(kind):
     """What the trees store equals what routing the rows that they drew, with the weights of training, gives."""
     case = fitted(kind)
@@ -135,7 +141,7 @@ def test_in_bag_by_brute_force(kind):
     [
         "random forest",
         "random forest, weighted",
-        "random forest, missing values",
+        *filter(sends_training_rows_where_it_counted_them, ["random forest, missing values"]),
         "bag, weighted draws",
         "regression forest, weighted",
     ],

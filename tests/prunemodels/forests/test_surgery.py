@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, export_text, plot_tree
 
 import prunemodels as pm
 from formulations.instance.routing import as_rows
+from prunemodels.forests.sklearn_versions import VERSION
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, labels, random_pruning, rows, targets, trees_of
 
@@ -126,7 +127,8 @@ def test_scikit_learns_tools_take_it(kind):
         leaves = tree.tree_.apply(Xt)
         path = tree.tree_.decision_path(Xt)
         assert (tree.tree_.children_left[leaves] == -1).all()
-        assert (np.asarray(path[np.arange(len(X)), leaves]) == 1).all()
+        if "missing values" not in kind or VERSION >= (1, 8):  # scikit-learn's own decision_path was wrong with NaN up to 1.7
+            assert (np.asarray(path[np.arange(len(X)), leaves]) == 1).all()
         assert export_text(tree).count("|---") == tree.tree_.node_count - 1 + tree.get_n_leaves()
     if hasattr(pruned, "feature_importances_"):
         used = np.unique(pruning.problem.ensemble.feature[pruning.kept])
