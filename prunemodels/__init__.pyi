@@ -35,6 +35,7 @@ from prunemodels.estimators import (
     BudgetPrunedForestRegressorCV as BudgetPrunedForestRegressorCV,
     PrunedForest as PrunedForest,
     prune_forest as prune_forest,
+    prune_pipeline as prune_pipeline,
 )
 from prunemodels.judging.curve import tradeoff_curve as tradeoff_curve
 from prunemodels.judging.evaluate import evaluate as evaluate

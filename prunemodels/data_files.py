@@ -133,13 +133,7 @@ def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.
     InvalidInputError
         for a missing column (the message lists the columns that exist), for text, or for an infinite number.
     """
-    absent = [n for n in names if n not in table.columns]
-    if absent:
-        raise InvalidInputError(
-            f"{source} lacks the column {absent[0]!r} that the forest was trained on ({len(absent)} missing); "
-            f"it has {shown(table.columns)}"
-        )
-    features = table.loc[:, list(names)]
+    features = take_columns(table, names, source)
     for name, kind in features.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind):
             raise InvalidInputError(
@@ -148,6 +142,23 @@ def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.
     features = features.astype(np.float64)  # also converts nullable and Arrow columns; empty cells become NaN
     as_rows(features, len(names), source)
     return features
+
+
+def take_columns(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
+    """The named columns, in that order, as they are.
+
+    Raises
+    ------
+    InvalidInputError
+        for a missing column; the message lists the columns that exist.
+    """
+    absent = [n for n in names if n not in table.columns]
+    if absent:
+        raise InvalidInputError(
+            f"{source} lacks the column {absent[0]!r} that the forest was trained on ({len(absent)} missing); "
+            f"it has {shown(table.columns)}"
+        )
+    return table.loc[:, list(names)]
 
 
 def shown(names: Sequence[str] | pd.Index[Any], most: int = 12) -> str:

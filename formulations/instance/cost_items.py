@@ -94,6 +94,8 @@ class CostItems:
     once
         for each item whether it is paid once for all examples together (a licence, a model to load) instead of
         once by each example that uses it. None: no such item.
+    columns
+        where features are made from raw columns: for each of these the items that it needs. None: features are columns.
 
     Raises
     ------
@@ -114,6 +116,7 @@ class CostItems:
     prices: tuple[Fraction, ...]
     needs: tuple[tuple[int, ...], ...]
     once: tuple[bool, ...] | None = None
+    columns: tuple[tuple[int, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         if len(self.names) != len(self.prices):
@@ -138,6 +141,11 @@ class CostItems:
     def n_features(self) -> int:
         """F, the number of features."""
         return len(self.needs)
+
+    @property
+    def by_column(self) -> tuple[tuple[int, ...], ...]:
+        """The items of each column that is asked for: of each raw column where features are made from these, else `needs`."""
+        return self.needs if self.columns is None else self.columns
 
     @cached_property
     def price(self) -> NDArray[np.float64]:
@@ -164,6 +172,36 @@ class CostItems:
         """
         if self.n_features != n_features:
             raise InvalidInputError(f"costs has prices for {self.n_features} features, the forest was trained on {n_features}")
+
+    @checked
+    def of_made(self, sources: Sequence[Sequence[int]]) -> CostItems:
+        """The prices of features that are made from columns with these prices.
+
+        A feature needs the items of all columns that it is made from. Each is paid once, as ever.
+
+        Parameters
+        ----------
+        sources
+            for each feature the columns that it is made from.
+
+        Raises
+        ------
+        InvalidInputError
+            for a column without prices.
+
+        Examples
+        --------
+        >>> import prunemodels as pm
+        >>> tests = pm.CostItems.plain([7, 90], ["blood", "scan"])
+        >>> tests.of_made([[0], [0, 1]]).needs  # the second feature is computed from both
+        ((0,), (0, 1))
+        """
+        for f, columns in enumerate(sources):
+            for column in columns:
+                if not 0 <= column < self.n_features:
+                    raise InvalidInputError(f"costs: feature {f} is made from column {column}, there are {self.n_features}")
+        needs = tuple(tuple(dict.fromkeys(m for c in columns for m in self.needs[c])) for columns in sources)
+        return CostItems(self.names, self.prices, needs, self.once, self.needs)
 
     def __repr__(self) -> str:
         return f"CostItems({self.n_items} items, {self.n_features} features)"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,37 @@ from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.tree_loss import TreeLoss, misclassification_loss, usual_loss
 
 Task = Literal["classification", "regression"]
+
+
+class MadeFeatures(Protocol):
+    """How the F features of a pipeline's trees are made from R raw columns, which are what a user pays for."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The raw columns' names, shape (R,)."""
+        ...
+
+    @property
+    def named(self) -> bool:
+        """Whether the pipeline was fitted on a table with these names."""
+        ...
+
+    @property
+    def sources(self) -> tuple[tuple[int, ...], ...]:
+        """For each feature the raw columns that it is made from, ascending."""
+        ...
+
+    def features(self, X: Any, name: str = "X") -> Any:
+        """The features of rows of raw columns; `name` is what messages call X."""
+        ...
+
+    def check(self, X: Any) -> None:
+        """Try on some rows whether the sources are right, if users stated them; InvalidInputError if they are not."""
+        ...
+
+    def features_known(self, values: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """The features of rows of which some raw columns are known, shape (n, R), and whether each feature is known, (n, F)."""
+        ...
 
 
 @checked
@@ -55,6 +86,8 @@ class Ensemble:
     output_classes
         of trees with several outputs, for each output its labels, or None for numbers. `value` has the columns of the first
         output first, and `classes` is None. Errors are means over the outputs. Empty: one output.
+    made
+        how the features are made from raw columns, for trees at the end of a pipeline; None: they are the columns of X.
 
     Raises
     ------
@@ -85,6 +118,7 @@ class Ensemble:
     feature_names: tuple[str, ...] | None = None
     judged_by: TreeLoss | None = None
     output_classes: tuple[NDArray[Any] | None, ...] = ()
+    made: Annotated[MadeFeatures, "how features are made from raw columns"] | None = None
     parent: NDArray[np.int32] = field(init=False)
     depth: NDArray[np.int32] = field(init=False)
 
@@ -255,6 +289,21 @@ class Ensemble:
     def names(self) -> tuple[str, ...]:
         """Names of the features; ``x0``, ``x1``, ... where the forest was trained without."""
         return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns that are paid for: the raw columns where features are made from them, else `names`."""
+        return self.names if self.made is None else self.made.names
+
+    @property
+    def names_to_check(self) -> tuple[str, ...] | None:
+        """The names that a table of examples must have, in their order; None where there are none, or the pipeline finds them."""
+        return self.feature_names if self.made is None else None
+
+    @property
+    def on_features(self) -> Self:
+        """The same trees, for rows of features instead of raw columns."""
+        return self if self.made is None else replace(self, made=None)
 
     def __repr__(self) -> str:
         task = self.task if self.n_outputs == 1 else f"{self.task} of {self.n_outputs} outputs"

@@ -84,6 +84,8 @@ class PruningProblem(Shown):
         CapacityOverflowError
             for prices or weights too far apart for 64-bit integers.
         """
+        if ensemble.made is not None:
+            ensemble.made.check(X)
         usage = Usage.build(ensemble, costs, X, sample_weight=sample_weight, evaluation_cost=evaluation_cost)
         return cls.of(usage, errors)
 

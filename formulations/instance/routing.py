@@ -115,6 +115,17 @@ def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDA
     return rows
 
 
+def features_of(ensemble: Ensemble, X: Any, name: str = "X") -> NDArray[np.float32]:
+    """Examples as the trees read them, shape (N, F); raw columns go through the steps of the pipeline.
+
+    Raises
+    ------
+    InvalidInputError
+        as `as_rows`, and for rows that a step of the pipeline refuses.
+    """
+    return as_rows(X if ensemble.made is None else ensemble.made.features(X, name), ensemble.n_features, name)
+
+
 def n_examples(X: Any) -> int:
     """Rows of a table, an array or a sparse matrix."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -30,7 +30,7 @@ from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.cost_sample import check_size, check_weights, evaluation_prices
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.integers import Integers, to_integers
-from formulations.instance.routing import Amount, Routing, as_rows, n_examples, route
+from formulations.instance.routing import Amount, Routing, features_of, n_examples, route
 from formulations.instance.row_blocks import RowBlocks, row_blocks
 from formulations.instance.row_order import row_order
 from formulations.instance.usage_arcs import Charges, Level, UsageArcs, charges_of, count_arcs, highest_user, usage_arcs
@@ -116,9 +116,16 @@ class Usage:
         rows, weights, routing = _routed_sample(self.ensemble, self.costs, X, sample_weight)
         return replace(self, X=X, rows=rows, weights=weights, routing=routing)
 
+    @property
+    def on_features(self) -> Self:
+        """The same, for other rows that are features instead of raw columns; see `Ensemble.on_features`."""
+        return replace(self, ensemble=self.ensemble.on_features)
+
     def counting_features(self) -> Self:
-        """The same rows at a price of 1 for each feature and free evaluation: the cost counts distinct features."""
-        costs = CostItems.plain([1] * self.ensemble.n_features)
+        """The same rows at a price of 1 for each column and free evaluation: the cost counts distinct columns."""
+        made = self.ensemble.made
+        columns = CostItems.plain([1] * len(self.ensemble.column_names))
+        costs = columns if made is None else columns.of_made(made.sources)
         evaluation = evaluation_prices(0, self.ensemble)
         return replace(self, costs=costs, evaluation=evaluation, charges=charges_of(self.ensemble, costs))
 
@@ -315,7 +322,7 @@ def _routed_sample(
     ensemble: Ensemble, costs: CostItems, X: object, sample_weight: ArrayLike | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], Routing]:
     """The rows of positive weight, their weights, and their routing."""
-    X32 = as_rows(X, ensemble.n_features)
+    X32 = features_of(ensemble, X)
     omega = check_weights(sample_weight, X32.shape[0], "sample_weight")
     rows = np.flatnonzero(omega > 0)
     check_size(costs, rows.size)

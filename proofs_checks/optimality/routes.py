@@ -71,7 +71,9 @@ def cost_rows(problem: PruningProblem, X: Any = None) -> NDArray[np.float32]:
     if table is None:
         raise InvalidInputError("the problem carries no rows; give the cost sample as X")
     check_sparse(table, "X")
-    given: Any = table.toarray() if hasattr(table, "toarray") else table
+    made = problem.ensemble.made
+    given: Any = table if made is None else made.features(table)
+    given = given.toarray() if hasattr(given, "toarray") else given
     try:
         with np.errstate(over="ignore"):
             if hasattr(given, "iloc"):

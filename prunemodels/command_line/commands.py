@@ -29,7 +29,7 @@ from prunemodels.command_line.budget_table import BudgetRow, ForestFigures
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.report import Summary
 from prunemodels.command_line.terminal import shows_progress
-from prunemodels.data_files import read_table, shown, take_column, take_features
+from prunemodels.data_files import read_table, shown, take_column, take_columns, take_features
 from prunemodels.evaluation.held_out import HeldOut, hold_out
 from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest, load_forest
@@ -74,8 +74,10 @@ def read_examples(file: str, ensemble: Ensemble, option: str, label: str | None,
     example_weights = None if weights is None else take_column(table, weights, "--weights", file)
     columns = [c for c in table.columns if c not in (label, weights)]
     with errors_naming(option):
-        names = ensemble.feature_names or columns_in_order(columns, ensemble.n_features, "forest", file, label)
-        features = take_features(table, names, file)
+        named = ensemble.feature_names if ensemble.made is None else ensemble.made.names if ensemble.made.named else None
+        names = named or columns_in_order(columns, len(ensemble.column_names), "forest", file, label)
+        # the steps of a pipeline take words too, and judge them
+        features = take_features(table, names, file) if ensemble.made is None else take_columns(table, names, file)
     if y is not None:
         with errors_naming(f"--label {label}"):
             _check_labels(y, ensemble, file)
@@ -83,7 +85,7 @@ def read_examples(file: str, ensemble: Ensemble, option: str, label: str | None,
         with errors_naming(f"--weights {weights}"):
             example_weights = check_weights(example_weights, len(table), f"{file}: {weights}")
     # a forest that was trained without names warns when it is given a table
-    rows = features if ensemble.feature_names else features.to_numpy()
+    rows = features if named else features.to_numpy()
     return Examples(rows, y, example_weights, tuple(names), tuple(c for c in columns if c not in set(names)))
 
 

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from formulations.arguments import Count, checked
-from formulations.instance.routing import as_rows, n_examples
+from formulations.instance.routing import features_of, n_examples
 from prunemodels.deployment.onnx_models import session, to_onnx
 from prunemodels.files.forests import dump_forest
 from prunemodels.forests.reading import read_trees
@@ -187,7 +188,7 @@ def measure_deployment(
     """
     before, after = fitted_model(before), fitted_model(after)
     X = X if hasattr(X, "shape") else np.asarray(X)
-    X32 = as_rows(X, read_trees(before).n_features)
+    X32 = features_of(read_trees(before), X)
     sizes = forest_size(before), forest_size(after)
     batch = min(batch_rows, n_examples(X))
     ways: list[tuple[str, Any, tuple[Predict, Predict]]] = [
@@ -206,6 +207,9 @@ def measure_deployment(
 def _single_job(forest: Any) -> Any:
     """The forest with one job, sharing its trees, so that starting threads is not measured."""
     single = copy.copy(forest)
+    if isinstance(forest, Pipeline):
+        name, model = forest.steps[-1]
+        single.steps = [*forest.steps[:-1], (name, _single_job(model))]
     if "n_jobs" in forest.get_params(deep=False):
         single.n_jobs = 1
     return single

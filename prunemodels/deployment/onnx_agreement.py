@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 
-from formulations.errors import InvalidInputError
+from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.routing import as_rows
 from prunemodels.deployment.onnx_models import session
 from prunemodels.forests.reading import check_columns, read_forest
@@ -95,7 +96,9 @@ def compare_onnx(model: Any, forest: Any, X: Any) -> OnnxAgreement:
     """
     forest = fitted_model(forest)
     ensemble = read_forest(forest)
-    check_columns(X, ensemble.feature_names)
+    check_columns(X, ensemble.names_to_check)
+    if isinstance(forest, Pipeline):
+        raise UnsupportedModelError("forest is a Pipeline; give its last step, and as X what the steps before it return")
     rows = as_rows(X, ensemble.n_features)
     running = session(model)
     outputs = running.run(None, {running.get_inputs()[0].name: rows})

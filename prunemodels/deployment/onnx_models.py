@@ -20,11 +20,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from formulations.errors import UnsupportedModelError
 from formulations.extras import package
 from prunemodels.deployment.single_precision import float32_thresholds
 from prunemodels.forests.reading import tree_views
+from prunemodels.tree_models.tree_model import fitted_model
 
 TREE_OPERATORS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
 
@@ -35,7 +37,7 @@ def to_onnx(forest: Any) -> Any:
     Parameters
     ----------
     forest
-        what `read_forest` reads; or an estimator or result of ours, whose pruned forest is converted.
+        what `read_forest` reads, except for a `Pipeline`; or an estimator or result of ours, whose pruned forest is converted.
 
     Returns
     -------
@@ -59,6 +61,11 @@ def to_onnx(forest: Any) -> Any:
     >>> [output.name for output in model.graph.output]
     ['label', 'probabilities']
     """
+    if isinstance(fitted_model(forest), Pipeline):
+        raise UnsupportedModelError(
+            "forest is a Pipeline, whose raw columns have types that ONNX wants to know; give its last step, or convert "
+            "float32_thresholds(pipeline) with skl2onnx.convert_sklearn, which takes initial_types"
+        )
     rounded = float32_thresholds(forest)  # of the forest that predicts
     _check_classes(rounded)
     skl2onnx = _library("skl2onnx")

@@ -16,7 +16,8 @@ from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem
 from formulations.instance.losses import LogLoss, Loss, Squares
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
-from formulations.instance.routing import as_rows, leaves_of, route
+from formulations.instance.routing import features_of, leaves_of, route
+from prunemodels.columns import final_step
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, out_of_bag
 from prunemodels.forests.labels import class_numbers
@@ -71,7 +72,7 @@ def ensemble_problem(
         each message says which argument has which value, and what to do.
     """
     ensemble = read_forest(forest)
-    check_columns(X, ensemble.feature_names)
+    check_columns(X, ensemble.names_to_check)
     if not isinstance(errors, Given | OutOfBag):
         raise InvalidInputError(
             f"errors is {errors!r}; give Given(X, y) or OutOfBag(X, y): the loss of a forest needs labelled examples"
@@ -81,7 +82,7 @@ def ensemble_problem(
     first, target = _compared(ensemble, measure, labels)
     trees = PruningProblem.build(
         ensemble,
-        _tree_errors(forest, ensemble, tree_errors, errors),
+        _tree_errors(final_step(forest), ensemble, tree_errors, errors),
         X,
         cost_items(costs, ensemble),
         sample_weight=sample_weight,
@@ -109,13 +110,13 @@ def _votes(
     """Leaves, labels and weights of the examples that have positive weight and on which some tree votes."""
     if errors.X is None or errors.y is None:
         raise InvalidInputError("errors: give both X and y")
-    check_columns(errors.X, ensemble.feature_names, "errors: X")
-    rows = as_rows(errors.X, ensemble.n_features, "errors: X")
+    check_columns(errors.X, ensemble.names_to_check, "errors: X")
+    rows = features_of(ensemble, errors.X, "errors: X")
     labels = class_numbers(ensemble.classes, errors.y, rows.shape[0], "errors: y")
     weights = check_weights(errors.sample_weight, rows.shape[0], "errors: sample_weight")
     leaf = leaves_of(ensemble, rows)
     if isinstance(errors, OutOfBag):
-        leaf[~out_of_bag(forest, ensemble, route(ensemble, rows), labels)] = NO_VOTE
+        leaf[~out_of_bag(final_step(forest), ensemble, route(ensemble, rows), labels)] = NO_VOTE
     counts = (weights > 0) & (leaf != NO_VOTE).any(axis=0)
     if not counts.any():
         raise InvalidInputError("errors: every tree drew every row of positive weight, so none is out of bag; use Given(X, y)")

@@ -2,6 +2,7 @@
 
 from prunemodels.estimators.cross_validation import BudgetPrunedForestClassifierCV, BudgetPrunedForestRegressorCV
 from prunemodels.estimators.fitted_forest import prune_forest
+from prunemodels.estimators.pipelines import prune_pipeline
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.estimators.single_fit import BudgetPrunedForestClassifier, BudgetPrunedForestRegressor
 
@@ -12,4 +13,5 @@ __all__ = [
     "BudgetPrunedForestRegressorCV",
     "PrunedForest",
     "prune_forest",
+    "prune_pipeline",
 ]

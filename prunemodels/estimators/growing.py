@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -62,6 +63,11 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
         `labelled` says whether the validation examples will have labels.
         """
         forest = self._forest()
+        if isinstance(forest, Pipeline):
+            raise UnsupportedModelError(
+                f"estimator is a Pipeline; put the {type(self).__name__} at the end of the pipeline, or fit the pipeline and "
+                "prune it with prune_pipeline, at the prices of its raw columns"
+            )
         with suppress(NotFittedForestError):
             tree_views(forest)
         if is_classifier(forest) != is_classifier(self):

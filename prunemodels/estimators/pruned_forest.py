@@ -103,7 +103,7 @@ class PrunedForest(Shown, HoldsModel):
 
     @cached_property
     def feature_usage(self) -> NDArray[np.float64]:
-        """Share of the cost sample that acquires each feature, shape (n_features,)."""
+        """Share of the cost sample that acquires each feature, or each raw column of a pipeline, in their order."""
         return feature_usage(self.pruning)
 
     @cached_property
@@ -205,14 +205,14 @@ class PrunedForest(Shown, HoldsModel):
         Returns
         -------
         DataFrame
-            one row a feature, those on which the unpruned forest spends most first; columns ``price`` (of the feature alone,
-            shared items included), ``before``, ``after``.
+            one row a feature, or a raw column of a pipeline, those on which the unpruned forest spends most first; columns
+            ``price`` (of the feature alone, shared items included), ``before``, ``after``.
         """
         import pandas as pd
 
         costs, before = self.problem.costs, feature_usage(Pruning.unpruned(self.problem))
-        price = [float(costs.price[list(items)].sum()) for items in costs.needs]
-        names = pd.Index(self.problem.ensemble.names, name="feature")
+        price = [float(costs.price[list(items)].sum()) for items in costs.by_column]
+        names = pd.Index(self.problem.ensemble.column_names, name="feature")
         table = pd.DataFrame({"price": price, "before": before, "after": self.feature_usage}, index=names)
         order = np.lexsort((-table["before"], -table["price"] * table["before"]))
         return table.iloc[order]
@@ -291,6 +291,6 @@ class PrunedForest(Shown, HoldsModel):
 
 
 def feature_usage(pruning: Pruning) -> NDArray[np.float64]:
-    """Share of the cost sample's weight that meets a kept split on each feature, shape (n_features,)."""
+    """Share of the cost sample's weight that meets a kept split on each feature, or one made from each raw column."""
     bill = pruning.problem.usage.counting_features().bill(pruning.kept)
     return bill.payers / bill.total

@@ -38,7 +38,7 @@ from formulations.arguments import Seconds, Seed, Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from formulations.instance.routing import as_rows
+from formulations.instance.routing import features_of
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.mean_bounds import Method, upper_bound
 from solvers.budgets.by_path import path_of
@@ -270,7 +270,7 @@ def _same_rows(one: PruningProblem, other: PruningProblem) -> bool:
     """Whether two cost samples hold the same rows, in whatever order; False where one is not in memory."""
     if not all(isinstance(p.X, np.ndarray | list) or hasattr(p.X, "iloc") or hasattr(p.X, "toarray") for p in (one, other)):
         return False
-    first, second = (as_rows(p.X, p.ensemble.n_features)[p.rows] for p in (one, other))
+    first, second = (features_of(p.ensemble, p.X)[p.rows] for p in (one, other))
     if first.shape != second.shape or not np.array_equal(np.sort(first[:, 0]), np.sort(second[:, 0]), equal_nan=True):
         return False
     return np.array_equal(first[np.lexsort(first.T)], second[np.lexsort(second.T)], equal_nan=True)

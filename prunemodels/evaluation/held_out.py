@@ -23,7 +23,7 @@ from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.problem import PruningProblem
-from formulations.instance.routing import as_rows
+from formulations.instance.routing import features_of
 from formulations.instance.tree_loss import TreeLoss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, rate
@@ -174,8 +174,8 @@ def held_out_error(forest: Any, X: Any, y: Any, *, confidence: Share = 0.95, met
     """
     forest = fitted_model(forest)
     ensemble = read_trees(forest)
-    check_columns(X, ensemble.feature_names)
-    as_rows(X, ensemble.n_features)
+    check_columns(X, ensemble.names_to_check)
+    features_of(ensemble, X)
     return _error_on(forest, X, y, ensemble.loss, confidence, method)
 
 
@@ -222,7 +222,7 @@ def hold_out(
 
 def on_other_rows(problem: PruningProblem, X: Any, sample_weight: ArrayLike | None = None) -> PruningProblem:
     """The same forest, errors and prices with another cost sample."""
-    check_columns(X, problem.ensemble.feature_names)
+    check_columns(X, problem.ensemble.names_to_check)
     return PruningProblem.of(problem.usage.on(X, sample_weight), problem.errors)
 
 
@@ -241,5 +241,5 @@ def _usage_and_kept(
             raise InvalidInputError("costs is missing: a forest has no prices; give them, or give the Pruning in its place")
         kept, items = ensemble.is_split, cost_items(costs, ensemble)
         evaluation = 0 if evaluation_cost is None else evaluation_cost
-    check_columns(X, ensemble.feature_names)
+    check_columns(X, ensemble.names_to_check)
     return Usage.build(ensemble, items, X, sample_weight=sample_weight, evaluation_cost=evaluation), kept

@@ -174,7 +174,7 @@ def budget_tradeoff(
         seconds = math.inf if time_limit == math.inf else max(0.0, ends - time.perf_counter()) / left
         found[budget] = _within(path, budget, seconds)
     falling = sorted(found, reverse=True)
-    check_columns(X, problem.ensemble.feature_names)
+    check_columns(X, problem.ensemble.names_to_check)
     prunings = tuple(found[b] for b in falling)
     changes = held_out_changes(on_other_rows(problem, X), [p.kept for p in prunings], forest, y, confidence)
     return BudgetTradeoff(tuple(falling), prunings, tuple(changes))

@@ -21,7 +21,7 @@ class ItemCost:
     Parameters
     ----------
     features
-        names of the features that need it, other than the one of its own name.
+        names of the features, or of a pipeline's raw columns, that need it, other than the one of its own name.
     price
         price of the item; None for the evaluation, whose price may differ by feature.
     once
@@ -57,11 +57,11 @@ def item_costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> list[ItemCos
     costs, ensemble = problem.costs, problem.ensemble
     prunings = Pruning.unpruned(problem), Pruning(problem, kept)
     shares = [_shares(p) for p in prunings]
-    names = ensemble.names
+    names = ensemble.column_names
     rows = []
     for m in np.flatnonzero(costs.price > 0).tolist():
         price, (before, after) = float(costs.prices[m]), (float(s[m]) for s in shares)
-        users = tuple(names[f] for f, items in enumerate(costs.needs) if m in items and names[f] != costs.names[m])
+        users = tuple(names[f] for f, items in enumerate(costs.by_column) if m in items and names[f] != costs.names[m])
         once = bool(costs.paid_once[m])
         rows.append(ItemCost(costs.names[m], users, price, once, before, after, price * before, price * after))
     rows.sort(key=lambda item: (-item.before, -item.after, item.name))

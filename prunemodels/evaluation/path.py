@@ -28,7 +28,7 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import as_rows, n_examples
+from formulations.instance.routing import features_of, n_examples
 from formulations.instance.tree_loss import check_counts
 from formulations.shown import Card, Shown, rate, spread
 from formulations.timed_steps import timed_step
@@ -205,9 +205,9 @@ def sweep_path(
     ensemble = path.problem.ensemble
     if vote == "majority" and ensemble.task == "regression":
         raise InvalidInputError("vote is 'majority'; give 'mean': the forest predicts numbers")
-    check_columns(X, ensemble.feature_names)
+    check_columns(X, ensemble.names_to_check)
     X = X if hasattr(X, "shape") else np.asarray(X)
-    X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, ensemble.n_features)
+    X = X.tocsr() if hasattr(X, "tocsr") and ensemble.made is None else features_of(ensemble, X)
     weights = check_weights(sample_weight, n_examples(X), "sample_weight")
     truth = np.asarray(true_outputs(ensemble, y, n_examples(X), unknown=unknown), dtype=np.float64)
     truth = truth.reshape(n_examples(X), ensemble.n_outputs)
@@ -264,13 +264,13 @@ class _Sweep:
     def run(self, reference: int, *, with_costs: bool) -> tuple[Floats, Floats, Floats]:
         """Sums (3) of costs, prices paid once, and sums (2) of losses, at each position; for the numbers see `path_sweeps`."""
         p = self.path.problem
-        ensemble, end = p.ensemble, ends_of(self.path)
+        ensemble, end, on_features = p.ensemble, ends_of(self.path), p.usage.on_features
         positions = len(self.path) + 1
         costs, losses, once = np.zeros((positions, 3)), np.zeros((positions, 5)), np.full(p.costs.n_items, -1)
         size = max(1, BLOCK_BYTES // (8 * ensemble.n_trees + 8 * self.value.shape[1] + 16 * p.costs.n_items + 32))
         for first in range(0, len(self.counted), size):
             block = self.counted[first : first + size]
-            usage = p.usage.on(self.X[block], self.weights[block])
+            usage = on_features.on(self.X[block], self.weights[block])
             truth, leaves = self.truth[block], self.path.single_leaves_vote
             sample = (usage.routing, end, self.value, truth, usage.weights)
             walk_losses(ensemble, *sample, reference, losses, single_leaves_vote=leaves)

@@ -19,10 +19,10 @@ from scipy.special import expit, softmax
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError
+from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price
 from formulations.instance.ensemble import Ensemble, Task
-from formulations.instance.routing import as_rows, leaves_of
+from formulations.instance.routing import features_of, leaves_of
 from prunemodels.exits.stages import StageOutput
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.reading import check_columns
@@ -104,7 +104,7 @@ class TreeStages:
 
     def costs(self, X: Any) -> NDArray[np.float64]:
         """See `Stages`."""
-        check_columns(X, self.ensemble.feature_names)
+        check_columns(X, self.ensemble.names_to_check)
         return staged_example_costs(
             self.ensemble, X, self.items, self.first_stage, self.n_stages, evaluation_cost=list(self.evaluation)
         )
@@ -112,8 +112,8 @@ class TreeStages:
     def output(self, s: int, X: Any) -> StageOutput:
         """See `Stages`."""
         e = self.ensemble
-        check_columns(X, e.feature_names)
-        rows = as_rows(X, e.n_features)
+        check_columns(X, e.names_to_check)
+        rows = features_of(e, X)
         return self.output_at(s, pruned_ends(e, self.first_stage <= s)[leaves_of(e, rows)])
 
     def output_at(self, s: int, leaves: NDArray[np.int32]) -> StageOutput:
@@ -166,9 +166,16 @@ def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.
     ------
     InvalidInputError
         if they are not nested.
+    UnsupportedModelError
+        for the trees of a pipeline.
     """
     problem = prunings.problem
     e = problem.ensemble
+    if e.made is not None:
+        raise UnsupportedModelError(
+            "the path is one of a Pipeline, whose trees cannot be the stages of a cascade; give the path of its last step, on "
+            "the rows that the steps before it return, at the prices of pm.CostItems.of_made"
+        )
     first = np.full(e.n_nodes, len(kept_from), dtype=np.int32)
     for s in range(len(kept_from) - 1, -1, -1):
         later = kept_from[s + 1] if s + 1 < len(kept_from) else e.is_split

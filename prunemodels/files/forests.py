@@ -21,6 +21,7 @@ from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.extras import package
 from formulations.stored_arrays import array_header, check_archive
+from prunemodels.columns import final_step
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.forests.reading import read_trees
 from prunemodels.forests.sklearn_versions import SAME_TREES, VERSION, version_of
@@ -28,18 +29,29 @@ from prunemodels.tree_models.tree_model import fitted_model
 
 FOREST_ENDINGS = (".skops", ".joblib")
 
-TRUSTED = ("sklearn.tree._tree.Tree",)
-"""Types that a forest holds beyond those that skops trusts. skops cannot check trees; `prunemodels.forests.soundness` does."""
+TRUSTED = (
+    "sklearn.tree._tree.Tree",
+    "numpy.dtype",
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.feature_selection._univariate_selection.f_regression",
+)
+"""Types that a forest, or a pipeline of scikit-learn's own steps, holds beyond those that skops trusts.
+
+skops cannot check trees; `prunemodels.forests.soundness` does.
+"""
 
 
 @checked
-def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
-    """Read a fitted forest from a ``.skops`` or ``.joblib`` file.
+def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequence[str] = ()) -> Any:
+    """Read a fitted forest, or a pipeline that ends with one, from a ``.skops`` or ``.joblib`` file.
 
     Parameters
     ----------
     trust_pickle
         True: a joblib file may be loaded, which runs any code that its author put into it.
+    trusted
+        types and functions of your own that a skops file may hold, such as the function of a `FunctionTransformer`.
 
     Returns
     -------
@@ -68,7 +80,7 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
     True
     """
     place = Path(path)
-    forest = fitted_model(load_model(place, TRUSTED, "forest", trust_pickle=trust_pickle))
+    forest = fitted_model(load_model(place, (*TRUSTED, *trusted), "forest", trust_pickle=trust_pickle))
     _check_forest(forest, place)
     return forest
 
@@ -228,7 +240,10 @@ def _untrusted(place: Path, unknown: list[str], kind: str) -> BrokenFileError:
             f"{place} holds a cascade, not a forest; read it with prunemodels.load_cascade, "
             "or see what it does with `prunemodels report`"
         )
-    return BrokenFileError(f"{refusal}Save the forest alone, not the object that holds it")
+    return BrokenFileError(
+        f"{refusal}Save the forest alone, not the object that holds it; if they are steps of a pipeline that you trust, name "
+        "them: load_forest(path, trusted=[...])"
+    )
 
 
 def load_joblib(place: Path, kind: str) -> Any:
@@ -290,7 +305,7 @@ def _check_forest(forest: Any, place: Path) -> None:
         ensemble = read_trees(forest)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # one without names warns, and so may numbers that overflow
-            forest.predict(np.zeros((1, ensemble.n_features), dtype=np.float32))
+            final_step(forest).predict(np.zeros((1, ensemble.n_features), dtype=np.float32))
     except (UnsupportedModelError, NotFittedForestError):
         raise
     except Exception as error:  # a file can lack any attribute, or give it any type

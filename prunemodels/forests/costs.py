@@ -23,6 +23,9 @@ Costs = Annotated[
 def cost_items(costs: Costs, ensemble: Ensemble) -> CostItems:
     """Turn any of the accepted forms of prices into items for the forest's features.
 
+    For the trees of a pipeline, prices are those of its raw columns. A feature needs the items of all raw columns that it is made
+    from.
+
     Parameters
     ----------
     costs
@@ -34,9 +37,17 @@ def cost_items(costs: Costs, ensemble: Ensemble) -> CostItems:
     InvalidInputError
         for the wrong number of prices, unknown or missing features, negative or non-finite prices.
     """
-    names = ensemble.names
-    if isinstance(costs, CostItems):
+    if isinstance(costs, CostItems) and costs.columns is not None:  # they are about the features already
         costs.check_features(ensemble.n_features)
+        return costs
+    items = _items_of_columns(costs, ensemble.column_names)
+    return items if ensemble.made is None else items.of_made(ensemble.made.sources)
+
+
+def _items_of_columns(costs: Costs, names: Sequence[str]) -> CostItems:
+    """The items of the columns that are paid for."""
+    if isinstance(costs, CostItems):
+        costs.check_features(len(names))
         return costs
     if isinstance(costs, pd.DataFrame):
         return items_from_table(costs, names)

@@ -23,7 +23,7 @@ from formulations.instance.cost_items import exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
-from formulations.instance.routing import Routing, as_rows, route
+from formulations.instance.routing import Routing, features_of, route
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.forests.labels import true_outputs
 from prunemodels.forests.reading import BAGS, FORESTS, TREES, check_columns, tree_views
@@ -277,8 +277,8 @@ def _labelled(
     """Examples as float32, labels as class indices or targets, weights."""
     if X is None or y is None:
         raise InvalidInputError("errors: give both X and y, or neither for the in-bag statistics that the trees store")
-    check_columns(X, ensemble.feature_names, "errors: X")
-    rows = as_rows(X, ensemble.n_features, "errors: X")
+    check_columns(X, ensemble.names_to_check, "errors: X")
+    rows = features_of(ensemble, X, "errors: X")
     w = check_weights(sample_weight, rows.shape[0], "errors: sample_weight")
     return rows, true_outputs(ensemble, y, rows.shape[0], "errors: y"), w
 

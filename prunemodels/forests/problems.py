@@ -13,6 +13,7 @@ from formulations.arguments import checked
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from formulations.timed_steps import timed_step
+from prunemodels.columns import final_step
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.error_samples import Errors, InBag
 from prunemodels.forests.reading import check_columns, read_trees
@@ -43,14 +44,15 @@ def problem_from_forest(
     Parameters
     ----------
     forest
-        a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*. It is not changed. If it has several
-        outputs, the error is the mean over them.
+        a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*; or a fitted `Pipeline` that ends with
+        one. It is not changed. If it has several outputs, the error is the mean over them.
     X
         the cost sample: examples like those to be predicted, shape (N, n_features); labels are not needed. BP16 uses a validation
         set. Examples that the trees were grown on may look cheaper or dearer than new ones. For files and tables larger than
         memory, use `problem_from_table`.
     costs
-        prices, see `prunemodels.forests.costs.cost_items`: numbers in the forest's order, or by name, or `CostItems`.
+        prices, see `prunemodels.forests.costs.cost_items`: numbers in the forest's order, or by name, or `CostItems`. For a
+        pipeline they are those of its raw columns.
     errors
         where the nodes' errors are measured: ``"in-bag"`` (default: what the trees store), `InBag`, `OutOfBag`, `Given`, `Blend`.
     sample_weight
@@ -88,10 +90,10 @@ def problem_from_forest(
     ensemble = read_trees(forest)
     if misclassification_costs is not None:
         ensemble = ensemble.under_costs(misclassification_costs)
-    check_columns(X, ensemble.feature_names)
+    check_columns(X, ensemble.names_to_check)
     if isinstance(errors, str):
         errors = InBag()
     items = cost_items(costs, ensemble)
     with timed_step(LOG, "problem of %s", ensemble):
-        node_errors = errors.measure(forest, ensemble)
+        node_errors = errors.measure(final_step(forest), ensemble)
         return PruningProblem.build(ensemble, node_errors, X, items, sample_weight=sample_weight, evaluation_cost=evaluation_cost)

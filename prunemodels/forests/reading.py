@@ -27,6 +27,7 @@ from formulations.errors import InvalidInputError, NotFittedForestError, Unsuppo
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.tree_loss import TreeLoss
 from formulations.sparse_arrays import check_sparse
+from prunemodels.columns import final_step, trace_pipeline
 from prunemodels.forests.soundness import wrong_with_forest
 
 FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
@@ -62,7 +63,7 @@ class TreeView:
 
 
 def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
-    """The trees of a fitted forest, in order.
+    """The trees of a fitted forest, in order; those of the last step of a `Pipeline`.
 
     Parameters
     ----------
@@ -78,6 +79,7 @@ def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
     InvalidInputError
         if its arrays are damaged, see `prunemodels.forests.soundness`.
     """
+    forest = final_step(forest)
     _check_kind(forest)
     if not hasattr(forest, "tree_" if isinstance(forest, TREES) else "estimators_"):
         raise NotFittedForestError(f"the {type(forest).__name__} is not fitted: call fit(X, y) first")
@@ -136,7 +138,8 @@ def read_forest(forest: Any) -> Ensemble:
     ----------
     forest
         a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*; binary, multi-class, or
-        a regressor with one target.
+        a regressor with one target. Or a fitted `Pipeline` that ends with one: its trees test features that the steps before
+        make from raw columns, see ``Ensemble.made``.
 
     Returns
     -------
@@ -165,7 +168,8 @@ def read_trees(forest: Any) -> Ensemble:
     return _read(forest, tree_views(forest, several_outputs=True))
 
 
-def _read(forest: Any, views: list[TreeView]) -> Ensemble:
+def _read(model: Any, views: list[TreeView]) -> Ensemble:
+    made, forest = trace_pipeline(model), final_step(model)
     classification, n_outputs = is_classifier(forest), views[0].estimator.n_outputs_
     labels: tuple[Any, ...] = ()
     if n_outputs > 1:
@@ -190,7 +194,7 @@ def _read(forest: Any, views: list[TreeView]) -> Ensemble:
             value[first : first + tree.node_count] = np.concatenate(each, axis=1)
         else:
             value[first : first + tree.node_count, view.classes] = tree.value[:, 0, :]
-    names = getattr(forest, "feature_names_in_", None)
+    names = getattr(forest, "feature_names_in_", None) if made is None else made.feature_names
     return Ensemble(
         start,
         left,
@@ -205,6 +209,7 @@ def _read(forest: Any, views: list[TreeView]) -> Ensemble:
         None if names is None else tuple(str(x) for x in names),
         None if classification else regression_loss(views[0].estimator),
         labels,
+        made,
     )
 
 

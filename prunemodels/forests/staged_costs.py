@@ -19,7 +19,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import as_rows, n_examples
+from formulations.instance.routing import features_of, n_examples
 from formulations.instance.usage import Usage
 from formulations.sparse_arrays import check_sparse
 from prunemodels.forests.costs import Costs, cost_items
@@ -121,8 +121,8 @@ def _by_blocks(ensemble: Ensemble, X: Any, costs: Costs, evaluation_cost: Evalua
     """The usage of the rows of X, block by block."""
     X = X if hasattr(X, "shape") else np.asarray(X)
     check_sparse(X, "X")
-    X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, ensemble.n_features)
-    items = cost_items(costs, ensemble)
+    X = X.tocsr() if hasattr(X, "tocsr") and ensemble.made is None else features_of(ensemble, X)
+    items, ensemble = cost_items(costs, ensemble), ensemble.on_features
     size = max(1, BLOCK_BYTES // (8 * ensemble.n_trees + 16 * items.n_items + 8 * n_stages + 32))
     usage = Usage.build(ensemble, items, X[:size], evaluation_cost=evaluation_cost)
     yield usage

@@ -16,7 +16,10 @@ from formulations.instance.real_numbers import REFUSED
 from prunemodels.on_demand.request import UNAVAILABLE, Request
 
 Cells = tuple[NDArray[Any], NDArray[np.bool_]]
-"""Values (float32, or float64 for models that were trained on it), and whether each could be had; equal shapes."""
+"""Values, and whether each could be had; equal shapes.
+
+The values are float32, float64 for models that were trained on it, or objects for raw columns of a pipeline.
+"""
 
 ROW_KEY = "row"
 """The key of a record under which its row's label stands if the request's rows have no name of their own."""
@@ -91,7 +94,7 @@ def read(answer: Any, request: Request, dtype: Any = np.float32) -> Answer:
     elif isinstance(answer, Mapping) or hasattr(answer, "columns"):
         columns = {str(name): answer[name] for name in (answer if isinstance(answer, Mapping) else answer.columns)}
     else:
-        columns = dict(zip(names, _by_place(answer, *shape), strict=True))
+        columns = dict(zip(names, _by_place(answer, *shape, dtype), strict=True))
     _note_dropped(columns, request)
     read_columns = [_column_that_came(columns, name, request.rows, dtype) for name in names]
     return Answer(*(np.stack([c[k] for c in read_columns], axis=1) for k in range(3)))
@@ -167,7 +170,8 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
             )
         given = given.loc[rows]
     mask = np.zeros(n_rows, dtype=bool)
-    raw = given if np.ma.isMaskedArray(given) else np.asarray(given)
+    any_type = np.dtype(dtype) == object  # raw columns of a pipeline, whose steps judge them
+    raw = given if np.ma.isMaskedArray(given) else np.asarray(given, dtype=object if any_type else None)
     if raw.dtype.kind in REFUSED:
         raise InvalidInputError(f"{name!r} holds {REFUSED[raw.dtype.kind][0]} ({raw.dtype}); {REFUSED[raw.dtype.kind][1]}")
     if raw.shape != (n_rows,):
@@ -177,6 +181,8 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
     if raw.dtype == object:
         mask = mask | np.array([x is UNAVAILABLE or x is np.ma.masked for x in raw], dtype=bool)
         raw = np.where(mask | pd.isna(raw), np.nan, raw)
+    if any_type:
+        return raw.astype(object), ~mask
     try:
         with np.errstate(over="ignore"):
             values = raw.astype(dtype)
@@ -205,10 +211,11 @@ def _present(index: pd.Index[Any], rows: pd.Index[Any], of: str = "") -> NDArray
     return present
 
 
-def _by_place(answer: Any, n_rows: int, n_features: int) -> list[Any]:
+def _by_place(answer: Any, n_rows: int, n_features: int, dtype: Any) -> list[Any]:
     """The columns of an array, or of nested lists."""
     try:
-        cells = answer if np.ma.isMaskedArray(answer) else np.asarray(answer)
+        # a list of words and numbers would become words
+        cells = answer if np.ma.isMaskedArray(answer) else np.asarray(answer, dtype=object if np.dtype(dtype) == object else None)
     except ValueError as error:
         raise InvalidInputError(f"it is ragged ({error}); give shape ({n_rows}, {n_features})") from error
     if cells.shape == (n_rows,) and n_features == 1:

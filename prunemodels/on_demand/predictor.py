@@ -24,6 +24,7 @@ from prunemodels.on_demand.beginning import Begin, cap_of, cascade_walks
 from prunemodels.on_demand.forest_walk import ForestWalk
 from prunemodels.on_demand.options import Options
 from prunemodels.on_demand.partly_known import partly_known
+from prunemodels.on_demand.pipeline_walk import PipelineWalk, raw_columns_of
 from prunemodels.on_demand.plan import plan_of
 from prunemodels.on_demand.request import Acquire
 from prunemodels.on_demand.result import OnDemandResult
@@ -41,11 +42,12 @@ class OnDemandPredictor:
     Parameters
     ----------
     model
-        a fitted forest, pruned or not, see `read_forest`, or an `Ensemble`; or a fitted cascade, such as `CascadeClassifier`,
-        `BudgetCascadeRegressor`, or what ``ExitPath.at_cost`` returns.
+        a fitted forest, pruned or not, see `read_forest`, or an `Ensemble`; a fitted `Pipeline` that ends with a forest, whose
+        raw columns are then the features; or a fitted cascade, such as `CascadeClassifier`, `BudgetCascadeRegressor`, or what
+        ``ExitPath.at_cost`` returns.
     costs
-        prices of a forest's features, see `prunemodels.forests.costs.cost_items`. A cascade knows its own prices, and other ones
-        are refused.
+        prices of a forest's features, or of a pipeline's raw columns, see `prunemodels.forests.costs.cost_items`. A cascade
+        knows its own prices, and other ones are refused.
     acquire
         serves a `Request`: ``acquire(request)`` returns the values of ``request.features`` for ``request.rows``, in one of the
         forms of `prunemodels.on_demand.answers.read`; or it is an async function that does, for the methods that are awaited.
@@ -138,7 +140,12 @@ class OnDemandPredictor:
         plan = plan_of(trees, items, evaluation_prices(evaluation, trees))
         options = _options(trees, early, tolerance, order)
         self._probabilities_open = options.stops
-        return Begin(plan, partial(ForestWalk, plan, options, asking, cap_of(max_cost, plan)))
+        cap = cap_of(max_cost, plan)
+        walk = partial(ForestWalk, plan, options, asking, cap)
+        if trees.made is None:
+            return Begin(plan, walk)
+        columns = raw_columns_of(plan)
+        return Begin(columns.plan, partial(PipelineWalk, columns, walk, asking, cap))
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import as_rows, leaves_of
+from formulations.instance.routing import features_of, leaves_of
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.reading import check_columns, read_forest
 
@@ -46,9 +46,9 @@ def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]
     array([0, 2, 4, 7, 5, 3, 1, 6])
     """
     trees = forest if isinstance(forest, Ensemble) else read_forest(forest)
-    check_columns(X, trees.feature_names)
+    check_columns(X, trees.names_to_check)
     items = cost_items(costs, trees)
-    uses = _items_on_path(trees, items)[leaves_of(trees, as_rows(X, trees.n_features))]
+    uses = _items_on_path(trees, items)[leaves_of(trees, features_of(trees, X))]
     price = np.where(items.paid_once, 0.0, items.price)
     bought = np.zeros(uses.shape[1:], dtype=bool)
     remaining, order = list(range(trees.n_trees)), []

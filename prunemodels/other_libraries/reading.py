@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from formulations.errors import UnsupportedModelError
 from prunemodels.other_libraries.dependencies import library_of, treelite
@@ -59,6 +60,11 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
         return read_lightgbm(model, cover)
     if library == "treelite" and isinstance(model, treelite().Model):
         return forest_of(model, cover=cover)
+    if isinstance(model, Pipeline):
+        raise UnsupportedModelError(
+            "model is a Pipeline; give its last step, and as X what the steps before it return, at the prices of "
+            "pm.CostItems.of_made. Pipelines that end with a forest go to prune_pipeline"
+        )
     raise UnsupportedModelError(
         f"{type(model).__name__} is not a model of XGBoost or LightGBM nor a treelite.Model; forests of scikit-learn go to "
         "problem_from_forest, others through treelite.frontend"

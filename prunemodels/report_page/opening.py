@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from formulations.instance.ensemble import Ensemble
 from formulations.shown import error_name, is_rate
 from prunemodels.evaluation.held_out_change import HeldOutChange
 from prunemodels.evaluation.mean_bounds import MeanInterval
@@ -74,7 +75,7 @@ def stats(facts: Facts) -> Html:
             "Features used per prediction",
             f"{facts.usage[0].features:.1f}",
             f"{facts.usage[1].features:.1f}",
-            f"of {count(facts.path.problem.ensemble.n_features, 'feature')} that the forest was trained on",
+            _trained_on(facts.path.problem.ensemble),
         ),
         class_="stats",
     )
@@ -130,3 +131,10 @@ def certainty(h: HeldOutChange, both: str) -> Html:
     if h.broken is not None:
         text += f" {count(h.broken, 'prediction')} went from right to wrong, {h.mended:,} from wrong to right."
     return join(tag("p", text), tag("p", INTERVALS, class_="note"))
+
+
+def _trained_on(ensemble: Ensemble) -> str:
+    """Of how many features, or raw columns of a pipeline, predictions use some."""
+    if ensemble.made is not None:
+        return f"of {count(len(ensemble.column_names), 'raw column')} of the pipeline"
+    return f"of {count(ensemble.n_features, 'feature')} that the forest was trained on"

@@ -3,7 +3,8 @@
     c_{i,f}  =  number of trees on whose path for example i some kept split tests feature f                                (1)
 
 The table gives the shares of the pairs (i, f) with c = 0, with c from 1 to 7, and with more. An example pays for f as soon as
-c > 0, so pruning saves on features that few trees use.
+c > 0, so pruning saves on features that few trees use. For the trees of a pipeline, f stands for a raw column: a tree uses it
+where it tests a feature that is made from it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import as_rows
+from formulations.instance.routing import features_of
 
 FEW = 7
 """The largest number of trees that BP16 counts as few."""
@@ -53,22 +54,25 @@ def usage_counts(ensemble: Ensemble, kept: NDArray[np.bool_], X: Any, weights: N
     X, weights
         the examples; weights float64, shape (N,).
     """
-    rows = as_rows(X, ensemble.n_features)
+    rows = features_of(ensemble, X)
     tally = np.zeros(ensemble.n_trees + 1)
-    e = ensemble
-    _tally(rows, weights, e.roots, e.left, e.right, e.feature, e.threshold, e.missing_left, kept, tally)
-    share = tally / (weights.sum() * ensemble.n_features)
-    return UsageCounts(share, float((1 - share[0]) * ensemble.n_features))
+    e, n_columns = ensemble, len(ensemble.column_names)
+    sources = [(f,) for f in range(e.n_features)] if e.made is None else e.made.sources
+    start = np.cumsum([0, *map(len, sources)])
+    column = np.array([c for columns in sources for c in columns], dtype=np.int64)
+    trees = (e.roots, e.left, e.right, e.feature, e.threshold, e.missing_left)
+    _tally(rows, weights, *trees, start, column, n_columns, kept, tally)
+    share = tally / (weights.sum() * n_columns)
+    return UsageCounts(share, float((1 - share[0]) * n_columns))
 
 
 @njit(cache=True)
 def _tally(  # type: ignore[no-untyped-def]
-    rows, weights, roots, left, right, feature, threshold, missing_left, kept, tally
+    rows, weights, roots, left, right, feature, threshold, missing_left, start, column, n_columns, kept, tally
 ):
-    """For each pair of an example and a feature, add the example's weight to `tally` at the number of trees that use the pair."""
-    n_features = rows.shape[1]
-    uses = np.zeros(n_features, dtype=np.int64)
-    last = np.full(n_features, -1, dtype=np.int64)
+    """For each pair of an example and a column, add the example's weight to `tally` at the number of trees that use the pair."""
+    uses = np.zeros(n_columns, dtype=np.int64)
+    last = np.full(n_columns, -1, dtype=np.int64)
     for i in range(rows.shape[0]):
         uses[:] = 0
         last[:] = -1
@@ -76,11 +80,12 @@ def _tally(  # type: ignore[no-untyped-def]
             h = roots[t]
             while kept[h]:
                 f = feature[h]
-                if last[f] != t:
-                    last[f] = t
-                    uses[f] += 1
+                for c in column[start[f] : start[f + 1]]:
+                    if last[c] != t:
+                        last[c] = t
+                        uses[c] += 1
                 x = rows[i, f]
                 goes_left = missing_left[h] if np.isnan(x) else x <= threshold[h]
                 h = left[h] if goes_left else right[h]
-        for f in range(n_features):
-            tally[uses[f]] += weights[i]
+        for c in range(n_columns):
+            tally[uses[c]] += weights[i]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
-from formulations.errors import BrokenFileError, InterruptedSolveError, InvalidInputError, PruneModelsError
+from formulations.errors import BrokenFileError, InterruptedSolveError, InvalidInputError, PruneModelsError, UnsupportedModelError
 from formulations.instance.cost_sample import check_largest
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.real_numbers import real_array
@@ -73,6 +73,11 @@ class Reader:
     def __init__(
         self, table: ChunkedTable, ensemble: Ensemble, *, y: Column = None, weight: Column = None, progress: bool = False
     ) -> None:
+        if ensemble.made is not None:
+            raise UnsupportedModelError(
+                "tables in chunks are read for forests, not for a Pipeline; read the rows into memory, or give the pipeline's "
+                "last step and a table of what the steps before it return"
+            )
         self.table, self.ensemble = table, ensemble
         self._columns = {what: given for what, given in (("y", y), ("sample_weight", weight)) if isinstance(given, str)}
         self._arrays = {

@@ -6,12 +6,13 @@ Functions that take a model of any kind call `tree_model_of` and use the `TreeMo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
@@ -19,8 +20,10 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import features_of
 from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
+from prunemodels.columns import final_step, trace_pipeline
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.labels import forest_losses, losses_of
 from prunemodels.forests.reading import check_columns, read_forest, read_trees
@@ -87,7 +90,7 @@ class TreeModel:
     model
         the fitted model.
     ensemble
-        its trees.
+        its trees; for a `Pipeline` those of its last step, with ``made``, which makes their features from raw columns.
     forest
         how the trees' values become predictions, for models of other libraries; None for scikit-learn's forests, whose values
         are class fractions or means.
@@ -129,16 +132,16 @@ class TreeModel:
         return cost_items(costs, self.ensemble)
 
     def rows(self, X: Any) -> Any:
-        """Examples in a form that the trees are routed by.
+        """Examples in a form that the trees are routed by; rows of raw columns for a `Pipeline`.
 
         Raises
         ------
         InvalidInputError
             for a table with other columns than the model's.
         """
-        if self.forest is not None:
+        if self.forest is not None and self.ensemble.made is None:
             return self.forest.rows(X)
-        check_columns(X, self.ensemble.feature_names)
+        check_columns(X, self.ensemble.names_to_check)
         return X
 
     def usage(
@@ -158,7 +161,8 @@ class TreeModel:
         """Labels or numbers, shape (n,): those of the model's own ``predict``."""
         if self.forest is None:
             return np.asarray(self.model.predict(X))
-        return self.forest.predictions(self.forest.margins(self.forest.rows(X)))
+        rows = self.forest.rows(X) if self.ensemble.made is None else features_of(self.ensemble, X)
+        return self.forest.predictions(self.forest.margins(rows))
 
     def losses(self, X: Any, y: Any) -> NDArray[np.float64]:
         """The loss of each row's prediction, see `measure`; shape (n,).
@@ -185,7 +189,8 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     ----------
     model
         a forest of scikit-learn, see `read_forest`; a model of another library, see `read_model`, or what that returned; an
-        object that holds one of these, such as a `BudgetPrunedForestClassifier` or a `PrunedForest`.
+        object that holds one of these, such as a `BudgetPrunedForestClassifier` or a `PrunedForest`; or a `Pipeline` that ends
+        with one of these.
     several_outputs
         whether a forest may have several outputs, see `Ensemble.output_classes`.
 
@@ -197,6 +202,8 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     if isinstance(model, TreeModel):
         return model
     model = fitted_model(model)
+    if isinstance(model, Pipeline):
+        return _at_end_of(model)
     if not _adds_up(model):
         return TreeModel(model, read_trees(model) if several_outputs else read_forest(model))
     from prunemodels.other_libraries.model_forest import ModelForest
@@ -204,6 +211,18 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
 
     forest = model if isinstance(model, ModelForest) else read_model(model)
     return TreeModel(forest.source if forest.source is not None else forest, forest.ensemble, forest)
+
+
+def _at_end_of(pipeline: Pipeline) -> TreeModel:
+    """The trees of a pipeline's last step, whose features are made from raw columns."""
+    last = tree_model_of(final_step(pipeline))
+    made = trace_pipeline(pipeline)
+    if made is None:
+        return replace(last, model=pipeline)
+    if last.forest is not None:
+        made = replace(made, read=last.forest.rows)
+    names = made.feature_names if last.ensemble.feature_names is None else last.ensemble.feature_names
+    return TreeModel(pipeline, replace(last.ensemble, made=made, feature_names=names), last.forest)
 
 
 def _adds_up(model: Any) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from formulations.arguments import checked
+from formulations.errors import UnsupportedModelError
 from prunemodels.forests.unused_columns import used_columns, with_columns
 from prunemodels.tree_models.tree_model import HoldsModel
 
@@ -48,6 +51,11 @@ def drop_unused(model: Any) -> Any:
     """
     if isinstance(model, HoldsModel):
         return drop_unused(model._fitted_model())
+    if isinstance(model, Pipeline):
+        raise UnsupportedModelError(
+            "model is a Pipeline, whose steps demand the columns that they were fitted on; take drop_unused of its last step, or "
+            "fit the pipeline again on the raw columns that PrunedForest.purchases still shows"
+        )
     library = {kind.__module__.split(".")[0] for kind in type(model).__mro__}
     if "xgboost" in library:
         from prunemodels.other_libraries.unused_columns import xgboost_without_unused

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.problem import PruningProblem
-from formulations.instance.routing import as_rows
+from formulations.instance.routing import features_of
 from solvers.budgets.open_part import OpenPart
 
 STRENGTHS = (1.0, 2.0, 3.0, 4.0)
@@ -31,7 +31,7 @@ class OtherPrices:
         self.problem = problem
         self.random = np.random.default_rng(seed)
         self._price = problem.purchase_price()
-        self._rows = as_rows(problem.X, problem.ensemble.n_features)[problem.rows]
+        self._rows = features_of(problem.ensemble, problem.X)[problem.rows]
         self._ranks: dict[int, NDArray[np.float64]] = {}
 
     def draw(self, part: OpenPart) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import MOST_PURCHASES, check_weights
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import as_rows, route
+from formulations.instance.routing import features_of, route
 from formulations.instance.usage import Usage
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.cluster.item_payers import charges_by_row
@@ -51,7 +51,7 @@ class RowShard:
         self.ensemble, self.costs = ensemble, costs
         self.pool = ThreadPoolExecutor(1) if threads > 1 else _CallingThread()
         X, weights = _read(source(), name)
-        rows = as_rows(X, ensemble.n_features, name)
+        rows = features_of(ensemble, X, name)
         omega = check_weights(weights, len(rows), f"{name}: the weights")
         weighted = np.flatnonzero(omega > 0)
         if costs.n_items * (weighted.size + 1) > MOST_PURCHASES:

@@ -1,0 +1,140 @@
+"""Walk the trees of a pipeline: rows ask for raw columns, and features are made from what was bought.
+
+    a feature is known  where all raw columns that it is made from are known                                              (1)
+    a feature is lost   where one of them cannot be had
+    a row that waits for a feature waits for all raw columns that it is made from and that were not asked for             (2)
+
+The walk through the trees, by features, is that of a model without a pipeline. It never asks; it shares the rows' purchases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from formulations.instance.ensemble import MadeFeatures
+from prunemodels.on_demand.answers import Cells
+from prunemodels.on_demand.asking import Asking
+from prunemodels.on_demand.forest_walk import ForestWalk
+from prunemodels.on_demand.orders import Orders
+from prunemodels.on_demand.plan import Plan, Purchases, purchases_of
+from prunemodels.on_demand.request import Acquire
+from prunemodels.on_demand.result import OnDemandResult
+from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
+from prunemodels.on_demand.walk import Walk
+
+NOT_SEEN = 255
+"""In place of a status: the row's features were not computed yet."""
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumns:
+    """What a pipeline's rows may buy, and which features come of it. R raw columns may be asked for, F features are tested.
+
+    Parameters
+    ----------
+    plan
+        prices and needs of the R raw columns.
+    made
+        how features are made from all raw columns.
+    features
+        int64, shape (F,): the places of the F features among all.
+    sources
+        bool, shape (F, R): which raw columns each is made from.
+    """
+
+    plan: Purchases
+    made: MadeFeatures
+    features: NDArray[np.int64]
+    sources: NDArray[np.bool_]
+
+    def known_features(self, cells: NDArray[Any], known: NDArray[np.bool_]) -> Cells:
+        """The F features of rows, and (1), from the R raw columns; shapes (n, F) and (n, R)."""
+        shape, places = (len(cells), len(self.plan.everything)), self.plan.features
+        values, had = np.zeros(shape, dtype=object), np.zeros(shape, dtype=bool)
+        values[:, places], had[:, places] = cells, known
+        found, done = self.made.features_known(values, had)
+        return found[:, self.features], done[:, self.features]
+
+
+def raw_columns_of(plan: Plan) -> RawColumns:
+    """The raw columns that the features of a plan are made from, with their prices."""
+    made, costs = plan.ensemble.made, plan.costs
+    assert made is not None
+    assert costs.columns is not None
+    sources = np.zeros((plan.features.size, len(made.names)), dtype=bool)
+    for f, feature in enumerate(plan.features):
+        sources[f, list(made.sources[feature])] = True
+    columns = np.flatnonzero(sources.any(axis=0))
+    items = replace(costs, needs=costs.columns, columns=None)
+    bought = purchases_of(columns, items, len(made.names), made.names, plan.classes, dtype=object)
+    # the same unit as the plan's, in which evaluating a split counts too
+    bought = replace(bought, unit=plan.unit, item_units=plan.item_units)
+    return RawColumns(bought, made, plan.features, sources[:, columns])
+
+
+class PipelineWalk(Walk):
+    """A `Walk` for the trees of a pipeline.
+
+    Parameters
+    ----------
+    columns
+        what may be bought.
+    inner
+        makes the walk through the trees by features, as `Begin.walk` does.
+    asking, cap, acquire, rows, known
+        see `Walk`.
+    """
+
+    def __init__(
+        self,
+        columns: RawColumns,
+        inner: Callable[[Acquire | None, pd.Index[Any], Cells], ForestWalk],
+        asking: Asking,
+        cap: int | None,
+        acquire: Acquire | None,
+        rows: pd.Index[Any],
+        known: Cells,
+    ) -> None:
+        super().__init__(columns.plan, Orders(columns.plan.needs), acquire, asking, cap, rows, known)
+        self._columns = columns
+        shape = len(rows), columns.features.size
+        self._inner = inner(acquire, rows, (np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=bool)))
+        self._inner._paid_by, self._inner._done = self._paid_by, self._done
+        self._seen = np.full_like(self._status, NOT_SEEN)
+
+    def result(self) -> OnDemandResult:
+        """What is known now; see `ForestWalk.result`."""
+        self._settle()
+        self._inner.rounds, self._inner.requests = self.rounds, self.requests
+        return self._inner.result()
+
+    def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """See `Walk`; (2)."""
+        self._make_features()
+        wanted = self._inner._look_ahead(rows)
+        return np.asarray((wanted @ self._columns.sources) & (self._status[rows] == UNKNOWN))
+
+    def _choose(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The first raw column that the feature that the trees would ask for next is made from, and that is wanted."""
+        sources, rows_of_features = self._columns.sources, (wanted @ self._columns.sources.T).astype(bool)
+        chosen = (self._inner._choose(rows, rows_of_features) @ sources) & wanted
+        of_these = np.where(chosen.any(axis=1, keepdims=True), chosen, wanted)
+        return np.asarray(of_these & (np.cumsum(of_these, axis=1) == 1))
+
+    def _make_features(self) -> None:
+        """Compute the features of the rows to which something was delivered."""
+        rows = np.flatnonzero((self._status != self._seen).any(axis=1))
+        if self._seen.shape[1] == 0 or rows.size == 0:
+            return
+        status = self._status[rows]
+        values, known = self._columns.known_features(self._cells[rows], status == KNOWN)
+        lost = (status == LOST) @ self._columns.sources.T
+        self._inner._cells[rows] = values
+        self._inner._status[rows] = np.where(known, KNOWN, np.where(lost, LOST, UNKNOWN))
+        self._seen[rows] = status

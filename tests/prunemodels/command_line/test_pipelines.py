@@ -1,0 +1,72 @@
+"""The commands on a pipeline in a file, with tables of raw columns, words among them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import prunemodels as pm
+from prunemodels.command_line.cli import main
+from tests.prunemodels.columns.tables import NUMBERS, WORDS, raw_table
+
+X, y = raw_table(300)
+PRICES = {"age": 1, "city": 2, "income": 5, "job": 2, "score": 7, "debt": 3}
+INPUTS = ["pipe.skops", "--data", "valid.csv", "--label", "label", "--costs", "prices.csv", "--quiet"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pipeline, its prices by raw column, and two tables, in the working directory."""
+    steps = make_column_transformer((SimpleImputer(), NUMBERS), (OneHotEncoder(), WORDS))
+    pipe = make_pipeline(steps, RandomForestClassifier(4, max_depth=4, random_state=0)).fit(X[:150], y[:150])
+    pm.save_forest(pipe, tmp_path / "pipe.skops")
+    table = X.assign(label=y, note="as told")
+    table[150:220].to_csv(tmp_path / "valid.csv", index=False)
+    table[220:].to_csv(tmp_path / "test.csv", index=False)
+    pd.DataFrame({"feature": list(PRICES), "cost": list(PRICES.values())}).to_csv(tmp_path / "prices.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_prune_writes_a_pipeline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The costs that are printed are those of the pipeline that is written, on both tables."""
+    assert main(["prune", *INPUTS, "--budget", "9", "--held-out", "test.csv", "--out", "cheap.skops", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    cheap = pm.load_forest(folder / "cheap.skops")
+    assert [name for name, _ in cheap.steps] == ["columntransformer", "randomforestclassifier"]
+    assert told["pruned"]["cost"] == pytest.approx(pm.evaluate(cheap, X[150:220], y[150:220], costs=PRICES).cost)
+    assert told["held_out"]["cost"] == pytest.approx(pm.evaluate(cheap, X[220:], y[220:], costs=PRICES).cost)
+    assert told["ignored"] == ["note"]
+
+
+def test_a_report_names_raw_columns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page lists what is bought by raw column, and all its checks hold."""
+    assert main(["report", *INPUTS, "--budget", "9", "--held-out", "test.csv", "--out", "page.html"]) == 0
+    assert "all checks hold" in capsys.readouterr().out
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert all(name in page for name in PRICES)
+    assert "of 6 raw columns of the pipeline" in page
+    assert "onehotencoder__" not in page
+
+
+def test_a_column_that_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message names the raw column, and what the table has."""
+    X.drop(columns="job").assign(label=y).to_csv(folder / "valid.csv", index=False)
+    assert main(["path", *INPUTS, "--out", "path.csv"]) == 2
+    assert "lacks the column 'job'" in capsys.readouterr().err
+
+
+def test_a_word_in_place_of_a_number(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The step that refuses it is named, and nothing is written."""
+    X.assign(label=y, age="old").to_csv(folder / "valid.csv", index=False)
+    assert main(["path", *INPUTS, "--out", "path.csv"]) == 2
+    assert "the step 'columntransformer' of the pipeline refuses the rows" in capsys.readouterr().err
+    assert not (folder / "path.csv").exists()

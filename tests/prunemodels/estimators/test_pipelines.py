@@ -1,0 +1,345 @@
+"""Pipelines are pruned, judged, saved and reported at the prices of their raw columns."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+import prunemodels as pm
+from prunemodels.errors import InvalidInputError, UnsupportedModelError
+from tests.prunemodels.columns.tables import WORDS, raw_table
+
+X, y = raw_table(240)
+TRAIN, VALID = X[:160], X[160:]
+PRICES = {"age": 1, "city": 2, "income": 5, "job": 2, "score": 7, "debt": 3}
+
+
+def steps() -> Any:
+    """Three kinds of columns: filled and scaled ones, categories, and one made from two."""
+    numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    return make_column_transformer((numbers, ["age", "income"]), (OneHotEncoder(), WORDS), (PCA(1), ["score", "debt"]))
+
+
+def pipeline(model: Any = None) -> Pipeline:
+    """The steps and a forest."""
+    model = RandomForestClassifier(5, max_depth=4, random_state=0) if model is None else model
+    return make_pipeline(steps(), model).fit(TRAIN, y[:160])
+
+
+def judged(model: Any, rows: Any = VALID, costs: Any = PRICES) -> tuple[Any, ...]:
+    """What `evaluate` says."""
+    return astuple(pm.evaluate(model, rows, y[160:], costs=costs))
+
+
+def paid_by_hand(pipe: Pipeline, rows: pd.DataFrame, price: dict[str, float]) -> float:
+    """The mean cost of predictions, walked node by node: the raw columns of each split, each once a row, found by their names."""
+    names = pipe[0].get_feature_names_out().tolist()
+    made = pipe[0].transform(rows)
+    made = np.asarray(made.toarray() if hasattr(made, "toarray") else made).astype(np.float32)
+    total = 0.0
+    for x in made:
+        bought = set()
+        for tree in (estimator.tree_ for estimator in pipe[-1].estimators_):
+            h = 0
+            while tree.children_left[h] >= 0:
+                name = names[tree.feature[h]].removeprefix("missingindicator_")
+                bought |= {"score", "debt"} if "pca" in name else {raw for raw in price if raw in name.split("__")[1].split("_")}
+                h = (tree.children_left if x[tree.feature[h]] <= tree.threshold[h] else tree.children_right)[h]
+        total += sum(price[raw] for raw in bought)
+    return total / len(rows)
+
+
+def test_a_derived_column_costs_what_its_raw_columns_cost() -> None:
+    """Costs of predictions, pruned or not, are those of the raw columns that are found by walking the trees by hand."""
+    pipe = pipeline()
+    result = pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=9)
+    for model in (pipe, result.estimator):
+        assert pm.evaluate(model, VALID, y[160:], costs=PRICES).cost == pytest.approx(paid_by_hand(model, VALID, PRICES))
+    assert result.cost == pytest.approx(paid_by_hand(result.estimator, VALID, PRICES))
+    assert 0 < result.cost <= 9
+
+
+def test_a_pipeline_comes_back_and_predicts_from_raw_rows() -> None:
+    """The steps before the forest are kept, the forest is pruned, and the given pipeline is not changed."""
+    pipe = pipeline()
+    before = pipe.predict_proba(VALID)
+    result = pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=9)
+    cheap = result.estimator
+    assert [name for name, _ in cheap.steps] == [name for name, _ in pipe.steps]
+    assert pm.read_forest(cheap).n_splits == result.pruning.n_splits < pm.read_forest(pipe).n_splits
+    made = pipe[0].transform(VALID)
+    assert (cheap.predict(VALID) == cheap[-1].predict(made)).all()
+    assert (pipe.predict_proba(VALID) == before).all()
+
+
+def test_pruning_is_that_of_the_forest_on_the_columns_that_it_reads() -> None:
+    """The optimum is that of a forest whose features need the items of their raw columns; written out here by hand."""
+    pipe = pipeline()
+    made = pipe[0].transform(VALID)
+    needs = [["age"], ["income"], ["income"], *[["city"]] * 3, *[["job"]] * 4, ["score", "debt"]]
+    items = pm.CostItems.from_items(PRICES, needs)
+    ours = pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=9)
+    theirs = pm.prune_forest(pipe[-1], made, y[160:], costs=items, budget=9)
+    assert (ours.pruning.kept == theirs.pruning.kept).all()
+    assert ours.cost == theirs.cost
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        pd.Series(PRICES),
+        [1, 2, 5, 2, 7, 3],
+        pm.CostItems.plain([1, 2, 5, 2, 7, 3], list(PRICES)),
+        pd.DataFrame({"feature": list(PRICES), "cost": list(PRICES.values())}),
+    ],
+    ids=["series", "list", "items", "table"],
+)
+def test_prices_in_every_form_are_about_raw_columns(costs: Any) -> None:
+    """All forms that forests take mean the same."""
+    pipe = pipeline()
+    assert judged(pipe, costs=costs) == judged(pipe)
+
+
+def test_groups_discounts_and_needs_of_raw_columns() -> None:
+    """A table of prices names raw columns: items that they share, and other raw columns that they need."""
+    table = pd.DataFrame(
+        {
+            "feature": ["age", "city", "income", "job", "score", "debt"],
+            "cost": [1, 2, 5, 2, 7, None],
+            "item": ["form", "form2", "file", "form2", "lab", None],
+            "needs": [None, None, "age", None, None, "income"],
+        }
+    )
+    problem = pm.problem_from_forest(pipeline(), VALID, costs=table)
+    named = {
+        feature: {problem.costs.names[m] for m in items}
+        for feature, items in zip(problem.ensemble.names, problem.costs.needs, strict=True)
+    }
+    assert named["pca__pca0"] == {"lab", "file", "form"}  # of score, and of debt, which needs income, which needs age
+    assert named["pipeline__income"] == named["pipeline__missingindicator_income"] == {"file", "form"}
+    assert named["onehotencoder__city_Rome"] == named["onehotencoder__job_judge"] == {"form2"}
+
+
+def test_a_price_for_a_derived_column_is_refused() -> None:
+    """The message lists the raw columns."""
+    with pytest.raises(InvalidInputError, match="no such feature; it has age, city, income"):
+        pm.prune_pipeline(pipeline(), VALID, costs={**PRICES, "pca__pca0": 1}, budget=3)
+    with pytest.raises(InvalidInputError, match="prices for 11 features, the forest was trained on 6"):
+        pm.prune_pipeline(pipeline(), VALID, costs=pm.CostItems.plain([1] * 11), budget=3)
+
+
+def test_purchases_and_cards_speak_of_raw_columns() -> None:
+    """Shares are those of rows that need any column made from the raw one."""
+    result = pm.prune_pipeline(pipeline(), VALID, y[160:], costs=PRICES, budget=9)
+    table = result.purchases()
+    assert set(table.index) == set(PRICES)
+    assert table["price"].to_dict() == PRICES
+    assert table.loc["score", "before"] == table.loc["debt", "before"] > 0
+    assert (table["price"] * table["after"]).sum() == pytest.approx(result.cost)
+    assert "Asked for: " in str(result)
+    assert "onehotencoder" not in str(result)
+    assert pm.evaluate(pipeline(), VALID, y[160:], costs=1).features <= 6
+
+
+def test_held_out_figures_and_the_path() -> None:
+    """All judgements take raw rows, and agree with each other."""
+    pipe = pipeline()
+    result = pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES)
+    row = pm.evaluate_path(result.path, TRAIN, y[:160])
+    model = pm.apply_pruning(result.path[0], pipe)
+    seen = pm.evaluate(model, TRAIN, y[:160], costs=PRICES)
+    assert (row.cost[0], row.error[0]) == pytest.approx((seen.cost, seen.error))
+    assert pm.hold_out(result.path[0], pipe, TRAIN, y[:160]).cost.mean == pytest.approx(seen.cost)
+    assert result.evaluate(TRAIN, y[:160]).error_before.mean == pytest.approx((pipe.predict(TRAIN) != y[:160]).mean())
+    assert 5.0 in result.tradeoff(budgets=[5]).budgets
+    assert pm.checks.check_path(result.path)
+
+
+@pytest.mark.parametrize("errors", ["in-bag", "data", "out-of-bag", "validation"])
+def test_errors_on_samples_of_raw_rows(errors: str) -> None:
+    """Error samples take the rows that the pipeline was fitted on."""
+    pipe = pipeline()
+    in_bag = pm.problem_from_forest(pipe, VALID, costs=PRICES)
+    sample = {
+        "in-bag": "in-bag",
+        "data": pm.samples.InBag(TRAIN, y[:160]),
+        "out-of-bag": pm.samples.OutOfBag(TRAIN, y[:160]),
+        "validation": pm.samples.Given(VALID, y[160:]),
+    }[errors]
+    found = pm.problem_from_forest(pipe, VALID, costs=PRICES, errors=sample)
+    same = np.allclose(found.node_error, in_bag.node_error)
+    assert same == (errors in ("in-bag", "data"))
+
+
+def test_the_forests_own_loss_and_regression() -> None:
+    """Both objectives prune pipelines, and regressors are pruned too."""
+    found = pm.prune_pipeline(pipeline(), VALID, y[160:], costs=PRICES, budget=9, objective="ensemble")
+    assert found.cost <= 9
+    regressor = make_pipeline(steps(), ExtraTreesRegressor(3, max_depth=3, random_state=0)).fit(TRAIN, TRAIN["age"])
+    cheap = pm.prune_pipeline(regressor, VALID, VALID["age"], costs=PRICES, budget=4)
+    assert cheap.cost <= 4
+    assert pm.evaluate(cheap.estimator, VALID, VALID["age"], costs=PRICES).cost == pytest.approx(cheap.cost)
+
+
+def test_rows_as_arrays_and_columns_in_another_order() -> None:
+    """A pipeline of arrays has raw columns by place; one that selects columns by name finds them wherever they stand."""
+    numbers = ["age", "score", "debt"]
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0)
+    pipe = make_pipeline(StandardScaler(), PCA(2), forest).fit(TRAIN[numbers].to_numpy(), y[:160])
+    result = pm.prune_pipeline(pipe, VALID[numbers].to_numpy(), y[160:], costs=[1, 2, 4], budget=7)
+    assert result.purchases().index.tolist() == ["x2", "x1", "x0"]
+    assert pm.evaluate(pipe, VALID[numbers].to_numpy(), y[160:], costs=[1, 2, 4]).cost == 7
+    assert judged(pipeline(), VALID[VALID.columns[::-1]]) == judged(pipeline())
+
+
+def test_as_many_derived_columns_as_raw_ones_are_not_confused() -> None:
+    """A scaler keeps the number of columns: the rows are scaled all the same, wherever they are taken."""
+    numbers = ["age", "score", "debt"]
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0)
+    pipe = make_pipeline(StandardScaler(), forest).fit(TRAIN[numbers], y[:160])
+    made = pd.DataFrame(pipe[0].transform(VALID[numbers]))
+    plain, price = make_pipeline("passthrough", pipe[-1]), [1, 2, 4]
+    rows = made.to_numpy()
+    assert judged(pipe, VALID[numbers], price) == judged(plain, rows, price)
+    ours = pm.prune_pipeline(pipe, VALID[numbers], y[160:], costs=price)
+    theirs = pm.prune_forest(plain, rows, y[160:], costs=price)
+    assert ours.evaluation is not None
+    assert theirs.evaluation is not None
+    assert ours.evaluation.cost.tolist() == theirs.evaluation.cost.tolist()
+    order = pm.on_demand.cheap_trees_first(pipe, VALID[numbers], costs=price)
+    assert (order == pm.on_demand.cheap_trees_first(plain, rows, costs=price)).all()
+    certified = [
+        pm.budgets.budget_for_confidence(problem, 6.5, confidence=0.8, random_state=0)
+        for problem in (pm.problem_from_forest(pipe, VALID[numbers], costs=price), theirs.problem)
+    ]
+    assert (certified[0].pruning.kept == certified[1].pruning.kept).all()
+
+
+def test_our_own_estimator_at_the_end_of_a_pipeline() -> None:
+    """It is judged at the prices of raw columns, like any forest."""
+    inner = pm.BudgetPrunedForestClassifier(RandomForestClassifier(3, max_depth=3, random_state=0), budget=4, random_state=0)
+    pipe = make_pipeline(steps(), inner).fit(TRAIN, y[:160])
+    assert judged(pipe) == judged(make_pipeline(pipe[0], pipe[-1].estimator_))
+
+
+def test_boosted_models_at_the_end_of_a_pipeline() -> None:
+    """`evaluate` takes them; pruning refuses them by name, with what to do."""
+    xgboost = pytest.importorskip("xgboost")
+    dense = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), WORDS), ("passthrough", ["age", "income"]), sparse_threshold=0
+    )
+    pipe = make_pipeline(dense, xgboost.XGBClassifier(n_estimators=4, max_depth=2, n_jobs=1)).fit(TRAIN, y[:160])
+    seen = pm.evaluate(pipe, VALID, y[160:], costs=PRICES)
+    assert seen.error == pytest.approx((pipe.predict(VALID) != y[160:]).mean())
+    plain = pm.evaluate(pipe[-1], dense.transform(VALID), y[160:], costs=[2] * 3 + [2] * 4 + [1, 5])
+    assert seen.cost <= plain.cost <= 10
+    with pytest.raises(UnsupportedModelError, match="model is a Pipeline; give its last step"):
+        pm.prune_boosted(pipe, VALID, y[160:], costs=PRICES, budget=3)
+
+
+@pytest.mark.parametrize("ending", [".joblib", ".skops"])
+def test_pipelines_in_files(tmp_path: Any, ending: str) -> None:
+    """A pruned pipeline is saved and loaded whole, with its trust in scikit-learn's own types alone."""
+    cheap = pm.prune_pipeline(pipeline(), VALID, costs=PRICES, budget=9).estimator
+    pm.save_forest(cheap, tmp_path / f"cheap{ending}")
+    again = pm.load_forest(tmp_path / f"cheap{ending}", trust_pickle=ending == ".joblib")
+    assert (again.predict_proba(VALID) == cheap.predict_proba(VALID)).all()
+    assert judged(again) == judged(cheap)
+
+
+def double(table: Any) -> Any:
+    """A step of a user's own."""
+    return table * 2
+
+
+def test_functions_of_a_users_own_in_files_are_named_to_be_trusted(tmp_path: Any) -> None:
+    """A skops file with a function is refused with its name, and loaded if the caller trusts that name."""
+    step = FunctionTransformer(double, feature_names_out="one-to-one")
+    pipe = make_pipeline(step, RandomForestClassifier(2, max_depth=2, random_state=0)).fit(TRAIN[["age"]], y[:160])
+    file = tmp_path / "pipe.skops"
+    pm.save_forest(pipe, file)
+    name = f"{double.__module__}.double"
+    with pytest.raises(pm.errors.BrokenFileError, match=rf"{name}.*trusted="):
+        pm.load_forest(file)
+    assert (pm.load_forest(file, trusted=[name]).predict(VALID[["age"]]) == pipe.predict(VALID[["age"]])).all()
+
+
+REFUSALS = {
+    "tables in chunks": lambda pipe: pm.tables.problem_from_table(pipe, pm.tables.ChunkedTable(VALID), costs=PRICES),
+    "dropped columns": pm.drop_unused,
+    "ONNX": lambda pipe: pm.deployment.to_onnx(pipe),
+    "exits": lambda pipe: pm.exit_path(pm.prune_pipeline(pipe, VALID, costs=PRICES, budget=9).path, VALID, y[160:]),
+    "a forest": lambda pipe: pm.prune_pipeline(pipe[-1], VALID, costs=PRICES, budget=9),
+}
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(), GradientBoostingClassifier(n_estimators=2)], ids=["linear", "boosted"])
+def test_pipelines_that_end_with_no_forest(model: Any) -> None:
+    """The message names the last step."""
+    dense = make_column_transformer(("passthrough", ["age", "debt"]))
+    with pytest.raises(UnsupportedModelError, match=f"{type(model).__name__} cannot be pruned; what can be: RandomForest"):
+        pm.prune_pipeline(make_pipeline(dense, model).fit(TRAIN, y[:160]), VALID, costs=PRICES, budget=3)
+
+
+def test_an_estimator_of_ours_does_not_grow_pipelines() -> None:
+    """It stands at the end of one; the message says so."""
+    with pytest.raises(UnsupportedModelError, match="estimator is a Pipeline; put the BudgetPrunedForestClassifier at the end"):
+        pm.BudgetPrunedForestClassifier(pipeline(), budget=3).fit(TRAIN, y[:160])
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_pipelines_cannot_do_is_refused_by_name(name: str) -> None:
+    """The message says Pipeline, and what to do instead."""
+    with pytest.raises(UnsupportedModelError, match=r"(?i)pipeline.*(give|take|read)"):
+        REFUSALS[name](pipeline())
+
+
+def test_every_pruning_is_priced_by_hand() -> None:
+    """On a small pipeline, the least error within each budget is that of all prunings, each priced with sets of raw columns."""
+    pipe = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["city"]), (PCA(1), ["score", "debt"]), ("passthrough", ["age"])),
+        RandomForestClassifier(2, max_depth=2, random_state=1),
+    ).fit(TRAIN, y[:160])
+    problem = pm.problem_from_forest(pipe, VALID, costs=PRICES)
+    e, rows = problem.ensemble, np.asarray(pipe[0].transform(VALID)).astype(np.float32)
+    raw = [{"city"}] * 3 + [{"score", "debt"}, {"age"}]
+    splits = np.flatnonzero(e.is_split).tolist()
+    best: dict[float, float] = {}
+    for kept in product((False, True), repeat=len(splits)):
+        keep = dict(zip(splits, kept, strict=True))
+        if any(keep[h] and e.parent[h] >= 0 and not keep[e.parent[h]] for h in splits):
+            continue
+        cost, error = 0.0, 0.0
+        ends = set()
+        for x in rows:
+            bought: set[str] = set()
+            for root in e.roots.tolist():
+                h = root
+                while keep.get(h):
+                    bought |= raw[e.feature[h]]
+                    h = int(e.left[h] if x[e.feature[h]] <= e.threshold[h] else e.right[h])
+            cost += sum(PRICES[name] for name in bought) / len(rows)
+        todo = e.roots.tolist()
+        while todo:
+            h = int(todo.pop())
+            todo += [int(e.left[h]), int(e.right[h])] if keep.get(h) else []
+            if not keep.get(h):
+                ends.add(h)
+        error = float(problem.node_error[list(ends)].sum())
+        for budget in (1.5, 4.0, 10.5):
+            if cost <= budget + 1e-9:
+                best[budget] = min(best.get(budget, np.inf), error)
+    for budget, error in best.items():
+        assert pm.solve(problem, budget=budget, method="exact").pruning.error == pytest.approx(error)

@@ -1,0 +1,227 @@
+"""Pipelines that predict while they buy raw columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+    TargetEncoder,
+)
+
+import prunemodels as pm
+from prunemodels.errors import InvalidInputError
+from prunemodels.on_demand import UNAVAILABLE, from_table
+from tests.loops import looped
+from tests.prunemodels.columns.tables import NUMBERS, WORDS, raw_table
+
+X, y = raw_table(150)
+PRICES = {"age": 1, "city": 2, "income": 5, "job": 2, "score": 7, "debt": 3}
+
+
+def ratio(table: Any) -> Any:
+    """A column made from two."""
+    return table[["debt"]].to_numpy() / table[["score"]].to_numpy()
+
+
+def random_steps(rng: np.random.Generator) -> Any:
+    """Encoders, imputers and mixes of raw columns that are drawn at random; raw columns may be used twice or not at all."""
+    words = [OneHotEncoder(handle_unknown="ignore"), OrdinalEncoder(), TargetEncoder(), OneHotEncoder(drop="first")]
+    numbers = [
+        make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()),
+        KNNImputer(n_neighbors=2),
+        make_pipeline(SimpleImputer(strategy="median"), KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf")),
+        "passthrough",
+    ]
+    some_words = words[rng.integers(4)], rng.permutation(WORDS)[: rng.integers(1, 3)].tolist()
+    some_numbers = [(numbers[rng.integers(4)], rng.permutation(NUMBERS)[: rng.integers(1, 4)].tolist()) for _ in range(2)]
+    return make_column_transformer(some_words, *some_numbers, (FunctionTransformer(ratio), ["debt", "score"]), sparse_threshold=0)
+
+
+def random_pipeline(seed: int, *, regression: bool = False) -> tuple[Pipeline, pm.CostItems]:
+    """A fitted pipeline, and prices of raw columns, some of which share an item."""
+    rng = np.random.default_rng(seed)
+    kind: Any = ExtraTreesRegressor if regression else RandomForestClassifier
+    model = kind(int(rng.integers(2, 7)), max_depth=4, random_state=seed)
+    pipe = make_pipeline(random_steps(rng), model).fit(X, X["age"] if regression else y)
+    pipe[0].named_transformers_["functiontransformer"].made_from_ = [["debt", "score"]]
+    needs = [["visit"], ["form"], ["visit", "file"], ["form"], ["lab"], ["file"]]
+    return pipe, pm.CostItems.from_items({"visit": 3, "form": 0.5, "file": 2, "lab": 9}, needs)
+
+
+@looped("seed", range(8))
+def test_predictions_and_costs_are_those_of_whole_rows(seed: int) -> None:
+    """On random pipelines, predictions equal the pipeline's own, and costs those of `evaluate`; no value is asked for twice."""
+    pipe, items = random_pipeline(seed)
+    asked: set[tuple[Any, str]] = set()
+
+    def acquire(request: Any) -> Any:
+        cells = {(row, name) for row in request.rows for name in request.features}
+        assert not cells & asked
+        asked.update(cells)
+        return X.loc[request.rows, list(request.features)]
+
+    result = pm.OnDemandPredictor(pipe, items, acquire).run(X.index)
+    assert (result.predictions == pipe.predict(X)).all()
+    assert (result.probabilities == pipe.predict_proba(X)).all()
+    assert result.mean_cost == pytest.approx(pm.evaluate(pipe, X, y, costs=items).cost)
+
+
+@looped("seed", range(8))
+def test_early_stopping_changes_no_class(seed: int) -> None:
+    """Rows that stop early have the class of the whole pipeline, and pay no more."""
+    pipe, items = random_pipeline(seed)
+    result = pm.OnDemandPredictor(pipe, items, from_table(X), early_stopping=True).run(X.index)
+    assert (result.predictions == pipe.predict(X)).all()
+    assert result.mean_cost <= pm.evaluate(pipe, X, y, costs=items).cost + 1e-9
+
+
+def test_regression_within_a_tolerance() -> None:
+    """Numbers are exact without, and within the tolerance with early stopping."""
+    pipe, items = random_pipeline(3, regression=True)
+    assert (pm.OnDemandPredictor(pipe, items, from_table(X)).predict(X.index) == pipe.predict(X)).all()
+    result = pm.OnDemandPredictor(pipe, items, from_table(X), tolerance=5.0).run(X.index)
+    assert np.abs(result.predictions - pipe.predict(X)).max() <= 5
+
+
+def by_hand() -> Pipeline:
+    """One tree: city=Rome at the root, then the ratio of debt and score."""
+    steps = make_column_transformer(
+        (OneHotEncoder(), ["city"]), (FunctionTransformer(ratio), ["debt", "score"]), sparse_threshold=0
+    )
+    label = np.where(X["city"] == "Rome", X["debt"] / X["score"] > 1, 0)
+    pipe = make_pipeline(steps, RandomForestClassifier(1, bootstrap=False, max_features=None, max_depth=2, random_state=0))
+    pipe.fit(X[["city", "debt", "score"]], label)
+    pipe[0].named_transformers_["functiontransformer"].made_from_ = [["debt", "score"]]
+    return pipe
+
+
+def test_requests_by_hand() -> None:
+    """All rows are asked for the city, and those of Rome for the two columns of the ratio, which come in any form."""
+    pipe, seen = by_hand(), []
+
+    def acquire(request: Any) -> Any:
+        seen.append((request.features, len(request.rows)))
+        return X.loc[request.rows, list(request.features)].to_numpy(dtype=object).tolist()
+
+    predictor = pm.OnDemandPredictor(pipe, {"city": 1, "debt": 2, "score": 3}, acquire)
+    result = predictor.run(X.index)
+    in_rome = int((X["city"] == "Rome").sum())
+    assert predictor.features == ("city", "debt", "score")
+    assert seen == [(("city",), 150), (("debt",), in_rome), (("score",), in_rome)]
+    assert (result.predictions == pipe.predict(X[["city", "debt", "score"]])).all()
+    assert result.cost.tolist() == np.where(X["city"] == "Rome", 6.0, 1.0).tolist()
+
+
+def test_one_row_at_a_time() -> None:
+    """A row by itself, such as a service has, is predicted as in a table; words and numbers in one list keep their types."""
+    pipe = by_hand()
+    for i in (0, 1, 2):
+
+        def acquire(request: Any, i: int = i) -> Any:
+            return [[X.loc[i, name] for name in request.features]]
+
+        predictor = pm.OnDemandPredictor(pipe, pm.CostItems.grouped(["all"] * 3, {"all": 4}), acquire)
+        result = predictor.run([i])
+        assert result.requests == 1
+        assert result.predictions == pipe.predict(X.loc[[i], ["city", "debt", "score"]])
+
+
+def test_missing_values_and_values_that_cannot_be_had() -> None:
+    """NaN goes through the imputer like any value. What cannot be had is lost to every column that is made from it."""
+    numbers = make_column_transformer((SimpleImputer(), ["income"]), (OneHotEncoder(), ["city"]), sparse_threshold=0)
+    pipe = make_pipeline(numbers, RandomForestClassifier(4, max_depth=3, random_state=0)).fit(X, y)
+    price = {**dict.fromkeys(X.columns, 0), "income": 5, "city": 2}
+    gaps = X[X["income"].isna()]
+    assert (pm.OnDemandPredictor(pipe, price, from_table(X)).predict(gaps.index) == pipe.predict(gaps)).all()
+
+    def no_city(request: Any) -> Any:
+        return {name: UNAVAILABLE if name == "city" else X.loc[request.rows, name] for name in request.features}
+
+    result = pm.OnDemandPredictor(pipe, price, no_city).run(X.index)
+    assert result.fell_back.any()
+    assert set(result.cost) <= {0.0, 5.0}
+
+
+def test_values_that_are_known_from_the_start() -> None:
+    """Known raw columns are not asked for: what needs both a known and an unknown one asks for the unknown one alone."""
+    pipe, seen = by_hand(), []
+
+    def acquire(request: Any) -> Any:
+        seen.append(request.features)
+        return X.loc[request.rows, list(request.features)]
+
+    predictor = pm.OnDemandPredictor(pipe, 1, acquire)
+    known = X[["city", "debt"]].astype(object)
+    assert (predictor.predict(X.index, known=known) == pipe.predict(X[["city", "debt", "score"]])).all()
+    assert seen == [("score",)]
+    with pytest.raises(InvalidInputError, match="no such feature; it reads city, debt, score"):
+        predictor.run(X.index, known={"onehotencoder__city_Rome": np.ones(150)})
+
+
+def test_a_pruned_pipeline_continues_on_demand() -> None:
+    """`PrunedForest.on_demand` buys what the pruned pipeline needs, at the prices that it was pruned for."""
+    pipe, items = random_pipeline(1)
+    result = pm.prune_pipeline(pipe, X, y, costs=items, budget=8)
+    bought = result.on_demand(from_table(X)).run(X.index)
+    assert bought.mean_cost == pytest.approx(result.cost)
+    assert (bought.predictions == result.estimator.predict(X)).all()
+
+
+def test_rows_of_arrays() -> None:
+    """A pipeline of arrays asks for x0, x1, ..."""
+    table = X[["age", "score", "debt"]].to_numpy()
+    pipe = make_pipeline(StandardScaler(), RandomForestClassifier(3, max_depth=3, random_state=0)).fit(table, y)
+    predictor = pm.OnDemandPredictor(pipe, [1, 2, 3], from_table(table))
+    assert predictor.features == ("x0", "x1", "x2")
+    assert (predictor.predict(len(table)) == pipe.predict(table)).all()
+
+
+def test_a_word_that_an_encoder_does_not_know() -> None:
+    """The error says which step refuses it."""
+    pipe = by_hand()
+    strange = pd.DataFrame({"city": ["Paris"], "debt": [1.0], "score": [1.0]})
+    with pytest.raises(InvalidInputError, match=r"columntransformer\.onehotencoder.*Found unknown categories"):
+        pm.OnDemandPredictor(pipe, 1, from_table(strange)).run(strange.index)
+
+
+@looped("seed", range(4))
+def test_one_raw_column_at_a_time_leads_to_the_same_predictions(seed: int) -> None:
+    """A caller that buys what `next_features` names, one raw column a row, ends with the predictions of the pipeline."""
+    pipe, items = random_pipeline(seed)
+    predictor, rows = pm.OnDemandPredictor(pipe, items, from_table(X), early_stopping=True), X[:6].reset_index(drop=True)
+    known = np.zeros(rows.shape, dtype=bool)
+    for _ in range(rows.shape[1] + 1):
+        following = predictor.next_features(rows, known)
+        waiting = np.flatnonzero(following >= 0)
+        if not waiting.size:
+            break
+        assert not known[waiting, following[waiting]].any()
+        known[waiting, following[waiting]] = True
+    assert (following == -1).all()
+    at_hand = {name: np.ma.array(rows[name].to_numpy(dtype=object), mask=~known[:, f]) for f, name in enumerate(X.columns)}
+    result = predictor.run(len(rows), known=at_hand)
+    assert result.requests == 0
+    assert (result.predictions == pipe.predict(rows)).all()
+
+
+@looped("cap", [0, 3, 5.5, 20])
+def test_no_row_of_a_pipeline_exceeds_its_cap(cap: float) -> None:
+    """With a cap on what a row pays, rows stop at it, and those that it did not hold back are predicted as without."""
+    pipe, items = random_pipeline(2)
+    free = pm.OnDemandPredictor(pipe, items, from_table(X)).run(X.index)
+    result = pm.OnDemandPredictor(pipe, items, from_table(X), max_cost=cap).run(X.index)
+    assert (result.cost <= cap).all()
+    assert (result.predictions[~result.capped] == free.predictions[~result.capped]).all()
+    assert result.capped.any() == (cap < free.cost.max())
