@@ -93,7 +93,10 @@ def _hint(forest: Any) -> str:
     """What to do with a model that is refused."""
     if type(forest).__module__.split(".")[0] in OTHER_LIBRARIES:
         return "; for forests of other libraries see problem_from_model (averaged) and prune_boosted"
-    return "; boosted trees add up, so they have no mean error over trees" if "Boost" in type(forest).__name__ else ""
+    if "Boost" in type(forest).__name__:
+        taken = "; prune_boosted takes them" if "GradientBoosting" in type(forest).__name__ else ""
+        return f"; boosted trees add up, so they have no mean error over trees{taken}"
+    return ""
 
 
 def _classes_of(forest: Any, tree: Any, n_classes: int) -> NDArray[np.int64]:

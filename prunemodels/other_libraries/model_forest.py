@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError
+from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import as_rows, leaves_of, n_examples
+from formulations.instance.routing import as_rows, leaves_of, n_examples, route
 from formulations.sparse_arrays import check_sparse
 from prunemodels.forests.reading import check_columns
 from prunemodels.other_libraries.node_values import mean_of_leaves
 from prunemodels.other_libraries.thresholds import Cells, cast_rows
+from prunemodels.other_libraries.trees import Trees
 
 Link = Literal["identity", "sigmoid", "softmax", "one_vs_rest", "fractions"]
 
@@ -69,6 +70,9 @@ class ModelForest:
         whether numbers as small as 1e-35 count as 0, as in LightGBM.
     revalued
         whether values were changed after the model was read, so that an export has to write the values of all leaves.
+    zero_is_second
+        whether, of two classes, a margin of exactly 0 stands for the second one, as in GradientBoostingClassifier; the first in
+        all other libraries.
 
     Examples
     --------
@@ -97,6 +101,7 @@ class ModelForest:
     zero_missing: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     zero_near: bool = False
     revalued: bool = False
+    zero_is_second: bool = False
 
     @property
     def n_outputs(self) -> int:
@@ -179,12 +184,58 @@ class ModelForest:
         if self.classes is None:
             return margins[:, 0] if self.link == "identity" else np.asarray(expit(self.sharpness * margins[:, 0]))
         if self.n_outputs == 1:
-            return np.asarray(self.classes[(margins[:, 0] > 0).astype(np.int64)])
+            second = margins[:, 0] >= 0 if self.zero_is_second else margins[:, 0] > 0
+            return np.asarray(self.classes[second.astype(np.int64)])
         return np.asarray(self.classes[margins.argmax(axis=1)])
 
     def __repr__(self) -> str:
         kind = "averaged" if self.averaged else "boosted"
         return f"ModelForest({self.ensemble!r}, {kind}, {self.n_outputs} output{'s' * (self.n_outputs > 1)}, {self.link})"
+
+
+def forest_from_trees(
+    trees: Trees,
+    *,
+    n_features: int,
+    feature_names: tuple[str, ...] | None,
+    classes: NDArray[Any] | None,
+    output: NDArray[np.int32],
+    scale: NDArray[np.float64],
+    base: NDArray[np.float64],
+    link: Link,
+    source: Any,
+    cells: Mapping[int, Cells] | None,
+    cover: Any = None,
+    **other: Any,
+) -> ModelForest:
+    """A `ModelForest` of trees in arrays; splits get the values that they predict as leaves.
+
+    Parameters
+    ----------
+    cover
+        examples whose numbers in the leaves are the leaves' weights; None: `Trees.cover`.
+    other
+        further fields of `ModelForest`.
+
+    Raises
+    ------
+    UnsupportedModelError
+        if neither the trees nor `cover` say how to weigh leaves.
+    """
+    labels = classes if link == "fractions" else None
+    ensemble = trees.ensemble(cells, n_features, labels, feature_names)
+    given: dict[str, Any] = {"sharpness": 1.0, "averaged": False, **other}
+    forest = ModelForest(
+        ensemble, trees.leaf_value, classes, output, scale, base, link, source=source, node_id=trees.node_id, cells=cells, **given
+    )
+    if cover is not None:
+        return forest.with_cover(route(ensemble, forest.rows(cover, "cover")).counts().astype(np.float64))
+    if trees.cover is None:
+        raise UnsupportedModelError(
+            "the model holds neither sums of Hessians nor numbers of training rows, so what a collapsed split predicts is open; "
+            "give examples to weigh its leaves by: read_model(model, cover=X)"
+        )
+    return forest.with_cover(trees.cover)
 
 
 def pruned_ends(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.int32]:

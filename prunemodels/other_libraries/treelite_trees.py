@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,34 +9,10 @@ from numpy.typing import NDArray
 
 from formulations.errors import UnsupportedModelError
 from prunemodels.other_libraries.thresholds import before
+from prunemodels.other_libraries.trees import Trees, joined
 
 OPERATORS = {2: "<", 3: "<=", 4: ">", 5: ">="}
 """treelite's numbers for the comparisons that can be read."""
-
-
-@dataclass(frozen=True, eq=False)
-class Trees:
-    """Arrays over all nodes, see `Ensemble`; thresholds in the library's own type, each of the form ``x <= t``.
-
-    Parameters
-    ----------
-    leaf_value
-        shape (n, K), in the library's own type; 0 at splits.
-    cover
-        float64, shape (n,): sums of Hessians, or else numbers of training rows; None if the model has neither.
-    node_id
-        int32, shape (n,): the node's number in its tree in treelite's model.
-    """
-
-    tree_start: NDArray[np.int64]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.floating]
-    missing_left: NDArray[np.bool_]
-    leaf_value: NDArray[np.floating]
-    cover: NDArray[np.float64] | None
-    node_id: NDArray[np.int32]
 
 
 def read_trees(model: Any, n_values: int) -> Trees:
@@ -53,20 +28,7 @@ def read_trees(model: Any, n_values: int) -> Trees:
     UnsupportedModelError
         naming the tree and the node, for categorical splits, unknown comparisons and thresholds that are not numbers.
     """
-    trees = [_read_tree(model.get_tree_accessor(t), t, n_values) for t in range(model.num_tree)]
-    if not trees:
-        raise UnsupportedModelError("the model has no trees: nothing to prune")
-    start = np.concatenate([[0], np.cumsum([len(tree.left) for tree in trees])]).astype(np.int64)
-
-    def joined(name: str) -> Any:
-        return np.concatenate([getattr(tree, name) for tree in trees])
-
-    for tree, first in zip(trees, start[:-1], strict=True):
-        for child in (tree.left, tree.right):
-            child[child >= 0] += first
-    cover = joined("cover") if all(tree.cover is not None for tree in trees) else None
-    names = ("left", "right", "feature", "threshold", "missing_left", "leaf_value", "node_id")
-    return Trees(start, cover=cover, **{name: joined(name) for name in names})
+    return joined([_read_tree(model.get_tree_accessor(t), t, n_values) for t in range(model.num_tree)])
 
 
 def _read_tree(accessor: Any, t: int, n_values: int) -> Trees:

@@ -62,7 +62,18 @@ def read_xgboost(model: Any, cover: Any = None) -> ModelForest:
         cover=cover,
     )
     missing = getattr(model, "missing", None)
-    return replace(forest, missing=np.nan if missing is None else float(missing))
+    return replace(forest, base=_start(booster, forest), missing=np.nan if missing is None else float(missing))
+
+
+def _start(booster: Any, forest: ModelForest) -> NDArray[np.float64]:
+    """The margins before the first tree, as XGBoost rounds them: of two classes, the file holds a probability."""
+    if forest.link != "sigmoid":
+        return forest.base
+    stored = json.loads(json.loads(booster.save_config())["learner"]["learner_model_param"]["base_score"])
+    probability = np.float32(np.ravel(stored)[0])
+    with np.errstate(all="ignore"):
+        start = np.array([-np.log(np.float32(1) / probability - np.float32(1))], dtype=np.float64)
+    return start if np.allclose(start, forest.base, atol=1e-5) else forest.base
 
 
 def _through_treelite(booster: Any) -> Any:
