@@ -53,8 +53,8 @@ def read_gradient_boosting(model: Any) -> ModelForest:
         base=base,
         link=link,
         source=model,
+        second="margin >= 0",
         cells=None,
-        zero_is_second=True,
     )
 
 

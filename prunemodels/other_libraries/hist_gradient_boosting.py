@@ -47,6 +47,7 @@ def read_hist_gradient_boosting(model: Any) -> ModelForest:
         base=base,
         link=link,
         source=model,
+        second="margin > 0",
         cells=trees.cells(),
     )
 

@@ -7,7 +7,7 @@ Regression and two classes have one output, more classes one each. Averaged fore
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -26,6 +26,8 @@ from prunemodels.other_libraries.thresholds import Cells, cast_rows
 from prunemodels.other_libraries.trees import Trees
 
 Link = Literal["identity", "sigmoid", "softmax", "one_vs_rest", "fractions"]
+
+SecondClass = Literal["probability > 1/2", "margin > 0", "margin >= 0"]
 
 NEARLY_ZERO = float(np.float32(1e-35))
 """LightGBM takes numbers up to this size for zero."""
@@ -70,9 +72,9 @@ class ModelForest:
         whether numbers as small as 1e-35 count as 0, as in LightGBM.
     revalued
         whether values were changed after the model was read, so that an export has to write the values of all leaves.
-    zero_is_second
-        whether, of two classes, a margin of exactly 0 stands for the second one, as in GradientBoostingClassifier; the first in
-        all other libraries.
+    second
+        where, of two classes with one output, the library predicts the second: its rounded probability decides in XGBoost and
+        LightGBM, the margin in scikit-learn.
 
     Examples
     --------
@@ -101,7 +103,7 @@ class ModelForest:
     zero_missing: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     zero_near: bool = False
     revalued: bool = False
-    zero_is_second: bool = False
+    second: SecondClass = "probability > 1/2"
 
     @property
     def n_outputs(self) -> int:
@@ -142,18 +144,31 @@ class ModelForest:
         check_columns(X, ensemble.feature_names, name)
         if self.cells is None:
             return as_rows(X, ensemble.n_features, name) if np.isnan(self.missing) else self._without_marks(X, name)
-        doubles = as_doubles(X, ensemble.n_features, name)
+        return self.routed(as_doubles(X, ensemble.n_features, name))
+
+    @property
+    def casts(self) -> bool:
+        """Whether `routed` does more than round to float32."""
+        return self.cells is not None or not np.isnan(self.missing)
+
+    @checked
+    def routed(self, doubles: NDArray[np.float64], features: Sequence[int] | None = None) -> NDArray[np.float32]:
+        """The numbers that `rows` makes of doubles; the columns are `features`, or all."""
+        if self.cells is None:
+            with np.errstate(over="ignore"):
+                rows = doubles.astype(np.float32)
+            return np.where(rows == np.float32(self.missing), np.float32(np.nan), rows)
+        columns = range(self.ensemble.n_features) if features is None else features
+        values = doubles.copy()
         if self.zero_near:
-            doubles[np.abs(doubles) <= NEARLY_ZERO] = 0.0
+            values[np.abs(values) <= NEARLY_ZERO] = 0.0
         if self.zero_missing.any():
-            doubles[(doubles == 0) & self.zero_missing] = np.nan
-        return cast_rows(doubles, self.cells)
+            values[(values == 0) & self.zero_missing[list(columns)]] = np.nan
+        return cast_rows(values, {k: self.cells[f] for k, f in enumerate(columns) if f in self.cells})
 
     def _without_marks(self, X: Any, name: str) -> NDArray[np.float32]:
         """The rows with NaN in place of the number that marks missing values, which XGBoost compares in float32."""
-        with np.errstate(over="ignore"):
-            rows = as_doubles(X, self.ensemble.n_features, name).astype(np.float32)
-        rows[rows == np.float32(self.missing)] = np.nan
+        rows = self.routed(as_doubles(X, self.ensemble.n_features, name))
         return as_rows(rows, self.ensemble.n_features, name)
 
     @checked
@@ -184,7 +199,10 @@ class ModelForest:
         if self.classes is None:
             return margins[:, 0] if self.link == "identity" else np.asarray(expit(self.sharpness * margins[:, 0]))
         if self.n_outputs == 1:
-            second = margins[:, 0] >= 0 if self.zero_is_second else margins[:, 0] > 0
+            margin = margins[:, 0]
+            if self.second == "probability > 1/2":
+                margin = np.asarray(expit(self.sharpness * margin)) - 0.5
+            second = margin >= 0 if self.second == "margin >= 0" else margin > 0
             return np.asarray(self.classes[second.astype(np.int64)])
         return np.asarray(self.classes[margins.argmax(axis=1)])
 

@@ -6,26 +6,44 @@ Functions that take a model of any kind call `tree_model_of` and use the `TreeMo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import leaves_of
 from formulations.instance.usage import Usage
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.labels import losses_of
 from prunemodels.forests.reading import check_columns, read_forest
+from prunemodels.tree_models.response import Response, average_response, sum_response
+from prunemodels.tree_models.wrappers import Decision, merged, unwrapped
 
 if TYPE_CHECKING:
     from prunemodels.other_libraries.model_forest import ModelForest
 
 SUMMING = ("xgboost", "lightgbm", "treelite")
 """Packages whose models are read by `prunemodels.other_libraries`."""
+
+
+BOOSTED = (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+"""scikit-learn's models that `prunemodels.other_libraries` reads."""
 
 
 class HoldsModel(ABC):
@@ -55,11 +73,21 @@ class TreeModel:
     forest
         how the trees' values become predictions, for models of other libraries; None for scikit-learn's forests, whose values
         are class fractions or means.
+    decision
+        what a calibration or a decision threshold around the model changes; None: nothing.
     """
 
     model: Any
     ensemble: Ensemble
     forest: ModelForest | None = None
+    decision: Decision | None = None
+
+    @cached_property
+    def response(self) -> Response:
+        """How the values of the trees become probabilities, numbers and labels."""
+        if self.forest is None:
+            return average_response(self.ensemble, self.decision)
+        return sum_response(self.forest, self.decision)
 
     @property
     def classes(self) -> NDArray[Any] | None:
@@ -113,9 +141,25 @@ class TreeModel:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels or numbers, shape (n,): those of the model's own ``predict``."""
-        if self.forest is None:
+        if self.forest is None or self.decision is not None:
             return np.asarray(self.model.predict(X))
-        return self.forest.predictions(self.forest.margins(self.forest.rows(X)))
+        return self.response.predictions(self.response.sums(leaves_of(self.ensemble, self.rows(X)).T))
+
+    def loss(self, X: Any, y: Any) -> float | None:
+        """The mean loss of a sum of trees, see `prunemodels.other_libraries.losses`; None for averages of class fractions or
+        numbers, and for models whose probabilities are calibrated.
+
+        Raises
+        ------
+        InvalidInputError
+            for labels that do not fit the rows or the model.
+        """
+        if self.forest is None or self.forest.link == "fractions" or (self.decision and self.decision.calibration):
+            return None
+        from prunemodels.other_libraries.losses import loss_of
+
+        rows = self.forest.rows(X)
+        return float(np.mean(loss_of(self.forest, y, len(rows)).values(self.forest.margins(rows))))
 
     def losses(self, X: Any, y: Any) -> NDArray[np.float64]:
         """Of each row 1 for a wrong label and 0 for the right one, or the squared error of a number; shape (n,).
@@ -139,8 +183,9 @@ def tree_model_of(model: Any) -> TreeModel:
     Parameters
     ----------
     model
-        a forest of scikit-learn, see `read_forest`; a model of another library, see `read_model`, or what that returned; an
-        object that holds one of these, such as a `BudgetPrunedForestClassifier` or a `PrunedForest`.
+        a forest of scikit-learn, see `read_forest`; a boosted model or one of another library, see `read_model`, or what that
+        returned; an object that holds one of these, such as a `BudgetPrunedForestClassifier` or a `PrunedForest`; one of these
+        in a `CalibratedClassifierCV`, `FixedThresholdClassifier`, `TunedThresholdClassifierCV` or `FrozenEstimator`.
 
     Raises
     ------
@@ -151,6 +196,10 @@ def tree_model_of(model: Any) -> TreeModel:
         return model
     if isinstance(model, HoldsModel):
         return tree_model_of(model._fitted_model())
+    inner, decision = unwrapped(model)
+    if inner is not model:
+        found = tree_model_of(inner)
+        return replace(found, model=model, decision=merged(found.decision, decision))
     if not _adds_up(model):
         return TreeModel(model, read_forest(model))
     from prunemodels.other_libraries.model_forest import ModelForest
@@ -160,7 +209,23 @@ def tree_model_of(model: Any) -> TreeModel:
     return TreeModel(forest.source if forest.source is not None else forest, forest.ensemble, forest)
 
 
+def with_threshold(model: TreeModel, threshold: float) -> TreeModel:
+    """The same trees, where the second of two classes is predicted if its probability is at least `threshold`.
+
+    Raises
+    ------
+    InvalidInputError
+        for numbers, and for more than two classes.
+    UnsupportedModelError
+        for a model that has a threshold.
+    """
+    if model.classes is None or len(model.classes) != 2:
+        found = "numbers" if model.classes is None else f"{len(model.classes)} classes"
+        raise InvalidInputError(f"threshold is {threshold}, but the model predicts {found}; a threshold is for two classes")
+    return replace(model, decision=merged(model.decision, Decision(threshold=threshold)))
+
+
 def _adds_up(model: Any) -> bool:
     """Whether a model is read by `prunemodels.other_libraries`."""
     packages = {kind.__module__.split(".")[0] for kind in type(model).__mro__}
-    return bool(packages & set(SUMMING)) or type(model).__name__ == "ModelForest"
+    return bool(packages & set(SUMMING)) or type(model).__name__ == "ModelForest" or isinstance(model, BOOSTED)
