@@ -37,6 +37,8 @@ class Evaluation(Shown):
         number of examples.
     task
         ``"classification"``: `error` is a rate; ``"regression"``: it is a mean of squares.
+    loss
+        of models whose trees add up: the mean loss of their margins, log loss or squared error; NaN for all others.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Evaluation(Shown):
     splits: int
     n: int
     task: str = field(default="classification", repr=False)
+    loss: float = field(default=np.nan, repr=False)
 
     def _card(self) -> Card:
         name = "wrong predictions" if self.task == "classification" else "mean squared error"
@@ -60,6 +63,7 @@ class Evaluation(Shown):
             ("cost per prediction", f"{self.cost:.4g}"),
             ("features per prediction", "unknown" if np.isnan(self.features) else f"{self.features:.3g}"),
             (name, rate(self.error, self.task, 2)),
+            *(() if np.isnan(self.loss) or self.task == "regression" else (("log loss", f"{self.loss:.3g}"),)),
             ("splits", f"{self.splits:,}"),
         )
         return Card(f"Evaluation on {self.n:,} examples", rows)
@@ -79,8 +83,8 @@ def evaluate(
     Parameters
     ----------
     model
-        a fitted forest, e.g. one that `apply_pruning` returned; one of our own estimators; a model of XGBoost or LightGBM, see
-        `read_model`; or a fitted cascade.
+        a fitted forest, e.g. one that `apply_pruning` returned; one of our own estimators; a boosted model or one of another
+        library, see `read_model`; one of these in scikit-learn's calibrated or thresholded classifiers; or a fitted cascade.
     X, y
         examples and labels, preferably ones that played no part in training or pruning. Each label must be one that the model was
         trained on; targets of a regression must be finite.
@@ -106,7 +110,8 @@ def evaluate(
     usage = trees.usage(X, costs, evaluation_cost=evaluation_cost)
     cost, features = (u.cost(trees.ensemble.is_split) for u in (usage, usage.counting_features()))
     losses = trees.losses(X, y)
-    return Evaluation(cost, features, float(np.mean(losses)), trees.n_splits, len(losses), trees.task)
+    error, loss = float(np.mean(losses)), trees.loss(X, y)
+    return Evaluation(cost, features, error, trees.n_splits, len(losses), trees.task, loss)
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:

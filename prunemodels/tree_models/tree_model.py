@@ -145,8 +145,8 @@ class TreeModel:
             return np.asarray(self.model.predict(X))
         return self.response.predictions(self.response.sums(leaves_of(self.ensemble, self.rows(X)).T))
 
-    def loss(self, X: Any, y: Any) -> float | None:
-        """The mean loss of a sum of trees, see `prunemodels.other_libraries.losses`; None for averages of class fractions or
+    def loss(self, X: Any, y: Any) -> float:
+        """The mean loss of a sum of trees, see `prunemodels.other_libraries.losses`; NaN for averages of class fractions or
         numbers, and for models whose probabilities are calibrated.
 
         Raises
@@ -155,7 +155,7 @@ class TreeModel:
             for labels that do not fit the rows or the model.
         """
         if self.forest is None or self.forest.link == "fractions" or (self.decision and self.decision.calibration):
-            return None
+            return np.nan
         from prunemodels.other_libraries.losses import loss_of
 
         rows = self.forest.rows(X)

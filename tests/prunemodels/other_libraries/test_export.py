@@ -13,7 +13,7 @@ import pytest
 import treelite
 import xgboost
 
-from prunemodels.other_libraries import evaluate_model
+from prunemodels.judging.evaluate import evaluate
 from prunemodels.other_libraries.boosted import prune_boosted
 from prunemodels.other_libraries.lightgbm_text import ModelText
 from prunemodels.other_libraries.reading import read_model, write_model
@@ -164,7 +164,7 @@ def test_scikit_learn_s_boosted_models_are_pruned_and_refitted() -> None:
         found = prune_boosted(model, X, y, costs=1, budget=2, rounds=5)
         assert found.cost <= 2
         for pruning in (found, found.refit(X, y)):
-            seen = evaluate_model(pruning.to_model(), X, y, costs=1)
+            seen = evaluate(pruning.to_model(), X, y, costs=1)
             assert seen.loss == pytest.approx(pruning.loss, rel=1e-12)
             assert seen.cost == pytest.approx(pruning.cost, rel=1e-12)
             assert np.array_equal(pruning.to_model().predict(X), pruning.predict(X))
