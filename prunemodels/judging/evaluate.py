@@ -108,7 +108,7 @@ def evaluate(
         return evaluate_cascade(model, X, y, costs, evaluation_cost)
     trees = tree_model_of(model)
     usage = trees.usage(X, costs, evaluation_cost=evaluation_cost)
-    cost, features = (u.cost(trees.ensemble.is_split) for u in (usage, usage.counting_features()))
+    cost, features = (u.cost(trees.ensemble.is_split) for u in (usage, trees.counting_features(usage)))
     losses = trees.losses(X, y)
     error, loss = float(np.mean(losses)), trees.loss(X, y)
     return Evaluation(cost, features, error, trees.n_splits, len(losses), trees.task, loss)

@@ -55,7 +55,7 @@ class ForestWalk(Walk):
     def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Walk the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
         plan, options, ensemble = self._plan, self._options, self._plan.ensemble
-        trees = (ensemble.left, ensemble.right, plan.column, ensemble.threshold, ensemble.missing_left)
+        trees = (ensemble.left, ensemble.right, plan.column, ensemble.threshold, ensemble.missing_left, plan.tested)
         _advance(rows, self._node, trees, plan.routed(self._cells), self._status, plan.step_units, self._steps)
         wanted = np.zeros((rows.size, len(plan.names)), dtype=bool)
         done, early = np.zeros(rows.size, dtype=bool), np.zeros(rows.size, dtype=bool)

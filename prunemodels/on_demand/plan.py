@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
@@ -69,17 +69,21 @@ class Plan(Purchases):
     ensemble
         the trees.
     column
-        int32, shape (n,): which of the F features a node tests, -1 at leaves.
+        int32, shape (n,): which of the F features a node needs, -1 at leaves.
+    tested
+        int32, shape (n,): which column of `routed` a node compares: its feature, or one that is made from it.
     step_units
         int64, shape (F,): what a row pays for evaluating a split on each of the F features.
     response
         how the trees' values become predictions.
     cast
-        turns doubles, one column for each of the F features, into the float32 that the splits compare; None: they are float32.
+        turns doubles, one column for each of the F features, into the float32 that the splits compare, to which columns made from
+        categories are added; None: they are float32.
     """
 
     ensemble: Ensemble
     column: NDArray[np.int32]
+    tested: NDArray[np.int32]
     step_units: NDArray[np.int64]
     response: Response
     cast: Callable[[NDArray[np.float64]], NDArray[np.float32]] | None = None
@@ -117,20 +121,28 @@ def plan_of(
     CapacityOverflowError
         if the prices have no common unit small and large enough for 64-bit integers.
     """
-    features = np.unique(ensemble.feature[ensemble.is_split if splits is None else splits]).astype(np.int64)
-    place = np.full(ensemble.n_features + 1, -1, dtype=np.int32)  # the last place is for the -1 of leaves
-    place[features] = np.arange(features.size)
+    forest = None if model is None or model.forest is None or not model.forest.casts else model.forest
+    n_columns = ensemble.n_features if forest is None else forest.n_columns
+    of = np.arange(ensemble.n_features) if forest is None else forest.columns_of_features
+    features = np.unique(of[ensemble.feature[ensemble.is_split if splits is None else splits]]).astype(np.int64)
+    bought_as = np.full(n_columns, -1, dtype=np.int32)
+    bought_as[features] = np.arange(features.size)
+    place = np.append(bought_as[of], np.int32(-1))  # the last place is for the -1 of leaves
+    made = features.size + np.arange(ensemble.n_features - n_columns, dtype=np.int32)
+    tested = np.concatenate([bought_as, made, np.array([-1], dtype=np.int32)])[ensemble.feature]
+    costs.check_features(ensemble.n_features)
+    costs = costs if len(costs.needs) == n_columns else replace(costs, needs=costs.needs[:n_columns])
     steps = [evaluation[f] for f in features]
     longest = int(ensemble.depth.max()) * ensemble.n_trees
     response = average_response(ensemble) if model is None else model.response
-    forest = None if model is None or model.forest is None or not model.forest.casts else model.forest
     cast = None if forest is None else partial(forest.routed, features=features.tolist())
-    named, dtype = ensemble.feature_names, np.float32 if cast is None else np.float64
-    bought = purchases_of(features, costs, ensemble.n_features, named, response.classes, steps, longest, dtype)
+    named = ensemble.feature_names if forest is None else forest.column_names
+    dtype = np.float32 if cast is None else np.float64
+    bought = purchases_of(features, costs, n_columns, named, response.classes, steps, longest, dtype)
     shared = {field.name: getattr(bought, field.name) for field in fields(bought)}
     step_units = np.array([int(p / bought.unit) for p in steps], dtype=np.int64)
     column = place[ensemble.feature]
-    return Plan(**shared, ensemble=ensemble, column=column, step_units=step_units, response=response, cast=cast)
+    return Plan(**shared, ensemble=ensemble, column=column, tested=tested, step_units=step_units, response=response, cast=cast)
 
 
 def purchases_of(

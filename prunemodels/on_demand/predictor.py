@@ -143,7 +143,7 @@ class OnDemandPredictor:
             raise InvalidInputError(
                 "max_cost is for cascades, which can stop with an answer; a forest is made cheap by pruning, see prune_forest"
             )
-        plan = plan_of(trees, items, evaluation_prices(evaluation, trees), model=model)
+        plan = plan_of(trees, items, evaluation_prices(model.per_feature(evaluation), trees), model=model)
         options = _options(model, early, tolerance, order, max_rows)
         self._probabilities_open = options.stops and options.tolerance is None
         return Begin(plan, partial(ForestWalk, plan, options))

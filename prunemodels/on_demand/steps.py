@@ -14,13 +14,13 @@ UNKNOWN, KNOWN, LOST = 0, 1, 2
 @njit(cache=True)
 def _advance(rows, node, trees, cells, status, step_units, steps):  # type: ignore[no-untyped-def]
     """Walk each tree down to a leaf, or to a split whose feature is not known; add up the price of the splits passed."""
-    left, right, column, threshold, missing_left = trees
+    left, right, column, threshold, missing_left, tested = trees
     for i in rows:
         for t in range(node.shape[1]):
             h = node[i, t]
             while left[h] >= 0 and status[i, column[h]] == KNOWN:
                 f = column[h]
-                x = cells[i, f]
+                x = cells[i, tested[h]]
                 go_left = missing_left[h] if x != x else float(x) <= threshold[h]
                 h = left[h] if go_left else right[h]
                 steps[i] += step_units[f]

@@ -127,14 +127,14 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _reach(start, cells, status, trees, value, low, high, ends, stack):  # type: ignore[no-untyped-def]
     """Widen `ends` (least, greatest) to E_t below a node; subtrees that cannot widen it are passed over."""
-    left, right, column, threshold, missing_left = trees
+    left, right, column, threshold, missing_left, tested = trees
     stack[0] = start
     n = 1
     while n:
         n -= 1
         h = stack[n]
         while left[h] >= 0 and status[column[h]] == KNOWN:
-            x = cells[column[h]]
+            x = cells[tested[h]]
             h = left[h] if (missing_left[h] if x != x else float(x) <= threshold[h]) else right[h]
         inside = True
         for c in range(value.shape[1]):

@@ -54,7 +54,7 @@ def read_gradient_boosting(model: Any) -> ModelForest:
         link=link,
         source=model,
         second="margin >= 0",
-        cells=None,
+        compares_doubles=False,
     )
 
 

@@ -1,19 +1,22 @@
 """scikit-learn's HistGradientBoosting*: reading them, and writing them back pruned.
 
 Data, thresholds and sums are doubles, ``x <= t``; each split says where missing values go. A tree is a structured array with one
-record for each node, parents first. Learning rate and penalties are in the leaves already.
+record for each node, parents first. Learning rate and penalties are in the leaves already. An encoder of the model's own numbers
+the categories; unknown ones go where missing values go.
 """
 
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from formulations.errors import NotFittedForestError, UnsupportedModelError
+from formulations.errors import NotFittedForestError
+from prunemodels.other_libraries.categories import CategorySet
 from prunemodels.other_libraries.gradient_boosting import check_loss, names_of
 from prunemodels.other_libraries.model_forest import Link, ModelForest, forest_from_trees, pruned_ends
 from prunemodels.other_libraries.trees import Trees, joined
@@ -25,7 +28,7 @@ def read_hist_gradient_boosting(model: Any) -> ModelForest:
     Raises
     ------
     UnsupportedModelError
-        for other losses than log loss and squared error, and for categorical splits.
+        for other losses than log loss and squared error.
     NotFittedForestError
         for an estimator that was not fitted.
     """
@@ -35,8 +38,9 @@ def read_hist_gradient_boosting(model: Any) -> ModelForest:
     nodes, base = _records(model), _start(model)
     classes = model.classes_ if is_classifier(model) else None
     link: Link = "identity" if classes is None else "sigmoid" if base.size == 1 else "softmax"
-    _refuse_categories(nodes)
-    trees = joined([_read_tree(records) for records in nodes])
+    column, known = _columns(model)
+    bits = _bitsets(model)
+    trees = joined([_read_tree(records, sets, column, known) for records, sets in zip(nodes, bits, strict=True)])
     return forest_from_trees(
         trees,
         n_features=int(model.n_features_in_),
@@ -48,7 +52,7 @@ def read_hist_gradient_boosting(model: Any) -> ModelForest:
         link=link,
         source=model,
         second="margin > 0",
-        cells=trees.cells(),
+        codes=None if known is None else HistogramCodes(model),
     )
 
 
@@ -70,29 +74,70 @@ def _with_records(model: Any, records: list[NDArray[Any]]) -> Any:
     return changed
 
 
-def _refuse_categories(nodes: list[NDArray[Any]]) -> None:
-    for t, records in enumerate(nodes):
-        categorical = np.flatnonzero((records["is_categorical"] > 0) & (records["is_leaf"] == 0))
-        if categorical.size:
-            raise UnsupportedModelError(
-                f"tree {t}, node {categorical[0]}: a categorical split; only numeric comparisons can be pruned: encode the "
-                "feature before training"
-            )
+def _bitsets(model: Any) -> list[NDArray[np.uint32]]:
+    """For each tree the categories that go left, one row of 256 bits for each categorical split."""
+    return [predictor.raw_left_cat_bitsets for one_round in model._predictors for predictor in one_round]
 
 
-def _read_tree(records: NDArray[Any]) -> Trees:
+def _columns(model: Any) -> tuple[NDArray[np.int64], dict[int, frozenset[int]] | None]:
+    """The column of the user's table for each feature of the trees, and the categories that the model knows, by column.
+
+    scikit-learn moves columns of categories to the front.
+    """
+    categorical = getattr(model, "is_categorical_", None)
+    if categorical is None:
+        return np.arange(model.n_features_in_), None
+    column = np.concatenate([np.flatnonzero(categorical), np.flatnonzero(~categorical)])
+    bits, place = model._bin_mapper.make_known_categories_bitsets()
+    known = {int(column[k]): _members(bits[place[k]]) for k in range(int(categorical.sum()))}
+    return column, known
+
+
+def _members(bits: NDArray[np.uint32]) -> frozenset[int]:
+    """The numbers whose bits are set in a row of 32-bit words."""
+    return frozenset(32 * k + j for k, word in enumerate(bits.tolist()) for j in range(32) if word >> j & 1)
+
+
+@dataclass(frozen=True)
+class HistogramCodes:
+    """Codes as the model's own encoder makes them, in the order of the user's columns; see `Codes`."""
+
+    model: Any
+
+    def __call__(self, X: Any, n_columns: int, name: str) -> Any:
+        """See `Codes`."""
+        if len(np.shape(X)) != 2 or np.shape(X)[1] != n_columns:
+            return X
+        column, _ = _columns(self.model)
+        numbers = self.model._preprocess_X(X, reset=False)
+        rows = np.empty_like(numbers)
+        rows[:, column] = numbers
+        return rows
+
+
+def _read_tree(
+    records: NDArray[Any], bits: NDArray[np.uint32], column: NDArray[np.int64], known: dict[int, frozenset[int]] | None
+) -> Trees:
     leaf = records["is_leaf"] > 0
     n = len(records)
+    feature = np.where(leaf, -1, column[np.where(leaf, 0, records["feature_idx"])]).astype(np.int32)
+    missing_left = (records["missing_go_to_left"] > 0) & ~leaf
+    categories = {}
+    for h in np.flatnonzero((records["is_categorical"] > 0) & ~leaf).tolist():
+        f = int(feature[h])
+        members = _members(bits[records["bitset_idx"][h]])
+        categories[h] = CategorySet(f, members, True, (known or {})[f] | members, bool(missing_left[h]))
     return Trees(
         np.array([0, n]),
         np.where(leaf, -1, records["left"].astype(np.int64)).astype(np.int32),
         np.where(leaf, -1, records["right"].astype(np.int64)).astype(np.int32),
-        np.where(leaf, -1, records["feature_idx"]).astype(np.int32),
+        feature,
         np.where(leaf, 0.0, records["num_threshold"]),
-        (records["missing_go_to_left"] > 0) & ~leaf,
+        missing_left,
         np.where(leaf, records["value"], 0.0)[:, None],
         records["count"].astype(np.float64),
         np.arange(n, dtype=np.int32),
+        categories,
     )
 
 

@@ -17,10 +17,13 @@ from scipy.special import expit
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, leaves_of, n_examples, route
 from formulations.sparse_arrays import check_sparse
+from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.reading import check_columns
+from prunemodels.other_libraries.categories import CategorySet, Codes
 from prunemodels.other_libraries.node_values import mean_of_leaves
 from prunemodels.other_libraries.thresholds import Cells, cast_rows
 from prunemodels.other_libraries.trees import Trees
@@ -75,6 +78,10 @@ class ModelForest:
     second
         where, of two classes with one output, the library predicts the second: its rounded probability decides in XGBoost and
         LightGBM, the margin in scikit-learn.
+    category_columns
+        what the ensemble's last features are made from: see `categories`.
+    codes
+        turns tables with categories into numbers as the library does; None: tables are numeric.
 
     Examples
     --------
@@ -104,6 +111,35 @@ class ModelForest:
     zero_near: bool = False
     revalued: bool = False
     second: SecondClass = "probability > 1/2"
+    category_columns: tuple[CategorySet, ...] = ()
+    codes: Codes | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of a table of examples: the ensemble's features less those made from categories."""
+        return self.ensemble.n_features - len(self.category_columns)
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of a table of examples, or None."""
+        names = self.ensemble.feature_names
+        return None if names is None else names[: self.n_columns]
+
+    @checked
+    def items(self, costs: Costs) -> CostItems:
+        """The prices of the ensemble's features, for prices of the columns, see `prunemodels.forests.costs.cost_items`.
+
+        Raises
+        ------
+        InvalidInputError
+            for prices that do not fit the columns.
+        """
+        if not self.category_columns:
+            return cost_items(costs, self.ensemble)
+        none = np.full(1, -1, dtype=np.int32)
+        leaf = (np.array([0, 1]), none, none, none, np.zeros(1), np.zeros(1, dtype=bool), np.zeros((1, 1)))
+        items = cost_items(costs, Ensemble(*leaf, self.n_columns, "regression", None, self.column_names))
+        return replace(items, needs=items.needs + tuple(items.needs[made.feature] for made in self.category_columns))
 
     @property
     def n_outputs(self) -> int:
@@ -140,36 +176,50 @@ class ModelForest:
         InvalidInputError
             for a table that is empty, not numeric, has other columns, or, where the library refuses them, infinities.
         """
-        ensemble = self.ensemble
-        check_columns(X, ensemble.feature_names, name)
-        if self.cells is None:
-            return as_rows(X, ensemble.n_features, name) if np.isnan(self.missing) else self._without_marks(X, name)
-        return self.routed(as_doubles(X, ensemble.n_features, name))
+        check_columns(X, self.column_names, name)
+        if not self.casts:
+            return as_rows(X, self.n_columns, name)
+        table = X if self.codes is None else self.codes(X, self.n_columns, name)
+        rows = self.routed(as_doubles(table, self.n_columns, name))
+        return rows if self.cells is not None else as_rows(rows, self.ensemble.n_features, name)
+
+    @property
+    def columns_of_features(self) -> NDArray[np.int64]:
+        """int64, shape (n_features,): the column of a table of examples that each feature of the ensemble is, or is made from."""
+        made = [test.feature for test in self.category_columns]
+        return np.concatenate([np.arange(self.n_columns), np.array(made, dtype=np.int64)])
+
+    def per_feature(self, prices: Any) -> Any:
+        """Prices for each column as prices for each feature of the ensemble; anything but a list or an array as it is."""
+        one_each = isinstance(prices, (list, tuple, np.ndarray)) and np.shape(prices) == (self.n_columns,)
+        return [prices[f] for f in self.columns_of_features] if one_each and self.category_columns else prices
 
     @property
     def casts(self) -> bool:
         """Whether `routed` does more than round to float32."""
-        return self.cells is not None or not np.isnan(self.missing)
+        return self.cells is not None or not np.isnan(self.missing) or bool(self.category_columns) or self.codes is not None
 
     @checked
     def routed(self, doubles: NDArray[np.float64], features: Sequence[int] | None = None) -> NDArray[np.float32]:
-        """The numbers that `rows` makes of doubles; the columns are `features`, or all."""
+        """The numbers that `rows` makes of doubles; the columns are `features`, or all. Those made from categories follow."""
+        place = {f: k for k, f in enumerate(range(self.n_columns) if features is None else features)}
+        none = np.zeros(len(doubles), dtype=bool)  # of a column that no split tests
+        made = [test.right(doubles[:, place[test.feature]]) if test.feature in place else none for test in self.category_columns]
+        return np.column_stack([self._numbers(doubles, features), *made]).astype(np.float32)
+
+    def _numbers(self, doubles: NDArray[np.float64], features: Sequence[int] | None) -> NDArray[np.float32]:
+        """`routed` without the columns that are made from categories."""
         if self.cells is None:
             with np.errstate(over="ignore"):
                 rows = doubles.astype(np.float32)
             return np.where(rows == np.float32(self.missing), np.float32(np.nan), rows)
-        columns = range(self.ensemble.n_features) if features is None else features
+        columns = range(self.n_columns) if features is None else features
         values = doubles.copy()
         if self.zero_near:
             values[np.abs(values) <= NEARLY_ZERO] = 0.0
         if self.zero_missing.any():
             values[(values == 0) & self.zero_missing[list(columns)]] = np.nan
         return cast_rows(values, {k: self.cells[f] for k, f in enumerate(columns) if f in self.cells})
-
-    def _without_marks(self, X: Any, name: str) -> NDArray[np.float32]:
-        """The rows with NaN in place of the number that marks missing values, which XGBoost compares in float32."""
-        rows = self.routed(as_doubles(X, self.ensemble.n_features, name))
-        return as_rows(rows, self.ensemble.n_features, name)
 
     @checked
     def margins(self, rows: NDArray[np.float32], kept: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
@@ -222,7 +272,7 @@ def forest_from_trees(
     base: NDArray[np.float64],
     link: Link,
     source: Any,
-    cells: Mapping[int, Cells] | None,
+    compares_doubles: bool = True,
     cover: Any = None,
     **other: Any,
 ) -> ModelForest:
@@ -230,6 +280,8 @@ def forest_from_trees(
 
     Parameters
     ----------
+    compares_doubles
+        whether data are compared as doubles, if the thresholds are doubles.
     cover
         examples whose numbers in the leaves are the leaves' weights; None: `Trees.cover`.
     other
@@ -241,8 +293,13 @@ def forest_from_trees(
         if neither the trees nor `cover` say how to weigh leaves.
     """
     labels = classes if link == "fractions" else None
-    ensemble = trees.ensemble(cells, n_features, labels, feature_names)
-    given: dict[str, Any] = {"sharpness": 1.0, "averaged": False, **other}
+    names = feature_names
+    trees, made = trees.with_columns(n_features)
+    if made and names is not None:
+        names = (*names, *(f"categories {k} of {names[test.feature]}" for k, test in enumerate(made)))
+    cells = trees.cells() if compares_doubles else None
+    ensemble = trees.ensemble(cells, n_features + len(made), labels, names)
+    given: dict[str, Any] = {"sharpness": 1.0, "averaged": False, "category_columns": made, **other}
     forest = ModelForest(
         ensemble, trees.leaf_value, classes, output, scale, base, link, source=source, node_id=trees.node_id, cells=cells, **given
     )

@@ -72,7 +72,6 @@ def forest_of(
         base=base,
         link=link,
         source=model if source is None else source,
-        cells=trees.cells(),
         cover=cover if trees.cover is None else None,
         sharpness=float(header.get_field("sigmoid_alpha")[0]) if header.get_field("postprocessor") != "identity" else 1.0,
         averaged=mean or averaged,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from formulations.errors import UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
+from prunemodels.other_libraries.categories import CategorySet
 from prunemodels.other_libraries.thresholds import Cells, cells_of
 
 
@@ -26,6 +27,8 @@ class Trees:
         float64, shape (n,): sums of Hessians, or else numbers of training rows; None if the model has neither.
     node_id
         int32, shape (n,): the node's number in its tree in the library's model.
+    categories
+        the tests of categorical splits, by node; their thresholds mean nothing.
     """
 
     tree_start: NDArray[np.int64]
@@ -37,6 +40,17 @@ class Trees:
     leaf_value: NDArray[np.floating]
     cover: NDArray[np.float64] | None
     node_id: NDArray[np.int32]
+    categories: Mapping[int, CategorySet] = field(default_factory=dict)
+
+    def with_columns(self, n_features: int) -> tuple[Trees, tuple[CategorySet, ...]]:
+        """Trees whose categorical splits compare further columns, from number `n_features` on, and what these are made from."""
+        made = tuple(dict.fromkeys(self.categories.values()))
+        feature, threshold, missing_left = self.feature.copy(), self.threshold.copy(), self.missing_left.copy()
+        place = {test: n_features + k for k, test in enumerate(made)}
+        for h, test in self.categories.items():
+            feature[h], threshold[h], missing_left[h] = place[test], 0.5, False
+        changed = replace(self, feature=feature, threshold=threshold, missing_left=missing_left, categories={})
+        return (changed if made else self), made
 
     def cells(self) -> dict[int, Cells] | None:
         """The cells of thresholds that are doubles; None for float32 thresholds, which `Ensemble` compares unchanged."""
@@ -94,4 +108,7 @@ def joined(trees: Sequence[Trees]) -> Trees:
     names = ("feature", "threshold", "missing_left", "leaf_value", "node_id")
     cover = together("cover") if all(tree.cover is not None for tree in trees) else None
     left, right = shifted("left").astype(np.int32), shifted("right").astype(np.int32)
-    return Trees(start, left, right, cover=cover, **{name: together(name) for name in names})
+    categories = {
+        int(first) + h: test for tree, first in zip(trees, start[:-1], strict=True) for h, test in tree.categories.items()
+    }
+    return Trees(start, left, right, cover=cover, categories=categories, **{name: together(name) for name in names})

@@ -111,7 +111,7 @@ class TreeModel:
             raise InvalidInputError(
                 "costs is None, but a forest has no prices of its own; give one number, or one for each feature"
             )
-        return cost_items(costs, self.ensemble)
+        return cost_items(costs, self.ensemble) if self.forest is None else self.forest.items(costs)
 
     def rows(self, X: Any) -> Any:
         """Examples in a form that the trees are routed by.
@@ -136,8 +136,18 @@ class TreeModel:
         InvalidInputError, CapacityOverflowError
             as `problem_from_forest`.
         """
-        items = self.items(costs)
-        return Usage.build(self.ensemble, items, self.rows(X), sample_weight=sample_weight, evaluation_cost=evaluation_cost)
+        items, evaluation = self.items(costs), self.per_feature(evaluation_cost)
+        return Usage.build(self.ensemble, items, self.rows(X), sample_weight=sample_weight, evaluation_cost=evaluation)
+
+    def per_feature(self, prices: Any) -> Any:
+        """Prices of evaluating a split: one for each feature of the trees where there is one for each column."""
+        return prices if self.forest is None else self.forest.per_feature(prices)
+
+    def counting_features(self, usage: Usage) -> Usage:
+        """The same rows at a price of 1 for each column and free evaluation: the cost counts distinct columns."""
+        if self.forest is None or not self.forest.category_columns:
+            return usage.counting_features()
+        return Usage.build(self.ensemble, self.forest.items(1), usage.X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels or numbers, shape (n,): those of the model's own ``predict``."""

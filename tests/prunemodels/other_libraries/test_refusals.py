@@ -15,7 +15,6 @@ import xgboost
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
 )
@@ -54,21 +53,6 @@ def test_lightgbm_objectives_without_bounded_curvature(objective: str) -> None:
     """The same for LightGBM."""
     with pytest.raises(UnsupportedModelError, match=r"postprocessor .* cannot be pruned"):
         read_model(train_lightgbm(objective))
-
-
-def test_categorical_splits() -> None:
-    """Categorical splits are named by tree and node, categories that treelite cannot read by their columns."""
-    model = xgboost.XGBClassifier(enable_categorical=True, n_estimators=2, max_depth=3, max_cat_to_onehot=1)
-    with pytest.raises(UnsupportedModelError, match=r"the features \['kind'\] are categorical; encode them as numbers"):
-        read_model(model.fit(TABLE, LABEL))
-    codes = xgboost.DMatrix(
-        np.column_stack([np.arange(240) % 5, X2[:, 0]]), LABEL, feature_types=["c", "q"], enable_categorical=True
-    )
-    booster = xgboost.train({"max_cat_to_onehot": 1, "max_depth": 2, "objective": "binary:logistic"}, codes, 2)
-    other = lightgbm.LGBMClassifier(min_data_per_group=1, cat_smooth=1, **L_DEEP).fit(TABLE, LABEL)
-    for split in (booster, other):
-        with pytest.raises(UnsupportedModelError, match=r"tree \d+, node \d+: a categorical split"):
-            read_model(split)
 
 
 def test_linear_models() -> None:
@@ -184,14 +168,10 @@ def test_boosters_and_engines_share_a_process(code: str) -> None:
         (HistGradientBoostingRegressor(loss="poisson", max_iter=2), "loss='poisson'"),
         (HistGradientBoostingRegressor(loss="quantile", quantile=0.5, max_iter=2), "loss='quantile'"),
         (GradientBoostingClassifier(init=LogisticRegression(), n_estimators=2), r"a LogisticRegression \(init\), which reads"),
-        (
-            HistGradientBoostingClassifier(categorical_features=[0], max_iter=2, min_samples_leaf=2),
-            "tree 0, node 0: a categorical",
-        ),
     ],
 )
 def test_scikit_learn_s_boosted_models(model: Any, message: str) -> None:
-    """Losses without bounded curvature, starts that read columns, and categories are named."""
+    """Losses without bounded curvature, and starts that read columns, are named."""
     model.fit(np.column_stack([np.arange(240) % 5, X2[:, 0]]), LABEL)
     with pytest.raises(UnsupportedModelError, match=message):
         read_model(model)
