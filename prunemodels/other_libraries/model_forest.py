@@ -323,6 +323,36 @@ def pruned_ends(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.int32
     return ends
 
 
+def pruned_part(forest: ModelForest, kept: NDArray[np.bool_], trees: int) -> tuple[ModelForest, NDArray[np.int64]]:
+    """The first trees of a forest, in which all splits outside of `kept`, shape (n,), are leaves, and the nodes that remain."""
+    ensemble = forest.ensemble
+    stays = pruned_ends(ensemble, kept) == np.arange(ensemble.n_nodes)
+    stays[ensemble.tree_start[trees] :] = False
+    nodes = np.flatnonzero(stays)
+    place = np.cumsum(stays) - 1
+    split = kept[nodes]
+    smaller = replace(
+        ensemble,
+        tree_start=np.concatenate([[0], np.cumsum(np.bincount(ensemble.tree_of[nodes], minlength=trees))]).astype(np.int64),
+        left=np.where(split, place[ensemble.left[nodes]], -1).astype(np.int32),
+        right=np.where(split, place[ensemble.right[nodes]], -1).astype(np.int32),
+        feature=np.where(split, ensemble.feature[nodes], -1).astype(np.int32),
+        threshold=ensemble.threshold[nodes],
+        missing_left=ensemble.missing_left[nodes] & split,
+        value=ensemble.value[nodes],
+    )
+    part = replace(
+        forest,
+        ensemble=smaller,
+        leaf_value=forest.leaf_value[nodes],
+        output=forest.output[:trees],
+        scale=forest.scale[:trees],
+        node_id=forest.node_id[nodes],
+        source=None,
+    )
+    return part, nodes
+
+
 def as_doubles(X: Any, n_features: int, name: str) -> NDArray[np.float64]:
     """Check a table of examples and copy it as float64; a pandas NA is NaN, infinities pass.
 

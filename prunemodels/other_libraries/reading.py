@@ -15,6 +15,7 @@ from sklearn.ensemble import (
 )
 
 from formulations.errors import UnsupportedModelError
+from prunemodels.other_libraries.catboost_models import read_catboost
 from prunemodels.other_libraries.dependencies import library_of, treelite
 from prunemodels.other_libraries.gradient_boosting import read_gradient_boosting, write_gradient_boosting
 from prunemodels.other_libraries.hist_gradient_boosting import read_hist_gradient_boosting, write_hist_gradient_boosting
@@ -31,9 +32,9 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
     Parameters
     ----------
     model
-        fitted: scikit-learn's GradientBoosting* and HistGradientBoosting*, a ``Booster`` or estimator of XGBoost or LightGBM, or
-        a ``treelite.Model``, with which the forests of other libraries are read (``treelite.frontend.load_...``). It stays as it
-        is.
+        fitted: scikit-learn's GradientBoosting* and HistGradientBoosting*, a ``Booster`` or estimator of XGBoost or LightGBM, a
+        model of CatBoost, which cannot be written back, or a ``treelite.Model``, with which the forests of other libraries are
+        read (``treelite.frontend.load_...``). It is not changed.
     cover
         examples, shape (N, n_features), for models that do not say how many training rows were in their leaves: a collapsed split
         predicts the mean of its leaves, weighted by the number of these examples in each.
@@ -65,6 +66,8 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
     library = library_of(model)
     if library == "xgboost":
         return read_xgboost(model, cover)
+    if library == "catboost":
+        return read_catboost(model)
     if library == "lightgbm":
         return read_lightgbm(model, cover)
     if isinstance(model, (GradientBoostingClassifier, GradientBoostingRegressor)):
@@ -74,8 +77,8 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
     if library == "treelite" and isinstance(model, treelite().Model):
         return forest_of(model, cover=cover)
     raise UnsupportedModelError(
-        f"{type(model).__name__} is not a boosted model of scikit-learn, XGBoost or LightGBM, nor a treelite.Model; forests of "
-        "scikit-learn go to problem_from_forest, others through treelite.frontend"
+        f"{type(model).__name__} is not a boosted model of scikit-learn, XGBoost, LightGBM or CatBoost, nor a treelite.Model; "
+        "forests of scikit-learn go to problem_from_forest, others through treelite.frontend"
     )
 
 
@@ -90,8 +93,13 @@ def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
     Raises
     ------
     UnsupportedModelError
-        for trees that were not read from a library's model.
+        for trees that were not read from a library's model, and for CatBoost, which cannot hold pruned trees.
     """
+    if library_of(forest.source) == "catboost":
+        raise UnsupportedModelError(
+            f"a pruned {type(forest.source).__name__} has no form in CatBoost, whose files hold whole trees; predict with the "
+            "pruning itself, on demand with OnDemandPredictor(pruning, costs, acquire)"
+        )
     if forest.source is None:
         raise UnsupportedModelError("these trees were grown here, there is no library's model to prune; `predict` works without")
     return writer_of(forest.source)(forest, kept)

@@ -33,7 +33,7 @@ from prunemodels.tree_models.wrappers import Decision, merged, unwrapped
 if TYPE_CHECKING:
     from prunemodels.other_libraries.model_forest import ModelForest
 
-SUMMING = ("xgboost", "lightgbm", "treelite")
+SUMMING = ("xgboost", "lightgbm", "catboost", "treelite")
 """Packages whose models are read by `prunemodels.other_libraries`."""
 
 
@@ -194,8 +194,9 @@ def tree_model_of(model: Any) -> TreeModel:
     ----------
     model
         a forest of scikit-learn, see `read_forest`; a boosted model or one of another library, see `read_model`, or what that
-        returned; an object that holds one of these, such as a `BudgetPrunedForestClassifier` or a `PrunedForest`; one of these
-        in a `CalibratedClassifierCV`, `FixedThresholdClassifier`, `TunedThresholdClassifierCV` or `FrozenEstimator`.
+        returned; a `BoostedPruning`; an object that holds one of these, such as a `BudgetPrunedForestClassifier` or a
+        `PrunedForest`; one of these in a `CalibratedClassifierCV`, `FixedThresholdClassifier`, `TunedThresholdClassifierCV` or
+        `FrozenEstimator`.
 
     Raises
     ------
@@ -206,6 +207,8 @@ def tree_model_of(model: Any) -> TreeModel:
         return model
     if isinstance(model, HoldsModel):
         return tree_model_of(model._fitted_model())
+    if type(model).__name__ == "BoostedPruning":
+        return tree_model_of(model.pruned_forest)
     inner, decision = unwrapped(model)
     if inner is not model:
         found = tree_model_of(inner)

@@ -73,7 +73,7 @@ def test_several_targets() -> None:
 def test_other_models_and_unfitted_ones() -> None:
     """scikit-learn's go elsewhere, and an estimator without trees says so."""
     for model in (RandomForestClassifier().fit(X2, Y2), LogisticRegression(), "model.json", treelite):
-        with pytest.raises(UnsupportedModelError, match=r"is not a boosted model of scikit-learn, XGBoost or LightGBM, nor a tr"):
+        with pytest.raises(UnsupportedModelError, match=r"is not a boosted model of scikit-learn, XGBoost, LightGBM or Cat"):
             read_model(model)
     for unfitted in (xgboost.XGBClassifier(), lightgbm.LGBMRegressor()):
         with pytest.raises(NotFittedForestError, match="is not fitted"):
