@@ -47,7 +47,7 @@ def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]
     """
     model = TreeModel(None, forest) if isinstance(forest, Ensemble) else tree_model_of(forest)
     trees, items = model.ensemble, model.items(costs)
-    uses = _items_on_path(trees, items)[leaves_of(trees, as_rows(model.rows(X), trees.n_features))]
+    uses = items_on_path(trees, items)[leaves_of(trees, as_rows(model.rows(X), trees.n_features))]
     price = np.where(items.paid_once, 0.0, items.price)
     bought = np.zeros(uses.shape[1:], dtype=bool)
     remaining, order = list(range(trees.n_trees)), []
@@ -59,7 +59,7 @@ def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]
     return np.array(order, dtype=np.int64)
 
 
-def _items_on_path(trees: Ensemble, items: CostItems) -> NDArray[np.bool_]:
+def items_on_path(trees: Ensemble, items: CostItems) -> NDArray[np.bool_]:
     """bool, shape (n, M): the items that a row pays on its way to a node, in this tree alone."""
     needs = np.zeros((items.n_features, items.n_items), dtype=bool)
     for f, needed in enumerate(items.needs):

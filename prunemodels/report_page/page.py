@@ -1,4 +1,4 @@
-"""Build the page on a pruning or on a cascade, and write it to a file."""
+"""Build the page on a pruning, a boosted model or a cascade, and write it to a file."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from formulations.instance.cost_items import Price
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.files.outputs import OutputFiles
+from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPruning
+from prunemodels.report_page.boosted_page import boosted_page
 from prunemodels.report_page.cascades.facts import gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.document import Section, data_section, document
@@ -59,9 +61,25 @@ def report_page(
 ) -> str: ...
 
 
+@overload
+def report_page(
+    source: BoostedPath,
+    X: Any,
+    y: Any,
+    *,
+    chosen: BoostedPruning,
+    sample_weight: ArrayLike | None = None,
+    confidence: Share = 0.95,
+    title: str = "Pruned boosted model",
+    unit: str = "",
+    command: str | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> str: ...
+
+
 @checked
-def report_page(source: PruningPath | Cascade | ExitPath, *examples: Any, **options: Any) -> str:
-    """Build one self-contained HTML page on a pruning or a cascade: cost, error, purchases, proof.
+def report_page(source: PruningPath | Cascade | ExitPath | BoostedPath, *examples: Any, **options: Any) -> str:
+    """Build one self-contained HTML page on a pruning, a pruned boosted model or a cascade: cost, error, purchases, proof.
 
     The page needs no network, no other file and no JavaScript. All claims are checked again, by `proofs_checks`.
 
@@ -69,14 +87,14 @@ def report_page(source: PruningPath | Cascade | ExitPath, *examples: Any, **opti
     ----------
     source
         the path of the forest's problem, with its certificate; or a fitted cascade; or an exit path, whose policy by the rule
-        ``"one_se"`` is shown.
+        ``"one_se"`` is shown; or the trade-off of a boosted model, of which no optimality is claimed.
     forest
-        the forest before pruning; not for cascades, which contain their models.
+        the forest before pruning; not for cascades and boosted models, whose trade-offs contain them.
     X, y
         held-out examples and their labels, on which nothing was trained, pruned or chosen. They are optional for a cascade;
         without them the page shows the figures from fitting.
     chosen
-        a pruning of the path's problem, or the answer to a budget, whose bound is then shown.
+        a pruning of the path's problem, or the answer to a budget, whose bound is then shown; a pruning of the boosted model.
     budget
         only for a cascade or an exit path: show the policy of least error within this mean cost.
     sample_weight
@@ -102,6 +120,8 @@ def report_page(source: PruningPath | Cascade | ExitPath, *examples: Any, **opti
     if isinstance(source, (Cascade, ExitPath)):
         _check_cascade_arguments(source, examples, options)
         return cascade_page(source, *examples, **options)
+    if isinstance(source, BoostedPath):
+        return boosted_page(source, *examples, **options)
     if "budget" in options:
         raise InvalidInputError(
             f"budget is {options['budget']!r}, which is for cascades; with a PruningPath give "
@@ -167,7 +187,7 @@ def _check_cascade_arguments(source: Any, examples: tuple[Any, ...], options: Ma
 
 @checked
 def write_report(
-    file: str | Path, source: PruningPath | Cascade | ExitPath, *examples: Any, force: bool = False, **options: Any
+    file: str | Path, source: PruningPath | Cascade | ExitPath | BoostedPath, *examples: Any, force: bool = False, **options: Any
 ) -> Path:
     """Write `report_page` to a file, completely or not at all, and return its path.
 
@@ -178,8 +198,8 @@ def write_report(
     force
         replace the file if it exists.
     source, examples, options
-        arguments of `report_page`: ``write_report(file, path, forest, X, y, chosen=...)`` or ``write_report(file, cascade, X,
-        y)``.
+        arguments of `report_page`: ``write_report(file, path, forest, X, y, chosen=...)``, ``write_report(file, cascade, X,
+        y)`` or ``write_report(file, boosted_path, X, y, chosen=...)``.
 
     Raises
     ------
