@@ -96,6 +96,22 @@ def spread(n: int, most: int) -> list[int]:
     return sorted({round(k * (n - 1) / (most - 1)) for k in range(most)})
 
 
-def rate(error: float, task: str, digits: int = 1) -> str:
-    """An error as text: a rate in per cent, or a mean squared error."""
-    return f"{100 * error:.{digits}f} %" if task == "classification" else f"{error:.4g}"
+def rate(error: float, measure: str, digits: int = 1) -> str:
+    """An error as text: an error rate in per cent, any other measure as a number; see `is_rate`."""
+    return f"{100 * error:.{digits}f} %" if is_rate(measure) else f"{error:.4g}"
+
+
+def is_rate(measure: str) -> bool:
+    """Whether errors are shares of wrong predictions.
+
+    Parameters
+    ----------
+    measure
+        an `Ensemble.measure`; or a task, whose default measure it then is.
+    """
+    return measure in ("error rate", "classification")
+
+
+def error_name(measure: str) -> str:
+    """What a table calls errors: wrong predictions, or the measure's own name; `measure` as in `is_rate`."""
+    return "wrong predictions" if is_rate(measure) else {"regression": "mean squared error"}.get(measure, measure)

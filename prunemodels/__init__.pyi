@@ -57,6 +57,7 @@ from prunemodels.other_libraries.boosted import prune_boosted as prune_boosted
 from prunemodels.other_libraries.reading import read_model as read_model
 from prunemodels.report_page import write_report as write_report
 from prunemodels.solving import solve as solve
+from prunemodels.tree_models.unused_columns import drop_unused as drop_unused
 from solvers import SOLVERS as SOLVERS, pruning_path as pruning_path
 from solvers.budgets import BUDGET_SOLVERS as BUDGET_SOLVERS
 

@@ -11,6 +11,7 @@ examples of class c.
 from __future__ import annotations
 
 import inspect
+import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -25,9 +26,12 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from formulations.programs.budget_rows import ClassBudgets
+from formulations.timed_steps import timed_step
 from solvers import SOLVERS, optimal_pruning
 from solvers.budgets import BUDGET_SOLVERS, ClassBudgetsSolution, solve_budget, solve_class_budgets
 from solvers.budgets.solve import METHODS, SECONDS
+
+LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -143,7 +147,8 @@ def _for_lam(
     limit = math.inf if time_limit is None else time_limit
     engine: Callable[..., Solution] = optimal_pruning if method == AUTO else _chosen(SOLVERS, method, "lam")
     _check_options(engine, options, method)
-    solution = engine(problem, lam, time_limit=limit, **options)
+    with timed_step(LOG, "pruning of %s at lambda %g by %s", problem, float(lam), method):
+        solution = engine(problem, lam, time_limit=limit, **options)
     return solution if method == AUTO else replace(solution, method=method)
 
 
@@ -158,7 +163,8 @@ def _for_budget(
         engine = partial(solve_budget, method=name)
         limit = SECONDS[name] if time_limit is None else time_limit
     _check_options(engine, options, method)
-    return replace(engine(problem, budget, time_limit=limit, **options), method=name)
+    with timed_step(LOG, "pruning of %s within the budget %g by %s", problem, float(budget), name):
+        return replace(engine(problem, budget, time_limit=limit, **options), method=name)
 
 
 def _for_classes(

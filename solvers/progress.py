@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from types import TracebackType
 from typing import Self
 
 from tqdm import tqdm
 
+LOG = logging.getLogger(__name__)
+
 
 class Progress:
     """A bar that counts decided splits up to `total`; silent unless `shown`."""
 
     def __init__(self, what: str, total: int, *, shown: bool) -> None:
+        self._what, self._decided = what, 0
         self._bar = tqdm(
             total=total,
             desc=what,
@@ -32,3 +36,5 @@ class Progress:
     def advance(self, count: int) -> None:
         """Count that many more splits as decided."""
         self._bar.update(count)
+        self._decided += count
+        LOG.debug("%s: %d of %d splits decided", self._what, self._decided, self._bar.total)

@@ -157,14 +157,14 @@ class BudgetSolution(Bounded, Shown):
 
     def in_words(self) -> str:
         """How the cost compares with the budget, and what is proven of the error."""
-        task, budget = self.problem.ensemble.task, float(self.budget)
+        measure, budget = self.problem.ensemble.measure, float(self.budget)
         spent = f"Budget {budget:.6g}: met, {self.cost:.4g} spent on average"
         spent += f" ({100 * self.cost / budget:.1f} %)." if budget > 0 else "."
         if self.status is Status.OPTIMAL:
             return f"{spent} Proven: no pruning within it has less error of single trees."
         return (
-            f"{spent} The least error of single trees within it is proven to lie between {rate(self.bound, task, 2)} and "
-            f"{rate(self.error, task, 2)}."
+            f"{spent} The least error of single trees within it is proven to lie between {rate(self.bound, measure, 2)} and "
+            f"{rate(self.error, measure, 2)}."
         )
 
     def _card(self) -> Card:

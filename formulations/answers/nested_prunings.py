@@ -212,12 +212,12 @@ class NestedPrunings(Shown):
         )
 
     def _card(self) -> Card:
-        rows, task = spread(len(self), SHOWN_ROWS), self.problem.ensemble.task
+        rows, measure = spread(len(self), SHOWN_ROWS), self.problem.ensemble.measure
         left_out = f", {len(rows)} of them shown" if len(rows) < len(self) else ""
         return Card(
             f"{type(self).__name__}: {len(self):,} {self.method} prunings{left_out}",
             tuple(
-                (f"{self.parameter[k]:.4g}", f"{self.cost[k]:.4g}", rate(self.error[k], task, 2), f"{self.n_splits[k]:,}")
+                (f"{self.parameter[k]:.4g}", f"{self.cost[k]:.4g}", rate(self.error[k], measure, 2), f"{self.n_splits[k]:,}")
                 for k in rows
             ),
             (self.parameter_name, "cost per prediction", "mean error of single trees", "splits"),

@@ -120,7 +120,7 @@ class Pruning(Shown):
 
     @cached_property
     def error(self) -> float:
-        """sum_h error_h z_h: the trees' mean error on the error sample (error rate, or mean squared error)."""
+        """sum_h error_h z_h: the trees' mean error on the error sample, in terms of ``problem.ensemble.measure``."""
         return float(self.problem.node_error[self.is_leaf].sum())
 
     @property
@@ -173,10 +173,10 @@ class Pruning(Shown):
 
 def before_and_after(pruning: Pruning) -> tuple[tuple[str, ...], ...]:
     """Rows of a card: cost, the trees' error and splits of the unpruned forest and of the pruning."""
-    task, both = pruning.problem.ensemble.task, (Pruning.unpruned(pruning.problem), pruning)
+    measure, both = pruning.problem.ensemble.measure, (Pruning.unpruned(pruning.problem), pruning)
     return (
         ("cost per prediction, cost sample", *(f"{p.cost:.4g}" for p in both)),
-        (f"mean error of single trees, {pruning.problem.errors.source}", *(rate(p.error, task, 2) for p in both)),
+        (f"mean error of single trees, {pruning.problem.errors.source}", *(rate(p.error, measure, 2) for p in both)),
         ("splits", *(f"{p.n_splits:,}" for p in both)),
     )
 

@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError
+from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.instance.tree_loss import TreeLoss, misclassification_loss, usual_loss
 
 Task = Literal["classification", "regression"]
 
@@ -49,6 +50,11 @@ class Ensemble:
         the K labels, in the order of `value`'s columns; None for regression.
     feature_names
         the names that the forest was trained with, or None.
+    judged_by
+        the loss of a prediction. None: the error rate of a classification, the squared error of a regression.
+    output_classes
+        of trees with several outputs, for each output its labels, or None for numbers. `value` has the columns of the first
+        output first, and `classes` is None. Errors are means over the outputs. Empty: one output.
 
     Raises
     ------
@@ -77,6 +83,8 @@ class Ensemble:
     task: Task
     classes: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
+    judged_by: TreeLoss | None = None
+    output_classes: tuple[NDArray[Any] | None, ...] = ()
     parent: NDArray[np.int32] = field(init=False)
     depth: NDArray[np.int32] = field(init=False)
 
@@ -180,12 +188,76 @@ class Ensemble:
         return gain
 
     @property
+    def n_outputs(self) -> int:
+        """Number of outputs of each prediction."""
+        return len(self.output_classes) or 1
+
+    @cached_property
+    def output_start(self) -> NDArray[np.int64]:
+        """int64, shape (n_outputs + 1,): the first column of `value` of each output, and the number of columns."""
+        widths = [1 if c is None else len(c) for c in self.output_classes] or [self.value.shape[1]]
+        return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+
+    @property
+    def outputs(self) -> tuple[Ensemble, ...]:
+        """For each output the trees that predict it alone."""
+        if not self.output_classes:
+            return (self,)
+        edges = self.output_start
+        return tuple(
+            replace(self, value=np.ascontiguousarray(self.value[:, edges[o] : edges[o + 1]]), classes=c, output_classes=())
+            for o, c in enumerate(self.output_classes)
+        )
+
+    def check_one_output(self, use: str) -> None:
+        """Refuse trees with several outputs where `use`, such as "a cascade", needs one.
+
+        Raises
+        ------
+        UnsupportedModelError
+            if there are several.
+        """
+        if self.n_outputs > 1:
+            raise UnsupportedModelError(
+                f"the trees predict {self.n_outputs} outputs, {use} needs one; train one forest for each output"
+            )
+
+    @checked
+    def under_costs(self, misclassification_costs: ArrayLike) -> Ensemble:
+        """The same trees, judged by misclassification costs: C[true class, predicted class], see `misclassification_loss`.
+
+        Raises
+        ------
+        InvalidInputError
+            for trees that predict numbers, another shape, and a cost that is negative or no number.
+
+        Examples
+        --------
+        >>> from prunemodels.example import problem
+        >>> problem.ensemble.under_costs([[0, 10], [1, 0]]).measure
+        'mean misclassification cost'
+        """
+        self.check_one_output("a matrix of misclassification_costs")
+        return replace(self, judged_by=misclassification_loss(misclassification_costs, self.classes))
+
+    @property
+    def loss(self) -> TreeLoss:
+        """The loss of a prediction: `judged_by`, or its default."""
+        return self.judged_by or usual_loss(self.task)
+
+    @property
+    def measure(self) -> str:
+        """What an error of the trees or the forest is: ``"error rate"``, ``"mean squared error"``, ...; see `TreeLoss`."""
+        return self.loss.measure
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the features; ``x0``, ``x1``, ... where the forest was trained without."""
         return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
 
     def __repr__(self) -> str:
-        return f"Ensemble({self.n_trees} trees, {self.n_splits} splits, {self.n_features} features, {self.task})"
+        task = self.task if self.n_outputs == 1 else f"{self.task} of {self.n_outputs} outputs"
+        return f"Ensemble({self.n_trees} trees, {self.n_splits} splits, {self.n_features} features, {task})"
 
 
 def _depths(

@@ -2,8 +2,8 @@
 
     error of node h in (OBJ) = sum over components k of  share_k e^k_h / (T W^k_t)            (1)
 
-e_h is the weight of the examples that h's prediction gets wrong (classification) or their weighted squared
-residuals (regression). W_t is the weight of the whole error sample in tree t. There is usually one component.
+e_h is the weighted sum of the losses of the examples at h, if h predicts them: see `TreeLoss`. For error rates it is the weight
+of the examples that h gets wrong. W_t is the weight of the whole error sample in tree t. There is usually one component.
 A blend of in-bag and other data has several, whose shares sum to 1.
 """
 
@@ -14,10 +14,12 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing, range_sums
+from formulations.instance.tree_loss import TreeLoss, check_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +111,29 @@ def errors_on_sample(
     routing
         the examples' routes, N rows.
     y
-        shape (N,): class indices (columns of ``ensemble.value``) or regression targets. A class index of -1, a label
-        that the forest does not know, counts as an error everywhere.
+        shape (N,), or (N, outputs) for several outputs: class indices (columns of ``ensemble.value``) or regression targets. A
+        class index of -1, a label that the forest does not know, counts as an error everywhere, under misclassification costs as
+        the dearest one.
     weights
         float64, shape (T, N) or (N,): the examples' weights, in each tree or in all.
+
+    Returns
+    -------
+    ErrorComponent
+        under misclassification costs that are no whole numbers, e and W_t are multiplied with their common denominator, so that
+        counts stay whole. Of several outputs, e and W_t are sums over the outputs, so that errors are means over them.
+
+    Raises
+    ------
+    InvalidInputError
+        for targets that have no Poisson deviance.
     """
+    if ensemble.n_outputs > 1:
+        each = [errors_on_sample(one, routing, y[:, o], weights, source) for o, one in enumerate(ensemble.outputs)]
+        e, totals = (np.sum(parts, axis=0) for parts in ([c.e for c in each], [c.weight for c in each]))
+        return ErrorComponent(e, totals, source=source)
+    loss = ensemble.loss
+    losses = _of_classes if ensemble.task == "classification" else _NODE_LOSSES[loss.name]
     e = np.zeros(ensemble.n_nodes)
     totals = np.zeros(ensemble.n_trees)
     for t in range(ensemble.n_trees):
@@ -122,39 +142,74 @@ def errors_on_sample(
         w = (weights if weights.ndim == 1 else weights[t])[order]
         start, stop = routing.start[nodes], routing.stop[nodes]
         totals[t] = w.sum()
-        if ensemble.task == "classification":
-            e[nodes] = _misclassified(ensemble.value[nodes], y[order], w, start, stop)
-        else:
-            e[nodes] = _squared_residuals(ensemble.value[nodes, 0], y[order], w, start, stop)
-    return ErrorComponent(e, totals, source=source)
+        e[nodes] = np.maximum(losses(ensemble.value[nodes], y[order], w, start, stop, loss), 0.0)
+    return ErrorComponent(e, totals * loss.denominator, source=source)
 
 
-def _misclassified(
+def _of_classes(
     value: NDArray[np.float64],
     y: NDArray[np.int64],
     w: NDArray[np.float64],
     start: NDArray[np.int32],
     stop: NDArray[np.int32],
+    loss: TreeLoss,
 ) -> NDArray[np.float64]:
-    """Weight of each node's examples that are not of the class it predicts (the first of the largest fractions)."""
+    """Sum w l of each node, times the costs' denominator: each class counts with its loss where the node's class is predicted."""
     predicted = value.argmax(axis=1)
-    wrong = range_sums(w, start, stop)
-    for k in np.unique(predicted):
-        predicts_k = predicted == k
-        wrong[predicts_k] -= range_sums(w * (y == k), start[predicts_k], stop[predicts_k])
-    return np.maximum(wrong, 0.0)
+    if not loss.costs:  # the weight at the node less that of the class that it predicts
+        wrong = range_sums(w, start, stop)
+        for k in np.unique(predicted):
+            predicts_k = predicted == k
+            wrong[predicts_k] -= range_sums(w * (y == k), start[predicts_k], stop[predicts_k])
+        return wrong
+    total = np.zeros(len(value))
+    for j in np.unique(y):
+        cost = loss.of_classes(np.full_like(predicted, j), predicted) * loss.denominator
+        total += np.rint(cost) * range_sums(w * (y == j), start, stop)
+    return total
 
 
-def _squared_residuals(
+def _squares(
     value: NDArray[np.float64],
     y: NDArray[np.float64],
     w: NDArray[np.float64],
     start: NDArray[np.int32],
     stop: NDArray[np.int32],
+    loss: TreeLoss,
 ) -> NDArray[np.float64]:
     """Sum w (y - v)^2 of each node, from three moments; y is centred first, which limits cancellation."""
     centre = np.average(y, weights=w) if w.sum() > 0 else 0.0
     y = y - centre
-    v = value - centre
+    v = value[:, 0] - centre
     s0, s1, s2 = (range_sums(w * y**k, start, stop) for k in range(3))
-    return np.maximum(s2 - 2 * v * s1 + v**2 * s0, 0.0)
+    return np.asarray(s2 - 2 * v * s1 + v**2 * s0)
+
+
+def _absolutes(
+    value: NDArray[np.float64],
+    y: NDArray[np.float64],
+    w: NDArray[np.float64],
+    start: NDArray[np.int32],
+    stop: NDArray[np.int32],
+    loss: TreeLoss,
+) -> NDArray[np.float64]:
+    """Sum w |y - v| of each node: no moments give it, so every example is visited in each node on its way."""
+    return np.array([w[a:b] @ np.abs(y[a:b] - v) for a, b, v in zip(start, stop, value[:, 0], strict=True)])
+
+
+def _deviances(
+    value: NDArray[np.float64],
+    y: NDArray[np.float64],
+    w: NDArray[np.float64],
+    start: NDArray[np.int32],
+    stop: NDArray[np.int32],
+    loss: TreeLoss,
+) -> NDArray[np.float64]:
+    """Sum 2 w [y log(y / v) - y + v] of each node, from three moments."""
+    check_counts(y)
+    v = value[:, 0]
+    entropy, s1, s0 = (range_sums(w * x, start, stop) for x in (xlogy(y, y), y, np.ones_like(y)))
+    return np.asarray(2 * (entropy - xlogy(s1, v) - s1 + v * s0))
+
+
+_NODE_LOSSES = {"squared_error": _squares, "absolute_error": _absolutes, "poisson": _deviances}

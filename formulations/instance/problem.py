@@ -206,7 +206,7 @@ class PruningProblem(Shown):
                 ("forest", f"{e.n_trees:,} trees, {e.n_splits:,} splits, {e.task}"),
                 ("features", f"{e.n_features:,}, bought as {self.costs.n_items:,} items at {priced}"),
                 ("costs measured on", rows),
-                ("errors measured", self.errors.source),
+                ("errors measured", self.errors.source if e.judged_by is None else f"{self.errors.source}, {e.measure}"),
                 ("size", f"{self.n_usage_arcs:,} pairs of a split and a purchase that it needs"),
             ),
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.shown import align
+from formulations.shown import align, is_rate
 from prunemodels.command_line.terminal import styled
 
 
@@ -51,19 +51,19 @@ def percent(rate: float, digits: int = 2) -> str:
     return f"{100 * rate:.{digits}f} %"
 
 
-def budget_table(rows: Sequence[BudgetRow], task: str, *, source: str, error: str = "error", cost: str = "cost") -> str:
+def budget_table(rows: Sequence[BudgetRow], measure: str, *, source: str, error: str = "error", cost: str = "cost") -> str:
     """The table in plain text, with styles on terminals; means and standard deviations where rows have several forests.
 
     Parameters
     ----------
-    task
-        ``"classification"`` shows errors in per cent.
+    measure
+        what the errors are, see `Ensemble.measure`; error rates are shown in per cent.
     error, cost
         headers of these columns: which error, of which examples; cost in which unit.
     source
         the examples on which the trees' error was measured, such as "in-bag".
     """
-    percent = task == "classification"
+    percent = is_rate(measure)
     header = ["budget", cost, error, "splits", f"single trees, {source}"]
     cells = [
         [

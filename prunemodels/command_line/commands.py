@@ -333,6 +333,7 @@ def _summary(
         model=type(solved.forest).__name__,
         trees=problem.ensemble.n_trees,
         task=problem.ensemble.task,
+        measure=problem.ensemble.measure,
         data=args.data,
         examples=problem.n_rows,
         error_source=problem.errors.source,

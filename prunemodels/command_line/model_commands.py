@@ -45,6 +45,7 @@ def compare_command(args: argparse.Namespace) -> CompareSummary:
         model=type(forest).__name__,
         trees=problem.ensemble.n_trees,
         task=problem.ensemble.task,
+        measure=problem.ensemble.measure,
         data=args.data,
         examples=problem.n_rows,
         error_source=problem.errors.source,

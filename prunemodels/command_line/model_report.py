@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from formulations.answers.solution import Status
-from formulations.shown import align
+from formulations.shown import align, error_name, is_rate
 from prunemodels.command_line.budget_table import BudgetRow, ForestFigures, budget_table
 
 WIDTH = 80
@@ -91,6 +91,7 @@ class CompareSummary:
     model: str
     trees: int
     task: str
+    measure: str
     data: str
     examples: int
     error_source: str
@@ -130,12 +131,14 @@ class CompareSummary:
         shown = {"unpruned": self.unpruned} | ({} if self.optimum is None else {"optimum": self.optimum})
         found = zip(self.budgets, self.within, strict=True)
         shown |= {f"within {budget:g}": figures for budget, figures in found if figures is not None}
-        text = budget_table([BudgetRow(name, (figures,)) for name, figures in shown.items()], self.task, source=self.error_source)
+        text = budget_table(
+            [BudgetRow(name, (figures,)) for name, figures in shown.items()], self.measure, source=self.error_source
+        )
         if self.lam is None:
             return text
-        classes = self.task == "classification"
-        measure = "error" if classes else "mean squared error"
-        worth = f"{100 * self.lam:.6g} %" if classes else f"{self.lam:.6g}"
+        in_per_cent = is_rate(self.measure)
+        measure = "error" if in_per_cent else error_name(self.measure)
+        worth = f"{100 * self.lam:.6g} %" if in_per_cent else f"{self.lam:.6g}"
         unit = f"lambda         one unit of cost is worth {worth} of {measure}"
         missing = [] if self.optimum is not None else ["optimum        not proven by any of these solvers"]
         return "\n".join([text, "", unit, *missing])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from formulations.shown import error_name, is_rate
 from prunemodels.command_line.budget_report import BudgetFigures, HeldOutFigures
 from prunemodels.command_line.budget_table import BudgetRow, ForestFigures, budget_table, percent
 
@@ -19,7 +20,9 @@ class Summary:
     Parameters
     ----------
     task
-        ``"classification"`` (errors are rates) or ``"regression"`` (mean squared errors).
+        ``"classification"`` or ``"regression"``.
+    measure
+        what the errors are: ``"error rate"``, ``"mean squared error"``, ...; see `Ensemble.measure`.
     error_source
         a description of the examples on which the nodes' errors were measured.
     data_labelled
@@ -49,6 +52,7 @@ class Summary:
     model: str
     trees: int
     task: str
+    measure: str
     data: str
     examples: int
     error_source: str
@@ -84,7 +88,7 @@ class Summary:
         )
         lines = [f"{self.forest}: {self.model} of {self.trees} trees" + (f", pruned to {asked}" if asked else "")]
         lines += ["", self._table(), ""]
-        mean = "mean error rate" if self.task == "classification" else "mean squared error"
+        mean = "mean error rate" if is_rate(self.measure) else error_name(self.measure)
         lines.append(f"single trees   {mean} of the trees, {self.error_source}: what pruning minimises beside the cost")
         if self.pruned is not None:
             lines.append(f"chosen         {self._chosen()}")
@@ -119,16 +123,16 @@ class Summary:
 
     @property
     def _measure(self) -> str:
-        return "error rate" if self.task == "classification" else "mean squared error"
+        return "error rate" if is_rate(self.measure) else error_name(self.measure)
 
     def _table(self) -> str:
         held_out = self.measured_on == "held out"
         error = f"held-out {self._measure}" if held_out else f"{self._measure} on {self.measured_on}"
         cost = "held-out cost" if held_out else "cost"
-        return budget_table(self.table, self.task, error=error, source=self.error_source, cost=cost)
+        return budget_table(self.table, self.measure, error=error, source=self.error_source, cost=cost)
 
     def _error(self, error: float | None) -> str:
-        return percent(error) if self.task == "classification" and error is not None else f"{error:.4g}"
+        return percent(error) if is_rate(self.measure) and error is not None else f"{error:.4g}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -22,7 +22,8 @@ from formulations.arguments import Count, checked
 from formulations.instance.routing import as_rows, n_examples
 from prunemodels.deployment.onnx_models import session, to_onnx
 from prunemodels.files.forests import dump_forest
-from prunemodels.forests.reading import read_forest
+from prunemodels.forests.reading import read_trees
+from prunemodels.tree_models.tree_model import fitted_model
 
 WARM_UP = 3
 """Calls of each forest that are not timed."""
@@ -132,7 +133,8 @@ def forest_size(forest: Any) -> ForestSize:
     >>> print(f"{size.trees} trees, {size.splits} splits")
     8 trees, 84 splits
     """
-    ensemble = read_forest(forest)
+    forest = fitted_model(forest)
+    ensemble = read_trees(forest)
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"forest{ending}" for ending in (".joblib", ".skops")]
         for file in files:
@@ -157,7 +159,7 @@ def measure_deployment(
     Parameters
     ----------
     before, after
-        fitted forests, to be compared.
+        fitted forests, or estimators or results of ours, to be compared.
     X
         rows to predict, preferably held-out ones. The calls take their batches from all of them, in turns.
     batch_rows
@@ -183,8 +185,9 @@ def measure_deployment(
     >>> measured.after.splits < measured.before.splits, len(measured.timings)
     (True, 2)
     """
+    before, after = fitted_model(before), fitted_model(after)
     X = X if hasattr(X, "shape") else np.asarray(X)
-    X32 = as_rows(X, read_forest(before).n_features)
+    X32 = as_rows(X, read_trees(before).n_features)
     sizes = forest_size(before), forest_size(after)
     batch = min(batch_rows, n_examples(X))
     ways: list[tuple[str, Any, tuple[Predict, Predict]]] = [

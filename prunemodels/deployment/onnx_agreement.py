@@ -23,6 +23,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.routing import as_rows
 from prunemodels.deployment.onnx_models import session
 from prunemodels.forests.reading import check_columns, read_forest
+from prunemodels.tree_models.tree_model import fitted_model
 
 EPS = 2.0**-24
 
@@ -92,6 +93,7 @@ def compare_onnx(model: Any, forest: Any, X: Any) -> OnnxAgreement:
     >>> pm.deployment.compare_onnx(model, forest, X_test).agrees
     True
     """
+    forest = fitted_model(forest)
     ensemble = read_forest(forest)
     check_columns(X, ensemble.feature_names)
     rows = as_rows(X, ensemble.n_features)

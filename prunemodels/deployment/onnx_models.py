@@ -35,7 +35,7 @@ def to_onnx(forest: Any) -> Any:
     Parameters
     ----------
     forest
-        what `read_forest` reads.
+        what `read_forest` reads; or an estimator or result of ours, whose pruned forest is converted.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def to_onnx(forest: Any) -> Any:
     >>> [output.name for output in model.graph.output]
     ['label', 'probabilities']
     """
-    rounded = float32_thresholds(forest)
+    rounded = float32_thresholds(forest)  # of the forest that predicts
     _check_classes(rounded)
     skl2onnx = _library("skl2onnx")
     types = _library("skl2onnx.common.data_types")

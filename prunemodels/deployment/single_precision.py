@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prunemodels.forests.reading import tree_views
+from prunemodels.tree_models.tree_model import fitted_model
 
 
 def float32_thresholds(forest: Any) -> Any:
@@ -37,6 +38,7 @@ def float32_thresholds(forest: Any) -> Any:
     >>> bool((single.predict_proba(X_test) == forest.predict_proba(X_test)).all())
     True
     """
+    forest = fitted_model(forest)
     tree_views(forest)  # refuses what is not a forest before the copy is made
     rounded = copy.deepcopy(forest)
     for view in tree_views(rounded):

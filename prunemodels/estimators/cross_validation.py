@@ -102,7 +102,10 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
             delayed(score_fold)(self, sample.take(train), sample.take(test), candidates, self.scoring) for train, test in parts
         )
         self.cv_results_ = results(candidates, folds)
+        self.n_splits_ = len(folds)
         self.best_index_ = choose_candidate("best", candidates, folds)
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self.best_params_ = {candidates.kind: candidates.values[self.best_index_]}
         self.one_se_index_ = choose_candidate("one_se", candidates, folds) if len(folds) > 1 else None
         self.knee_index_ = choose_candidate("knee", candidates, folds)
         chosen = choose_candidate(self.choose, candidates, folds)
@@ -159,7 +162,13 @@ class BudgetPrunedForestClassifierCV(ClassProbabilities, ClassifierMixin, _Budge
         the fold's test part.
     best_index_, one_se_index_, knee_index_
         the place of the candidate that each rule chooses; one_se_index_ is None if there is a single fold.
-    estimator_, path_, pruning_, cost_, feature_usage_, solution_, classes_, n_features_in_, feature_names_in_
+    best_score_, best_params_
+        mean score and value of the candidate at ``best_index_``, the value as ``{"budget": value}`` or ``{"lam": value}``;
+        another one may be fitted if `choose` is not ``"best"``.
+    n_splits_
+        number of folds.
+    estimator_, estimators_, unpruned_estimator_, path_, pruning_, cost_, feature_usage_, solution_, classes_, n_features_in_,
+    feature_names_in_
         as in `BudgetPrunedForestClassifier`, fitted on all examples.
 
     Examples

@@ -43,6 +43,7 @@ def prune_forest(
     method: Method = "best",
     time_limit: Seconds | None = 10.0,
     objective: Objective = "trees",
+    misclassification_costs: ArrayLike | None = None,
 ) -> PrunedForest:
     """Prune a fitted forest: within a budget, at a lambda, up to an increase of the error, or by a rule.
 
@@ -76,6 +77,9 @@ def prune_forest(
     objective
         ``"trees"``: the mean error of the trees, exact. ``"ensemble"``: the Brier score (regression: squared error) of what the
         forest predicts, see `ensemble_path`; lambdas are then in its units. It needs a budget or a lambda.
+    misclassification_costs
+        C[true class, predicted class] in the order of ``forest.classes_``, see `problem_from_forest`. All errors, also those of
+        ``evaluate``, are then mean misclassification costs.
 
     Raises
     ------
@@ -106,8 +110,10 @@ def prune_forest(
     settings: dict[str, Any] = {"costs": costs, "errors": errors, "sample_weight": sample_weight}
     settings["evaluation_cost"] = evaluation_cost
     if objective == "ensemble":
+        if misclassification_costs is not None:
+            raise InvalidInputError("objective is 'ensemble', whose loss has no misclassification_costs; leave one of them out")
         return prune_for_loss(goal, forest, X_valid, y_valid, **settings)
-    problem = problem_from_forest(forest, X_valid, **settings)
+    problem = problem_from_forest(forest, X_valid, misclassification_costs=misclassification_costs, **settings)
     valid = X_valid, y_valid, sample_weight
     return prune_by(goal, forest, pruning_path(problem), *valid, held_out=not on_validation)
 

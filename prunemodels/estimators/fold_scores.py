@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,14 @@ from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 
 from formulations.answers.pruning import Pruning
+from formulations.timed_steps import timed_step
 from prunemodels.estimators.candidates import Candidates, Fold
 from prunemodels.estimators.growing import PrunedForestEstimator
 from prunemodels.estimators.samples import Sample
 from prunemodels.evaluation.path import sweep_path
 from prunemodels.forests.surgery import apply_pruning
+
+LOG = logging.getLogger(__name__)
 
 
 def score_fold(estimator: PrunedForestEstimator, train: Sample, test: Sample, candidates: Candidates, scoring: Any) -> Fold:
@@ -25,6 +29,11 @@ def score_fold(estimator: PrunedForestEstimator, train: Sample, test: Sample, ca
         None: accuracy or negative mean squared error, of the whole path in one sweep. Else a scorer, which is called once for
         each row of the path that a candidate selects.
     """
+    with timed_step(LOG, "fold of %d training and %d test rows", len(train), len(test)):
+        return _scored(estimator, train, test, candidates, scoring)
+
+
+def _scored(estimator: PrunedForestEstimator, train: Sample, test: Sample, candidates: Candidates, scoring: Any) -> Fold:
     grown = estimator._grow(train)
     path = estimator._path(grown)
     rows = np.array(candidates.rows_of(path))

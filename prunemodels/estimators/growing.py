@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,21 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.tree import BaseDecisionTree
 from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
+from formulations.timed_steps import timed_step
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.estimators.samples import Sample, rows_to_predict, split
 from prunemodels.forests.column_prices import column_prices
 from prunemodels.forests.costs import Costs
-from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag
+from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, stores_errors
 from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.reading import tree_views
-from prunemodels.tree_models.tree_model import HoldsModel
+from prunemodels.tree_models.tree_model import HoldsModel, HowPruned
 from solvers import pruning_path
+
+LOG = logging.getLogger(__name__)
 
 ERRORS = ("in-bag", "out-of-bag", "validation")
 
@@ -90,12 +94,13 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
         if "random_state" in forest.get_params(deep=False) and forest.get_params(deep=False)["random_state"] is None:
             forest.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
         weights = {} if train.weight is None else {"sample_weight": train.weight}
-        forest.fit(train.X, train.y, **weights)
+        with timed_step(LOG, "fitting %s on %d rows", type(forest).__name__, len(train)):
+            forest.fit(train.X, train.y, **weights)
         return Grown(forest, self._error_sample(forest, train, valid), valid)
 
     def _path(self, grown: Grown) -> PruningPath:
         """All optimal prunings of a fitted forest."""
-        problem = problem_from_forest(grown.forest, grown.valid.X, **self._settings(grown))
+        problem = problem_from_forest(grown.forest, grown.valid.array, **self._settings(grown))
         return pruning_path(problem, certificate=False)
 
     def _settings(self, grown: Grown) -> dict[str, Any]:
@@ -135,6 +140,7 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
         self.pruning_ = pruned.pruning
         self.path_ = pruned.path
         self.solution_ = pruned.solution
+        self.unpruned_estimator_ = pruned.forest
         self.cost_ = pruned.cost
         self.feature_usage_ = pruned.feature_usage
 
@@ -143,19 +149,40 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
             raise NotFittedForestError(f"the {type(self).__name__} is not fitted: call fit(X, y) first")
         return self.estimator_
 
+    def _how_pruned(self) -> HowPruned:
+        self._fitted_model()
+        chosen = self.pruning_ if self.solution_ is None else self.solution_
+        return HowPruned(self.path_, self.unpruned_estimator_, chosen)
+
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """The feature importances of the pruned forest, if forests of its kind have them."""
         importances: NDArray[np.float64] = self.estimator_.feature_importances_
         return importances
 
+    @property
+    def estimators_(self) -> list[Any]:
+        """The pruned trees, if forests of its kind have them."""
+        trees: list[Any] = self.estimator_.estimators_
+        return trees
+
     def predict(self, X: Any) -> NDArray[Any]:
         """What the pruned forest predicts for each row of X."""
-        return self._call("predict", X)
+        return np.asarray(self._call("predict", X))
 
-    def _call(self, method: str, X: Any) -> NDArray[Any]:
+    @available_if(lambda self: _has(self, "apply"))
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """The leaf of each pruned tree that each row of X reaches, as the forest's own ``apply`` has it."""
+        return np.asarray(self._call("apply", X))
+
+    @available_if(lambda self: _has(self, "decision_path"))
+    def decision_path(self, X: Any) -> Any:
+        """The nodes of the pruned trees that each row of X passes, as the forest's own ``decision_path`` has them."""
+        return self._call("decision_path", X)
+
+    def _call(self, method: str, X: Any) -> Any:
         check_is_fitted(self)
-        return np.asarray(getattr(self.estimator_, method)(rows_to_predict(self, X)))
+        return getattr(self.estimator_, method)(rows_to_predict(self, X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -165,6 +192,11 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
         return tags
 
 
+def _has(estimator: PrunedForestEstimator, method: str) -> bool:
+    """Whether the forest, fitted or not, has a method; bags of trees have none that finds leaves."""
+    return hasattr(getattr(estimator, "estimator_", None) or estimator.estimator or estimator._default, method)
+
+
 class ClassProbabilities:
     """The methods and attributes that only classifiers have."""
 
@@ -172,21 +204,12 @@ class ClassProbabilities:
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class fractions of each row of X: the mean over the pruned trees, shape (n, n_classes)."""
-        return self._call("predict_proba", X)  # type: ignore[attr-defined, no-any-return]
+        return np.asarray(self._call("predict_proba", X))  # type: ignore[attr-defined]
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of `predict_proba`."""
-        return self._call("predict_log_proba", X)  # type: ignore[attr-defined, no-any-return]
+        return np.asarray(self._call("predict_log_proba", X))  # type: ignore[attr-defined]
 
     def _keep(self, pruned: PrunedForest) -> None:
         super()._keep(pruned)  # type: ignore[misc]
         self.classes_ = pruned.estimator.classes_
-
-
-def stores_errors(forest: Any) -> bool:
-    """Whether the trees' stored statistics are their in-bag errors."""
-    trees: list[BaseDecisionTree] = [view.estimator for view in tree_views(forest)]
-    criteria = ("squared_error", "friedman_mse")
-    return all(
-        getattr(tree, "monotonic_cst", None) is None and (is_classifier(tree) or tree.criterion in criteria) for tree in trees
-    )

@@ -25,7 +25,7 @@ from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_chang
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_tradeoff
 from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.evaluation.wording import amount, count, share
-from prunemodels.tree_models.tree_model import HoldsModel
+from prunemodels.tree_models.tree_model import HoldsModel, HowPruned
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,8 +229,7 @@ class PrunedForest(Shown, HoldsModel):
         """Write a page on this pruning, judged on held-out examples; see `prunemodels.write_report` for the options."""
         from prunemodels.report_page import write_report
 
-        chosen = self.pruning if self.solution is None else self.solution
-        return write_report(file, self.path, self._before(), X, y, chosen=chosen, **options)
+        return write_report(file, self, X, y, **options)
 
     @checked
     def on_demand(self, acquire: Any, **options: Any) -> OnDemandPredictor:
@@ -242,6 +241,9 @@ class PrunedForest(Shown, HoldsModel):
 
     def _fitted_model(self) -> Any:
         return self.estimator
+
+    def _how_pruned(self) -> HowPruned:
+        return HowPruned(self.path, self._before(), self.pruning if self.solution is None else self.solution)
 
     def _before(self) -> Any:
         if self.forest is None:

@@ -38,6 +38,11 @@ class Sample:
         """The weights, 1 each if none are given; shape (N,)."""
         return np.ones(len(self)) if self.weight is None else self.weight
 
+    @property
+    def array(self) -> Any:
+        """The rows without the names of their columns: a table cannot be written by skops."""
+        return self.X.to_numpy() if isinstance(self.X, pd.DataFrame) else self.X
+
     def take(self, rows: NDArray[np.int64]) -> Sample:
         """Some of the examples."""
         X = self.X.iloc[rows] if isinstance(self.X, pd.DataFrame) else self.X[rows]

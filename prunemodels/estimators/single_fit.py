@@ -96,7 +96,7 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         grown = self._grow(sample, self._given(X_valid, y_valid, sample_weight_valid))
         forest, valid = grown.forest, grown.valid
         if goal.objective == "ensemble":
-            pruned = prune_for_loss(goal, forest, valid.X, valid.y, **self._settings(grown))
+            pruned = prune_for_loss(goal, forest, valid.array, valid.y, **self._settings(grown))
         else:
             held_out = self._measured != "validation"
             pruned = prune_by(goal, forest, self._path(grown), valid.X, valid.y, valid.weight, held_out=held_out)
@@ -170,6 +170,10 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
     ----------
     estimator_
         the pruned forest, a scikit-learn forest.
+    estimators_
+        its trees, if forests of its kind have them.
+    unpruned_estimator_
+        the forest before pruning.
     path_
         the optimal prunings of the forest for all lambdas.
     pruning_

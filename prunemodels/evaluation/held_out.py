@@ -12,7 +12,6 @@ where M is the cost of a row that needs every item of the pruned forest and take
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,13 +24,15 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import as_rows
+from formulations.instance.tree_loss import TreeLoss
 from formulations.instance.usage import Usage
-from formulations.shown import Card, Shown, rate
+from formulations.shown import Card, Shown, error_name, rate
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.labels import prediction_losses
-from prunemodels.forests.reading import check_columns, read_forest
+from prunemodels.forests.labels import forest_losses
+from prunemodels.forests.reading import check_columns, read_trees
 from prunemodels.forests.surgery import apply_pruning
+from prunemodels.tree_models.tree_model import fitted_model
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class HeldOut(Shown):
     Parameters
     ----------
     error
-        of the pruned forest's own predictions: error rate or mean squared error; None without labels.
+        of the pruned forest's predictions, in terms of ``pruning.problem.ensemble.measure``; None without labels.
 
     Examples
     --------
@@ -81,11 +82,11 @@ class HeldOut(Shown):
     error: MeanInterval | None = None
 
     def _card(self) -> Card:
-        cost, task = self.cost, self.pruning.problem.ensemble.task
+        cost, measure = self.cost, self.pruning.problem.ensemble.measure
         rows = [("cost per prediction", f"{cost.mean:.4g}", f"{cost.low:.4g} to {cost.high:.4g}")]
         if self.error is not None:
-            mean, low, high = (rate(x, task, 2) for x in (self.error.mean, self.error.low, self.error.high))
-            rows.append(("wrong predictions" if task == "classification" else "mean squared error", mean, f"{low} to {high}"))
+            mean, low, high = (rate(x, measure, 2) for x in (self.error.mean, self.error.low, self.error.high))
+            rows.append((error_name(measure), mean, f"{low} to {high}"))
         return Card(f"HeldOut: {cost.n:,} examples", tuple(rows), ("", "mean", f"{100 * cost.confidence:g} % interval"))
 
 
@@ -105,7 +106,7 @@ def held_out_cost(
     Parameters
     ----------
     pruned
-        a `Pruning`, or a fitted forest, pruned or not.
+        a `Pruning`; or a fitted forest, pruned or not; or an estimator or result of ours.
     X_held_out
         rows drawn independently from the population: neither the forest's training data nor the cost sample.
     costs, evaluation_cost
@@ -154,12 +155,14 @@ def mean_cost(
 
 @checked
 def held_out_error(forest: Any, X: Any, y: Any, *, confidence: Share = 0.95, method: Method = "t") -> MeanInterval:
-    """Share of wrong predictions, or mean squared error, of the forest's own ``predict`` on held-out rows, with an interval.
+    """Share of wrong predictions, or mean error, of the forest's own ``predict`` on held-out rows, with an interval.
+
+    The error of a number is squared, or for forests grown by another criterion it is the absolute error or the Poisson deviance.
 
     Raises
     ------
     InvalidInputError
-        for labels that do not fit the rows, and as `held_out_cost`; squared errors have no bound: ``"t"`` is their only method.
+        for labels that do not fit the rows, and as `held_out_cost`; errors of numbers are unbounded: only ``"t"`` is for them.
 
     Examples
     --------
@@ -169,11 +172,15 @@ def held_out_error(forest: Any, X: Any, y: Any, *, confidence: Share = 0.95, met
     >>> print(f"{error.mean:.3f}, with 95 % confidence from {error.low:.3f} to {error.high:.3f}")
     0.053, with 95 % confidence from 0.019 to 0.087
     """
-    ensemble = read_forest(forest)
+    forest = fitted_model(forest)
+    ensemble = read_trees(forest)
     check_columns(X, ensemble.feature_names)
     as_rows(X, ensemble.n_features)
-    losses = prediction_losses(forest, forest.predict(X), y)
-    return mean_interval(losses, 1.0 if ensemble.task == "classification" else math.inf, confidence, method)
+    return _error_on(forest, X, y, ensemble.loss, confidence, method)
+
+
+def _error_on(forest: Any, X: Any, y: Any, loss: TreeLoss, confidence: float, method: Method) -> MeanInterval:
+    return mean_interval(forest_losses(forest, X, y, loss), loss.largest, confidence, method)
 
 
 @checked
@@ -209,7 +216,8 @@ def hold_out(
     cost = held_out_cost(pruning, X, sample_weight=sample_weight, confidence=confidence, method=method)
     if y is None:
         return HeldOut(pruning, cost)
-    return HeldOut(pruning, cost, held_out_error(apply_pruning(pruning, forest), X, y, confidence=confidence, method=method))
+    loss = pruning.problem.ensemble.loss
+    return HeldOut(pruning, cost, _error_on(apply_pruning(pruning, forest), X, y, loss, confidence, method))
 
 
 def on_other_rows(problem: PruningProblem, X: Any, sample_weight: ArrayLike | None = None) -> PruningProblem:
@@ -228,7 +236,7 @@ def _usage_and_kept(
         items = own.costs if costs is None else cost_items(costs, ensemble)
         evaluation = list(own.evaluation) if evaluation_cost is None else evaluation_cost
     else:
-        ensemble = read_forest(pruned)
+        ensemble = read_trees(fitted_model(pruned))
         if costs is None:
             raise InvalidInputError("costs is missing: a forest has no prices; give them, or give the Pruning in its place")
         kept, items = ensemble.is_split, cost_items(costs, ensemble)

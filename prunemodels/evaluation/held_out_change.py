@@ -4,7 +4,7 @@ Before is the unpruned forest, or a cascade whose last stage answers every examp
 difference is known better than either figure: its interval is that of the mean of
 
     x_i(before) - x_i(after)        the cost that example i saves                                                         (1)
-    l_i(after) - l_i(before)        0-1 loss, or squared error, of the model's own prediction                               (2)
+    l_i(after) - l_i(before)        loss of the model's own prediction, see `TreeLoss`                                      (2)
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from scipy import stats
 
 from formulations.answers.pruning import Pruning
 from formulations.instance.problem import PruningProblem
-from formulations.shown import Card, Shown
+from formulations.instance.tree_loss import TreeLoss
+from formulations.shown import Card, Shown, error_name, is_rate
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval, standard_error
 from prunemodels.evaluation.wording import POINTS, amount, change, count, error, interval
-from prunemodels.forests.labels import prediction_losses
+from prunemodels.forests.labels import forest_losses
 from prunemodels.forests.surgery import apply_pruning
 
 SMALL = 0.01
-"""An increase of the error rate below one percentage point counts as small, or one below this share of a mean squared error."""
+"""An increase of the error rate below one percentage point counts as small, or one below this share of any other error."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,10 @@ class HeldOutChange(Shown):
     saving, increase
         means of (1) and (2), with their intervals.
     broken, mended
-        number of examples that only the first model, and that only the second predicts correctly; None for regression.
+        number of examples that only the first model, and that only the second predicts correctly; None for regression. Under
+        misclassification costs: that the second, and that the first predicts at a higher cost than the other.
+    measure
+        what the errors are, see `Ensemble.measure`.
 
     Examples
     --------
@@ -73,6 +77,7 @@ class HeldOutChange(Shown):
     increase: Difference
     broken: int | None
     mended: int | None
+    measure: str
 
     @property
     def task(self) -> str:
@@ -81,8 +86,7 @@ class HeldOutChange(Shown):
 
     def rows(self) -> tuple[tuple[str, str, str, str], ...]:
         """Rows of a table: cost and error before, after, and their differences with intervals."""
-        task, saved, increase = self.task, self.saving, self.increase
-        loss = "wrong predictions" if task == "classification" else "mean squared error"
+        measure, saved, increase = self.measure, self.saving, self.increase
         return (
             (
                 "cost per prediction",
@@ -91,10 +95,10 @@ class HeldOutChange(Shown):
                 f"{amount(-saved.mean)} ({amount(-saved.high)} to {amount(-saved.low)})",
             ),
             (
-                loss,
-                error(self.error_before.mean, task),
-                error(self.error_after.mean, task),
-                f"{change(increase.mean, task)} ({interval(increase.low, increase.high, task)})",
+                error_name(measure),
+                error(self.error_before.mean, measure),
+                error(self.error_after.mean, measure),
+                f"{change(increase.mean, measure)} ({interval(increase.low, increase.high, measure)})",
             ),
         )
 
@@ -116,27 +120,27 @@ class HeldOutChange(Shown):
         A difference whose interval includes 0 is not "no difference": the sentence then gives the end of the interval.
         """
         d, examples = self.increase, count(self.n, "example")
-        low, high = (_size(end, self.task) for end in (d.low, d.high))
+        low, high = (_size(end, self.measure) for end in (d.low, d.high))
         if d.low == d.high == 0:
             return "No example is predicted worse or better."
         if d.low > 0:
             return f"The error rose, by {low.removesuffix(POINTS)} to {high}."
         if d.high < 0:
             return f"The error fell, by {high.removesuffix(POINTS)} to {low}."
-        small = SMALL if self.task == "classification" else SMALL * self.error_before.mean
+        small = SMALL if is_rate(self.measure) else SMALL * self.error_before.mean
         if max(-d.low, d.high) <= small:
-            return f"The error changed by at most {_size(max(-d.low, d.high), self.task)}, on {examples}."
+            return f"The error changed by at most {_size(max(-d.low, d.high), self.measure)}, on {examples}."
         if d.mean > 0:
             return f"The error may have risen by up to {high}; {examples} are too few to say."
         return f"The error may have fallen by up to {low} or risen by up to {high}; {examples} are too few to say."
 
 
-def _size(x: float, task: str) -> str:
+def _size(x: float, measure: str) -> str:
     """The size of a difference, without its sign: ``15 points``, ``0.32 points``."""
-    if task == "classification":
+    if is_rate(measure):
         points = abs(100 * x)
         return f"{points:.0f}{POINTS}" if points >= 9.95 else f"{points:.2g}{POINTS}"
-    return change(abs(x), task).lstrip("+")
+    return change(abs(x), measure).lstrip("+")
 
 
 def held_out_change(problem: PruningProblem, kept: NDArray[np.bool_], forest: Any, y: Any, confidence: float) -> HeldOutChange:
@@ -166,12 +170,12 @@ def held_out_changes(
         for labels that do not fit the examples.
     """
     unpruned = Pruning.unpruned(problem)
-    before = _paid(unpruned), prediction_losses(forest, forest.predict(problem.X), y)[problem.rows]
-    classification, found = problem.ensemble.task == "classification", []
+    loss, found = problem.ensemble.loss, []
+    before = _paid(unpruned), forest_losses(forest, problem.X, y, loss)[problem.rows]
     for pruning in (Pruning(problem, k) for k in kept):
-        losses = prediction_losses(forest, apply_pruning(pruning, forest).predict(problem.X), y)[problem.rows]
+        losses = forest_losses(apply_pruning(pruning, forest), problem.X, y, loss)[problem.rows]
         pairs = (before[0], _paid(pruning)), (before[1], losses)
-        found.append(change_of(*pairs, problem.weights, confidence, classification=classification))
+        found.append(change_of(*pairs, problem.weights, confidence, loss=loss))
     return found
 
 
@@ -200,23 +204,24 @@ def change_of(
     weights: NDArray[np.float64],
     confidence: float,
     *,
-    classification: bool,
+    loss: TreeLoss,
 ) -> HeldOutChange:
     """Compare costs and losses of two models on the same examples of positive weight; pairs are in the order before, after."""
+    classification = loss.name in ("zero_one", "misclassification_costs")
     before, after = paid
     l_before, l_after = losses
-    worst = 1.0 if classification else math.inf
     return HeldOutChange(
         n=len(weights),
         confidence=confidence,
         cost_before=_cost(before, weights, confidence),
         cost_after=_cost(after, weights, confidence),
         saving=_paired(before.rows - after.rows + (before.once - after.once), weights, confidence),
-        error_before=mean_interval(l_before, worst, confidence, "t", weights),
-        error_after=mean_interval(l_after, worst, confidence, "t", weights),
+        error_before=mean_interval(l_before, loss.largest, confidence, "t", weights),
+        error_after=mean_interval(l_after, loss.largest, confidence, "t", weights),
         increase=_paired(l_after - l_before, weights, confidence),
         broken=int((l_after > l_before).sum()) if classification else None,
         mended=int((l_after < l_before).sum()) if classification else None,
+        measure=loss.measure,
     )
 
 

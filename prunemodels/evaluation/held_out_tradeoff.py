@@ -18,7 +18,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Count, Seconds, Share, checked
 from formulations.instance.cost_items import Price, exact
-from formulations.shown import Card, Shown
+from formulations.shown import Card, Shown, error_name
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_changes
 from prunemodels.evaluation.mean_bounds import MeanInterval
@@ -98,23 +98,24 @@ class BudgetTradeoff(Shown):
 
     def _card(self) -> Card:
         first = self.changes[0]
-        task = first.task
+        measure = first.measure
         unpruned = Pruning.unpruned(self.prunings[0].problem)
-        rows = [("none", amount(first.cost_before.mean), error(first.error_before.mean, task), "", f"{unpruned.n_splits:,}")]
+        rows = [("none", amount(first.cost_before.mean), error(first.error_before.mean, measure), "", f"{unpruned.n_splits:,}")]
         for budget, pruning, seen in zip(self.budgets, self.prunings, self.changes, strict=True):
             d = seen.increase
             rows.append(
                 (
                     amount(budget),
                     amount(seen.cost_after.mean),
-                    error(seen.error_after.mean, task),
-                    interval(d.low, d.high, task),
+                    error(seen.error_after.mean, measure),
+                    interval(d.low, d.high, measure),
                     f"{pruning.n_splits:,}",
                 )
             )
-        loss = "wrong predictions" if task == "classification" else "mean squared error"
         heading = f"change of error ({100 * first.confidence:g} %)"
-        return Card(f"Budgets, on {first.n:,} held-out examples", tuple(rows), ("budget", "cost", loss, heading, "splits"))
+        return Card(
+            f"Budgets, on {first.n:,} held-out examples", tuple(rows), ("budget", "cost", error_name(measure), heading, "splits")
+        )
 
     def __repr__(self) -> str:
         return self._card().text()

@@ -3,7 +3,7 @@
 For each row k of the path, over n examples of weights w_i > 0,
 
     cost_k  = (items paid once)  +  sum w_i x_i / sum w_i         x_i: what example i buys, and its evaluation           (1)
-    error_k = sum w_i l_i / sum w_i                               l_i: 0-1 loss, or squared error, of the *forest*       (2)
+    error_k = sum w_i l_i / sum w_i                               l_i: loss of the *forest*, see `TreeLoss`       (2)
     se      = sqrt( n / (n - 1)  sum w_i^2 (v_i - mean)^2 ) / sum w_i          of a mean of v_i                          (3)
 
 (3) applied to l_i is the standard error of the error itself. Two rows of the path err on much the same examples, so their
@@ -16,6 +16,7 @@ path is proportional to the number of these changes, not to rows times predictio
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,14 +29,18 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, n_examples
+from formulations.instance.tree_loss import check_counts
 from formulations.shown import Card, Shown, rate, spread
+from formulations.timed_steps import timed_step
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
-from prunemodels.forests.labels import class_numbers
+from prunemodels.forests.labels import true_outputs
 from prunemodels.forests.reading import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+LOG = logging.getLogger(__name__)
 
 Vote = Literal["mean", "majority"]
 
@@ -119,21 +124,21 @@ class PathEvaluation(Shown):
         return plot_choice(self, chosen=chosen, ax=ax)
 
     def _card(self) -> Card:
-        task, rows = self.path.problem.ensemble.task, spread(len(self.cost), SHOWN_ROWS)
+        measure, rows = self.path.problem.ensemble.measure, spread(len(self.cost), SHOWN_ROWS)
         shown = tuple(
             (
                 f"{self.path.parameter[k]:.4g}",
                 f"{self.cost[k]:.4g}",
-                f"{rate(self.error[k], task, 2)} ± {rate(self.error_se[k], task, 2)}",
+                f"{rate(self.error[k], measure, 2)} ± {rate(self.error_se[k], measure, 2)}",
             )
             for k in rows
         )
-        unpruned = ("unpruned", f"{self.unpruned_cost:.4g}", rate(self.unpruned_error, task, 2))
+        unpruned = ("unpruned", f"{self.unpruned_cost:.4g}", rate(self.unpruned_error, measure, 2))
         return Card(
             f"PathEvaluation: {len(self.cost):,} prunings on {self.n:,} examples",
             (unpruned, *shown),
             (self.path.parameter_name, "cost per prediction", "error of the forest"),
-            (f"Least error: {rate(self.error[self.best], task, 2)}, at a cost of {self.cost[self.best]:.4g}.",),
+            (f"Least error: {rate(self.error[self.best], measure, 2)}, at a cost of {self.cost[self.best]:.4g}.",),
         )
 
     def __repr__(self) -> str:
@@ -186,7 +191,8 @@ def evaluate_path(
     >>> print(f"row {row}: cost {seen.cost[row]:.2f}, error {seen.error[row]:.3f}")
     row 3: cost 15.03, error 0.053
     """
-    return sweep_path(path, X, y, sample_weight, vote)
+    with timed_step(LOG, "evaluation of the %d rows of a path", len(path)):
+        return sweep_path(path, X, y, sample_weight, vote)
 
 
 def sweep_path(
@@ -203,7 +209,10 @@ def sweep_path(
     X = X if hasattr(X, "shape") else np.asarray(X)
     X = X.tocsr() if hasattr(X, "tocsr") else as_rows(X, ensemble.n_features)
     weights = check_weights(sample_weight, n_examples(X), "sample_weight")
-    truth = np.asarray(class_numbers(ensemble.classes, y, n_examples(X), unknown=unknown), dtype=np.float64)
+    truth = np.asarray(true_outputs(ensemble, y, n_examples(X), unknown=unknown), dtype=np.float64)
+    truth = truth.reshape(n_examples(X), ensemble.n_outputs)
+    if ensemble.loss.name == "poisson":
+        check_counts(truth)
     counted = np.flatnonzero(weights > 0)
     sweep = _Sweep(path, X, truth, weights, counted, _votes(ensemble, vote))
     costs, once, losses = sweep.run(0, with_costs=True)
@@ -236,7 +245,8 @@ def _votes(ensemble: Ensemble, vote: Vote) -> Floats:
     if vote == "mean":
         return ensemble.value
     ones = np.zeros_like(ensemble.value)
-    ones[np.arange(len(ones)), ensemble.value.argmax(axis=1)] = 1.0
+    for first, one in zip(ensemble.output_start, ensemble.outputs, strict=False):
+        ones[np.arange(len(ones)), first + one.value.argmax(axis=1)] = 1.0
     return ones
 
 

@@ -27,6 +27,9 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing
 from formulations.instance.usage import Usage
 
+KINDS = ("zero_one", "misclassification_costs", "squared_error", "absolute_error", "poisson")
+"""The losses by their numbers in compiled code; see `TreeLoss`."""
+
 NEARLY_TIED = 1e-9
 """If the running sums of two classes differ by less than this times the number of trees, they are summed afresh, tree by tree."""
 
@@ -55,25 +58,27 @@ def walk_losses(
     value
         shape (n, C): what each node adds to the vote; for a regressor C = 1.
     truth
-        class index of each row (negative: a label that the forest does not know), or its target.
+        shape (N, outputs): class index of each row (negative: a label that the forest does not know), or its target.
     reference
         the position that d of (2) is relative to.
     single_leaves_vote
         False: from position 1 on, trees that are single leaves do not vote, unless all trees are.
     """
     new_leaves = _new_leaves(ensemble, end, len(sums), single_leaves_vote)
-    regression = ensemble.task == "regression"
+    kind = KINDS.index(ensemble.loss.name)
+    costs = ensemble.loss.matrix if ensemble.loss.costs else np.zeros((1, 1))
+    how = (kind, costs, ensemble.output_start)
     current = np.empty_like(routing.order)
     reached = (ensemble.tree_of, routing.order, routing.start, routing.stop)
     _settle(reference, end, ensemble.parent, *reached, current)
     compared = np.empty(routing.n_rows)
     total = np.empty((routing.n_rows, value.shape[1]))
     votes = _voters(ensemble, end, reference, single_leaves_vote)
-    _all_losses(value, current, votes, truth, regression, total, compared)
+    _all_losses(value, current, votes, truth, how, total, compared)
     _settle(0, end, ensemble.parent, *reached, current)
     votes[:] = True
     loss = np.empty(routing.n_rows)
-    _all_losses(value, current, votes, truth, regression, total, loss)
+    _all_losses(value, current, votes, truth, how, total, loss)
     _add_all(loss, compared, weights, sums)
     positions, stops_voting = np.maximum(end[new_leaves], 1), (ensemble.parent[new_leaves] < 0) & (not single_leaves_vote)
     _walk_losses(
@@ -87,7 +92,7 @@ def walk_losses(
         truth,
         weights,
         compared,
-        regression,
+        how,
         total,
         loss,
         sums,
@@ -178,12 +183,12 @@ def _settle(position, end, parent, tree_of, order, start, stop, current):  # typ
 
 
 @njit(cache=True)
-def _all_losses(value, current, votes, truth, regression, total, loss):  # type: ignore[no-untyped-def]
+def _all_losses(value, current, votes, truth, how, total, loss):  # type: ignore[no-untyped-def]
     """The loss of every row at its current leaves, with the votes summed afresh."""
     n_votes = votes.sum()
     for i in range(truth.shape[0]):
         _sum_votes(i, value, current, votes, total)
-        loss[i] = _loss(i, value, current, votes, n_votes, truth, regression, total)
+        loss[i] = _loss(i, value, current, votes, n_votes, truth, how, total)
 
 
 @njit(cache=True)
@@ -208,7 +213,7 @@ def _walk_losses(  # type: ignore[no-untyped-def]
     truth,
     weights,
     compared,
-    regression,
+    how,
     total,
     loss,
     sums,
@@ -240,7 +245,7 @@ def _walk_losses(  # type: ignore[no-untyped-def]
         n_votes = votes.sum()
         for m in range(n_moved):
             i = moved[m]
-            new = _loss(i, value, current, votes, n_votes, truth, regression, total)
+            new = _loss(i, value, current, votes, n_votes, truth, how, total)
             if new != loss[i]:
                 _move(i, loss[i], new, loss[i] - compared[i], new - compared[i], weights, sums[position])
                 loss[i] = new
@@ -277,25 +282,56 @@ def _sum_votes(i, value, current, votes, total):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _loss(i, value, current, votes, n_votes, truth, regression, total):  # type: ignore[no-untyped-def]
-    """Squared error of the mean; or 0-1 loss of the class with the largest mean, of several the first."""
-    if regression:
+def _loss(i, value, current, votes, n_votes, truth, how, total):  # type: ignore[no-untyped-def]
+    """The mean over the outputs of the losses of the forest's prediction for row i.
+
+    `how` is the number of the loss, the misclassification costs, and where each output's columns start.
+    """
+    kind, costs, start = how
+    n_outputs = truth.shape[1]
+    if kind >= 2:
         _sum_votes(i, value, current, votes, total)
-        return (total[i, 0] / n_votes - truth[i]) ** 2
-    best = _largest(i, total, n_votes)
-    for c in range(total.shape[1]):
-        if c != best and total[i, best] - total[i, c] < NEARLY_TIED * current.shape[0]:
-            _sum_votes(i, value, current, votes, total)
-            best = _largest(i, total, n_votes)
-            break
-    return 0.0 if best == truth[i] else 1.0
+        mean = 0.0
+        for o in range(n_outputs):
+            mean += _loss_of_number(kind, truth[i, o], total[i, o] / n_votes)
+        return mean / n_outputs
+    mean = 0.0
+    for o in range(n_outputs):
+        y = int(truth[i, o])
+        best = _settled(i, start[o], start[o + 1], value, current, votes, n_votes, total)
+        if kind == 0:
+            mean += 0.0 if best == y else 1.0
+        else:
+            mean += costs[y, best] if y >= 0 else costs.max()
+    return mean / n_outputs
 
 
 @njit(cache=True)
-def _largest(i, total, n_votes):  # type: ignore[no-untyped-def]
-    """The class with the largest mean, of several the first."""
-    best = 0
-    for c in range(1, total.shape[1]):
+def _settled(i, first, end, value, current, votes, n_votes, total):  # type: ignore[no-untyped-def]
+    """The class of most votes among the columns of an output; sums that nearly tie are summed afresh."""
+    best = _largest(i, first, end, total, n_votes)
+    for c in range(first, end):
+        if c - first != best and total[i, first + best] - total[i, c] < NEARLY_TIED * current.shape[0]:
+            _sum_votes(i, value, current, votes, total)
+            return _largest(i, first, end, total, n_votes)
+    return best
+
+
+@njit(cache=True)
+def _loss_of_number(kind, y, v):  # type: ignore[no-untyped-def]
+    """Squared error, absolute error or Poisson deviance of the prediction v."""
+    if kind == 2:
+        return (v - y) ** 2
+    if kind == 3:
+        return abs(y - v)
+    return 2 * ((y * np.log(y) - y * np.log(v) if y > 0 else 0.0) - y + v)
+
+
+@njit(cache=True)
+def _largest(i, first, end, total, n_votes):  # type: ignore[no-untyped-def]
+    """The class with the largest mean among the columns of an output, of several the first."""
+    best = first
+    for c in range(first + 1, end):
         if total[i, c] / n_votes > total[i, best] / n_votes:
             best = c
-    return best
+    return best - first

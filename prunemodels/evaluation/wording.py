@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from formulations.shown import is_rate
+
 MINUS = "\u2212"
 
 POINTS = "\u00a0points"
@@ -19,21 +21,21 @@ def amount(x: float) -> str:
     return f"{x:.4g}".replace("-", MINUS)
 
 
-def error(x: float, task: str) -> str:
-    """An error rate in per cent, or a mean squared error."""
-    return f"{100 * x:.2f}\u00a0%".replace("-", MINUS) if task == "classification" else amount(x)
+def error(x: float, measure: str) -> str:
+    """An error rate in per cent, any other measure as a number; see `formulations.shown.is_rate`."""
+    return f"{100 * x:.2f}\u00a0%".replace("-", MINUS) if is_rate(measure) else amount(x)
 
 
-def change(x: float, task: str) -> str:
-    """A difference of errors with its sign: in percentage points, or as a number for regression."""
-    if task == "classification":
+def change(x: float, measure: str) -> str:
+    """A difference of errors with its sign: of error rates in percentage points, of other measures as a number."""
+    if is_rate(measure):
         return f"{100 * x:+.2f}".replace("-", MINUS) + POINTS
     return ("+" if x > 0 else "") + amount(x)
 
 
-def interval(low: float, high: float, task: str) -> str:
+def interval(low: float, high: float, measure: str) -> str:
     """The ends of an interval of a difference of errors, the unit once: ``−1.2 to +14.9 points``."""
-    return f"{change(low, task).removesuffix(POINTS)} to {change(high, task)}"
+    return f"{change(low, measure).removesuffix(POINTS)} to {change(high, measure)}"
 
 
 def share(x: float, digits: int = 1) -> str:

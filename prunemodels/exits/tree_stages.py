@@ -220,6 +220,7 @@ def _whole_trees(
     ensemble: Ensemble, costs: Costs, joins: NDArray[np.int32], n_stages: int, evaluation_cost: EvaluationCost, **more: Any
 ) -> TreeStages:
     """Unpruned trees, which are walked to their leaves from the stage on in which they join."""
+    ensemble.check_one_output("a cascade")
     items = cost_items(costs, ensemble)
     first = np.where(ensemble.is_split, joins[ensemble.tree_of], n_stages).astype(np.int32)
     prices = tuple(evaluation_cost) if np.ndim(evaluation_cost) else (evaluation_cost,) * ensemble.n_features  # type: ignore[arg-type]

@@ -21,7 +21,8 @@ from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.stored_arrays import array_header, check_archive
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.forests.reading import read_forest
+from prunemodels.forests.reading import read_trees
+from prunemodels.tree_models.tree_model import fitted_model
 
 FOREST_ENDINGS = (".skops", ".joblib")
 
@@ -37,6 +38,11 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
     ----------
     trust_pickle
         True: a joblib file may be loaded, which runs any code that its author put into it.
+
+    Returns
+    -------
+    Any
+        the forest; of a joblib file that holds an estimator of ours, its pruned forest.
 
     Raises
     ------
@@ -60,7 +66,7 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False) -> Any:
     True
     """
     place = Path(path)
-    forest = load_model(place, TRUSTED, "forest", trust_pickle=trust_pickle)
+    forest = fitted_model(load_model(place, TRUSTED, "forest", trust_pickle=trust_pickle))
     _check_forest(forest, place)
     return forest
 
@@ -101,6 +107,20 @@ def check_model_file(place: Path, kind: str, *, trust_pickle: bool) -> None:
 def save_forest(forest: Any, path: str | Path) -> None:
     """Write a forest whole or not at all, as joblib or skops by the file's ending.
 
+    Parameters
+    ----------
+    forest
+        a fitted forest; or an estimator or result of ours, such as a `BudgetPrunedForestClassifier` or a `PrunedForest`. Of these
+        the pruned forest is written, which predicts the same, and `load_forest` returns it. Settings, paths and solutions are
+        not written: they hold the rows on which costs were measured. To keep them, use joblib or ``skops.io.dump`` yourself.
+
+    Raises
+    ------
+    InvalidInputError
+        for another ending.
+    NotFittedForestError
+        for an estimator of ours that is not fitted.
+
     Examples
     --------
     >>> import tempfile
@@ -113,8 +133,9 @@ def save_forest(forest: Any, path: str | Path) -> None:
     ...
     ['forest.skops']
     """
+    model = fitted_model(forest)
     with OutputFiles() as outputs:
-        dump_forest(forest, outputs.aside(path))
+        dump_forest(model, outputs.aside(path))
 
 
 def dump_forest(forest: Any, path: Path) -> None:
@@ -255,7 +276,7 @@ def _damaged(place: Path, error: Exception, kind: str) -> BrokenFileError:
 def _check_forest(forest: Any, place: Path) -> None:
     """Refuse a forest whose arrays compiled code must not follow, and one that lacks what predictions need."""
     try:
-        ensemble = read_forest(forest)
+        ensemble = read_trees(forest)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # one without names warns, and so may numbers that overflow
             forest.predict(np.zeros((1, ensemble.n_features), dtype=np.float32))

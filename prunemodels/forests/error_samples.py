@@ -13,6 +13,7 @@ from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
 from sklearn.base import is_classifier
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
@@ -23,8 +24,15 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import Routing, as_rows, route
-from prunemodels.forests.labels import class_numbers
+from formulations.instance.tree_loss import TreeLoss
+from prunemodels.forests.labels import true_outputs
 from prunemodels.forests.reading import BAGS, FORESTS, TREES, check_columns, tree_views
+
+STORED = ("squared_error", "friedman_mse", "absolute_error", "poisson")
+"""Criteria of regression trees whose impurity is the in-bag error, or half of it."""
+
+CLIPPED = 1e-7
+"""A relative difference above which a stored prediction is not the mean: rounding errors are smaller."""
 
 
 class ErrorSample(Protocol):
@@ -47,9 +55,9 @@ class InBag:
     Parameters
     ----------
     X, y
-        the training data, in the order in which ``fit`` saw them. None (default): read the class fractions, or variances, that
-        the trees store; that needs a criterion whose impurity is the error (all classification criteria;
-        ``squared_error`` and ``friedman_mse`` for regression).
+        the training data, in the order in which ``fit`` saw them. None (default): read the class fractions, or impurities, that
+        the trees store, which are the same errors. Trees with ``monotonic_cst`` store them only if no node's prediction was
+        changed to keep the constraints.
     sample_weight
         the weights that were given to ``fit``, if any.
 
@@ -184,30 +192,82 @@ class Blend:
 
 
 def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
-    """e_h from the fractions or variances that each tree stores, times the in-bag weight of the node."""
+    """e_h from the fractions or impurities that each tree stores, times the in-bag weight of the node.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for trees whose nodes do not store what they need.
+    """
     e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
-    for t, view in enumerate(tree_views(forest)):
-        tree = view.estimator.tree_
-        if getattr(view.estimator, "monotonic_cst", None) is not None:
-            raise UnsupportedModelError(
-                "trees with monotonic_cst store clipped predictions, not in-bag fractions; give errors=InBag(X, y)"
-            )
-        size = tree.weighted_n_node_samples
-        if is_classifier(forest):
-            wrong = size * (1.0 - tree.value[:, 0, :].max(axis=1))
-        elif view.estimator.criterion in ("squared_error", "friedman_mse"):
-            wrong = size * tree.impurity
-        else:
-            raise UnsupportedModelError(
-                f"trees grown with criterion={view.estimator.criterion!r} store no squared residuals; give errors=InBag(X, y)"
-            )
+    outputs = ensemble.outputs if is_classifier(forest) else (ensemble,)  # an impurity of numbers is a mean over the outputs
+    for t, view in enumerate(tree_views(forest, several_outputs=True)):
+        if (missing := _not_stored(view.estimator)) is not None:
+            raise UnsupportedModelError(f"tree {t} was grown with {missing}; give errors=InBag(X, y)")
         nodes = ensemble.nodes_of(t)
-        e[nodes], total[t] = np.maximum(wrong, 0.0), size[0]
-    if is_classifier(forest) and np.array_equal(total, np.rint(total)):
-        counts = np.rint(e)
-        if np.abs(e - counts).max() < 1e-6:  # a fraction times a size is an integer up to rounding
-            e = counts
-    return ErrorComponent(e, total, source="in-bag")
+        for one in outputs:
+            errors = _stored_class_errors if is_classifier(forest) else _stored_impurities
+            e[nodes] += errors(view.estimator, one.value[nodes], one.loss)
+        total[t] = view.estimator.tree_.weighted_n_node_samples[0] * len(outputs)
+    return ErrorComponent(np.maximum(e, 0.0), total * ensemble.loss.denominator, source="in-bag")
+
+
+def _stored_class_errors(estimator: Any, value: NDArray[np.float64], loss: TreeLoss) -> NDArray[np.float64]:
+    """Of each node the weights of the classes, times the loss of each where the node's class is predicted."""
+    size = estimator.tree_.weighted_n_node_samples[:, None]
+    counts = size * value
+    whole = np.rint(counts)
+    if size[0] == np.rint(size[0]) and np.abs(counts - whole).max() < 1e-6:  # a fraction times a size is whole up to rounding
+        counts = whole
+    predicted = value.argmax(axis=1)
+    each = [np.rint(loss.of_classes(np.full_like(predicted, j), predicted) * loss.denominator) for j in range(value.shape[1])]
+    return np.asarray((counts * np.stack(each, axis=1)).sum(axis=1))
+
+
+def _stored_impurities(estimator: Any, value: NDArray[np.float64], loss: TreeLoss) -> NDArray[np.float64]:
+    """The node's weight times its impurity; for the criterion "poisson" the impurity is half of the deviance."""
+    factor = 2.0 if loss.name == "poisson" else 1.0
+    return np.asarray(factor * estimator.tree_.weighted_n_node_samples * estimator.tree_.impurity)
+
+
+def stores_errors(forest: Any) -> bool:
+    """Whether the statistics that the trees store are their in-bag errors."""
+    return all(_not_stored(view.estimator) is None for view in tree_views(forest, several_outputs=True))
+
+
+def _not_stored(estimator: Any) -> str | None:
+    """The setting of a tree because of which it does not store its in-bag errors, and why; None where it stores them."""
+    if not is_classifier(estimator) and estimator.criterion not in STORED:
+        return f"criterion={estimator.criterion!r}, whose impurity is no error that is known here"
+    if _is_clipped(estimator):
+        return "monotonic_cst, which changed predictions of its nodes, so they are not the in-bag fractions or means"
+    return None
+
+
+def _is_clipped(estimator: Any) -> bool:
+    """Whether monotonic constraints changed the prediction of a node.
+
+    Without a change, the mean of every split is the weighted mean of its children's, and its variance is the mean of theirs plus
+    the variance between them. Changes are monotone, so they cannot satisfy both equations. Fractions are means of indicators.
+    """
+    if getattr(estimator, "monotonic_cst", None) is None:
+        return False
+    tree = estimator.tree_
+    split = np.flatnonzero(tree.children_left >= 0)
+    left, right, weight, value = tree.children_left[split], tree.children_right[split], tree.weighted_n_node_samples, tree.value
+    shares = (weight[left] / weight[split], weight[right] / weight[split])
+    mean = shares[0][:, None] * value[left, 0] + shares[1][:, None] * value[right, 0]
+    scale = np.abs(value).max()
+    if np.abs(mean - value[split, 0]).max(initial=0.0) > CLIPPED * scale:
+        return True
+    if is_classifier(estimator):
+        fractions = value[:, 0]
+        gini = 1 - (fractions**2).sum(axis=1)
+        entropy = -xlogy(fractions, fractions).sum(axis=1) / np.log(2)
+        return bool(np.abs(tree.impurity - (gini if estimator.criterion == "gini" else entropy)).max() > CLIPPED)
+    between = shares[0] * shares[1] * (value[left, 0, 0] - value[right, 0, 0]) ** 2
+    within = shares[0] * tree.impurity[left] + shares[1] * tree.impurity[right]
+    return bool(np.abs(within + between - tree.impurity[split]).max(initial=0.0) > CLIPPED * tree.impurity[0])
 
 
 def _labelled(
@@ -219,7 +279,7 @@ def _labelled(
     check_columns(X, ensemble.feature_names, "errors: X")
     rows = as_rows(X, ensemble.n_features, "errors: X")
     w = check_weights(sample_weight, rows.shape[0], "errors: sample_weight")
-    return rows, class_numbers(ensemble.classes, y, rows.shape[0], "errors: y"), w
+    return rows, true_outputs(ensemble, y, rows.shape[0], "errors: y"), w
 
 
 def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:
@@ -266,7 +326,7 @@ def _training_weights(
     if not _weights_drive_draw(forest):
         weights *= sample_weight
     if is_classifier(forest):
-        for t, view in enumerate(tree_views(forest)):
+        for t, view in enumerate(tree_views(forest, several_outputs=True)):
             weights[t] *= _class_weights(forest, view.estimator, ensemble, y, weights[t])
     return weights
 
@@ -280,6 +340,13 @@ def _class_weights(
     forest: Any, tree: Any, ensemble: Ensemble, y: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The factor by which ``class_weight`` multiplied each row's weight in one tree: shape (N,)."""
+    if ensemble.n_outputs > 1:
+        if tree.class_weight is None and getattr(forest, "class_weight", None) is None:
+            return np.ones(len(y))
+        raise UnsupportedModelError(
+            f"the {type(forest).__name__} has {ensemble.n_outputs} outputs and a class_weight, whose weights of rows are "
+            "not known here; give errors='in-bag', which the trees store, or Given(X, y)"
+        )
     if isinstance(forest, BAGS):  # a bag trains its trees on the indices of the classes
         return np.asarray(compute_sample_weight(tree.class_weight, y))
     if _weights_drive_draw(forest):
@@ -297,13 +364,17 @@ def _check_training_data(
     forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any], weights: NDArray[np.float64]
 ) -> None:
     """Refuse rows that put other weights, or other labels, on the nodes than those with which the trees were grown."""
+    if ensemble.n_outputs > 1:
+        for o, one in enumerate(ensemble.outputs):
+            _check_training_data(forest, one, routing, y[:, o], weights)
+        return
     on_nodes = routing.node_sums(ensemble, weights)
     codes = np.arange(1.0, ensemble.value.shape[1] + 1)  # one sum tells all classes apart: 1 for the first, 2 for the second
     target = codes[y] if ensemble.task == "classification" else y
     labels_on_nodes = routing.node_sums(ensemble, weights * target)
     stored_labels = ensemble.value @ codes  # of regression: the one value
     allowed = 1e-6 * (1 + np.abs(target).max())
-    for t, view in enumerate(tree_views(forest)):
+    for t, view in enumerate(tree_views(forest, several_outputs=True)):
         given = on_nodes[ensemble.nodes_of(t)]
         stored = view.estimator.tree_.weighted_n_node_samples
         wrong = np.flatnonzero(np.abs(given - stored) > 1e-6 * stored[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -11,9 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.arguments import checked
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
+from formulations.timed_steps import timed_step
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.error_samples import Errors, InBag
-from prunemodels.forests.reading import check_columns, read_forest
+from prunemodels.forests.reading import check_columns, read_trees
+
+LOG = logging.getLogger(__name__)
 
 
 @checked
@@ -25,18 +29,22 @@ def problem_from_forest(
     errors: Errors | Literal["in-bag"] = "in-bag",
     sample_weight: ArrayLike | None = None,
     evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+    misclassification_costs: ArrayLike | None = None,
 ) -> PruningProblem:
     """Set up the pruning of a fitted scikit-learn forest.
 
         minimise  error + lam * cost                                                                     (OBJ)
 
-    Error is the mean over the trees of their error on the error sample. Cost is the mean over the examples of X of the prices of
-    the features that they need, each paid once per example, however many trees use it.
+    Error is the mean over the trees of their error on the error sample: an error rate, or for a regression the mean of what the
+    trees' criterion measures (squared error, absolute error, Poisson deviance); ``problem.ensemble.measure`` says which. Cost is
+    the mean over the examples of X of the prices of the features that they need, each paid once per example, however many trees
+    use it.
 
     Parameters
     ----------
     forest
-        a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*. It is not changed.
+        a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*. It is not changed. If it has several
+        outputs, the error is the mean over them.
     X
         the cost sample: examples like those to be predicted, shape (N, n_features); labels are not needed. BP16 uses a validation
         set. Examples that the trees were grown on may look cheaper or dearer than new ones. For files and tables larger than
@@ -49,6 +57,9 @@ def problem_from_forest(
         omega, shape (N,), >= 0: weights of the cost sample.
     evaluation_cost
         a >= 0: price of evaluating one split for one example; one number, or one for each feature.
+    misclassification_costs
+        for a classifier, C[true class, predicted class], shape (K, K), each >= 0, in the order of ``forest.classes_``. The error
+        is then the mean misclassification cost; trees and forest predict as before. Default: each wrong prediction costs 1.
 
     Returns
     -------
@@ -67,16 +78,20 @@ def problem_from_forest(
     PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
     >>> pm.problem_from_forest(forest, X_valid, costs=1, errors=pm.samples.OutOfBag(X_train, y_train))
     PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
+
+    To miss a malignant tumour (class 0) costs ten times as much as a false alarm:
+
+    >>> dear = pm.problem_from_forest(forest, X_valid, costs=costs, misclassification_costs=[[0, 10], [1, 0]])
+    >>> dear.ensemble.measure
+    'mean misclassification cost'
     """
-    ensemble = read_forest(forest)
+    ensemble = read_trees(forest)
+    if misclassification_costs is not None:
+        ensemble = ensemble.under_costs(misclassification_costs)
     check_columns(X, ensemble.feature_names)
     if isinstance(errors, str):
         errors = InBag()
-    return PruningProblem.build(
-        ensemble,
-        errors.measure(forest, ensemble),
-        X,
-        cost_items(costs, ensemble),
-        sample_weight=sample_weight,
-        evaluation_cost=evaluation_cost,
-    )
+    items = cost_items(costs, ensemble)
+    with timed_step(LOG, "problem of %s", ensemble):
+        node_errors = errors.measure(forest, ensemble)
+        return PruningProblem.build(ensemble, node_errors, X, items, sample_weight=sample_weight, evaluation_cost=evaluation_cost)

@@ -25,6 +25,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.tree_loss import TreeLoss
 from formulations.sparse_arrays import check_sparse
 from prunemodels.forests.soundness import wrong_with_forest
 
@@ -33,6 +34,20 @@ BAGS = (BaggingClassifier, BaggingRegressor)
 TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
 
 OTHER_LIBRARIES = ("xgboost", "lightgbm", "treelite")
+
+REFUSED = {
+    "Boost": "boosted trees add up, so they have no mean error over trees",
+    "IsolationForest": (
+        "its trees predict nothing: a score is the depth at which a row is alone, pruning changes that depth, and no labels say "
+        "which error that would be"
+    ),
+    "RandomTreesEmbedding": "its trees predict nothing, they number leaves",
+    "Surviv": (
+        "the trees of scikit-survival predict curves, whose errors need inverse-probability-of-censoring weights that are not "
+        "computed here"
+    ),
+}
+"""Kinds of models that cannot be pruned, by a part of their names, and why."""
 
 SUPPORTED = "RandomForest*, ExtraTrees*, Bagging* of decision trees, DecisionTree*"
 
@@ -46,13 +61,18 @@ class TreeView:
     classes: NDArray[np.int64]
 
 
-def tree_views(forest: Any) -> list[TreeView]:
+def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
     """The trees of a fitted forest, in order.
+
+    Parameters
+    ----------
+    several_outputs
+        whether the trees may predict several outputs; then `TreeView.classes` is empty.
 
     Raises
     ------
     UnsupportedModelError
-        for a model that is not an average of decision trees with a single output.
+        for a model that is not an average of decision trees, and for several outputs unless they are allowed.
     NotFittedForestError
         if it has no trees yet.
     InvalidInputError
@@ -68,15 +88,18 @@ def tree_views(forest: Any) -> list[TreeView]:
                 f"the {type(forest).__name__} averages {type(tree).__name__} models, not decision trees; "
                 f"what can be pruned: {SUPPORTED}"
             )
-        if tree.n_outputs_ != 1:
+        if tree.n_outputs_ != 1 and not several_outputs:
             raise UnsupportedModelError(
-                f"the {type(forest).__name__} predicts {tree.n_outputs_} outputs; train one forest for each output"
+                f"the {type(forest).__name__} predicts {tree.n_outputs_} outputs, which pruning, evaluation, files and "
+                "reports take, but not what was called; train one forest for each output"
             )
     given = [np.asarray(c) for c in forest.estimators_features_] if isinstance(forest, BAGS) else None
     wrong = wrong_with_forest(forest, trees, given)
     if wrong is not None:
         raise InvalidInputError(f"the {type(forest).__name__} is damaged: {wrong}; train it again")
     columns = given or [np.arange(forest.n_features_in_)] * len(trees)
+    if trees[0].n_outputs_ > 1:
+        return [TreeView(tree, c, np.arange(0)) for tree, c in zip(trees, columns, strict=True)]
     n_classes = len(forest.classes_) if is_classifier(forest) else 1
     return [TreeView(tree, c, _classes_of(forest, tree, n_classes)) for tree, c in zip(trees, columns, strict=True)]
 
@@ -93,9 +116,10 @@ def _hint(forest: Any) -> str:
     """What to do with a model that is refused."""
     if type(forest).__module__.split(".")[0] in OTHER_LIBRARIES:
         return "; for forests of other libraries see problem_from_model (averaged) and prune_boosted"
-    if "Boost" in type(forest).__name__:
-        taken = "; prune_boosted takes them" if "GradientBoosting" in type(forest).__name__ else ""
-        return f"; boosted trees add up, so they have no mean error over trees{taken}"
+    for word, reason in REFUSED.items():
+        if word in type(forest).__name__:
+            taken = "; prune_boosted takes them" if "GradientBoosting" in type(forest).__name__ else ""
+            return f"; {reason}{taken}"
     return ""
 
 
@@ -118,7 +142,8 @@ def read_forest(forest: Any) -> Ensemble:
     Returns
     -------
     Ensemble
-        class fractions as node values, in the order of ``forest.classes_``.
+        class fractions as node values, in the order of ``forest.classes_``. A regression is judged by the criterion of its
+        trees: squared error, absolute error, or Poisson deviance.
 
     Raises
     ------
@@ -133,9 +158,21 @@ def read_forest(forest: Any) -> Ensemble:
     >>> ensemble
     Ensemble(8 trees, 84 splits, 10 features, classification)
     """
-    views = tree_views(forest)
-    classification = is_classifier(forest)
-    n_values = len(forest.classes_) if classification else 1
+    return _read(forest, tree_views(forest))
+
+
+def read_trees(forest: Any) -> Ensemble:
+    """`read_forest` that also takes forests with several outputs, see `Ensemble.output_classes`."""
+    return _read(forest, tree_views(forest, several_outputs=True))
+
+
+def _read(forest: Any, views: list[TreeView]) -> Ensemble:
+    classification, n_outputs = is_classifier(forest), views[0].estimator.n_outputs_
+    labels: tuple[Any, ...] = ()
+    if n_outputs > 1:
+        labels = tuple(np.asarray(c) for c in forest.classes_) if classification else (None,) * n_outputs
+    one = classification and n_outputs == 1
+    n_values = sum(1 if c is None else len(c) for c in labels) or (len(forest.classes_) if classification else 1)
     start = np.concatenate([[0], np.cumsum([v.estimator.tree_.node_count for v in views])]).astype(np.int64)
     n = int(start[-1])
     left, right, feature = (np.full(n, -1, dtype=np.int32) for _ in range(3))
@@ -149,7 +186,11 @@ def read_forest(forest: Any) -> Ensemble:
         feature[node] = view.columns[tree.feature[split]]
         threshold[node] = tree.threshold[split]
         missing[node] = tree.missing_go_to_left[split]
-        value[first : first + tree.node_count, view.classes] = tree.value[:, 0, :]
+        if labels:
+            each = [tree.value[:, o, : 1 if c is None else len(c)] for o, c in enumerate(labels)]
+            value[first : first + tree.node_count] = np.concatenate(each, axis=1)
+        else:
+            value[first : first + tree.node_count, view.classes] = tree.value[:, 0, :]
     names = getattr(forest, "feature_names_in_", None)
     return Ensemble(
         start,
@@ -161,9 +202,17 @@ def read_forest(forest: Any) -> Ensemble:
         value,
         int(forest.n_features_in_),
         "classification" if classification else "regression",
-        np.asarray(forest.classes_) if classification else None,
+        np.asarray(forest.classes_) if one else None,
         None if names is None else tuple(str(x) for x in names),
+        None if classification else regression_loss(views[0].estimator),
+        labels,
     )
+
+
+def regression_loss(tree: Any) -> TreeLoss:
+    """The loss that a regression tree's criterion minimises: the squared error but for two criteria."""
+    criterion = tree.criterion
+    return TreeLoss(criterion if criterion in ("absolute_error", "poisson") else "squared_error")
 
 
 def check_columns(X: Any, names: tuple[str, ...] | None, label: str = "X") -> None:

@@ -15,7 +15,7 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
-from prunemodels.forests.reading import read_forest, tree_views
+from prunemodels.forests.reading import read_trees, tree_views
 
 
 @checked
@@ -46,7 +46,7 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
     >>> pm.read_forest(forest).n_splits, pm.read_forest(cheap).n_splits
     (84, 9)
     """
-    ours, theirs = pruning.problem.ensemble, read_forest(forest)
+    ours, theirs = pruning.problem.ensemble, read_trees(forest)
     arrays = ("tree_start", "left", "right", "feature", "threshold", "missing_left", "value")
     same = all(np.array_equal(getattr(ours, a), getattr(theirs, a)) for a in arrays)
     if not same:
@@ -55,7 +55,7 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
             "give the forest that the problem was built from"
         )
     pruned = _copy_without_trees(forest)
-    for t, view in enumerate(tree_views(pruned)):  # its estimators still hold the original trees
+    for t, view in enumerate(tree_views(pruned, several_outputs=True)):  # its estimators still hold the original trees
         view.estimator.tree_ = _pruned_tree(forest, view.estimator, pruning.is_leaf[ours.nodes_of(t)])
     return pruned
 
@@ -75,7 +75,7 @@ def pruning_from_forest(problem: PruningProblem, pruned: Any) -> Pruning:
     InvalidInputError
         naming the first tree and node of the pruned forest that the problem's forest does not have there.
     """
-    ours, theirs = problem.ensemble, read_forest(pruned)
+    ours, theirs = problem.ensemble, read_trees(pruned)
     if ours.n_trees != theirs.n_trees:
         raise InvalidInputError(f"the pruned forest has {theirs.n_trees} trees, the problem's {ours.n_trees}")
     kept = np.zeros(ours.n_nodes, dtype=bool)
@@ -110,13 +110,14 @@ def _check_same_nodes(ours: Ensemble, theirs: Ensemble, h: NDArray[np.integer[An
 
 def _copy_without_trees(forest: Any) -> Any:
     """A deep copy; the trees themselves, large and about to be replaced, stay shared."""
-    trees = [view.estimator.tree_ for view in tree_views(forest)]
+    trees = [view.estimator.tree_ for view in tree_views(forest, several_outputs=True)]
     return copy.deepcopy(forest, {id(tree): tree for tree in trees})
 
 
 def _pruned_tree(forest: Any, estimator: Any, is_leaf: NDArray[np.bool_]) -> Tree:
     """A scikit-learn tree with the given nodes as leaves."""
-    n_classes = np.atleast_1d(estimator.n_classes_) if is_classifier(forest) else np.array([1], dtype=np.intp)
-    tree = Tree(estimator.tree_.n_features, np.asarray(n_classes, dtype=np.intp), 1)
+    n_outputs = estimator.n_outputs_
+    n_classes = np.atleast_1d(estimator.n_classes_) if is_classifier(forest) else np.ones(n_outputs, dtype=np.intp)
+    tree = Tree(estimator.tree_.n_features, np.asarray(n_classes, dtype=np.intp), n_outputs)
     _build_pruned_tree_py(tree, estimator.tree_, is_leaf.astype(np.uint8))
     return tree

@@ -10,7 +10,8 @@ from sklearn.base import is_classifier
 
 from formulations.arguments import checked
 from formulations.instance.cost_items import EvaluationCost
-from formulations.shown import Card, Shown, rate
+from formulations.instance.tree_loss import ERROR_RATE, usual_loss
+from formulations.shown import Card, Shown, error_name, rate
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
@@ -30,13 +31,16 @@ class Evaluation(Shown):
     features
         mean number of distinct features that a prediction needs; NaN for stages that do not say which features they read.
     error
-        share of wrong predictions (classification), or mean squared error, of the model's own ``predict``.
+        of the model's own ``predict``, in terms of `measure`.
     splits
         number of splits in all trees. For a cascade: of splits that a stage in use keeps; 0 if its stages are not trees.
     n
         number of examples.
     task
-        ``"classification"``: `error` is a rate; ``"regression"``: it is a mean of squares.
+        ``"classification"`` or ``"regression"``.
+    measure
+        what `error` is: the share of wrong predictions (``"error rate"``); of numbers the ``"mean squared error"``, or for a
+        forest grown by another criterion the ``"mean absolute error"`` or ``"mean Poisson deviance"``.
     loss
         of models whose trees add up: the mean loss of their margins, log loss or squared error; NaN for all others.
 
@@ -55,14 +59,14 @@ class Evaluation(Shown):
     splits: int
     n: int
     task: str = field(default="classification", repr=False)
+    measure: str = field(default=ERROR_RATE, repr=False)
     loss: float = field(default=np.nan, repr=False)
 
     def _card(self) -> Card:
-        name = "wrong predictions" if self.task == "classification" else "mean squared error"
         rows = (
             ("cost per prediction", f"{self.cost:.4g}"),
             ("features per prediction", "unknown" if np.isnan(self.features) else f"{self.features:.3g}"),
-            (name, rate(self.error, self.task, 2)),
+            (error_name(self.measure), rate(self.error, self.measure, 2)),
             *(() if np.isnan(self.loss) or self.task == "regression" else (("log loss", f"{self.loss:.3g}"),)),
             ("splits", f"{self.splits:,}"),
         )
@@ -106,12 +110,12 @@ def evaluate(
     """
     if isinstance(model, Cascade):
         return evaluate_cascade(model, X, y, costs, evaluation_cost)
-    trees = tree_model_of(model)
+    trees = tree_model_of(model, several_outputs=True)
     usage = trees.usage(X, costs, evaluation_cost=evaluation_cost)
     cost, features = (u.cost(trees.ensemble.is_split) for u in (usage, trees.counting_features(usage)))
     losses = trees.losses(X, y)
     error, loss = float(np.mean(losses)), trees.loss(X, y)
-    return Evaluation(cost, features, error, trees.n_splits, len(losses), trees.task, loss)
+    return Evaluation(cost, features, error, trees.n_splits, len(losses), trees.task, trees.measure, loss)
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:
@@ -131,4 +135,4 @@ def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, eval
     features = np.nan if counting is None else float(counting.costs(cascade._rows(X))[stage, rows].mean())
     kept = int((stages.first_stage <= policy.last_stage).sum()) if isinstance(stages, TreeStages) else 0
     task = "classification" if is_classifier(cascade) else "regression"
-    return Evaluation(seen.mean_cost(policy), features, seen.mean_loss(policy), kept, seen.n, task)
+    return Evaluation(seen.mean_cost(policy), features, seen.mean_loss(policy), kept, seen.n, task, usual_loss(task).measure)

@@ -1,8 +1,10 @@
-"""Turn the answers of `acquire` into numbers, and note which values could be had."""
+"""Turn the answers of `acquire` into numbers, and note which values came, and which of them could be had."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,32 @@ from prunemodels.on_demand.request import UNAVAILABLE, Request
 Cells = tuple[NDArray[Any], NDArray[np.bool_]]
 """Values (float32, or float64 for models that were trained on it), and whether each could be had; equal shapes."""
 
+ROW_KEY = "row"
+"""The key of a record under which its row's label stands if the request's rows have no name of their own."""
 
-def read(answer: Any, request: Request, dtype: Any = np.float32) -> Cells:
+logger = logging.getLogger("prunemodels.on_demand")
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What came for a request of n rows and F features; all arrays have the shape (n, F).
+
+    Parameters
+    ----------
+    values
+        float32 or float64; 0 where nothing could be had.
+    had
+        bool: the value could be had.
+    came
+        bool: the answer says something about the cell, a value or that it cannot be had.
+    """
+
+    values: NDArray[Any]
+    had: NDArray[np.bool_]
+    came: NDArray[np.bool_]
+
+
+def read(answer: Any, request: Request, dtype: Any = np.float32) -> Answer:
     """Check an answer to a request and cast it, mostly to float32, as scikit-learn's trees do.
 
     Parameters
@@ -25,35 +51,102 @@ def read(answer: Any, request: Request, dtype: Any = np.float32) -> Cells:
     answer
         an array or nested list of shape (rows, features), or (rows,) for a single feature; a pandas table with the rows' labels
         as its index, in any order, or a Series for a single feature; a mapping, or another table, from feature names to columns,
-        of which Series are looked up by their index too, and all others are in the order of the rows.
+        of which Series are looked up by their index too, and all others are in the order of the rows; or a list of records,
+        mappings from feature names to values, see Notes.
         A cell that is `UNAVAILABLE`, or masked in a ``numpy.ma`` array, could not be had; a whole column of a mapping, or the
-        whole answer, may be `UNAVAILABLE` too. NaN is a measured missing value.
+        whole answer, may be `UNAVAILABLE` too. NaN and None are a measured missing value.
     dtype
         of the values.
 
     Returns
     -------
-    tuple of arrays
-        values and bool, shape (rows, features).
+    Answer
+        rows and features that a table, a mapping, a Series or labelled records leave out have not come.
 
     Raises
     ------
     InvalidInputError
-        for shapes, labels and features that were not asked for, for infinities, and for values that are not numbers.
+        for shapes, and labels of rows that were not asked for, for infinities, and for values that are not numbers.
+
+    Notes
+    -----
+    Columns that were not asked for are dropped, and a message at level INFO of the logger ``prunemodels.on_demand`` names them.
+    For a request of one row, a single record will do. Records name their rows under the key ``request.rows.name``, or under
+    ``"row"`` if the rows have no name; then they come in any order. If no record has the key, there must be one record for each
+    row, in the order of the rows.
     """
     n_rows, names = len(request.rows), request.features
+    shape = n_rows, len(names)
     if answer is UNAVAILABLE:
-        return np.zeros((n_rows, len(names)), dtype=dtype), np.zeros((n_rows, len(names)), dtype=bool)
+        return Answer(np.zeros(shape, dtype=dtype), np.zeros(shape, dtype=bool), np.ones(shape, dtype=bool))
+    if isinstance(answer, Mapping) and n_rows == 1 and any(pd.api.types.is_scalar(answer.get(name, ())) for name in names):
+        answer = [answer]
+    if isinstance(answer, (list, tuple)) and all(isinstance(record, Mapping) for record in answer):
+        return _of_records(answer, request, dtype)
     if isinstance(answer, pd.Series):
         answer = answer.to_frame(names[0]) if len(names) == 1 else answer
     if isinstance(answer, pd.DataFrame):
-        answer = _aligned(answer, request.rows)
-    if isinstance(answer, Mapping) or hasattr(answer, "columns"):
-        columns = _by_name(answer, names)
+        columns = {str(name): answer[name] for name in answer.columns}
+        _present(answer.index, request.rows)
+    elif isinstance(answer, Mapping) or hasattr(answer, "columns"):
+        columns = {str(name): answer[name] for name in (answer if isinstance(answer, Mapping) else answer.columns)}
     else:
-        columns = _by_place(answer, n_rows, len(names))
-    cells = [column(c, n_rows, name, request.rows, dtype) for c, name in zip(columns, names, strict=True)]
-    return np.stack([c[0] for c in cells], axis=1), np.stack([c[1] for c in cells], axis=1)
+        columns = dict(zip(names, _by_place(answer, *shape), strict=True))
+    _note_dropped(columns, request)
+    read_columns = [_column_that_came(columns, name, request.rows, dtype) for name in names]
+    return Answer(*(np.stack([c[k] for c in read_columns], axis=1) for k in range(3)))
+
+
+def _column_that_came(
+    columns: Mapping[str, Any], name: str, rows: pd.Index[Any], dtype: Any
+) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Values of one feature, and whether they could be had and whether they came; the labels of a Series say which rows came."""
+    given = columns.get(name)
+    came = _present(given.index, rows, f"{name!r}: ") if isinstance(given, pd.Series) else np.full(len(rows), name in columns)
+    values, had = np.zeros(len(rows), dtype=dtype), np.zeros(len(rows), dtype=bool)
+    if came.any():
+        values[came], had[came] = column(given, int(came.sum()), name, rows[came], dtype)
+    return values, had, came
+
+
+def _of_records(records: Sequence[Mapping[Any, Any]], request: Request, dtype: Any) -> Answer:
+    """Mappings from feature names to values, one for each row that came; an absent key is a value that did not come."""
+    key = ROW_KEY if request.rows.name is None else request.rows.name
+    labelled = sum(key in record for record in records)
+    if labelled not in (0, len(records)):
+        raise InvalidInputError(
+            f"{labelled} of {len(records)} records have the key {key!r}, which names their row; give it in all"
+        )
+    if records and not labelled and len(records) != len(request.rows):
+        raise InvalidInputError(
+            f"there are {len(records)} records for {len(request.rows)} rows; give one for each, or the rows' labels under {key!r}"
+        )
+    index = request.rows
+    if labelled or not records:
+        labels = [record[key] for record in records]
+        for label in labels:
+            if not isinstance(label, Hashable):
+                raise InvalidInputError(f"a record has {label!r} under {key!r}; give the label of its row")
+        index = pd.Index(labels, dtype=object, tupleize_cols=False)
+        _present(index, request.rows)
+    given = {str(name) for record in records for name in record} - ({str(key)} if labelled else set())
+    _note_dropped(given, request)
+    shape = len(request.rows), len(request.features)
+    answer = Answer(np.zeros(shape, dtype=dtype), np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool))
+    places = request.rows.get_indexer(index)
+    for f, name in enumerate(request.features):
+        at = [i for i, record in zip(places.tolist(), records, strict=True) if name in record]
+        if at:
+            raw = np.fromiter((record[name] for record in records if name in record), dtype=object, count=len(at))
+            answer.values[at, f], answer.had[at, f] = column(raw, len(at), name, request.rows[at], dtype)
+            answer.came[at, f] = True
+    return answer
+
+
+def _note_dropped(given: Iterable[str], request: Request) -> None:
+    extra = [name for name in given if name not in request.features]
+    if extra:
+        logger.info("%s: dropped what was not asked for: %s", request, ", ".join(map(repr, sorted(extra))))
 
 
 def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[Any], dtype: Any = np.float32) -> Cells:
@@ -67,7 +160,12 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
     if given is UNAVAILABLE:
         return np.zeros(n_rows, dtype=dtype), np.zeros(n_rows, dtype=bool)
     if isinstance(given, pd.Series):  # its labels say which value belongs to which row, whatever their order is
-        given = _aligned(given.to_frame(), pd.Index(labels), f"{name!r}: ").iloc[:, 0]
+        rows = pd.Index(labels)
+        for label in rows[~_present(given.index, rows, f"{name!r}: ")]:
+            raise InvalidInputError(
+                f"{name!r}: the row {label!r} is not in the index; give every row, with UNAVAILABLE where needed"
+            )
+        given = given.loc[rows]
     mask = np.zeros(n_rows, dtype=bool)
     raw = given if np.ma.isMaskedArray(given) else np.asarray(given)
     if raw.dtype.kind in REFUSED:
@@ -94,27 +192,17 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
     return values, ~mask
 
 
-def _aligned(table: pd.DataFrame, rows: pd.Index[Any], of: str = "") -> pd.DataFrame:
-    """The table in the order of the request; it must have exactly its rows. `of` says in messages what the table is."""
-    if not table.index.is_unique:
-        raise InvalidInputError(f"{of}the row {table.index[table.index.duplicated()][0]!r} occurs twice; give each row once")
-    for label in rows.difference(table.index, sort=False):
-        raise InvalidInputError(f"{of}the row {label!r} is not in the index; give every row, with UNAVAILABLE where needed")
-    for label in table.index.difference(rows, sort=False):
+def _present(index: pd.Index[Any], rows: pd.Index[Any], of: str = "") -> NDArray[np.bool_]:
+    """Which of the rows are in the index; it must have no other labels. `of` says in messages what has the index."""
+    if not index.is_unique:
+        raise InvalidInputError(f"{of}the row {index[index.duplicated()][0]!r} occurs twice; give each row once")
+    present = np.asarray(rows.isin(index))
+    if len(index) and not present.any():
+        ours, theirs = rows.tolist()[0], index.tolist()[0]
+        raise InvalidInputError(f"{of}the row {ours!r} is not in the index, which begins with {theirs!r}; give the rows' labels")
+    for label in index.difference(rows, sort=False):
         raise InvalidInputError(f"{of}the row {label!r} was not asked for; give the request's rows only, as the index")
-    return table.loc[rows]
-
-
-def _by_name(answer: Any, names: tuple[str, ...]) -> list[Any]:
-    """The columns of a mapping or table in the order of the request."""
-    given = {str(name): name for name in (answer if isinstance(answer, Mapping) else answer.columns)}
-    for name in names:
-        if name not in given:
-            raise InvalidInputError(f"the feature {name!r} was asked for and is absent; give it, or UNAVAILABLE in its place")
-    for name in given:
-        if name not in names:
-            raise InvalidInputError(f"the feature {name!r} was not asked for; give {', '.join(map(repr, names))} alone")
-    return [answer[given[name]] for name in names]
+    return present
 
 
 def _by_place(answer: Any, n_rows: int, n_features: int) -> list[Any]:

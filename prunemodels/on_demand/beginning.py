@@ -15,8 +15,9 @@ from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.prices import check_same_prices
 from prunemodels.forests.costs import Costs
 from prunemodels.on_demand.answers import Cells
+from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.cascade_walk import CascadeWalk
-from prunemodels.on_demand.plan import Purchases
+from prunemodels.on_demand.plan import MOST_UNITS, Purchases
 from prunemodels.on_demand.request import Acquire
 from prunemodels.on_demand.stage_steps import steps_of
 from prunemodels.on_demand.walk import Walk
@@ -35,12 +36,10 @@ class Begin:
     """
 
     plan: Purchases
-    walk: Callable[[Acquire, pd.Index[Any], Cells], Walk]
+    walk: Callable[[Acquire | None, pd.Index[Any], Cells], Walk]
 
 
-def cascade_walks(
-    cascade: Cascade, costs: Costs | None, evaluation_cost: Any, max_rows: int | None, max_cost: Price | None
-) -> Begin:
+def cascade_walks(cascade: Cascade, costs: Costs | None, evaluation_cost: Any, asking: Asking, max_cost: Price | None) -> Begin:
     """Walks through the stages of a fitted cascade.
 
     Raises
@@ -51,5 +50,15 @@ def cascade_walks(
     check_is_fitted(cascade, "exit_path_")
     steps = steps_of(cascade)
     check_same_prices(cascade.stages_, steps.plan.everything, costs, evaluation_cost)
-    cap = None if max_cost is None else int(exact(max_cost, "max_cost") / steps.plan.unit)
-    return Begin(steps.plan, partial(CascadeWalk, steps, cascade.policy_, cap, max_rows))
+    return Begin(steps.plan, partial(CascadeWalk, steps, cascade.policy_, asking, cap_of(max_cost, steps.plan)))
+
+
+def cap_of(max_cost: Price | None, plan: Purchases) -> int | None:
+    """The most that a row may pay, in units.
+
+    Raises
+    ------
+    InvalidInputError
+        for a cap that is no number >= 0.
+    """
+    return None if max_cost is None else min(int(exact(max_cost, "max_cost") / plan.unit), MOST_UNITS)

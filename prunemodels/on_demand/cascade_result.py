@@ -20,25 +20,22 @@ class CascadeResult(OnDemandResult):
     * `stopped_early` says that the policy stopped the row before the last stage;
     * `fell_back` says that a feature of the next stage could not be had. The row stopped at the last stage that could predict;
       if there is none, a forest's trees answer by the nodes that the row came to;
+    * `capped` says that the next stage would have cost more than the cap. What was bought on the way to it is paid;
     * `trees_finished` counts the trees that take part in the stage at which the row stopped; 0 for models that are no trees.
 
     Parameters
     ----------
     stage
         int64, shape (n,): the stage whose answer is given, -1 where none has predicted.
-    capped
-        bool, shape (n,): the next stage would have cost more than the cap. What was bought on the way to it is paid.
     """
 
     stage: NDArray[np.int64]
-    capped: NDArray[np.bool_]
 
     def to_frame(self) -> pd.DataFrame:
         """One line for each row: prediction, cost, bought, stage, and the flags."""
         frame = super().to_frame().drop(columns="trees_finished")
         frame.insert(3, "stage", self.stage)
-        return frame.assign(capped=self.capped)
+        return frame
 
     def __repr__(self) -> str:
-        capped = f", {int(self.capped.sum())} capped)" if self.capped.any() else ")"
-        return super().__repr__().replace("OnDemandResult", "CascadeResult")[:-1] + capped
+        return super().__repr__().replace("OnDemandResult", "CascadeResult")

@@ -21,12 +21,13 @@ from prunemodels.exits.policy import ExitPolicy, Visit
 from prunemodels.exits.stacking import stack_inputs
 from prunemodels.exits.stages import StageOutput
 from prunemodels.on_demand.answers import Cells
+from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.cascade_result import CascadeResult
-from prunemodels.on_demand.request import Acquire
+from prunemodels.on_demand.request import NEVER, Acquire
 from prunemodels.on_demand.stage_steps import Place, StageSteps
 from prunemodels.on_demand.steps import LOST, UNKNOWN
 from prunemodels.on_demand.tally import account_of
-from prunemodels.on_demand.walk import NEVER, Walk
+from prunemodels.on_demand.walk import Walk
 
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -68,9 +69,7 @@ class CascadeWalk(Walk):
     ----------
     steps, policy
         what the stages need and predict, and which rows go on.
-    cap
-        the most that a row may pay, in units; None: no cap.
-    max_rows, acquire, rows, known
+    asking, cap, acquire, rows, known
         see `Walk`.
     """
 
@@ -78,15 +77,15 @@ class CascadeWalk(Walk):
         self,
         steps: StageSteps,
         policy: ExitPolicy,
+        asking: Asking,
         cap: int | None,
-        max_rows: int | None,
-        acquire: Acquire,
+        acquire: Acquire | None,
         rows: pd.Index[Any],
         known: Cells,
     ) -> None:
-        super().__init__(steps.plan, steps.orders, acquire, max_rows, rows, known)
+        super().__init__(steps.plan, steps.orders, acquire, asking, cap, rows, known)
         n, classes = len(rows), steps.plan.classes
-        self._stages, self._policy, self._cap = steps, policy, cap
+        self._stages, self._policy = steps, policy
         first, no = policy.start(n), np.zeros(n, dtype=bool)
         K = 1 if classes is None else len(classes)
         said = StageOutput(np.full((n, K), np.nan), np.zeros(n))
@@ -143,6 +142,14 @@ class CascadeWalk(Walk):
             moving = np.concatenate(going)
         self._done = self._at.done.copy()
         return wanted[rows]
+
+    def _choose(self, rows: Rows, wanted: Flags) -> Flags:
+        """The cheapest of the wanted features; the stage needs the others too."""
+        plan = self._purchases
+        price = ((self._paid_by[rows] == NEVER) @ (plan.needs * plan.item_units).T).astype(np.float64)
+        chosen = np.zeros_like(wanted)
+        chosen[np.arange(rows.size), np.argmin(np.where(wanted, price, np.inf), axis=1)] = True
+        return chosen
 
     def _advance(self, s: int, rows: Rows, wanted: Flags) -> tuple[Flags, Flags]:
         """Advance the rows at stage s. Returns which of them ask (for the features in `wanted`), and for which it can predict."""

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 from prunemodels.on_demand.errors import AcquisitionFailedError
 from prunemodels.on_demand.request import Request
+from prunemodels.on_demand.spending import Spending
 
 if TYPE_CHECKING:
     from prunemodels.on_demand.walk import Walk
 
 
-async def ask_together(walk: Walk, requests: list[Request], limit: int | None) -> None:
+async def ask_together(walk: Walk, requests: list[Request], limit: int | None, spending: Spending) -> bool:
     """Ask for all requests, at most `limit` at a time, and have the walk take the answers as they come.
+
+    From the first request on that `spending` does not allow, none is begun. Returns whether all were allowed.
 
     After a failure, requests in flight are awaited and kept, since they may have been paid already, and no new one is begun.
     When the task is cancelled, requests in flight are cancelled too, and awaited.
@@ -26,13 +29,17 @@ async def ask_together(walk: Walk, requests: list[Request], limit: int | None) -
     """
     gate = asyncio.Semaphore(limit or len(requests))
     failures: list[AcquisitionFailedError] = []
+    allowed = True
 
     async def serve(request: Request) -> None:
+        nonlocal allowed
         async with gate:
-            if failures:
+            allowed = allowed and not failures and spending.allows(request)
+            if failures or not allowed:
                 return
             try:
                 await _serve(walk, request)
+                spending.book(request)
             except AcquisitionFailedError as error:
                 failures.append(error)
 
@@ -46,6 +53,7 @@ async def ask_together(walk: Walk, requests: list[Request], limit: int | None) -
     if failures:
         failures[0].others = tuple(failures[1:])
         raise failures[0]
+    return allowed
 
 
 async def _serve(walk: Walk, request: Request) -> None:

@@ -2,6 +2,14 @@
 
 In every round they go down all trees as far as the known features lead. Rows that are decided stop, and the others name the
 features that they wait for.
+
+With a cap C on what a row pays, let P be what it has paid for items and S for the splits that it passed. It passes a split on
+feature f, whose evaluation costs e_f, only if P + S + e_f <= C, and of the features that it waits for it asks for those with
+
+    P + S + (price of the items that f needs and the row has not paid) + e_f  <=  C.                                       (1)
+
+All other features count as ones that cannot be had. P + S only grows, and P plus the price in (1) never falls, so a feature
+that is out of reach stays so. If the row cannot pay all that it waits for together, it asks for one feature at a time.
 """
 
 from __future__ import annotations
@@ -13,16 +21,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prunemodels.on_demand.answers import Cells
+from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.deciding import Certainty
 from prunemodels.on_demand.options import Options
 from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import Plan
-from prunemodels.on_demand.request import Acquire
+from prunemodels.on_demand.request import NEVER, Acquire
 from prunemodels.on_demand.result import OnDemandResult
-from prunemodels.on_demand.steps import _advance, _ask_for_all
+from prunemodels.on_demand.steps import KNOWN, LOST, NO_CAP, UNKNOWN, _advance, _ask_for_all
 from prunemodels.on_demand.stopping import _ask_for_one
 from prunemodels.on_demand.tally import Standing, result_of
-from prunemodels.on_demand.walk import NEVER, Walk
+from prunemodels.on_demand.walk import Walk
 
 
 class ForestWalk(Walk):
@@ -32,56 +41,118 @@ class ForestWalk(Walk):
     ----------
     plan, options
         trees and prices, and when to stop.
-    acquire, rows, known
+    asking, cap, acquire, rows, known
         see `Walk`.
     """
 
-    def __init__(self, plan: Plan, options: Options, acquire: Acquire, rows: pd.Index[Any], known: Cells) -> None:
-        super().__init__(plan, Orders(plan.needs), acquire, options.max_rows, rows, known)
+    def __init__(
+        self,
+        plan: Plan,
+        options: Options,
+        asking: Asking,
+        cap: int | None,
+        acquire: Acquire | None,
+        rows: pd.Index[Any],
+        known: Cells,
+    ) -> None:
+        super().__init__(plan, Orders(plan.needs), acquire, asking, cap, rows, known)
         n = len(rows)
         self._plan, self._options = plan, options
         self._certainty = Certainty(plan.response, plan.extremes, options.label, options.tolerance) if options.stops else None
         self._node = np.tile(plan.ensemble.roots.astype(np.int32), (n, 1))
         self._steps = np.zeros(n, dtype=np.int64)
-        self._early = np.zeros(n, dtype=bool)
+        self._early, self._capped = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
 
     def result(self) -> OnDemandResult:
         """What is known now; of a walk that was broken off, what was bought, and for open trees the value of the node reached."""
         self._settle()
         paid_by = np.where(self._paid_by == NEVER, -1, self._paid_by)
-        standing = Standing(self._node, self._status, paid_by, self._steps, self._done, self._early)
+        standing = Standing(self._node, self._status, paid_by, self._steps, self._done, self._early, self._capped)
         return result_of(self._plan, self.rows, standing, self.rounds, self.requests)
+
+    @property
+    def _trees(self) -> tuple[NDArray[Any], ...]:
+        e = self._plan.ensemble
+        return e.left, e.right, self._plan.column, e.threshold, e.missing_left, self._plan.tested
 
     def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Walk the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
-        plan, options, ensemble = self._plan, self._options, self._plan.ensemble
-        trees = (ensemble.left, ensemble.right, plan.column, ensemble.threshold, ensemble.missing_left, plan.tested)
-        _advance(rows, self._node, trees, plan.routed(self._cells), self._status, plan.step_units, self._steps)
-        wanted = np.zeros((rows.size, len(plan.names)), dtype=bool)
-        done, early = np.zeros(rows.size, dtype=bool), np.zeros(rows.size, dtype=bool)
-        if options.stops:
-            wanted, done, early = self._undecided(rows, trees)
+        plan, most = self._plan, self._most_steps()
+        _advance(rows, self._node, self._trees, plan.routed(self._cells), self._status, plan.step_units, most, self._steps)
+        status = self._status_within_cap(rows, most)
+        capped = np.zeros(rows.size, dtype=bool)
+        if self._options.stops:
+            wanted, done, early = self._undecided(rows, self._status)
+            limited = np.flatnonzero(~done & (status[rows] != self._status[rows]).any(axis=1))
+            if limited.size:
+                wanted[limited], done[limited], _ = self._undecided(rows[limited], status)
+                capped[limited] = done[limited]  # without the cap they would go on
         else:
-            _ask_for_all(rows, self._node, trees, self._status, wanted, done)
-        self._early[rows] = early
-        self._done[rows] = done
+            wanted, done, early = self._nothing(rows)
+            _ask_for_all(rows, self._node, self._trees, status, wanted, done)
+            if self._cap is not None:
+                short = np.flatnonzero(self._price_of(rows, wanted) > (most - self._steps)[rows])
+                wanted[short] = self._choose(rows[short], wanted[short])
+        self._early[rows], self._done[rows] = early, done
+        self._capped[rows] = capped | (done & ~early & self._barred(rows, status))
         return wanted
 
+    def _choose(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The feature that early stopping would ask for next."""
+        status = self._status_within_cap(rows, self._most_steps())
+        return self._undecided(rows, status, stop=False)[0]
+
     def _undecided(
-        self, rows: NDArray[np.int64], trees: tuple[NDArray[Any], ...]
+        self, rows: NDArray[np.int64], status: NDArray[np.uint8], *, stop: bool = True
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-        """The one feature that each row asks for, and which rows are done, and which of these are decided with open trees."""
-        plan, options, ends, certainty = self._plan, self._options, self._plan.extremes, self._certainty
-        assert certainty is not None
-        value = plan.response.value
-        wanted, done = np.zeros((rows.size, len(plan.names)), dtype=bool), np.zeros(rows.size, dtype=bool)
+        """The one feature that each row asks for, and which rows are done, and which of them are decided with open trees.
+
+        Without `stop` no row is decided.
+        """
+        plan, ends, value = self._plan, self._plan.extremes, self._plan.response.value
+        wanted, done, early = self._nothing(rows)
         total = np.zeros((rows.size, 3, value.shape[1]))
+        stopping = (value, ends.low, ends.high, ends.deepest, self._options.place)
         prices = (plan.needs, plan.item_units.astype(np.float64), self._paid_by != NEVER)
-        stopping = (value, ends.low, ends.high, ends.deepest, options.place)
         cells = plan.routed(self._cells)
-        _ask_for_one(rows, self._node, trees, cells, self._status, *stopping, *prices, wanted, done, total)
-        early = np.zeros(rows.size, dtype=bool)
-        open_rows = np.flatnonzero(~done)
-        early[open_rows] = certainty.of(total[open_rows])
+        _ask_for_one(rows, self._node, self._trees, cells, status, *stopping, *prices, wanted, done, total)
+        if stop and self._certainty is not None:
+            open_rows = np.flatnonzero(~done)
+            early[open_rows] = self._certainty.of(total[open_rows])
         wanted[early] = False
         return wanted, done | early, early
+
+    def _nothing(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Nothing is wanted, and no row is done or decided."""
+        return np.zeros((rows.size, len(self._plan.names)), dtype=bool), np.zeros(rows.size, bool), np.zeros(rows.size, bool)
+
+    def _most_steps(self) -> NDArray[np.int64]:
+        """C - P: the most that each row may pay for passing splits."""
+        if self._cap is None:
+            return np.full(len(self.rows), NO_CAP)
+        return np.asarray(self._cap - (self._paid_by != NEVER) @ self._plan.item_units)
+
+    def _status_within_cap(self, rows: NDArray[np.int64], most: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The status of all features, where those of `rows` that (1) excludes count as lost."""
+        if self._cap is None:
+            return self._status
+        plan, status = self._plan, self._status.copy()
+        price = (self._paid_by[rows] == NEVER) @ (plan.needs * plan.item_units).T + plan.step_units
+        beyond = price > (most - self._steps)[rows, None]
+        status[rows] = np.where((status[rows] == UNKNOWN) & beyond, LOST, status[rows])
+        return status
+
+    def _price_of(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """What the rows would pay for all that they want, and for passing one split on each."""
+        items = (wanted @ self._plan.needs) & (self._paid_by[rows] == NEVER)
+        return np.asarray(items @ self._plan.item_units + wanted @ self._plan.step_units)
+
+    def _barred(self, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Rows that the cap keeps from going on in a tree: its feature is known, but not passed, or is lost in `status` alone."""
+        if self._cap is None or not self._plan.names:
+            return np.zeros(rows.size, dtype=bool)
+        node = self._node[rows]
+        column, split = self._plan.column[node], self._plan.ensemble.is_split[node]
+        true = np.take_along_axis(self._status[rows], column, axis=1)
+        held = (true == KNOWN) | (true != np.take_along_axis(status[rows], column, axis=1))
+        return np.asarray((split & held).any(axis=1))

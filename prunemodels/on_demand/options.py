@@ -22,12 +22,9 @@ class Options:
         the distance within which the number, or each probability, must certainly be; None: any.
     place
         int64, shape (T,): the order of the trees; empty: the feature that settles most per price is first.
-    max_rows
-        most rows of a request, or None.
     """
 
     stops: bool
     label: bool
     tolerance: float | None
     place: NDArray[np.int64]
-    max_rows: int | None

@@ -120,7 +120,10 @@ def plan_of(
         if prices and forest are about different numbers of features.
     CapacityOverflowError
         if the prices have no common unit small and large enough for 64-bit integers.
+    UnsupportedModelError
+        for trees with several outputs.
     """
+    ensemble.check_one_output("prediction on demand")
     forest = None if model is None or model.forest is None or not model.forest.casts else model.forest
     n_columns = ensemble.n_features if forest is None else forest.n_columns
     of = np.arange(ensemble.n_features) if forest is None else forest.columns_of_features

@@ -19,9 +19,11 @@ from formulations.instance.ensemble import Ensemble
 from prunemodels.exits.cascade import Cascade
 from prunemodels.forests.costs import Costs
 from prunemodels.on_demand.answers import Cells, column
-from prunemodels.on_demand.beginning import Begin, cascade_walks
+from prunemodels.on_demand.asking import Asking
+from prunemodels.on_demand.beginning import Begin, cap_of, cascade_walks
 from prunemodels.on_demand.forest_walk import ForestWalk
 from prunemodels.on_demand.options import Options
+from prunemodels.on_demand.partly_known import partly_known
 from prunemodels.on_demand.plan import plan_of
 from prunemodels.on_demand.request import Acquire
 from prunemodels.on_demand.result import OnDemandResult
@@ -48,6 +50,7 @@ class OnDemandPredictor:
     acquire
         serves a `Request`: ``acquire(request)`` returns the values of ``request.features`` for ``request.rows``, in one of the
         forms of `prunemodels.on_demand.answers.read`; or it is an async function that does, for the methods that are awaited.
+        None where the caller makes the requests, see ``Walk.next_requests``.
     evaluation_cost
         a >= 0: price of evaluating one split for one row; one number, or one for each feature. For forests, as `costs`.
     early_stopping
@@ -67,8 +70,16 @@ class OnDemandPredictor:
     max_rows
         most rows of a request; larger ones are split.
     max_cost
-        for cascades, the most that a row may pay: a row whose next purchase would exceed it stops with the answer of the last
-        stage that has predicted. What it bought on the way to the next stage is paid. Items paid once for all rows do not count.
+        the most that a row may pay; items paid once for all rows do not count. In a forest, a feature that a row cannot pay
+        counts as one that cannot be had: its tree answers with the value of the node that the row has reached. A row that cannot
+        pay for all that it waits for buys one feature at a time, in `order`. In a cascade, a row whose next purchase would exceed
+        the cap stops with the answer of the last stage that has predicted; what it bought on the way to the next stage is paid.
+    ask_again
+        how often a value is asked for again that an answer leaves out: a row or a column that a table, a mapping or labelled
+        records do not have.
+    absent
+        what follows if it still does not come. ``"error"``: an `AcquisitionFailedError` names rows and features; what came is
+        kept and paid, and its walk goes on with the rest. ``"unavailable"``: the value counts as `UNAVAILABLE`.
 
     Notes
     -----
@@ -109,17 +120,18 @@ class OnDemandPredictor:
         order: Literal["adaptive", "forest"] | Sequence[int] | NDArray[np.integer[Any]] = "adaptive",
         max_rows: Count | None = None,
         max_cost: Price | None = None,
+        ask_again: Annotated[int, Range(0)] = 0,
+        absent: Literal["error", "unavailable"] = "error",
     ) -> None:
-        if acquire is None:
-            raise InvalidInputError("acquire is missing; give a function that serves a Request; for a full table from_table(X)")
-        self.acquire: Acquire = acquire
+        self.acquire: Acquire | None = acquire
+        asking = Asking(max_rows, ask_again, absent)
         self._probabilities_open = False
         if isinstance(model, Cascade):
             _refuse_choices(model, early_stopping, tolerance, threshold, order)
-            self._start: Begin = cascade_walks(model, costs, evaluation_cost, max_rows, max_cost)
+            self._start: Begin = cascade_walks(model, costs, evaluation_cost, asking, max_cost)
         else:
             self._start = self._forest_walks(
-                model, costs, evaluation_cost, early_stopping, tolerance, threshold, order, max_rows, max_cost
+                model, costs, evaluation_cost, early_stopping, tolerance, threshold, order, asking, max_cost
             )
         self._plan = self._start.plan
 
@@ -132,21 +144,17 @@ class OnDemandPredictor:
         tolerance: Any,
         threshold: float | None,
         order: Any,
-        max_rows: Any,
+        asking: Asking,
         max_cost: Any,
     ) -> Begin:
         model = TreeModel(None, forest) if isinstance(forest, Ensemble) else tree_model_of(forest)
         if threshold is not None:
             model = with_threshold(model, threshold)
         trees, items = model.ensemble, model.items(costs)
-        if max_cost is not None:
-            raise InvalidInputError(
-                "max_cost is for cascades, which can stop with an answer; a forest is made cheap by pruning, see prune_forest"
-            )
         plan = plan_of(trees, items, evaluation_prices(model.per_feature(evaluation), trees), model=model)
-        options = _options(model, early, tolerance, order, max_rows)
+        options = _options(model, early, tolerance, order)
         self._probabilities_open = options.stops and options.tolerance is None
-        return Begin(plan, partial(ForestWalk, plan, options))
+        return Begin(plan, partial(ForestWalk, plan, options, asking, cap_of(max_cost, plan)))
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -180,20 +188,58 @@ class OnDemandPredictor:
         labels = _labels(rows)
         return self._start.walk(self.acquire, labels, self._known(known, labels))
 
-    def run(self, rows: Any, *, known: Any = None) -> OnDemandResult:
-        """Predictions with their costs and purchases; arguments as `start`.
+    @checked
+    def run(self, rows: Any, *, known: Any = None, max_total_cost: Price | None = None) -> OnDemandResult:
+        """Predictions with their costs and purchases; arguments as `start` and ``Walk.run``.
 
         Raises
         ------
         InvalidInputError, AcquisitionFailedError, InterruptedAcquisitionError
             as `start` and `Walk.run`.
         """
-        return self.start(rows, known=known).run()
+        return self.start(rows, known=known).run(max_total_cost=max_total_cost)
 
     @checked
-    async def run_async(self, rows: Any, *, known: Any = None, limit: Count | None = None) -> OnDemandResult:
+    async def run_async(
+        self, rows: Any, *, known: Any = None, limit: Count | None = None, max_total_cost: Price | None = None
+    ) -> OnDemandResult:
         """As `run`, all requests of a round in flight together, or at most `limit`; the same result."""
-        return await self.start(rows, known=known).run_async(limit)
+        return await self.start(rows, known=known).run_async(limit, max_total_cost=max_total_cost)
+
+    @checked
+    def next_features(self, X: Any, known: Any) -> NDArray[np.int64]:
+        """The feature to buy next for each row, given what was bought so far; see ``Walk.next_features``.
+
+        Parameters
+        ----------
+        X
+            values, shape (n, n_features), in the order of the model's features or as a table with their names; unknown ones do
+            not matter.
+        known
+            bool, shape (n, n_features): what was bought. What it shares with other features is paid, and counts in `max_cost`.
+
+        Returns
+        -------
+        array
+            int64, shape (n,): a feature's place among the model's, -1: the row needs nothing more.
+
+        Raises
+        ------
+        InvalidInputError
+            for other shapes, and values that are not finite numbers or NaN.
+
+        Examples
+        --------
+        >>> import prunemodels as pm
+        >>> import numpy as np
+        >>> from prunemodels.example import X_test, costs, forest
+        >>> predictor = pm.OnDemandPredictor(forest, costs, early_stopping=True)
+        >>> known = np.zeros(X_test[:3].shape, dtype=bool)
+        >>> known[1:, 6] = True
+        >>> predictor.next_features(X_test[:3], known)
+        array([6, 0, 0])
+        """
+        return partly_known(self, X, known).next_features()
 
     def predict(self, rows: Any, *, known: Any = None) -> NDArray[Any]:
         """Classes, or numbers (regression), shape (n,).
@@ -280,13 +326,13 @@ def _labels(rows: Any) -> pd.Index[Any]:
     return labels
 
 
-def _options(model: TreeModel, early_stopping: bool, tolerance: float | None, order: Any, max_rows: int | None) -> Options:
+def _options(model: TreeModel, early_stopping: bool, tolerance: float | None, order: Any) -> Options:
     """Check when to stop and in which order."""
     numbers = model.task == "regression"
     if early_stopping and numbers and tolerance is None:
         raise InvalidInputError("early_stopping: a number changes with every tree; give tolerance")
     stops = early_stopping or tolerance is not None
-    return Options(stops, early_stopping and not numbers, tolerance, _places(order, model.ensemble), max_rows)
+    return Options(stops, early_stopping and not numbers, tolerance, _places(order, model.ensemble))
 
 
 def _refuse_choices(model: Any, early_stopping: bool, tolerance: float | None, threshold: float | None, order: Any) -> None:

@@ -25,6 +25,9 @@ class _Unavailable(Enum):
 UNAVAILABLE: Final[Literal[_Unavailable.UNAVAILABLE]] = _Unavailable.UNAVAILABLE
 """The answer for a value that cannot be had. NaN is something else: a value that was looked for and is missing."""
 
+NEVER = np.iinfo(np.int32).max
+"""In place of a request's number: the item was not paid."""
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -48,6 +51,8 @@ class Request:
         int64: places of the features among the forest's.
     number
         of the request; a walk numbers its requests from 0.
+    attempt
+        1; 2 and more where an earlier answer left these values out, see ``ask_again`` of `OnDemandPredictor`.
 
     Examples
     --------
@@ -75,6 +80,7 @@ class Request:
     positions: NDArray[np.int64]
     columns: NDArray[np.int64]
     number: int
+    attempt: int = 1
 
     def __str__(self) -> str:
         bought = ", ".join(map(repr, self.items)) or "nothing"

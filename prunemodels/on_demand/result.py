@@ -34,11 +34,15 @@ class OnDemandResult:
     once_cost
         the price of the items in `once`.
     finished
-        bool, shape (n,): the row's prediction is final. All true, except in the result of a walk that was broken off.
+        bool, shape (n,): the row's prediction is final. All true, except in the result of a walk that was broken off, by a
+        failure or by a limit on what all rows pay.
     stopped_early
         bool, shape (n,): the trees left open cannot change the predicted class (regression: by more than the tolerance).
     fell_back
         bool, shape (n,): a feature could not be had, and some tree answered with the node's own prediction.
+    capped
+        bool, shape (n,): the most that a row may pay kept some tree from being finished, and its answer is the value of the node
+        that the row has reached.
     trees_finished
         int64, shape (n,): trees that were walked to a leaf, or to a feature that could not be had.
     rounds, requests
@@ -67,6 +71,7 @@ class OnDemandResult:
     finished: NDArray[np.bool_]
     stopped_early: NDArray[np.bool_]
     fell_back: NDArray[np.bool_]
+    capped: NDArray[np.bool_]
     trees_finished: NDArray[np.int64]
     rounds: int
     requests: int
@@ -105,11 +110,17 @@ class OnDemandResult:
             "finished": self.finished,
             "stopped_early": self.stopped_early,
             "fell_back": self.fell_back,
+            "capped": self.capped,
             "trees_finished": self.trees_finished,
         }
         return pd.DataFrame(columns, index=self.rows)
 
     def __repr__(self) -> str:
-        flags = {"stopped early": self.stopped_early, "fell back": self.fell_back, "not finished": ~self.finished}
+        flags = {
+            "stopped early": self.stopped_early,
+            "fell back": self.fell_back,
+            "capped": self.capped,
+            "not finished": ~self.finished,
+        }
         told = "".join(f", {int(flag.sum())} {name}" for name, flag in flags.items() if flag.any())
         return f"OnDemandResult({len(self.rows)} rows, mean cost {self.mean_cost:.6g}, {self.requests} requests{told})"

@@ -20,7 +20,7 @@ from prunemodels.exits.stages import StageOutput
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.on_demand.orders import Orders, StageOrders
 from prunemodels.on_demand.plan import Plan, Purchases, plan_of, purchases_of
-from prunemodels.on_demand.steps import _advance, _ask_for_all
+from prunemodels.on_demand.steps import NO_CAP, _advance, _ask_for_all
 
 Table = NDArray[Any]
 Rows = NDArray[np.int64]
@@ -166,7 +166,8 @@ class TreeSteps:
 
     def advance(self, s: int, rows: Rows, place: Place, cells: Table, status: NDArray[np.uint8]) -> None:
         """Go down the splits that stage s keeps."""
-        _advance(rows, place.node, self._trees(s), cells, status, self.plan.step_units, place.steps)
+        most = np.full(place.steps.shape, NO_CAP)  # the walk itself looks ahead to see whether a stage keeps within a cap
+        _advance(rows, place.node, self._trees(s), cells, status, self.plan.step_units, most, place.steps)
 
     def needs(self, s: int, rows: Rows, place: Place) -> NDArray[np.bool_]:
         """The features of the splits that the rows have reached."""

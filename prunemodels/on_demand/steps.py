@@ -5,21 +5,29 @@ Rows are independent, so these loops run over rows and then trees; rows share on
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 UNKNOWN, KNOWN, LOST = 0, 1, 2
 """Status of a feature of a row; LOST: it was asked for and cannot be had."""
 
+NO_CAP = np.iinfo(np.int64).max
+"""In place of the most that a row may pay."""
+
 
 @njit(cache=True)
-def _advance(rows, node, trees, cells, status, step_units, steps):  # type: ignore[no-untyped-def]
-    """Walk each tree down to a leaf, or to a split whose feature is not known; add up the price of the splits passed."""
+def _advance(rows, node, trees, cells, status, step_units, most, steps):  # type: ignore[no-untyped-def]
+    """Walk each tree down to a leaf, to a split whose feature is not known, or to one that would bring `steps`, the price of the
+    splits passed, above `most`.
+    """
     left, right, column, threshold, missing_left, tested = trees
     for i in rows:
         for t in range(node.shape[1]):
             h = node[i, t]
             while left[h] >= 0 and status[i, column[h]] == KNOWN:
                 f = column[h]
+                if steps[i] + step_units[f] > most[i]:
+                    break
                 x = cells[i, tested[h]]
                 go_left = missing_left[h] if x != x else float(x) <= threshold[h]
                 h = left[h] if go_left else right[h]

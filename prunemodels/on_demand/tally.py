@@ -29,8 +29,9 @@ class Standing:
         int32, shape (n, M): number of the request that paid the item, -1 if it was not paid.
     steps
         int64, shape (n,): price of the splits evaluated, in units.
-    done, early
-        bool, shape (n,): rows whose prediction is final, and those of them with open trees.
+    done, early, capped
+        bool, shape (n,): rows whose prediction is final, and those of them with open trees that cannot change it, or that the cap
+        keeps open.
     """
 
     node: NDArray[np.int32]
@@ -39,6 +40,7 @@ class Standing:
     steps: NDArray[np.int64]
     done: NDArray[np.bool_]
     early: NDArray[np.bool_]
+    capped: NDArray[np.bool_]
 
 
 def result_of(plan: Plan, rows: pd.Index[Any], at: Standing, rounds: int, requests: int) -> OnDemandResult:
@@ -57,6 +59,7 @@ def result_of(plan: Plan, rows: pd.Index[Any], at: Standing, rounds: int, reques
         finished=at.done,
         stopped_early=at.early,
         fell_back=np.any(lost, axis=1),
+        capped=at.capped,
         trees_finished=(~trees.is_split[at.node] | lost).sum(axis=1),
         rounds=rounds,
         requests=requests,

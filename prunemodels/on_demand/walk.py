@@ -5,7 +5,9 @@
              ask, and record what was delivered and paid                    (here)
 
 An item is paid for a row when a feature that needs it is delivered: a purchase that brings nothing costs nothing. A feature is
-asked for once for each row. The state changes only when an answer is complete, so the walk can go on after any failure.
+asked for once for each row, and again only if an answer left it out. The state changes in single steps, when an answer has been
+checked, so the walk can go on after any failure. Of an answer that leaves values out, what came is kept and paid, and a remaining
+request takes the place of the first one in the round.
 """
 
 from __future__ import annotations
@@ -23,17 +25,17 @@ from numpy.typing import NDArray
 
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
-from prunemodels.on_demand.answers import Cells, read
+from formulations.instance.cost_items import Price
+from prunemodels.on_demand.answers import Answer, Cells, read
+from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.concurrency import ask_together
 from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
 from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import Purchases
-from prunemodels.on_demand.request import Acquire, Request
+from prunemodels.on_demand.request import NEVER, Acquire, Request
 from prunemodels.on_demand.result import OnDemandResult
+from prunemodels.on_demand.spending import Spending
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
-
-NEVER = np.iinfo(np.int32).max
-"""In place of a request's number: the item was not paid."""
 
 
 class Walk(ABC):
@@ -46,8 +48,10 @@ class Walk(ABC):
     ----------
     plan, orders, acquire
         features and prices, how wanted features become requests, and the function to ask.
-    max_rows
-        most rows of a request, or None.
+    asking
+        how to ask, and what to do with values that do not come.
+    cap
+        the most that a row may pay, in units; None: no cap.
     rows
         labels of the n rows.
     known
@@ -72,21 +76,43 @@ class Walk(ABC):
     >>> result = walk.run()
     >>> result.predictions, walk.finished
     (array([0, 1, 1]), True)
+
+    The caller may also make the requests, and bring the answers when it has them:
+
+    >>> walk = pm.OnDemandPredictor(forest, costs, early_stopping=True).start(X_test.index[2:3])
+    >>> while requests := walk.next_requests(one_feature=True):
+    ...     for request in requests:
+    ...         print("buy", *request.items)
+    ...         walk.take(request, X_test.loc[request.rows, list(request.features)])
+    ...
+    buy concavity
+    buy radius
+    buy area
+    buy concave points
+    >>> walk.result().predictions
+    array([1])
     """
 
     def __init__(
-        self, plan: Purchases, orders: Orders, acquire: Acquire, max_rows: int | None, rows: pd.Index[Any], known: Cells
+        self,
+        plan: Purchases,
+        orders: Orders,
+        acquire: Acquire | None,
+        asking: Asking,
+        cap: int | None,
+        rows: pd.Index[Any],
+        known: Cells,
     ) -> None:
         n = len(rows)
         self.acquire, self.rows = acquire, rows
         self.rounds = self.requests = self._numbered = 0
-        self._purchases, self._orders, self._max_rows = plan, orders, max_rows
+        self._purchases, self._orders, self._asking, self._cap = plan, orders, asking, cap
         self._cells = known[0].copy()
         self._status = np.where(known[1], KNOWN, UNKNOWN).astype(np.uint8)
         self._paid_by = np.full((n, plan.costs.n_items), NEVER, dtype=np.int32)
         self._done = np.zeros(n, dtype=bool)
-        self._arrived: list[tuple[Request, Cells]] = []
-        self._open: list[Request] = []
+        self._arrived: list[tuple[Request, Answer, list[Request]]] = []
+        self._open: dict[int, Request] = {}
         self._running = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -115,41 +141,59 @@ class Walk(ABC):
     def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Advance the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
 
+    @abstractmethod
+    def _choose(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """One of the wanted features for each row that wants any; shape as `wanted`."""
+
     @property
     def finished(self) -> bool:
         """Whether all rows have their predictions."""
         return bool(self._done.all())
 
-    def run(self) -> OnDemandResult:
+    @checked
+    def run(self, *, max_total_cost: Price | None = None) -> OnDemandResult:
         """Ask, one request after the other, until every row has its prediction.
+
+        Parameters
+        ----------
+        max_total_cost
+            the most that all rows together may have paid for items, from the walk's start on and items paid once for all
+            included. Before the first request that could exceed it the run ends, and the result's open rows are not `finished`.
+            A later run with a higher limit goes on. None: no limit.
 
         Raises
         ------
         AcquisitionFailedError
-            if `acquire` raises, or its answer is refused. The rest of its round is not asked for.
+            if `acquire` raises, or its answer is refused or leaves values out. The rest of its round is not asked for.
         InterruptedAcquisitionError
             on Ctrl-C.
         InvalidInputError
-            if `acquire` is asynchronous, and while the walk runs already.
+            if `acquire` is missing or asynchronous, for a limit that is no number >= 0, and while the walk runs already.
         """
         try:
             with self._single_run():
-                for requests in self._rounds():
+                spending = Spending(self._purchases, self._paid_by, max_total_cost)
+                while requests := self._next():
                     for request in requests:
+                        if not spending.allows(request):
+                            return self.result()
                         self.take(request, self._answer(request))
+                        spending.book(request)
         except KeyboardInterrupt as error:
             told = "interrupted; the walk keeps what was delivered: error.walk.run() goes on"
             raise InterruptedAcquisitionError(told, self) from error
         return self.result()
 
     @checked
-    async def run_async(self, limit: Count | None = None) -> OnDemandResult:
+    async def run_async(self, limit: Count | None = None, *, max_total_cost: Price | None = None) -> OnDemandResult:
         """In each round, send all requests together and wait for all answers, until every row has its prediction.
 
         Parameters
         ----------
         limit
             most requests in flight at a time; None: no limit.
+        max_total_cost
+            as in `run`; requests in flight count with their full prices.
 
         Raises
         ------
@@ -164,22 +208,81 @@ class Walk(ABC):
         ``asyncio.run`` is such a cancellation.
         """
         with self._single_run():
-            for requests in self._rounds():
-                await ask_together(self, requests, limit)
+            spending = Spending(self._purchases, self._paid_by, max_total_cost)
+            while requests := self._next():
+                if not await ask_together(self, requests, limit, spending):
+                    break
         return self.result()
 
-    def _rounds(self) -> Iterator[list[Request]]:
-        """The requests of each round; their answers must be taken before the next. A round that was broken off comes first."""
-        self._settle()
-        if self._open:  # finding new requests would ask for other features with the items that are still unpaid
-            yield list(self._open)
-        while (rows := np.flatnonzero(~self._done)).size:
+    @checked
+    def next_requests(self, *, one_feature: bool = False) -> list[Request]:
+        """What the rows should buy next, for callers who make the requests themselves and `take` the answers.
+
+        As long as requests of a round are not answered, they are returned again, and nothing new is looked for.
+
+        Parameters
+        ----------
+        one_feature
+            each open row asks for one feature, and gets what comes with it: a forest's most decisive one for its price, see
+            ``order`` of `OnDemandPredictor`, a cascade's cheapest one. The default asks for all that the row is certain to need.
+
+        Returns
+        -------
+        list of Request
+            each open row is in at least one; empty when the walk is finished.
+
+        Raises
+        ------
+        InvalidInputError
+            while the walk runs.
+        """
+        with self._single_run():
+            return self._next(one_feature)
+
+    def next_features(self) -> NDArray[np.int64]:
+        """The feature that each row should get next, as ``next_requests(one_feature=True)``, but without making requests.
+
+        Returns
+        -------
+        array
+            int64, shape (n,): the feature's place among the model's, -1 for rows that need nothing more.
+
+        Raises
+        ------
+        InvalidInputError
+            while the walk runs, and as long as requests are open.
+        """
+        with self._single_run():
+            self._settle()
+            if self._open:
+                raise InvalidInputError(f"{next(iter(self._open.values()))} is open; take its answer first")
+            chosen = np.full(len(self.rows), -1, dtype=np.int64)
+            rows = np.flatnonzero(~self._done)
             wanted = self._look_ahead(rows)
             waiting = np.flatnonzero(wanted.any(axis=1))
             if waiting.size:
+                one = self._choose(rows[waiting], wanted[waiting])
+                chosen[rows[waiting]] = self._purchases.features[np.argmax(one, axis=1)]
+            return chosen
+
+    def _bought_before(self, lost: NDArray[np.bool_]) -> None:
+        """Count the known features as bought: what they share with others is paid. `lost`, shape (n, F), cannot be had."""
+        self._paid_by[(self._status == KNOWN) @ self._purchases.needs] = 0
+        self._status[lost & (self._status == UNKNOWN)] = LOST
+
+    def _next(self, one_feature: bool = False) -> list[Request]:
+        """The requests of the round that is under way, or of the next one."""
+        self._settle()
+        while not self._open and (rows := np.flatnonzero(~self._done)).size:
+            # while requests are open, new ones would ask for other features with the items that are still unpaid
+            wanted = self._look_ahead(rows)
+            waiting = np.flatnonzero(wanted.any(axis=1))
+            if waiting.size:
+                rows, wanted = rows[waiting], wanted[waiting]
+                wanted = self._choose(rows, wanted) if one_feature else wanted
                 self.rounds += 1
-                self._open = self._requests(rows[waiting], wanted[waiting])
-                yield list(self._open)
+                self._open = {request.number: request for request in self._requests(rows, wanted)}
+        return list(self._open.values())
 
     def _requests(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> list[Request]:
         """The wanted features in as few requests as `orders` and `max_rows` allow."""
@@ -188,7 +291,7 @@ class Walk(ABC):
         paid_for_all = costs.paid_once & paid.any(axis=0)
         requests = []
         for (items, features), members in self._orders.of(wanted, self._status[rows] == UNKNOWN, paid[rows]):
-            most = self._max_rows or members.size
+            most = self._asking.max_rows or members.size
             for first in range(0, members.size, most):
                 to_pay = [m for m in items if not paid_for_all[m]]
                 paid_for_all[to_pay] |= costs.paid_once[to_pay]
@@ -218,6 +321,10 @@ class Walk(ABC):
     @checked
     def ask(self, request: Request) -> Any:
         """Call `acquire`, and say which request it was if that raises."""
+        if self.acquire is None:
+            raise InvalidInputError(
+                "this predictor has no acquire, so the walk cannot ask; give one, or drive the walk by next_requests and take"
+            )
         self.requests += 1
         try:
             return self.acquire(request)
@@ -234,29 +341,89 @@ class Walk(ABC):
 
     @checked
     def take(self, request: Request, answer: Any) -> None:
-        """Record the answer to a request.
+        """Record the answer to a request, in one of the forms of `prunemodels.on_demand.answers.read`.
 
         Raises
         ------
         AcquisitionFailedError
-            if the answer is not what was asked for; nothing of it is kept.
+            if the answer is not what was asked for; nothing of it is kept. Or if it leaves values out, unless the predictor's
+            ``ask_again`` or ``absent`` allows that; what came is kept and paid, and a further run asks for the rest.
+        InvalidInputError
+            for a request that was answered before, or that another walk made.
         """
+        self._settle()
+        made = self._open.get(request.number)
+        if made is None or made.features != request.features or not made.rows.equals(request.rows):
+            raise InvalidInputError(f"{request} is not open in this walk; take every request of next_requests once")
         try:
-            cells = read(answer, request, self._cells.dtype)
+            given = read(answer, request, self._cells.dtype)
         except InvalidInputError as error:
             raise AcquisitionFailedError(f"the answer to {request} is refused: {error}", request, self) from error
-        self._arrived.append((request, cells))  # a single step: from here on the answer is safe from Ctrl-C
+        last = request.attempt > self._asking.ask_again
+        if last and self._asking.absent == "unavailable":
+            given = Answer(given.values, given.had, np.ones_like(given.came))
+        rest = [] if given.came.all() else self._remaining(request, given, 1 if last else request.attempt + 1)
+        self._arrived.append((request, given, rest))  # a single step: from here on the answer is safe from Ctrl-C
         self._settle()
+        if rest and last:
+            raise AcquisitionFailedError(f"the answer to {request} is incomplete: {_absent(request, given)}", request, self)
 
     def _settle(self) -> None:
         """Enter the answers that arrived. Entering one twice, after an interruption, changes nothing."""
         while self._arrived:
-            request, (values, had) = self._arrived[0]
+            request, given, rest = self._arrived[0]
             where = np.ix_(request.positions, np.searchsorted(self._purchases.features, request.columns))
-            pays = had @ self._purchases.needs[where[1].ravel()]
+            pays = given.had @ self._purchases.needs[where[1].ravel()]
             paid_by = self._paid_by[request.positions]
             self._paid_by[request.positions] = np.where(pays, np.minimum(paid_by, request.number), paid_by)
-            self._cells[where] = values
-            self._status[where] = np.where(had, KNOWN, LOST)
-            self._open = [other for other in self._open if other.number != request.number]
+            self._cells[where] = np.where(given.came, given.values, self._cells[where])
+            self._status[where] = np.where(given.came, np.where(given.had, KNOWN, LOST), self._status[where])
+            self._open.pop(request.number, None)
+            self._open.update({other.number: other for other in rest})
             del self._arrived[0]
+
+    def _remaining(self, request: Request, given: Answer, attempt: int) -> list[Request]:
+        """Requests for what an answer left out; they name the items that what came does not pay."""
+        plan, costs = self._purchases, self._purchases.costs
+        needs = plan.needs[np.searchsorted(plan.features, request.columns)]
+        paid = (self._paid_by[request.positions] != NEVER) | (given.had @ needs)
+        paid_for_all = costs.paid_once & ((self._paid_by != NEVER).any(axis=0) | paid.any(axis=0))
+        if costs.paid_once.any():
+            named = {name for other in self._open.values() if other.number != request.number for name in other.items}
+            paid_for_all |= costs.paid_once & np.isin(costs.names, list(named))
+        rows = np.flatnonzero(~given.came.all(axis=1))
+        kinds, kind = np.unique(np.concatenate([~given.came, paid], axis=1)[rows], axis=0, return_inverse=True)
+        requests = []
+        for k in range(len(kinds)):
+            absent, paid_by_row = np.split(kinds[k], [len(request.features)])
+            buys = np.flatnonzero(needs[absent].any(axis=0) & ~paid_by_row & ~paid_for_all)
+            paid_for_all |= costs.paid_once & np.isin(np.arange(costs.n_items), buys)
+            features, members = np.flatnonzero(absent), rows[kind.ravel() == k]
+            requests.append(
+                Request(
+                    tuple(costs.names[m] for m in buys),
+                    tuple(request.features[f] for f in features),
+                    request.rows[members],
+                    int(plan.item_units[buys].sum()) * plan.unit,
+                    request.positions[members],
+                    request.columns[features],
+                    self._numbered,
+                    attempt,
+                )
+            )
+            self._numbered += 1
+        return requests
+
+
+def _absent(request: Request, given: Answer) -> str:
+    """Names the rows and features that did not come, the first few of each."""
+    rows = request.rows[np.flatnonzero(~given.came.all(axis=1))].tolist()
+    features = [request.features[f] for f in np.flatnonzero(~given.came.all(axis=0))]
+    return (
+        f"{_first(features)} did not come for {len(rows)} row{'s' * (len(rows) != 1)}, {_first(rows)}; what came is kept: "
+        'error.walk.run() asks for the rest; or set ask_again=, or absent="unavailable"'
+    )
+
+
+def _first(names: list[Any], n: int = 5) -> str:
+    return ", ".join(map(repr, names[:n])) + " ..." * (len(names) > n)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from formulations.arguments import Natural, checked
 from formulations.errors import InvalidInputError
+from formulations.shown import is_rate
 from prunemodels.evaluation.choosing import falling_hull, knee, one_se
 from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.plots.picture import (
@@ -107,7 +108,7 @@ def _draw(ax: Axes, evaluation: PathEvaluation, chosen: int | None) -> None:
 def _mark(ax: Axes, evaluation: PathEvaluation, row: int, name: str, **style: Any) -> None:
     """One row of the path, with its cost and error."""
     x, y = float(evaluation.cost[row]), float(evaluation.error[row])
-    shown = f"{100 * y:.3g} %" if evaluation.path.problem.ensemble.task == "classification" else f"{y:.3g}"
+    shown = f"{100 * y:.3g} %" if is_rate(evaluation.path.problem.ensemble.measure) else f"{y:.3g}"
     ax.plot(x, y, ls="", mew=1.8, zorder=4, label=f"{name}: cost {x:.3g}, error {shown}", **style)
 
 

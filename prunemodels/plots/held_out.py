@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
+from formulations.shown import error_name, is_rate
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff
 from prunemodels.plots.picture import (
     BLACK,
@@ -92,8 +93,8 @@ def plot_held_out(
     if budget is not None:
         ax.axvline(budget, color=VERMILION, lw=1.0, ls="--", zorder=2, label=f"budget {budget:g}")
     ax.set_xlabel(cost_label(unit))
-    ax.set_ylabel("wrong predictions" if first.task == "classification" else "mean squared error")
-    if first.task == "classification":
+    ax.set_ylabel(error_name(first.measure))
+    if is_rate(first.measure):
         per_cent(ax.yaxis)
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)

@@ -16,6 +16,7 @@ from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
+from formulations.shown import is_rate
 from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.judging.evaluate import Evaluation
@@ -162,11 +163,11 @@ def check_same_problem(name: str, given: PruningProblem, wanted: PruningProblem,
 
 def label_axes(ax: Axes, path: NestedPrunings, unit: str = "") -> None:
     """Label the axes with units, and give them a light grid and no box."""
-    classification = path.problem.ensemble.task == "classification"
+    measure = path.problem.ensemble.measure
     ax.set_xlabel(cost_label(unit))
-    ax.set_ylabel("error rate" if classification else "mean squared error")
+    ax.set_ylabel(measure)
     plain_numbers(ax.xaxis)
-    (per_cent if classification else plain_numbers)(ax.yaxis)
+    (per_cent if is_rate(measure) else plain_numbers)(ax.yaxis)
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)

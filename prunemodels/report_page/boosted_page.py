@@ -13,6 +13,7 @@ from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import leaves_of
+from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
 from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
 from prunemodels.evaluation.item_costs import ItemCost
@@ -102,12 +103,12 @@ def gather_boosted(
         losses.append(float(np.average(loss_of(pruning.forest, y, len(rows)).values(margins), weights=weight)))
     paid = [Paid(usage.row_costs(p.kept), usage.once_cost(p.kept)) for p in (before, chosen)]
     columns = ensemble.names[: before.forest.n_columns]
-    classification = before.forest.classes is not None
+    loss = usual_loss("regression" if before.forest.classes is None else "classification")
     return BoostedFacts(
         labels,
         path,
         chosen,
-        change_of((paid[0], paid[1]), (errors[0], errors[1]), weight[counted], confidence, classification=classification),
+        change_of((paid[0], paid[1]), (errors[0], errors[1]), weight[counted], confidence, loss=loss),
         (losses[0], losses[1]),
         tuple(_item_costs(usage, columns, [reached[counted] for reached in nodes], weight[counted], [before.kept, chosen.kept])),
         boosted_curve(path, X, y, "prune_boosted", None),
@@ -148,12 +149,12 @@ def _loss_name(facts: BoostedFacts) -> str:
 
 
 def _opening(facts: BoostedFacts) -> Html:
-    h, task = facts.held_out, facts.task
+    h, kind = facts.held_out, facts.held_out.measure
     costs, errors = (h.cost_before.mean, h.cost_after.mean), (h.error_before.mean, h.error_after.mean)
     ensemble = facts.chosen.forest.ensemble
     figures = tag(
         "dl",
-        *cost_and_error(h, task, facts.labels.unit),
+        *cost_and_error(h, kind, facts.labels.unit),
         stat(
             f"Mean {_loss_name(facts)} of the margins",
             amount(facts.loss[0]),
@@ -168,24 +169,24 @@ def _opening(facts: BoostedFacts) -> Html:
         ),
         class_="stats",
     )
-    lede = tag("p", f"On {h.n:,} held-out examples ", comparison(costs, errors, task, facts.labels.unit), ".", class_="lede")
+    lede = tag("p", f"On {h.n:,} held-out examples ", comparison(costs, errors, kind, facts.labels.unit), ".", class_="lede")
     return join(tag("h1", name(facts.labels.title)), lede, figures, certainty(h, "Both models"))
 
 
 def _tradeoff(facts: BoostedFacts) -> Section:
-    along, task, h = facts.along, facts.task, facts.held_out
+    along, h, what = facts.along, facts.held_out, facts.held_out.measure
     prunings = tuple(reversed(facts.path.prunings))
     chart = Chart(
         1.03 * max(h.cost_before.mean, float(along.cost.max())), 1.05 * max(h.error_before.high, float(along.error.max()))
     )
     parts = [
-        chart.axes(cost_label(facts.labels.unit), f"{measure(task)} of the model, held out", error_ticks(task)),
+        chart.axes(cost_label(facts.labels.unit), f"{measure(what)} of the model, held out", error_ticks(what)),
         chart.line(points_of(along.cost, along.error), "line"),
         *(marker("dot", chart.x(x), chart.y(z)) for x, z in points_of(along.cost, along.error)),
     ]
     told = []
     for kind, cost, err in (("unpruned", h.cost_before, h.error_before), ("chosen", h.cost_after, h.error_after)):
-        told.append(f"{kind}: cost {amount(cost.mean)}, {measure(task)} {error(err.mean, task)}")
+        told.append(f"{kind}: cost {amount(cost.mean)}, {measure(what)} {error(err.mean, what)}")
         parts.append(marker(kind, chart.x(cost.mean), chart.y(err.mean), told[-1]))
     description = (
         f"{count(len(along), 'pruning')} from cost {amount(along.cost[0])} to {amount(along.cost[-1])}. {'. '.join(told)}."
@@ -197,7 +198,7 @@ def _tradeoff(facts: BoostedFacts) -> Section:
         (marker("chosen", 14, 8), "the chosen pruning"),
     ]
     rows: list[list[object]] = [
-        [f"{p.lam:.4g}", amount(p.cost), amount(p.loss), f"{p.n_splits:,}", amount(along.cost[k]), error(along.error[k], task)]
+        [f"{p.lam:.4g}", amount(p.cost), amount(p.loss), f"{p.n_splits:,}", amount(along.cost[k]), error(along.error[k], what)]
         for k, p in enumerate(prunings)
     ]
     header: list[object] = ["lambda", "cost", f"mean {_loss_name(facts)}", "splits", "cost, held out", "error, held out"]

@@ -77,6 +77,11 @@ class Facts:
         return self.path.problem.ensemble.task
 
     @property
+    def measure(self) -> str:
+        """What the errors are, see `Ensemble.measure`."""
+        return self.path.problem.ensemble.measure
+
+    @property
     def over_budget(self) -> bool:
         """Whether the held-out examples cost more than the budget; False without a budget."""
         return self.solution is not None and is_overrun(self.solution.budget, self.held_out.cost_after)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from formulations.shown import error_name, is_rate
 from prunemodels.evaluation.held_out_change import HeldOutChange
 from prunemodels.evaluation.mean_bounds import MeanInterval
 from prunemodels.evaluation.overrun import budget_verdict, is_overrun
@@ -26,7 +27,7 @@ INTERVALS = (
 
 def opening(facts: Facts) -> Html:
     """Title, headline and figures."""
-    h, task = facts.held_out, facts.task
+    h, task = facts.held_out, facts.measure
     compared = comparison(
         (h.cost_before.mean, h.cost_after.mean), (h.error_before.mean, h.error_after.mean), task, facts.labels.unit
     )
@@ -52,7 +53,7 @@ def comparison(costs: tuple[float, float], errors: tuple[float, float], task: st
     """A clause on cost and error after pruning, compared with those before; pairs are in the order before, after."""
     cost = f"{amount(costs[1])}{f' {unit}' if unit else ''} instead of {amount(costs[0])}"
     before, after = (error(x, task) for x in errors)
-    measure = f"{after} of the predictions are wrong" if task == "classification" else f"the mean squared error is {after}"
+    measure = f"{after} of the predictions are wrong" if is_rate(task) else f"the {error_name(task)} is {after}"
     loss = "as before" if after == before else f"instead of {before}"
     return join(f"a prediction costs {cost}, ", tag("strong", less(*costs)), f", and {measure} {loss}")
 
@@ -62,7 +63,7 @@ def stats(facts: Facts) -> Html:
     deployment = facts.deployment
     return tag(
         "dl",
-        *cost_and_error(facts.held_out, facts.task, facts.labels.unit),
+        *cost_and_error(facts.held_out, facts.measure, facts.labels.unit),
         stat(
             "Size, splits in all trees",
             f"{deployment.before.splits:,}",
@@ -94,7 +95,7 @@ def cost_and_error(h: HeldOutChange, task: str, unit: str) -> list[Html]:
             ends(cost, amount(cost.low), amount(cost.high)),
         ),
         stat(
-            "Predictions that are wrong" if task == "classification" else "Mean squared error",
+            "Predictions that are wrong" if is_rate(task) else error_name(task).capitalize(),
             rounded_error(h.error_before.mean, task, h.n).removesuffix(PERCENT),
             rounded_error(err.mean, task, h.n),
             ends(err, rounded_error(err.low, task, h.n).removesuffix(PERCENT), rounded_error(err.high, task, h.n)),
@@ -104,7 +105,7 @@ def cost_and_error(h: HeldOutChange, task: str, unit: str) -> list[Html]:
 
 def rounded_error(x: float, task: str, n: int) -> str:
     """An error for a box, with one decimal of a per cent for fewer than a thousand examples, which cannot tell more."""
-    return share(x, 1 if n < MANY else 2) if task == "classification" else error(x, task)
+    return share(x, 1 if n < MANY else 2) if is_rate(task) else error(x, task)
 
 
 def stat(label: str, before: str | None, after: str, note: str) -> Html:
@@ -124,7 +125,7 @@ def certainty(h: HeldOutChange, both: str) -> Html:
     """
     percent = f"{100 * h.confidence:g}\u00a0%"
     saved = f"{amount(h.saving.mean)} ({percent} interval {amount(h.saving.low)} to {amount(h.saving.high)})"
-    loss = f"{change(h.increase.mean, h.task)} ({percent} interval {interval(h.increase.low, h.increase.high, h.task)})"
+    loss = f"{change(h.increase.mean, h.measure)} ({percent} interval {interval(h.increase.low, h.increase.high, h.measure)})"
     text = f"{both} saw the same examples. The saving per prediction is {saved}; the error changed by {loss}. {h.verdict}"
     if h.broken is not None:
         text += f" {count(h.broken, 'prediction')} went from right to wrong, {h.mended:,} from wrong to right."

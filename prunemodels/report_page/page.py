@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, overload
@@ -14,6 +15,7 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
+from formulations.timed_steps import timed_step
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.files.outputs import OutputFiles
@@ -26,6 +28,9 @@ from prunemodels.report_page.facts import Facts, Labels, gather
 from prunemodels.report_page.opening import opening
 from prunemodels.report_page.proof_section import proof
 from prunemodels.report_page.sections import deployment, items, tradeoff, trees, usage
+from prunemodels.tree_models.tree_model import HoldsModel
+
+LOG = logging.getLogger(__name__)
 
 
 @overload
@@ -36,6 +41,22 @@ def report_page(
     y: Any,
     *,
     chosen: Pruning | BudgetSolution,
+    sample_weight: ArrayLike | None = None,
+    confidence: Share = 0.95,
+    title: str = "Pruned forest",
+    unit: str = "",
+    command: str | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> str: ...
+
+
+@overload
+def report_page(
+    source: HoldsModel,
+    X: Any,
+    y: Any,
+    *,
+    chosen: Pruning | BudgetSolution = ...,
     sample_weight: ArrayLike | None = None,
     confidence: Share = 0.95,
     title: str = "Pruned forest",
@@ -78,7 +99,7 @@ def report_page(
 
 
 @checked
-def report_page(source: PruningPath | Cascade | ExitPath | BoostedPath, *examples: Any, **options: Any) -> str:
+def report_page(source: PruningPath | Cascade | ExitPath | HoldsModel | BoostedPath, *examples: Any, **options: Any) -> str:
     """Build one self-contained HTML page on a pruning, a pruned boosted model or a cascade: cost, error, purchases, proof.
 
     The page needs no network, no other file and no JavaScript. All claims are checked again, by `proofs_checks`.
@@ -86,10 +107,11 @@ def report_page(source: PruningPath | Cascade | ExitPath | BoostedPath, *example
     Parameters
     ----------
     source
-        the path of the forest's problem, with its certificate; or a fitted cascade; or an exit path, whose policy by the rule
-        ``"one_se"`` is shown; or the trade-off of a boosted model, of which no optimality is claimed.
+        the path of the forest's problem, with its certificate; or an estimator or result of ours that pruned a forest, which has
+        path, forest and choice; or a fitted cascade; or an exit path, whose policy by the rule ``"one_se"`` is shown; or the
+        trade-off of a boosted model, of which no optimality is claimed.
     forest
-        the forest before pruning; not for cascades and boosted models, whose trade-offs contain them.
+        the forest before pruning; only with a path.
     X, y
         held-out examples and their labels, on which nothing was trained, pruned or chosen. They are optional for a cascade;
         without them the page shows the figures from fitting.
@@ -127,6 +149,10 @@ def report_page(source: PruningPath | Cascade | ExitPath | BoostedPath, *example
             f"budget is {options['budget']!r}, which is for cascades; with a PruningPath give "
             "chosen=pm.solve(path.problem, budget=budget)"
         )
+    if isinstance(source, HoldsModel):
+        how = source._how_pruned()
+        chosen: dict[str, Any] = {"chosen": how.chosen}
+        return pruning_page(how.path, how.forest, *examples, **(chosen | options))
     return pruning_page(source, *examples, **options)
 
 
@@ -187,7 +213,11 @@ def _check_cascade_arguments(source: Any, examples: tuple[Any, ...], options: Ma
 
 @checked
 def write_report(
-    file: str | Path, source: PruningPath | Cascade | ExitPath | BoostedPath, *examples: Any, force: bool = False, **options: Any
+    file: str | Path,
+    source: PruningPath | Cascade | ExitPath | HoldsModel | BoostedPath,
+    *examples: Any,
+    force: bool = False,
+    **options: Any,
 ) -> Path:
     """Write `report_page` to a file, completely or not at all, and return its path.
 
@@ -198,8 +228,8 @@ def write_report(
     force
         replace the file if it exists.
     source, examples, options
-        arguments of `report_page`: ``write_report(file, path, forest, X, y, chosen=...)``, ``write_report(file, cascade, X,
-        y)`` or ``write_report(file, boosted_path, X, y, chosen=...)``.
+        arguments of `report_page`: ``write_report(file, path, forest, X, y, chosen=...)``, ``write_report(file, cascade, X, y)``,
+        ``write_report(file, estimator, X, y)``, or ``write_report(file, boosted_path, X, y, chosen=...)``.
 
     Raises
     ------
@@ -221,7 +251,8 @@ def write_report(
     """
     with OutputFiles(force=force) as outputs:
         place = outputs.reserve(file, "file", endings=(".html",))
-        outputs.aside(place).write_text(report_page(source, *examples, **options), encoding="utf-8")
+        with timed_step(LOG, "report %s", place):
+            outputs.aside(place).write_text(report_page(source, *examples, **options), encoding="utf-8")
     return place
 
 

@@ -53,7 +53,7 @@ def _rounded(claim: str) -> str:
 
 def _in_words(facts: Facts) -> str:
     """A sentence on what the verdicts mean for the chosen pruning."""
-    e, task = facts.evidence, facts.task
+    e, task = facts.evidence, facts.measure
     if e.holds is False:
         return "A check found something wrong, see below: do not rely on this pruning until that is explained."
     if e.holds is None:

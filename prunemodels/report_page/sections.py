@@ -23,7 +23,7 @@ LISTED = 4
 
 def tradeoff(facts: Facts) -> Section:
     """The section on the trade-off: both charts, and held-out points as a table."""
-    along, task = facts.along_path, facts.task
+    along, task = facts.along_path, facts.measure
     half = half_width(along.error_se, along.n, facts.held_out.confidence)
     rows: list[list[object]] = [
         [
@@ -125,7 +125,7 @@ def _bars(item: ItemCost, most: float) -> Html:
 def usage(facts: Facts) -> Section:
     """The section on how many trees use a feature, as in Table 1 of BP16."""
     before, after = facts.usage
-    task = facts.task
+    task = facts.measure
     errors = facts.held_out.error_before.mean, facts.held_out.error_after.mean
     rows: list[list[object]] = [
         [label, *(share(b) for b in counts.bins), amount(counts.features), error(e, task)]

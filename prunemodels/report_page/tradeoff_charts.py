@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from formulations.shown import error_name, is_rate
 from prunemodels.evaluation.wording import amount, error
 from prunemodels.report_page.chart import Chart, Point, legend, marker
 from prunemodels.report_page.facts import Facts
@@ -46,7 +47,7 @@ def half_width(standard_error: NDArray[np.float64], n: int, confidence: float) -
 
 def held_out_chart(facts: Facts) -> Html:
     """The forest's own error on held-out examples along the path, with intervals."""
-    along, held_out, task = facts.along_path, facts.held_out, facts.task
+    along, held_out, task = facts.along_path, facts.held_out, facts.measure
     half = half_width(along.error_se, along.n, held_out.confidence)
     low, high = np.maximum(along.error - half, 0.0), along.error + half
     ends = max(held_out.error_before.high, held_out.error_after.high)
@@ -96,14 +97,14 @@ def held_out_chart(facts: Facts) -> Html:
 
 def sample_chart(facts: Facts) -> Html:
     """The trade-off on the samples: the hull of all prunings, the budget, the optimum of the relaxation, the chosen pruning."""
-    path, task, solution = facts.path, facts.task, facts.solution
+    path, task, solution = facts.path, facts.measure, facts.solution
     points = {"unpruned": facts.unpruned, "chosen": facts.pruning}
     top = ceiling(path.cost, path.error, max(facts.pruning.error, facts.unpruned.error))
     chart = Chart(1.03 * max(facts.unpruned.cost, float(path.cost[0])), 1.05 * top)
     parts: list[object] = [
         chart.axes(
             cost_label(facts.labels.unit),
-            f"trees\u2019 {'mean error rate' if task == 'classification' else measure(task)}, error sample",
+            f"trees\u2019 {'mean error rate' if is_rate(task) else measure(task)}, error sample",
             error_ticks(task),
         )
     ]
@@ -158,12 +159,12 @@ def cost_label(unit: str) -> str:
 
 def measure(task: str) -> str:
     """The name of the error."""
-    return "error rate" if task == "classification" else "mean squared error"
+    return "error rate" if is_rate(task) else error_name(task)
 
 
 def error_ticks(task: str) -> Any:
     """The function that formats errors along an axis."""
-    return (lambda v: f"{100 * v:g}\u00a0%") if task == "classification" else (lambda v: f"{v:g}")
+    return (lambda v: f"{100 * v:g}\u00a0%") if is_rate(task) else (lambda v: f"{v:g}")
 
 
 def points_of(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[Point]:

@@ -7,7 +7,6 @@ loss and the cost of each row stay in memory, 8 bytes each.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -27,13 +26,14 @@ from prunemodels.evaluation.held_out import HeldOut, mean_cost
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.evaluation.path import PathEvaluation, Vote, evaluate_path
 from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.labels import prediction_losses
+from prunemodels.forests.labels import forest_losses
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.surgery import apply_pruning
 from prunemodels.judging.evaluate import Evaluation
 from prunemodels.tables.reading import Column, Reader, RowBlock, labels_of, weights_of
 from prunemodels.tables.rows_in_turn import RowsInTurn
 from prunemodels.tables.table import Table, as_chunked
+from prunemodels.tree_models.tree_model import fitted_model
 
 
 @checked
@@ -76,6 +76,7 @@ def evaluate_on_table(
     >>> print(f"cost {seen.cost:.2f}, {seen.features:.1f} features, error {seen.error:.3f}")
     cost 16.45, 8.4 features, error 0.053
     """
+    forest = fitted_model(forest)
     ensemble = read_forest(forest)
     items, evaluation = cost_items(costs, ensemble), list(evaluation_prices(evaluation_cost, ensemble))
     chunked = as_chunked(table)
@@ -90,7 +91,9 @@ def evaluate_on_table(
 
     n = Reader(chunked, ensemble, y=y, progress=progress).each("evaluating", add)
     cost, features = (bill.cost for bill in bills)
-    return Evaluation(cost, features, float(np.mean(np.concatenate(losses))), ensemble.n_splits, n)
+    return Evaluation(
+        cost, features, float(np.mean(np.concatenate(losses))), ensemble.n_splits, n, ensemble.task, ensemble.measure
+    )
 
 
 @checked
@@ -220,13 +223,12 @@ def hold_out_on_table(
     cost = mean_cost(usage, kept, np.concatenate(paid), weights_of(weights, chunked.source.name), confidence, method)
     if pruned is None:
         return HeldOut(pruning, cost)
-    most = 1.0 if ensemble.task == "classification" else math.inf
-    error: MeanInterval = mean_interval(np.concatenate(losses), most, confidence, method)
+    error: MeanInterval = mean_interval(np.concatenate(losses), ensemble.loss.largest, confidence, method)
     return HeldOut(pruning, cost, error)
 
 
 def _losses(forest: Any, ensemble: Ensemble, block: RowBlock, source: str) -> NDArray[np.float64]:
-    """The 0-1 loss (classification) or squared error (regression) of each prediction."""
+    """The loss of each prediction."""
     names = ensemble.feature_names
-    predicted = forest.predict(block.rows if names is None else pd.DataFrame(block.rows, columns=list(names)))
-    return prediction_losses(forest, predicted, labels_of(block), lambda i: f"{source}, row {block.first + i + 1:,}: y")
+    rows = block.rows if names is None else pd.DataFrame(block.rows, columns=list(names))
+    return forest_losses(forest, rows, labels_of(block), ensemble.loss, lambda i: f"{source}, row {block.first + i + 1:,}: y")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from formulations.arguments import checked
 from formulations.instance.chunked_routing import ChunkedRouting
@@ -33,6 +33,7 @@ def problem_from_table(
     errors: Errors | Literal["in-bag"] = "in-bag",
     sample_weight: Column = None,
     evaluation_cost: EvaluationCost = 0,
+    misclassification_costs: ArrayLike | None = None,
     scratch: str | Path | None = None,
     progress: bool = False,
 ) -> PruningProblem:
@@ -44,7 +45,7 @@ def problem_from_table(
 
     Parameters
     ----------
-    forest, costs, errors, evaluation_cost
+    forest, costs, errors, evaluation_cost, misclassification_costs
         as in `problem_from_forest`; errors also `GivenTable`.
     table
         the cost sample: a file (Parquet, Arrow, CSV), a pyarrow Dataset, an array or memmap, an iterable of chunks; or a
@@ -82,6 +83,8 @@ def problem_from_table(
     PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
     """
     ensemble = read_forest(forest)
+    if misclassification_costs is not None:
+        ensemble = ensemble.under_costs(misclassification_costs)
     items = cost_items(costs, ensemble)
     evaluation = evaluation_prices(evaluation_cost, ensemble)
     if isinstance(errors, str):

@@ -19,14 +19,18 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 
+from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import leaves_of
+from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
 from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.labels import losses_of
-from prunemodels.forests.reading import check_columns, read_forest
+from prunemodels.forests.labels import forest_losses, losses_of
+from prunemodels.forests.reading import check_columns, read_forest, read_trees
 from prunemodels.tree_models.response import Response, average_response, sum_response
 from prunemodels.tree_models.wrappers import Decision, merged, unwrapped
 
@@ -46,8 +50,27 @@ BOOSTED = (
 """scikit-learn's models that `prunemodels.other_libraries` reads."""
 
 
+@dataclass(frozen=True, eq=False)
+class HowPruned:
+    """How a forest was pruned: all optimal prunings, the forest before, and the choice."""
+
+    path: PruningPath
+    forest: Any
+    chosen: Pruning | BudgetSolution
+
+
 class HoldsModel(ABC):
     """An object that predicts with a fitted model of another class: it is read as that model."""
+
+    def _how_pruned(self) -> HowPruned:
+        """How the model was pruned.
+
+        Raises
+        ------
+        InvalidInputError
+            if it does not know.
+        """
+        raise InvalidInputError(f"a {type(self).__name__} does not know how it was pruned; give a PruningPath with its forest")
 
     @abstractmethod
     def _fitted_model(self) -> Any:
@@ -58,6 +81,19 @@ class HoldsModel(ABC):
         NotFittedForestError
             before there is one.
         """
+
+
+def fitted_model(model: Any) -> Any:
+    """What predicts: the model itself, or the one that it holds, such as the pruned forest of a `BudgetPrunedForestClassifier`.
+
+    Raises
+    ------
+    NotFittedForestError
+        if it holds none yet.
+    """
+    while isinstance(model, HoldsModel):
+        model = model._fitted_model()
+    return model
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +133,14 @@ class TreeModel:
     @property
     def task(self) -> str:
         """``"classification"`` or ``"regression"``."""
+        if self.forest is None:
+            return self.ensemble.task
         return "regression" if self.classes is None else "classification"
+
+    @property
+    def measure(self) -> str:
+        """What the mean of `losses` is called, see `Ensemble.measure`."""
+        return usual_loss(self.task).measure if self.forest is not None else self.ensemble.measure
 
     def items(self, costs: Costs | None) -> CostItems:
         """The prices of the trees' features, see `prunemodels.forests.costs.cost_items`.
@@ -172,13 +215,15 @@ class TreeModel:
         return float(np.mean(loss_of(self.forest, y, len(rows)).values(self.forest.margins(rows))))
 
     def losses(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Of each row 1 for a wrong label and 0 for the right one, or the squared error of a number; shape (n,).
+        """The loss of each row's prediction, see `measure`; shape (n,).
 
         Raises
         ------
         InvalidInputError
             for labels that do not fit the rows or the model.
         """
+        if self.forest is None:
+            return forest_losses(self.model, X, y, self.ensemble.loss)
         return losses_of(self.classes, self.predict(X), y)
 
     @cached_property
@@ -187,7 +232,7 @@ class TreeModel:
         return self.ensemble.n_splits
 
 
-def tree_model_of(model: Any) -> TreeModel:
+def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     """The trees of any fitted model that is read.
 
     Parameters
@@ -197,6 +242,8 @@ def tree_model_of(model: Any) -> TreeModel:
         returned; a `BoostedPruning`; an object that holds one of these, such as a `BudgetPrunedForestClassifier` or a
         `PrunedForest`; one of these in a `CalibratedClassifierCV`, `FixedThresholdClassifier`, `TunedThresholdClassifierCV` or
         `FrozenEstimator`.
+    several_outputs
+        whether a forest may have several outputs, see `Ensemble.output_classes`.
 
     Raises
     ------
@@ -205,8 +252,7 @@ def tree_model_of(model: Any) -> TreeModel:
     """
     if isinstance(model, TreeModel):
         return model
-    if isinstance(model, HoldsModel):
-        return tree_model_of(model._fitted_model())
+    model = fitted_model(model)
     if type(model).__name__ == "BoostedPruning":
         return tree_model_of(model.pruned_forest)
     inner, decision = unwrapped(model)
@@ -214,7 +260,7 @@ def tree_model_of(model: Any) -> TreeModel:
         found = tree_model_of(inner)
         return replace(found, model=model, decision=merged(found.decision, decision))
     if not _adds_up(model):
-        return TreeModel(model, read_forest(model))
+        return TreeModel(model, read_trees(model) if several_outputs else read_forest(model))
     from prunemodels.other_libraries.model_forest import ModelForest
     from prunemodels.other_libraries.reading import read_model
 

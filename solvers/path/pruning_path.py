@@ -18,6 +18,7 @@ Gallo, Grigoriadis and Tarjan (1989) for nested parametric cuts; Eisner and Seve
 
 from __future__ import annotations
 
+import logging
 import time
 from fractions import Fraction
 
@@ -28,12 +29,15 @@ from formulations.answers.pruning_path import NEVER, PruningPath
 from formulations.arguments import checked
 from formulations.errors import InterruptedSolveError
 from formulations.instance.problem import PruningProblem
+from formulations.timed_steps import timed_step
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition
 from solvers.path.evidence import path_certificate
 from solvers.path.parts import Parts
 from solvers.progress import Progress
+
+LOG = logging.getLogger(__name__)
 
 
 @checked
@@ -72,7 +76,8 @@ def pruning_path(
     >>> print(len(path), "optimal prunings, costs from", path.cost[-1], "to", round(path.cost[0], 2))
     14 optimal prunings, costs from 0.0 to 16.43
     """
-    return divide_and_conquer(problem, ties=ties, certificate=certificate, progress=progress)
+    with timed_step(LOG, "path of %s", problem):
+        return divide_and_conquer(problem, ties=ties, certificate=certificate, progress=progress)
 
 
 def divide_and_conquer(

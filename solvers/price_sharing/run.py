@@ -6,6 +6,7 @@ all passes over rows go through `Rows`.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from solvers.price_sharing.remaining import Remaining
 from solvers.price_sharing.rows import Rows
 from solvers.price_sharing.step import step_size
 from solvers.price_sharing.trees import best_closures, forced
+
+LOG = logging.getLogger(__name__)
 
 LEAST_SHARE_FIXED = 0.05
 """A check fixes splits only if it can fix at least this share of the open ones: each time adds a stage to the proof."""
@@ -175,6 +178,13 @@ class Run:
         ends = forced(self.remaining, self.rows.integer_charges(self.score_at_lowest))
         bound = self.rows.base + ends.best
         self.bound = min(self.bound, bound)
+        LOG.debug(
+            "round %d: best gain %d, bound %d, %d splits open",
+            self.iteration,
+            self.best_value,
+            self.bound,
+            self.remaining.nodes.size,
+        )
         # Strictly below the best value, by more than another rounding of the same shares, or of the errors, could change.
         threshold = self.best_value - self.rows.base - max(1, bound >> 40) - self.rows.margin
         kept, out = ends.pruned < threshold, ends.kept < threshold

@@ -15,6 +15,7 @@ from formulations.errors import InvalidInputError, NotFittedForestError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import n_examples
+from formulations.instance.tree_loss import usual_loss
 from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
 from prunemodels.evaluation.mean_bounds import standard_error
 from prunemodels.exits.cascade import Cascade
@@ -172,8 +173,7 @@ def _on_rows(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confide
     once = seen.table.once
     paid = Paid(seen.table.cost[-1], float(once[-1])), Paid(stops.cost, float(once[policy.last_stage]))
     losses = seen.loss[-1], seen.losses(policy)
-    classification = seen.path.stages.task == "classification"
-    change = change_of(paid, losses, weights, confidence, classification=classification)
+    change = change_of(paid, losses, weights, confidence, loss=usual_loss(seen.path.stages.task))
     return OnRows(stops, change, stage_figures(seen, policy))
 
 

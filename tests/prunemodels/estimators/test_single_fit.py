@@ -9,7 +9,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 import sklearn
@@ -75,11 +74,11 @@ def test_the_forest_sees_the_rest() -> None:
     X, y = cancer()
     model = fit(lam=0.0)
     valid = model.path_.problem.X
-    assert isinstance(valid, pd.DataFrame)
+    assert isinstance(valid, np.ndarray)
     n = [int((y == c).sum()) for c in model.classes_]
     assert len(valid) == sum(round(0.3 * k) for k in n)
     known = {tuple(row): k for k, row in enumerate(X.to_numpy(np.float32).tolist())}
-    rows = np.array([known[tuple(row)] for row in valid.to_numpy().tolist()])
+    rows = np.array([known[tuple(row)] for row in valid.tolist()])
     assert [(y[rows] == c).sum() for c in model.classes_] == [round(0.3 * k) for k in n]
     rest = np.setdiff1d(np.arange(len(y)), rows)
     forest = clone(SMALL).fit(X.iloc[rest].astype(np.float32), y[rest])
@@ -181,7 +180,7 @@ def test_class_weights_of_the_inner_forest_count() -> None:
     problem = balanced.path_.problem
     forest = clone(SMALL).set_params(class_weight={"benign": 1, "malignant": 9})
     X, y = cancer()
-    known = {tuple(row) for row in problem.X.to_numpy().tolist()}
+    known = {tuple(row) for row in problem.X.tolist()}
     train = np.array([tuple(row) not in known for row in X.astype(np.float32).to_numpy().tolist()])
     expected = pm.problem_from_forest(forest.fit(X[train], y[train]), problem.X, costs=1)
     np.testing.assert_array_equal(problem.node_error, expected.node_error)

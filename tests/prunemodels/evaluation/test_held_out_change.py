@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from formulations.instance.tree_loss import TreeLoss
 from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
 
 
@@ -15,7 +16,7 @@ def change(n: int, *, broken: int, mended: int) -> HeldOutChange:
     after[2 : 2 + broken] = 1
     before[n - mended :] = 1
     cost = Paid(np.full(n, 3.0), 0.0, 3.0), Paid(np.full(n, 2.0), 0.0, 3.0)
-    return change_of(cost, (before, after), np.ones(n), 0.95, classification=True)
+    return change_of(cost, (before, after), np.ones(n), 0.95, loss=TreeLoss("zero_one"))
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,6 @@ def test_a_regression_speaks_in_its_own_units() -> None:
     """Squared errors 1 before, and 1 or 5 after: the mean rises by 2, with a standard error of 2 / sqrt(39)."""
     after = np.where(np.arange(40) % 2 == 0, 1.0, 5.0)
     cost = Paid(np.ones(40), 0.0), Paid(np.ones(40), 0.0)
-    seen = change_of(cost, (np.ones(40), after), np.ones(40), 0.95, classification=False)
+    seen = change_of(cost, (np.ones(40), after), np.ones(40), 0.95, loss=TreeLoss("squared_error"))
     assert seen.task == "regression"
     assert seen.verdict == "The error rose, by 1.352 to 2.648."

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.metrics import mean_absolute_error, mean_poisson_deviance
 
 import prunemodels as pm
 from formulations import PruningPath, PruningProblem
@@ -299,3 +301,66 @@ def test_columns_in_another_order_are_refused() -> None:
     path = pm.pruning_path(pm.problem_from_forest(f.forest, f.X, costs=1))
     with pytest.raises(pm.errors.InvalidInputError, match="X has the column 'e' in place 0"):
         evaluate_path(path, f.X[list("edcba")], f.y)
+
+
+@pytest.mark.parametrize("criterion", ["absolute_error", "poisson"])
+def test_regression_forests_are_judged_by_their_criterion(criterion: str) -> None:
+    """Every row's error, the held-out change and `evaluate` are scikit-learn's own measure of what the pruned forest predicts."""
+    X, y = rows(), targets(rows())
+    forest = RandomForestRegressor(4, criterion=criterion, max_depth=4, random_state=0).fit(X[:60], y[:60])
+    result = pm.prune_forest(forest, X[60:], y[60:], costs=PRICES, budget=5)
+    measure = {"absolute_error": mean_absolute_error, "poisson": mean_poisson_deviance}[criterion]
+    seen = evaluate_path(result.path, X, y)
+    own = [measure(y, pm.apply_pruning(pruning, forest).predict(X)) for pruning in result.path]
+    np.testing.assert_allclose(seen.error, own, rtol=1e-9)
+    own_error = measure(y, result.estimator.predict(X))
+    name = {"absolute_error": "mean absolute error", "poisson": "mean Poisson deviance"}[criterion]
+    change = result.evaluate(X, y)
+    assert change.error_after.mean == pytest.approx(own_error)
+    assert change.measure == name
+    assert name in repr(change)
+    once = pm.evaluate(result.estimator, X, y, costs=PRICES)
+    assert (once.error, once.measure) == (pytest.approx(own_error), name)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_misclassification_costs_of_every_row(classes: int) -> None:
+    """Every row's error, and the held-out change, are the mean cost of what the pruned forest predicts."""
+    X, y = rows(), labels(rows(), ["high", "low", "mid"][:classes])
+    C = np.array([[0, 8, 3], [1, 0, 2.5], [0.5, 6, 0]])[:classes, :classes]
+    forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X[:60], y[:60])
+    result = pm.prune_forest(forest, X[60:], y[60:], costs=PRICES, budget=5, misclassification_costs=C)
+    code = np.searchsorted(forest.classes_, y)
+
+    def own(pruned: Any) -> float:
+        return float(C[code, np.searchsorted(forest.classes_, pruned.predict(X))].mean())
+
+    seen = evaluate_path(result.path, X, y)
+    np.testing.assert_allclose(seen.error, [own(pm.apply_pruning(pruning, forest)) for pruning in result.path], rtol=1e-12)
+    change = result.evaluate(X, y)
+    assert change.error_after.mean == pytest.approx(own(result.estimator))
+    assert change.measure == "mean misclassification cost"
+    assert "mean misclassification cost" in repr(change)
+    assert "%" not in repr(change).split("mean misclassification cost")[1].split("\n")[0]
+    held_out = pm.hold_out(result.pruning, forest, X, y, method="betting")
+    assert held_out.error is not None
+    assert held_out.error.mean == pytest.approx(own(result.estimator))
+    votes = evaluate_path(result.path, X, y, vote="majority")
+    assert votes.error.max() <= C.max()
+
+
+def test_a_class_that_no_tree_knows_costs_the_most() -> None:
+    """In a fold of a cross-validation, a row of a class that the fold's forest has not seen costs as much as any mistake can."""
+    X, y = rows(), labels(rows(), [0, 1])
+    forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X, y)
+    problem = pm.problem_from_forest(forest, X, costs=1, misclassification_costs=[[0, 8], [1, 0]])
+    seen = sweep_path(pm.pruning_path(problem), X, np.where(np.arange(len(y)) == 0, 7, 0), None, unknown=-1)
+    assert seen.error[-1] * len(y) in (8, 8 + len(y) - 1)
+
+
+def test_the_forests_own_loss_has_no_misclassification_costs() -> None:
+    """Both at once are refused."""
+    X, y = rows(), labels(rows(), [0, 1])
+    forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X, y)
+    with pytest.raises(pm.errors.InvalidInputError, match="objective is 'ensemble', whose loss has no misclassification_costs"):
+        pm.prune_forest(forest, X, y, budget=2, objective="ensemble", misclassification_costs=[[0, 8], [1, 0]])

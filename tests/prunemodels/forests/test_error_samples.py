@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.metrics import mean_absolute_error, mean_poisson_deviance, mean_squared_error
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
@@ -194,38 +195,150 @@ def test_unpruned_single_trees_make_the_error(kind):
     assert pm.Pruning.unpruned(problem).error == pytest.approx(np.mean(rates))
 
 
-@pytest.mark.parametrize("criterion", ["absolute_error", "poisson"])
-def test_criteria_without_squared_residuals(criterion):
-    """Trees that store no squared residuals are refused with the remedy, and the remedy works."""
+@pytest.mark.parametrize("criterion", ["absolute_error", "poisson", "friedman_mse"])
+@pytest.mark.filterwarnings("ignore:.*friedman_mse:FutureWarning")
+def test_regression_forests_are_judged_by_their_criterion(criterion):
+    """What the trees store, and what the rows that they drew give, is scikit-learn's own measure of the trees' predictions."""
     X = rows()
-    y = targets(X)
+    y = np.abs(targets(X))
     forest = RandomForestRegressor(3, criterion=criterion, max_depth=4, random_state=0).fit(X, y)
-    with pytest.raises(
-        pm.errors.UnsupportedModelError, match=rf"'{criterion}' store no squared residuals; give errors=InBag\(X, y\)"
-    ):
-        pm.problem_from_forest(forest, X, costs=1)
-    ensemble = pm.read_forest(forest)
-    w = np.stack([np.bincount(drawn, minlength=len(y)) for drawn in forest.estimators_samples_])
-    e, _ = brute_force(ensemble, X, y, w)
-    np.testing.assert_allclose(component(pm.samples.InBag(X, y), forest).e, e, atol=1e-9 * e.max())
-    assert pm.Pruning.unpruned(pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.InBag(X, y))).error > 0
+    measure = {"absolute_error": mean_absolute_error, "poisson": mean_poisson_deviance}.get(criterion, mean_squared_error)
+    drawn = forest.estimators_samples_
+    own = np.mean([measure(y[d], t.predict(np.asarray(X)[d])) for t, d in zip(forest.estimators_, drawn, strict=True)])
+    for errors in (pm.samples.InBag(), pm.samples.InBag(X, y)):
+        problem = pm.problem_from_forest(forest, X, costs=1, errors=errors)
+        assert pm.Pruning.unpruned(problem).error == pytest.approx(own, rel=1e-9)
+    given = pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X[:40], y[:40]))
+    own = np.mean([measure(y[:40], t.predict(np.asarray(X)[:40])) for t in forest.estimators_])
+    assert pm.Pruning.unpruned(given).error == pytest.approx(own, rel=1e-9)
+    names = {"absolute_error": "mean absolute error", "poisson": "mean Poisson deviance"}
+    assert given.ensemble.measure == names.get(criterion, "mean squared error")
+
+
+def test_absolute_errors_by_hand():
+    """Targets 1, 3, 9 on the left and 8 on the right: medians 5.5, 3, 8; the deviations sum to 4.5 + 2.5 + 3.5 + 2.5, 8 and 0."""
+    X, y = [[0], [0], [0], [1]], [1.0, 3.0, 9.0, 8.0]
+    tree = DecisionTreeRegressor(max_depth=1, criterion="absolute_error").fit(X, y)
+    assert component(pm.samples.InBag(), tree).e.tolist() == [13, 8, 0]
+    assert component(pm.samples.InBag(X, y), tree).e.tolist() == [13, 8, 0]
+
+
+def test_a_negative_target_has_no_poisson_deviance():
+    """The row is named, and why."""
+    X = rows()
+    forest = RandomForestRegressor(3, criterion="poisson", max_depth=4, random_state=0).fit(X, np.abs(targets(X)))
+    with pytest.raises(pm.errors.InvalidInputError, match=r"y\[0\] is -1; a forest with criterion='poisson'"):
+        pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X[:1], [-1.0]))
 
 
 @pytest.mark.parametrize("regression", [True, False])
 def test_monotonic_trees(regression):
-    """Trees with monotonic constraints store clipped predictions: refused with the remedy, and the remedy works."""
+    """Trees whose predictions monotonic constraints changed are refused with the remedy, and the remedy works."""
     X = rows()
     y = targets(X) if regression else labels(X, [0, 1])
     kind = RandomForestRegressor if regression else RandomForestClassifier
     forest = kind(3, monotonic_cst=[1, -1, 0, 0, 0], random_state=0).fit(X, y)
     with pytest.raises(
-        pm.errors.UnsupportedModelError, match=r"monotonic_cst store clipped predictions.*give errors=InBag\(X, y\)"
+        pm.errors.UnsupportedModelError, match=r"monotonic_cst, which changed predictions .*give errors=InBag\(X, y\)"
     ):
         pm.problem_from_forest(forest, X, costs=1)
     ensemble = pm.read_forest(forest)
     w = np.stack([np.bincount(drawn, minlength=len(y)) for drawn in forest.estimators_samples_])
     e, _ = brute_force(ensemble, X, y, w)
     np.testing.assert_allclose(component(pm.samples.InBag(X, y), forest).e, e, atol=1e-9 * e.max())
+
+
+@pytest.mark.parametrize("regression", [True, False])
+def test_monotonic_trees_without_a_changed_prediction(regression):
+    """Constraints that never bind leave the stored statistics what they are: those of the rows that the trees drew."""
+    X = rows()
+    y = targets(X) if regression else labels(X, [0, 1])
+    kind = RandomForestRegressor if regression else RandomForestClassifier
+    forest = kind(5, monotonic_cst=[1, 0, 0, 0, 0], max_depth=1, random_state=0).fit(X, y)
+    stored, measured = (component(sample, forest) for sample in (pm.samples.InBag(), pm.samples.InBag(X, y)))
+    np.testing.assert_allclose(stored.e, measured.e, atol=1e-9 * measured.e.max())
+
+
+class TestMisclassificationCosts:
+    """A stump on six rows: x < 0.5 are a, a, b; the others b, b, b."""
+
+    X, y, tree = TestByHand.X, TestByHand.y, TestByHand.tree
+
+    def problem(self, costs, errors="in-bag"):
+        return pm.problem_from_forest(self.tree, self.X, costs=1, errors=errors, misclassification_costs=costs)
+
+    def test_a_dear_false_b(self):
+        """An a that is called b costs 10: the root says b, which costs 20 for the two a; the left child says a and costs 1."""
+        problem = self.problem([[0, 10], [1, 0]])
+        assert problem.errors.components[0].e.tolist() == [20, 1, 0]
+        assert problem.gain.tolist() == [pytest.approx(19 / 6), 0, 0]
+        assert self.problem([[0, 10], [1, 0]], pm.samples.InBag(self.X, self.y)).errors.components[0].e.tolist() == [20, 1, 0]
+
+    def test_a_dear_false_a(self):
+        """A b that is called a costs 10: the split, whose left child calls one so, costs more than the root's two wrong b."""
+        problem = self.problem([[0, 1], [10, 0]])
+        assert problem.errors.components[0].e.tolist() == [2, 10, 0]
+        assert problem.gain.tolist() == [pytest.approx(-8 / 6), 0, 0]
+
+    def test_other_rows(self):
+        """On b, b, b: the root says b, which is right; left says a twice, at 1 each."""
+        given = pm.samples.Given([[0], [0], [1]], ["b", "b", "b"])
+        assert self.problem([[0, 10], [1, 0]], given).errors.components[0].e.tolist() == [0, 2, 0]
+
+    def test_fractions_are_exact(self):
+        """Costs of 1/3 and 0.1 have the common denominator 30, and the error of the root alone, 2 * (1/3) / 6, is exact."""
+        problem = self.problem([[0, Fraction(1, 3)], [0.1, 0]])
+        assert problem.integers.exact
+        assert pm.Pruning.all_roots(problem).exact_error == Fraction(1, 9)
+
+    def test_equal_costs_change_nothing(self):
+        """Where every wrong prediction costs 1, errors are error rates; where it costs 2.5, they are 2.5 times as large."""
+        case = fitted("random forest, 3 string labels")
+        plain = pm.problem_from_forest(case.forest, case.X, costs=1)
+        for factor in (1, 2.5):
+            costs = factor * (1 - np.eye(3))
+            same = pm.problem_from_forest(case.forest, case.X, costs=1, misclassification_costs=costs)
+            np.testing.assert_allclose(same.node_error, factor * plain.node_error, rtol=1e-12)
+
+    @looped("kind", KINDS)
+    def test_counts_of_brute_force(self, kind):
+        """Costs measured in-bag and on given rows are sums over the rows that reach a node."""
+        case = fitted(kind)
+        if not hasattr(case.forest, "classes_"):
+            return
+        ensemble = pm.read_forest(case.forest)
+        K = len(ensemble.classes)
+        C = np.random.default_rng(0).integers(0, 9, (K, K)).astype(float)
+        code = np.searchsorted(ensemble.classes, case.y)
+        problem = pm.problem_from_forest(
+            case.forest, case.X, costs=1, errors=pm.samples.Given(case.X, case.y), misclassification_costs=C
+        )
+        e = np.zeros(ensemble.n_nodes)
+        for (_, i), nodes in paths(ensemble, case.X).items():
+            for h in nodes:
+                e[h] += C[code[i], ensemble.value[h].argmax()]
+        np.testing.assert_allclose(problem.errors.components[0].e, e, atol=1e-9)
+
+    @pytest.mark.parametrize(
+        ("costs", "message"),
+        [
+            ([[0, 1]], r"misclassification_costs has shape \(1, 2\); give .* of \['a', 'b'\], shape \(2, 2\)"),
+            ([[0, -1], [1, 0]], r"misclassification_costs\[0\]\[1\] is -1"),
+            ([[0, np.nan], [1, 0]], r"misclassification_costs\[0\]\[1\] is nan"),
+            ([[0, 0], [0, 0]], "misclassification_costs are all 0"),
+            (5, "misclassification_costs is 5; give an array"),
+        ],
+    )
+    def test_refusals(self, costs, message):
+        """A matrix of another shape, and costs below 0 or that are no numbers."""
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
+            self.problem(costs)
+
+    def test_regression_has_no_classes(self):
+        """A regressor has no misclassifications."""
+        forest = fitted("regression forest").forest
+        with pytest.raises(pm.errors.InvalidInputError, match="for classifiers, this model predicts numbers"):
+            pm.read_forest(forest).under_costs([[0, 1], [1, 0]])
 
 
 class TestRefusals:

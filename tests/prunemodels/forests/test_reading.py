@@ -200,10 +200,10 @@ def test_unfitted_forests_are_refused(kind):
     ids=lambda forest: type(forest).__name__,
 )
 def test_several_outputs_are_refused(forest):
-    """Trees with two targets are refused, also in a bag, which does not say how many it has."""
+    """Where one output is needed, trees with two targets are refused, also in a bag, which does not say how many it has."""
     X = rows()
     y = np.column_stack([targets(X) > 1, X[:, 1] > 0]).astype(int)
-    with pytest.raises(pm.errors.UnsupportedModelError, match="predicts 2 outputs; train one forest for each"):
+    with pytest.raises(pm.errors.UnsupportedModelError, match=r"predicts 2 outputs, .* but not what was called; train one"):
         pm.read_forest(forest.fit(X, y))
 
 
@@ -310,3 +310,16 @@ def test_tables_sparse_matrices_and_nullable_columns_are_rows_too():
     assert table.astype("Float64").isna().to_numpy().any()
     for same in (table, table.astype("Float64"), csr_matrix(X), X.tolist(), X.astype(np.float32)):
         np.testing.assert_array_equal(problem("random forest, missing values", X=same).routing.order, expected)
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (IsolationForest(n_estimators=2), "a score is the depth at which a row is alone, pruning changes that depth"),
+        (type("RandomSurvivalForest", (), {})(), "inverse-probability-of-censoring weights"),
+    ],
+)
+def test_the_refusal_says_why(model, reason):
+    """Forests without an error that is a mean over trees are refused with the reason."""
+    with pytest.raises(pm.errors.UnsupportedModelError, match=reason):
+        pm.read_forest(model)

@@ -313,7 +313,6 @@ def test_ctrl_c_carries_the_walk() -> None:
         ({"order": [0, 1]}, "order is for forests"),
         ({"max_rows": 0}, "max_rows is 0"),
         ({"max_cost": -1}, "max_cost is -1, negative"),
-        ({"acquire": None}, "acquire is missing; give a function"),
     ],
 )
 def test_what_contradicts_a_cascade_is_refused(options: dict[str, Any], message: str) -> None:
@@ -329,13 +328,11 @@ def test_its_own_prices_are_accepted() -> None:
     assert np.array_equal(result.predictions, known.cascade.predict(known.X))
 
 
-def test_forests_need_prices_and_have_no_cap() -> None:
-    """Without prices a forest is refused, and so is a cap, which only a cascade can keep."""
+def test_forests_need_prices() -> None:
+    """Without prices a forest is refused."""
     trees = random_case(1).trees
     with pytest.raises(pm.errors.InvalidInputError, match="costs is None, but a forest has no prices of its own"):
         OnDemandPredictor(trees, acquire=print)
-    with pytest.raises(pm.errors.InvalidInputError, match="max_cost is for cascades"):
-        OnDemandPredictor(trees, 1, print, max_cost=3)
 
 
 def test_stages_that_do_not_say_what_they_read_are_refused() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import prunemodels as pm
 from prunemodels.on_demand import UNAVAILABLE, from_table
+from prunemodels.on_demand.answers import Answer
 from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.forest_kinds import fitted
@@ -138,7 +139,7 @@ def test_an_answer_that_arrived_is_entered_after_an_interruption(monkeypatch):
 
     def interrupted():
         calls.append(len(walk._arrived))
-        if len(calls) == 3:
+        if len(calls) == 5:  # the walk's first, and two for each answer
             raise KeyboardInterrupt
         settle()
 
@@ -154,11 +155,12 @@ def test_an_answer_that_arrived_is_entered_after_an_interruption(monkeypatch):
 def test_entering_an_answer_twice_changes_nothing():
     """An interruption may strike between entering an answer and striking it off the list."""
     walk = OnDemandPredictor(THREE, [3, 4, 5], Spy(np.zeros((2, 3)))).start(2)
-    requests = next(walk._rounds())
+    requests = walk.next_requests()
     walk.take(requests[0], [0, 0])
     walk.take(requests[1], [0, UNAVAILABLE])
     before = walk.result()
-    walk._arrived.append((requests[0], (np.zeros((2, 1), np.float32), np.ones((2, 1), bool))))
+    had = np.ones((2, 1), dtype=bool)
+    walk._arrived.append((requests[0], Answer(np.zeros((2, 1), np.float32), had, had), []))
     after = walk.result()
     assert before.bought == after.bought == (("x0", "x1"), ("x0",))
     assert np.array_equal(before.units, after.units)

@@ -10,6 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 import prunemodels as pm
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
+from formulations.instance.tree_loss import TreeLoss
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import _paid, _paired, change_of, held_out_change
 from prunemodels.evaluation.item_costs import item_costs
@@ -116,7 +117,7 @@ def test_what_is_paid_once_is_saved_once() -> None:
     problem = type(problem).build(problem.ensemble, problem.errors, X, costs)
     nothing = Pruning.all_roots(problem)
     paid = _paid(Pruning.unpruned(problem)), _paid(nothing)
-    seen = change_of(paid, (np.zeros(2), np.zeros(2)), problem.weights, 0.95, classification=True)
+    seen = change_of(paid, (np.zeros(2), np.zeros(2)), problem.weights, 0.95, loss=TreeLoss("zero_one"))
     assert seen.cost_after.mean == 0
     assert seen.saving.mean == pytest.approx(Pruning.unpruned(problem).cost)
     assert seen.cost_before.mean == pytest.approx(Pruning.unpruned(problem).cost)

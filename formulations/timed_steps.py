@@ -1,0 +1,40 @@
+"""Long steps in Python's log: when one begins, on what, and after how many seconds it ends.
+
+Every module that has long steps logs under its own name, such as ``solvers.path.pruning_path``. Steps are INFO, rounds of an
+engine are DEBUG. Nothing is shown until the user asks for it:
+
+    logging.basicConfig(level=logging.INFO)
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")
+
+for _package in PACKAGES:
+    logging.getLogger(_package).addHandler(logging.NullHandler())
+
+
+@contextmanager
+def timed_step(log: logging.Logger, step: str, *arguments: object) -> Iterator[None]:
+    """Log that a step begins, and its seconds once it has ended or failed.
+
+    Parameters
+    ----------
+    log
+        the logger of the module.
+    step, arguments
+        what is done, on what; as in ``log.info(step, *arguments)``. The text is made only if it is wanted.
+    """
+    log.info(step, *arguments)
+    start = time.perf_counter()
+    try:
+        yield
+    except BaseException as error:
+        log.info(f"{step}: %s after %.3g s", *arguments, type(error).__name__, time.perf_counter() - start)
+        raise
+    log.info(f"{step}: done in %.3g s", *arguments, time.perf_counter() - start)

@@ -1,0 +1,185 @@
+"""Walks that the caller drives: which requests come next, one feature at a time, and for partly known rows."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import prunemodels as pm
+from prunemodels.on_demand import from_table
+from prunemodels.on_demand.predictor import OnDemandPredictor
+from tests.loops import looped
+from tests.prunemodels.cascades import KINDS, case
+from tests.prunemodels.on_demand.cases import forest_of, random_case, stump
+from tests.prunemodels.on_demand.reference import Spy
+
+THREE = forest_of(*[stump(f, (1, 0), (0, 1)) for f in range(3)], n_features=3)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def drive(walk, acquire, *, backwards=False, **options):
+    """Make the walk's requests until there are none."""
+    while requests := walk.next_requests(**options):
+        for request in requests[::-1] if backwards else requests:
+            walk.take(request, acquire(request))
+    assert walk.finished
+    return walk.result()
+
+
+def test_requests_by_hand():
+    """Open requests are returned again, answered ones are not, and when all are answered the walk is finished."""
+    walk = OnDemandPredictor(THREE, [3, 4, 5]).start(["p", "q"])
+    first = walk.next_requests()
+    assert [(r.items, list(r.rows)) for r in first] == [((f"x{f}",), ["p", "q"]) for f in range(3)]
+    walk.take(first[1], [1, 0])
+    assert [r.number for r in walk.next_requests()] == [0, 2]
+    for request in walk.next_requests():
+        walk.take(request, [1, 0])
+    assert walk.next_requests() == []
+    assert walk.finished
+    assert walk.result().predictions.tolist() == ["class 1", "class 0"]
+    assert walk.rounds == 1
+
+
+def test_one_feature_at_a_time_by_hand():
+    """Equal trees: the cheapest settles most per price, so each row buys x0, x1, x2 in turn."""
+    walk, asked = OnDemandPredictor(THREE, [3, 4, 5]).start(2), []
+    drive(walk, lambda r: asked.append(r.features) or [1.0, 0.0], one_feature=True)
+    assert asked == [("x0",), ("x1",), ("x2",)]
+
+
+def test_a_request_is_taken_once():
+    """A second answer, and a request that another walk made, are refused: nothing is paid or overwritten twice."""
+    walk = OnDemandPredictor(THREE, [3, 4, 5]).start(["p", "q"])
+    first, second, _ = walk.next_requests()
+    walk.take(first, [1, 1])
+    with pytest.raises(pm.errors.InvalidInputError, match=r"request 0 \(item 'x0' for 2 rows\) is not open in this walk"):
+        walk.take(first, [0, 0])
+    other = OnDemandPredictor(THREE, [3, 4, 5]).start(["p", "r"]).next_requests()[1]
+    with pytest.raises(pm.errors.InvalidInputError, match=r"request 1 .* is not open in this walk"):
+        walk.take(other, [0, 0])
+    walk.take(pickle.loads(pickle.dumps(second)), [1, 1])  # a request may be kept elsewhere until its answer is there
+    assert walk.result().bought == (("x0", "x1"), ("x0", "x1"))
+
+
+def test_a_walk_without_acquire_says_how_to_go_on():
+    """It cannot run; the caller may make its requests, or give it a function."""
+    walk = OnDemandPredictor(THREE, 1).start(1)
+    with pytest.raises(pm.errors.InvalidInputError, match="no acquire, so the walk cannot ask; give one, or drive the walk"):
+        walk.run()
+    walk.acquire = Spy(np.ones((1, 3)))
+    assert walk.run().finished.all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS, stops=st.booleans(), regression=st.booleans(), cap=st.booleans())
+def test_driving_a_forest_is_running_it(seed, stops, regression, cap):
+    """Step by step, in whatever order the answers come, and with values that cannot be had: what `run` finds."""
+    made, rng = random_case(seed, regression=regression), np.random.default_rng(seed)
+    had = rng.random(made.X.shape) >= 0.2
+    options = {"evaluation_cost": made.evaluation} | ({"max_cost": 3} if cap else {})
+    if stops:
+        options |= {"tolerance": 0.1} if regression else {"early_stopping": True}
+    predictor = OnDemandPredictor(made.trees, made.costs, Spy(made.X, had), **options)
+    expected, spy = predictor.run(len(made.X)), Spy(made.X, had)
+    result = drive(predictor.start(len(made.X)), spy, backwards=True)
+    assert np.array_equal(result.predictions, expected.predictions)
+    assert [sorted(b) for b in result.bought] == [sorted(b) for b in expected.bought]
+    assert np.array_equal(result.units, expected.units)
+    assert np.array_equal(result.capped, expected.capped)
+    assert np.array_equal(result.stopped_early, expected.stopped_early)
+    assert len(spy.asked()) == len(set(spy.asked()))
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS)
+def test_one_feature_at_a_time_ends_the_same(seed):
+    """Without early stopping each feature is certainly needed: the same predictions and costs, one feature a row and round."""
+    made = random_case(seed)
+    predictor = OnDemandPredictor(made.trees, made.costs, Spy(made.X), evaluation_cost=made.evaluation)
+    expected, walk = predictor.run(len(made.X)), predictor.start(len(made.X))
+    while requests := walk.next_requests(one_feature=True):
+        rows = np.concatenate([r.positions for r in requests])
+        assert len(rows) == len(set(rows.tolist()))
+        for request in requests:
+            walk.take(request, predictor.acquire(request))
+    result = walk.result()
+    assert np.array_equal(result.probabilities, expected.probabilities)
+    assert np.array_equal(result.units, expected.units)
+    assert result.once_cost == expected.once_cost
+
+
+@looped("kind", KINDS)
+def test_driving_a_cascade_is_running_it(kind):
+    """Of every kind, also one feature at a time: the answers, stages and costs of `run`."""
+    known = case(kind)
+    table = from_table(known.X)
+    predictor = OnDemandPredictor(known.cascade, acquire=table)
+    expected = predictor.run(known.X.index)
+    for one_feature in (False, True):
+        result = drive(predictor.start(known.X.index), table, one_feature=one_feature)
+        assert np.array_equal(result.predictions, expected.predictions)
+        assert np.array_equal(result.stage, expected.stage)
+        assert np.array_equal(result.units, expected.units)
+        assert result.once_cost == expected.once_cost
+
+
+def test_next_features_by_hand():
+    """Nothing known: x0, the cheapest; x0 known: x1; all known: nothing. A row decided with early stopping needs nothing."""
+    X = np.ones((4, 3))
+    known = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=bool)
+    assert OnDemandPredictor(THREE, [3, 4, 5]).next_features(X, known).tolist() == [0, 1, 2, -1]
+    assert OnDemandPredictor(THREE, [3, 4, 5], early_stopping=True).next_features(X, known).tolist() == [0, 1, -1, -1]
+    assert OnDemandPredictor(THREE, [3, 4, 5], max_cost=8).next_features(X, known).tolist() == [0, 1, -1, -1]
+    frame = pd.DataFrame(X, columns=["x0", "x1", "x2"])[["x2", "x1", "x0"]]
+    assert OnDemandPredictor(THREE, [3, 4, 5]).next_features(frame, known).tolist() == [0, 1, 2, -1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=SEEDS, stops=st.booleans(), cap=st.booleans())
+def test_a_loop_over_next_features_ends_like_a_walk(seed, stops, cap):
+    """Unmasking the next feature of every row until none needs one buys what a walk one feature at a time buys; plain prices."""
+    made = random_case(seed)
+    prices = [1, 2, 3, 4][: made.trees.n_features]
+    predictor = OnDemandPredictor(
+        made.trees, prices, Spy(made.X), evaluation_cost=made.evaluation, early_stopping=stops, max_cost=5 if cap else None
+    )
+    expected = drive(predictor.start(len(made.X)), predictor.acquire, one_feature=True)
+    known = np.zeros(made.X.shape, dtype=bool)
+    while ((chosen := predictor.next_features(made.X, known)) >= 0).any():
+        rows = np.flatnonzero(chosen >= 0)
+        assert not known[rows, chosen[rows]].any()
+        known[rows, chosen[rows]] = True
+    assert [{f"x{f}" for f in np.flatnonzero(row)} for row in known] == [set(b) for b in expected.bought]
+
+
+@pytest.mark.parametrize(
+    ("X", "known", "message"),
+    [
+        (
+            np.ones((2, 3)),
+            np.ones((2, 2), bool),
+            r"known is bool of shape \(2, 2\), X has shape \(2, 3\); give both shape \(n, 3\)",
+        ),
+        (np.ones((2, 3)), np.ones((2, 3)), "known is float64"),
+        (np.ones((2, 2)), np.ones((2, 3), bool), r"X has shape \(2, 2\)"),
+        (pd.DataFrame({"x0": [1.0]}), np.ones((1, 3), bool), "X has no column 'x1'"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(X, known, message):
+    """A table and a mask of the same shape, by the model's features."""
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
+        OnDemandPredictor(THREE, 1).next_features(X, known)
+
+
+def test_next_features_wait_for_open_requests():
+    """While a request is open, nothing new is looked for."""
+    walk = OnDemandPredictor(THREE, 1).start(1)
+    walk.next_requests()
+    with pytest.raises(pm.errors.InvalidInputError, match=r"request 0 .* is open; take its answer first"):
+        walk.next_features()
