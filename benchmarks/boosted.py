@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from prunemodels.data_files import load_dataset
 from prunemodels.forests.error_samples import Given
-from prunemodels.other_libraries import boosted_path, evaluate_model, problem_from_model
+from prunemodels.judging.evaluate import evaluate
+from prunemodels.other_libraries import boosted_path, problem_from_model
 from prunemodels.other_libraries.averaged import prune_model
 
 HEAD = "| model | budget | features, held out | log loss | error | splits | seconds |\n| --- |" + " ---: |" * 6
@@ -67,7 +68,7 @@ def lines(rows: int, budgets: list[float], quick: bool) -> Iterator[str]:
 
 def line(name: str, budget: str, model: Any, X: NDArray[Any], y: NDArray[Any], seconds: float) -> str:
     """One row of the table."""
-    seen = evaluate_model(model, X, y, costs=1)
+    seen = evaluate(model, X, y, costs=1)
     numbers = f"{seen.features:.1f} | {seen.loss:.4f} | {100 * seen.error:.2f} % | {seen.splits:,} | {seconds:.0f}"
     return f"| {name} | {budget} | {numbers} |"
 

@@ -27,7 +27,7 @@ JUNK = ("x", 5, -1, object(), None, math.nan, [], {}, b"z", [object()], 1j, np.a
 
 ANSWERS = """
     BoostedPath BoostedPruning BudgetRounding BudgetSolution BudgetTradeoff CertifiedBudget ClassBudgetsSolution
-    Deployment EnsemblePath Evaluation ExitPath ForestSize HeldOut HeldOutChange HeldOutCost MemoryNeeds ModelEvaluation
+    Deployment EnsemblePath Evaluation ExitPath ForestSize HeldOut HeldOutChange HeldOutCost MemoryNeeds
     ModelForest OnDemandResult OnnxAgreement PathEvaluation PathPoint PrunedForest PruningPath PruningProblem Relaxation
     Request Solution Timing TradeoffCurve Verdict Walk WorstCaseSolution
 """

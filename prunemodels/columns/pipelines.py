@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -40,7 +40,9 @@ class TracedColumns:
     stated
         whether `sources` rests on what a user stated.
     read
-        what the model does with its features before its trees test them; None: nothing.
+        what the model does with its columns before its trees test them; None: nothing.
+    column_of
+        int64, shape (F,): the column of the last step that each feature is, or is made from; None: they are the same.
     """
 
     steps: tuple[tuple[str, Any], ...]
@@ -50,11 +52,18 @@ class TracedColumns:
     feature_names: tuple[str, ...] | None
     stated: bool
     read: Callable[[Any], Any] | None = None
+    column_of: NDArray[np.int64] | None = None
+
+    def before(self, read: Callable[[Any], Any], column_of: NDArray[np.int64]) -> TracedColumns:
+        """The same for a model that makes its features by `read` from the columns of the last step."""
+        sources = tuple(self.sources[column] for column in column_of)
+        return replace(self, sources=sources, read=read, column_of=column_of)
 
     @property
     def inputs(self) -> Inputs:
         """What is known of the raw columns and the features."""
-        return Inputs("", len(self.names), self.names if self.named else None, len(self.sources))
+        n_columns = len(self.sources) if self.column_of is None else int(self.column_of.max()) + 1
+        return Inputs("", len(self.names), self.names if self.named else None, n_columns)
 
     def features(self, X: Any, name: str = "X") -> Any:
         """The features of rows of raw columns, as the last step returns them; `name` is what messages call X.
@@ -95,7 +104,7 @@ class TracedColumns:
         infinite = np.argwhere(np.isinf(numbers))
         if infinite.size:
             raise InvalidInputError(f"the pipeline's column {infinite[0][1]} is infinite as a float32; clip it, or make it NaN")
-        return numbers, done
+        return numbers, done if self.column_of is None else done[:, self.column_of]
 
     @cached_property
     def _part(self) -> Part:
@@ -118,7 +127,8 @@ class TracedColumns:
             changed = _differ(before, dense(self.features(_rolled(some, j))))
             wrong = [f for f in np.flatnonzero(changed).tolist() if j not in self.sources[f]]
             if wrong:
-                feature = f"column {wrong[0]}" if self.feature_names is None else repr(self.feature_names[wrong[0]])
+                place = wrong[0] if self.column_of is None else int(self.column_of[wrong[0]])
+                feature = f"column {place}" if self.feature_names is None else repr(self.feature_names[place])
                 raise InvalidInputError(
                     f"the pipeline's {feature} changes with the raw column {raw!r}, from which it is not said to be made; "
                     f"correct the attribute {STATEMENT} of the step that makes it, or its feature_names_out"

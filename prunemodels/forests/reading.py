@@ -120,7 +120,8 @@ def _hint(forest: Any) -> str:
         return "; for forests of other libraries see problem_from_model (averaged) and prune_boosted"
     for word, reason in REFUSED.items():
         if word in type(forest).__name__:
-            return f"; {reason}"
+            taken = "; prune_boosted takes them" if "GradientBoosting" in type(forest).__name__ else ""
+            return f"; {reason}{taken}"
     return ""
 
 

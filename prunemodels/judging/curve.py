@@ -16,13 +16,21 @@ from numpy.typing import NDArray
 from formulations.answers.nested_prunings import SHOWN_ROWS, NestedPrunings
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import EvaluationCost
+from formulations.instance.routing import leaves_of
 from formulations.shown import Card, Shown, spread
 from prunemodels.evaluation.path import Vote, evaluate_path
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.exit_path import ExitPath
-from prunemodels.forests.labels import prediction_losses
+from prunemodels.forests.costs import Costs
+from prunemodels.forests.labels import losses_of, prediction_losses
+from prunemodels.judging.evaluate import evaluate
+from prunemodels.other_libraries.boosted_pruning import BoostedPath
+from prunemodels.other_libraries.model_forest import pruned_ends
 from prunemodels.rivals.learner import Learner, StagedLearner
+from prunemodels.tree_models.response import sum_response
+from prunemodels.tree_models.tree_model import tree_model_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,10 +152,12 @@ class TradeoffCurve(Shown):
 
 @checked
 def tradeoff_curve(
-    source: NestedPrunings | ExitPath | Cascade | Learner | Mapping[float, Learner],
+    source: Any,
     X: Any,
     y: Any,
     *,
+    costs: Costs | None = None,
+    evaluation_cost: EvaluationCost = 0,
     method: str | None = None,
     parameter_name: str = "parameter",
     vote: Vote = "mean",
@@ -158,10 +168,13 @@ def tradeoff_curve(
     Parameters
     ----------
     source
-        nested prunings (a path, or a baseline's), an exit path or a fitted cascade (the curve then has all policies of its path,
-        at the price of one pass over the stages), a fitted learner with stages, or a mapping from a parameter to fitted learners.
+        nested prunings (a path, or a baseline's), a `BoostedPath`, an exit path or a fitted cascade (the curve then has all
+        policies of its path, at the price of one pass over the stages), a fitted learner with stages, a fitted model, or a
+        mapping from a parameter to fitted learners or models.
     X, y
         examples and labels, preferably ones that played no part in training, pruning or choosing.
+    costs, evaluation_cost
+        prices for fitted models that do not know any, as in `evaluate`; all others have their own.
     method
         name for legends; default: the prunings' own, or the name of the learner's class.
     parameter_name
@@ -169,13 +182,15 @@ def tradeoff_curve(
     vote
         for nested prunings, as in `evaluate_path`.
     loss
-        ``loss(y, predictions)``, less is better, for learners; default: share of wrong labels, or mean squared error. Exit paths
-        allow the default only, because their policies are optimal for it.
+        ``loss(y, predictions)``, less is better, for learners and models; default: share of wrong labels, or mean squared error.
+        Exit paths allow the default only, because their policies are optimal for it.
 
     Raises
     ------
     InvalidInputError
-        for an empty mapping, and for data that do not fit.
+        for an empty mapping, models without prices, and data that do not fit.
+    UnsupportedModelError, NotFittedForestError
+        for models that `evaluate` refuses.
 
     Examples
     --------
@@ -197,6 +212,8 @@ def tradeoff_curve(
         policies = evaluate_exit_path(source, X, y)
         return TradeoffCurve(method or "exits", "lam", policies.path.lam, policies.cost, policies.error, policies.n)
     truth = np.asarray(y)
+    if isinstance(source, BoostedPath):
+        return boosted_curve(source, X, y, method or "prune_boosted", loss)
     if isinstance(source, StagedLearner):
         judge = loss or default_loss(source)
         errors = np.array([judge(truth, predicted) for predicted in source.staged_predict(X)])
@@ -206,10 +223,41 @@ def tradeoff_curve(
     if not models:
         raise InvalidInputError("source is an empty mapping; give at least one learner")
     values = np.array(list(models), dtype=np.float64)
-    costs = np.array([float(np.mean(model.prediction_cost(X))) for model in models.values()])
-    errors = np.array([(loss or default_loss(model))(truth, model.predict(X)) for model in models.values()])
+    points = [_point(model, X, y, costs, evaluation_cost, loss) for model in models.values()]
     name = method or type(next(iter(models.values()))).__name__
-    return TradeoffCurve(name, parameter_name, values, costs, errors, len(truth))
+    cost, error = np.array(points, dtype=np.float64).T
+    return TradeoffCurve(name, parameter_name, values, cost, error, len(truth))
+
+
+def _point(
+    model: Any, X: Any, y: Any, costs: Costs | None, evaluation_cost: EvaluationCost, loss: LossFunction | None
+) -> tuple[float, float]:
+    """Cost and error of a learner at its own prices, or of a fitted model at the prices given."""
+    if isinstance(model, Learner):
+        return float(np.mean(model.prediction_cost(X))), (loss or default_loss(model))(np.asarray(y), model.predict(X))
+    seen = evaluate(model, X, y, costs=costs, evaluation_cost=evaluation_cost)
+    return seen.cost, seen.error if loss is None else loss(np.asarray(y), tree_model_of(model).predict(X))
+
+
+def boosted_curve(path: BoostedPath, X: Any, y: Any, method: str, loss: LossFunction | None) -> TradeoffCurve:
+    """The curve of the prunings of a boosted model, from the cheapest to the dearest.
+
+    Raises
+    ------
+    InvalidInputError
+        for data that do not fit.
+    """
+    rows = path.unpruned.forest.rows(X)
+    usage, leaves = path.unpruned.usage.on(rows), leaves_of(path.unpruned.forest.ensemble, rows).T
+    points = []
+    for pruning in reversed(path.prunings):
+        response = sum_response(pruning.forest)
+        predicted = response.predictions(response.sums(pruned_ends(pruning.forest.ensemble, pruning.kept)[leaves]))
+        losses = losses_of(response.classes, predicted, y)
+        error = float(np.mean(losses)) if loss is None else loss(np.asarray(y), predicted)
+        points.append((pruning.lam, usage.cost(pruning.kept), error))
+    lam, cost, found = np.array(points, dtype=np.float64).T
+    return TradeoffCurve(method, "lam", lam, cost, found, len(rows))
 
 
 def default_loss(learner: Learner) -> LossFunction:

@@ -41,6 +41,8 @@ class Evaluation(Shown):
     measure
         what `error` is: the share of wrong predictions (``"error rate"``); of numbers the ``"mean squared error"``, or for a
         forest grown by another criterion the ``"mean absolute error"`` or ``"mean Poisson deviance"``.
+    loss
+        of models whose trees add up: the mean loss of their margins, log loss or squared error; NaN for all others.
 
     Examples
     --------
@@ -58,12 +60,14 @@ class Evaluation(Shown):
     n: int
     task: str = field(default="classification", repr=False)
     measure: str = field(default=ERROR_RATE, repr=False)
+    loss: float = field(default=np.nan, repr=False)
 
     def _card(self) -> Card:
         rows = (
             ("cost per prediction", f"{self.cost:.4g}"),
             ("features per prediction", "unknown" if np.isnan(self.features) else f"{self.features:.3g}"),
             (error_name(self.measure), rate(self.error, self.measure, 2)),
+            *(() if np.isnan(self.loss) or self.task == "regression" else (("log loss", f"{self.loss:.3g}"),)),
             ("splits", f"{self.splits:,}"),
         )
         return Card(f"Evaluation on {self.n:,} examples", rows)
@@ -83,8 +87,8 @@ def evaluate(
     Parameters
     ----------
     model
-        a fitted forest, e.g. one that `apply_pruning` returned; one of our own estimators; a model of XGBoost or LightGBM, see
-        `read_model`; or a fitted cascade.
+        a fitted forest, e.g. one that `apply_pruning` returned; one of our own estimators; a boosted model or one of another
+        library, see `read_model`; one of these in scikit-learn's calibrated or thresholded classifiers; or a fitted cascade.
     X, y
         examples and labels, preferably ones that played no part in training or pruning. Each label must be one that the model was
         trained on; targets of a regression must be finite.
@@ -108,9 +112,10 @@ def evaluate(
         return evaluate_cascade(model, X, y, costs, evaluation_cost)
     trees = tree_model_of(model, several_outputs=True)
     usage = trees.usage(X, costs, evaluation_cost=evaluation_cost)
-    cost, features = (u.cost(trees.ensemble.is_split) for u in (usage, usage.counting_features()))
+    cost, features = (u.cost(trees.ensemble.is_split) for u in (usage, trees.counting_features(usage)))
     losses = trees.losses(X, y)
-    return Evaluation(cost, features, float(np.mean(losses)), trees.n_splits, len(losses), trees.task, trees.measure)
+    error, loss = float(np.mean(losses)), trees.loss(X, y)
+    return Evaluation(cost, features, error, trees.n_splits, len(losses), trees.task, trees.measure, loss)
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:

@@ -14,7 +14,6 @@ that is out of reach stays so. If the row cannot pay all that it waits for toget
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from prunemodels.on_demand.answers import Cells
 from prunemodels.on_demand.asking import Asking
+from prunemodels.on_demand.deciding import Certainty
 from prunemodels.on_demand.options import Options
 from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import Plan
@@ -58,6 +58,7 @@ class ForestWalk(Walk):
         super().__init__(plan, Orders(plan.needs), acquire, asking, cap, rows, known)
         n = len(rows)
         self._plan, self._options = plan, options
+        self._certainty = Certainty(plan.response, plan.extremes, options.label, options.tolerance) if options.stops else None
         self._node = np.tile(plan.ensemble.roots.astype(np.int32), (n, 1))
         self._steps = np.zeros(n, dtype=np.int64)
         self._early, self._capped = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
@@ -72,12 +73,12 @@ class ForestWalk(Walk):
     @property
     def _trees(self) -> tuple[NDArray[Any], ...]:
         e = self._plan.ensemble
-        return e.left, e.right, self._plan.column, e.threshold, e.missing_left
+        return e.left, e.right, self._plan.column, e.threshold, e.missing_left, self._plan.tested
 
     def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Walk the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
         plan, most = self._plan, self._most_steps()
-        _advance(rows, self._node, self._trees, self._cells, self._status, plan.step_units, most, self._steps)
+        _advance(rows, self._node, self._trees, plan.routed(self._cells), self._status, plan.step_units, most, self._steps)
         status = self._status_within_cap(rows, most)
         capped = np.zeros(rows.size, dtype=bool)
         if self._options.stops:
@@ -99,19 +100,27 @@ class ForestWalk(Walk):
     def _choose(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The feature that early stopping would ask for next."""
         status = self._status_within_cap(rows, self._most_steps())
-        return self._undecided(rows, status, slack=math.inf, tolerance=0.0)[0]  # with an infinite slack no row is decided
+        return self._undecided(rows, status, stop=False)[0]
 
     def _undecided(
-        self, rows: NDArray[np.int64], status: NDArray[np.uint8], *, slack: float | None = None, tolerance: float | None = None
+        self, rows: NDArray[np.int64], status: NDArray[np.uint8], *, stop: bool = True
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-        """The one feature that each row asks for, and which rows are done, and which of them are decided with open trees."""
-        plan, ends, found = self._plan, self._plan.extremes, self._nothing(rows)
-        slack = ends.slack if slack is None else slack
-        tolerance = self._options.tolerance if tolerance is None else tolerance
-        stopping = (plan.ensemble.value, ends.low, ends.high, slack, ends.deepest, tolerance, self._options.place)
+        """The one feature that each row asks for, and which rows are done, and which of them are decided with open trees.
+
+        Without `stop` no row is decided.
+        """
+        plan, ends, value = self._plan, self._plan.extremes, self._plan.response.value
+        wanted, done, early = self._nothing(rows)
+        total = np.zeros((rows.size, 3, value.shape[1]))
+        stopping = (value, ends.low, ends.high, ends.deepest, self._options.place)
         prices = (plan.needs, plan.item_units.astype(np.float64), self._paid_by != NEVER)
-        _ask_for_one(rows, self._node, self._trees, self._cells, status, *stopping, *prices, *found)
-        return found
+        cells = plan.routed(self._cells)
+        _ask_for_one(rows, self._node, self._trees, cells, status, *stopping, *prices, wanted, done, total)
+        if stop and self._certainty is not None:
+            open_rows = np.flatnonzero(~done)
+            early[open_rows] = self._certainty.of(total[open_rows])
+        wanted[early] = False
+        return wanted, done | early, early
 
     def _nothing(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
         """Nothing is wanted, and no row is done or decided."""

@@ -16,12 +16,15 @@ class Options:
     ----------
     stops
         whether rows stop early; then each asks for one feature at a time.
+    label
+        whether a row may stop only where its label is certain.
     tolerance
-        regression: the distance within which the prediction must certainly be; -1 for classification.
+        the distance within which the number, or each probability, must certainly be; None: any.
     place
         int64, shape (T,): the order of the trees; empty: the feature that settles most per price is first.
     """
 
     stops: bool
-    tolerance: float
+    label: bool
+    tolerance: float | None
     place: NDArray[np.int64]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from formulations.errors import CapacityOverflowError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from prunemodels.on_demand.stopping import Extremes, extremes_of
+from prunemodels.tree_models.response import Response, average_response
+from prunemodels.tree_models.tree_model import TreeModel
 
 MOST_UNITS = 2**62
 """The most that a row may pay, in units."""
@@ -67,23 +69,41 @@ class Plan(Purchases):
     ensemble
         the trees.
     column
-        int32, shape (n,): which of the F features a node tests, -1 at leaves.
+        int32, shape (n,): which of the F features a node needs, -1 at leaves.
+    tested
+        int32, shape (n,): which column of `routed` a node compares: its feature, or one that is made from it.
     step_units
         int64, shape (F,): what a row pays for evaluating a split on each of the F features.
+    response
+        how the trees' values become predictions.
+    cast
+        turns doubles, one column for each of the F features, into the float32 that the splits compare, to which columns made from
+        categories are added; None: they are float32.
     """
 
     ensemble: Ensemble
     column: NDArray[np.int32]
+    tested: NDArray[np.int32]
     step_units: NDArray[np.int64]
+    response: Response
+    cast: Callable[[NDArray[np.float64]], NDArray[np.float32]] | None = None
 
     @cached_property
     def extremes(self) -> Extremes:
         """The least and greatest values below each node."""
-        return extremes_of(self.ensemble)
+        return extremes_of(self.ensemble, self.response)
+
+    def routed(self, cells: NDArray[Any]) -> NDArray[Any]:
+        """The values that the splits compare, for values of the F features as they were answered."""
+        return cells if self.cast is None else self.cast(cells)
 
 
 def plan_of(
-    ensemble: Ensemble, costs: CostItems, evaluation: tuple[Fraction, ...], splits: NDArray[np.bool_] | None = None
+    ensemble: Ensemble,
+    costs: CostItems,
+    evaluation: tuple[Fraction, ...],
+    splits: NDArray[np.bool_] | None = None,
+    model: TreeModel | None = None,
 ) -> Plan:
     """Number the features that are tested, and express prices as integers.
 
@@ -91,6 +111,8 @@ def plan_of(
     ----------
     splits
         bool, shape (n,): the splits that are walked; default: all.
+    model
+        what says how the trees' values become predictions; default: their mean is the prediction.
 
     Raises
     ------
@@ -102,15 +124,30 @@ def plan_of(
         for trees with several outputs.
     """
     ensemble.check_one_output("prediction on demand")
-    features = np.unique(ensemble.feature[ensemble.is_split if splits is None else splits]).astype(np.int64)
-    place = np.full(ensemble.n_features + 1, -1, dtype=np.int32)  # the last place is for the -1 of leaves
-    place[features] = np.arange(features.size)
+    forest = None if model is None or model.forest is None or not model.forest.casts else model.forest
+    if ensemble.made is not None:
+        forest = None  # the features come from the pipeline as the splits compare them
+    n_columns = ensemble.n_features if forest is None else forest.n_columns
+    of = np.arange(ensemble.n_features) if forest is None else forest.columns_of_features
+    features = np.unique(of[ensemble.feature[ensemble.is_split if splits is None else splits]]).astype(np.int64)
+    bought_as = np.full(n_columns, -1, dtype=np.int32)
+    bought_as[features] = np.arange(features.size)
+    place = np.append(bought_as[of], np.int32(-1))  # the last place is for the -1 of leaves
+    made = features.size + np.arange(ensemble.n_features - n_columns, dtype=np.int32)
+    tested = np.concatenate([bought_as, made, np.array([-1], dtype=np.int32)])[ensemble.feature]
+    costs.check_features(ensemble.n_features)
+    costs = costs if len(costs.needs) == n_columns else replace(costs, needs=costs.needs[:n_columns])
     steps = [evaluation[f] for f in features]
     longest = int(ensemble.depth.max()) * ensemble.n_trees
-    bought = purchases_of(features, costs, ensemble.n_features, ensemble.feature_names, ensemble.classes, steps, longest)
+    response = average_response(ensemble) if model is None else model.response
+    cast = None if forest is None else partial(forest.routed, features=features.tolist())
+    named = ensemble.feature_names if forest is None else forest.column_names
+    dtype = np.float32 if cast is None else np.float64
+    bought = purchases_of(features, costs, n_columns, named, response.classes, steps, longest, dtype)
     shared = {field.name: getattr(bought, field.name) for field in fields(bought)}
     step_units = np.array([int(p / bought.unit) for p in steps], dtype=np.int64)
-    return Plan(**shared, ensemble=ensemble, column=place[ensemble.feature], step_units=step_units)
+    column = place[ensemble.feature]
+    return Plan(**shared, ensemble=ensemble, column=column, tested=tested, step_units=step_units, response=response, cast=cast)
 
 
 def purchases_of(

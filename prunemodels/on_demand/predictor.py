@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.arguments import Count, Range, checked
-from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
@@ -29,11 +29,11 @@ from prunemodels.on_demand.plan import plan_of
 from prunemodels.on_demand.request import Acquire
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.walk import Walk
-from prunemodels.tree_models.tree_model import TreeModel, tree_model_of
+from prunemodels.tree_models.tree_model import TreeModel, tree_model_of, with_threshold
 
 
 class OnDemandPredictor:
-    """Walks the trees of a forest, or the stages of a cascade, and asks for features when it needs them, in batches.
+    """Walks the trees of a model, or the stages of a cascade, and asks for features when it needs them, in batches.
 
     In every round, one request serves all rows that wait for the same items. Each row pays an item at most once and asks for a
     feature at most once, and nothing is asked for that the walk does not need. Classes, numbers and costs are those of the model
@@ -42,9 +42,10 @@ class OnDemandPredictor:
     Parameters
     ----------
     model
-        a fitted forest, pruned or not, see `read_forest`, or an `Ensemble`; a fitted `Pipeline` that ends with a forest, whose
-        raw columns are then the features; or a fitted cascade, such as `CascadeClassifier`, `BudgetCascadeRegressor`, or what
-        ``ExitPath.at_cost`` returns.
+        a fitted forest, pruned or not, see `read_forest`, or an `Ensemble`; a boosted model, see `read_model`; one of these at
+        the end of a fitted `Pipeline`, whose raw columns are then the features, or in a `CalibratedClassifierCV`,
+        `FixedThresholdClassifier`, `TunedThresholdClassifierCV` or `FrozenEstimator`; or a fitted cascade, such as
+        `CascadeClassifier`, `BudgetCascadeRegressor`, or what ``ExitPath.at_cost`` returns.
     costs
         prices of a forest's features, or of a pipeline's raw columns, see `prunemodels.forests.costs.cost_items`. A cascade
         knows its own prices, and other ones are refused.
@@ -55,12 +56,14 @@ class OnDemandPredictor:
     evaluation_cost
         a >= 0: price of evaluating one split for one row; one number, or one for each feature. For forests, as `costs`.
     early_stopping
-        classification: a row stops as soon as the remaining trees cannot change its class, in scikit-learn's own floating-point
-        sums. So the classes are those of the whole forest; probabilities are not. Rows then ask for one feature at a time, in
+        classification: a row stops as soon as the remaining trees cannot change its class, in the library's own floating-point
+        sums. So the classes are those of the whole model; probabilities are not. Rows then ask for one feature at a time, in
         more rounds.
     tolerance
-        regression's early stopping: a row stops as soon as its prediction is certain to be within this distance of the whole
-        forest's.
+        a row stops as soon as its number (regression), or the probability of each class, is certain to be within this distance
+        of the whole model's. With `early_stopping` too, its class must be certain as well.
+    threshold
+        two classes: the second one is predicted where its probability is at least this; default: the likelier one.
     order
         with early stopping, what a row asks for next. ``"adaptive"``: the feature with the largest sum, over the trees that wait
         for it, of the distance between a tree's possible answers, per square root of the feature's price. ``"forest"``: what the
@@ -82,6 +85,10 @@ class OnDemandPredictor:
 
     Notes
     -----
+    Values of boosted models are compared as their library does: with doubles in LightGBM and HistGradientBoosting*, and with what
+    these libraries take for missing or for zero. Sums are in the library's floating-point type and order, so classes are its own.
+    Margins of LightGBM and scikit-learn are equal to the last bit, probabilities to within rounding.
+
     A cascade over models of nested sets makes one request for each stage, for all rows that come to it; a cascade along the trees
     of one model asks split by split. A row for which a feature cannot be had stops at the last stage that could predict. See
     `CascadeResult`.
@@ -111,6 +118,7 @@ class OnDemandPredictor:
         evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
         early_stopping: bool = False,
         tolerance: Annotated[float, Range(0, math.inf, open_above=True)] | None = None,
+        threshold: Annotated[float, Range(0, 1)] | None = None,
         order: Literal["adaptive", "forest"] | Sequence[int] | NDArray[np.integer[Any]] = "adaptive",
         max_rows: Count | None = None,
         max_cost: Price | None = None,
@@ -121,25 +129,33 @@ class OnDemandPredictor:
         asking = Asking(max_rows, ask_again, absent)
         self._probabilities_open = False
         if isinstance(model, Cascade):
-            _refuse_choices(model, early_stopping, tolerance, order)
+            _refuse_choices(model, early_stopping, tolerance, threshold, order)
             self._start: Begin = cascade_walks(model, costs, evaluation_cost, asking, max_cost)
         else:
-            self._start = self._forest_walks(model, costs, evaluation_cost, early_stopping, tolerance, order, asking, max_cost)
+            self._start = self._forest_walks(
+                model, costs, evaluation_cost, early_stopping, tolerance, threshold, order, asking, max_cost
+            )
         self._plan = self._start.plan
 
     def _forest_walks(
-        self, forest: Any, costs: Any, evaluation: Any, early: bool, tolerance: Any, order: Any, asking: Asking, max_cost: Any
+        self,
+        forest: Any,
+        costs: Any,
+        evaluation: Any,
+        early: bool,
+        tolerance: Any,
+        threshold: float | None,
+        order: Any,
+        asking: Asking,
+        max_cost: Any,
     ) -> Begin:
         model = TreeModel(None, forest) if isinstance(forest, Ensemble) else tree_model_of(forest)
-        items = model.items(costs)
-        if model.forest is not None:
-            raise UnsupportedModelError(
-                f"{type(model.model).__name__} adds up its trees; what predicts on demand: averages of trees, and cascades"
-            )
-        trees = model.ensemble
-        plan = plan_of(trees, items, evaluation_prices(evaluation, trees))
-        options = _options(trees, early, tolerance, order)
-        self._probabilities_open = options.stops
+        if threshold is not None:
+            model = with_threshold(model, threshold)
+        trees, items = model.ensemble, model.items(costs)
+        plan = plan_of(trees, items, evaluation_prices(model.per_feature(evaluation), trees), model=model)
+        options = _options(model, early, tolerance, order)
+        self._probabilities_open = options.stops and options.tolerance is None
         cap = cap_of(max_cost, plan)
         walk = partial(ForestWalk, plan, options, asking, cap)
         if trees.made is None:
@@ -257,8 +273,8 @@ class OnDemandPredictor:
         """
         if self._probabilities_open:
             raise InvalidInputError(
-                "early stopping leaves probabilities open; set early_stopping=False, or take run(rows).probabilities, which are "
-                "guesses where stopped_early is true"
+                "early stopping leaves probabilities open; set early_stopping=False or a tolerance, or take "
+                "run(rows).probabilities, which are guesses where stopped_early is true"
             )
         probabilities = _complete(self.run(rows, known=known)).probabilities if self._plan.classes is not None else None
         if probabilities is None:
@@ -317,20 +333,19 @@ def _labels(rows: Any) -> pd.Index[Any]:
     return labels
 
 
-def _options(trees: Ensemble, early_stopping: bool, tolerance: float | None, order: Any) -> Options:
+def _options(model: TreeModel, early_stopping: bool, tolerance: float | None, order: Any) -> Options:
     """Check when to stop and in which order."""
-    if tolerance is not None and trees.task == "classification":
-        raise InvalidInputError("tolerance is for regression; classification stops exactly with early_stopping=True")
-    if early_stopping and trees.task == "regression" and tolerance is None:
-        raise InvalidInputError("early_stopping: a regression forest's mean changes with every tree; give tolerance")
-    return Options(
-        early_stopping or tolerance is not None, -1.0 if tolerance is None else float(tolerance), _places(order, trees)
-    )
+    numbers = model.task == "regression"
+    if early_stopping and numbers and tolerance is None:
+        raise InvalidInputError("early_stopping: a number changes with every tree; give tolerance")
+    stops = early_stopping or tolerance is not None
+    return Options(stops, early_stopping and not numbers, tolerance, _places(order, model.ensemble))
 
 
-def _refuse_choices(model: Any, early_stopping: bool, tolerance: float | None, order: Any) -> None:
+def _refuse_choices(model: Any, early_stopping: bool, tolerance: float | None, threshold: float | None, order: Any) -> None:
     """Refuse options that are for forests."""
-    given = {"early_stopping": early_stopping, "tolerance": tolerance is not None, "order": not isinstance(order, str)}
+    given = {"early_stopping": early_stopping, "tolerance": tolerance is not None}
+    given |= {"threshold": threshold is not None, "order": not isinstance(order, str)}
     for name, was in given.items():
         if was:
             raise InvalidInputError(

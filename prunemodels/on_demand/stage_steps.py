@@ -180,7 +180,7 @@ class TreeSteps:
         """The trees of stage s: a split that it does not keep is a leaf."""
         e = self.stages.ensemble
         left = np.where(self.stages.first_stage <= s, e.left, -1).astype(e.left.dtype)
-        return left, e.right, self.plan.column, e.threshold, e.missing_left
+        return left, e.right, self.plan.column, e.threshold, e.missing_left, self.plan.tested
 
     def output(self, s: int, place: Place, cells: Table) -> StageOutput:
         """The output by the nodes that the rows have reached."""

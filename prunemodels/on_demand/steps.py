@@ -21,7 +21,7 @@ def _advance(rows, node, trees, cells, status, step_units, most, steps):  # type
     """Walk each tree down to a leaf, to a split whose feature is not known, or to one that would bring `steps`, the price of the
     splits passed, above `most`.
     """
-    left, right, column, threshold, missing_left = trees
+    left, right, column, threshold, missing_left, tested = trees
     for i in rows:
         for t in range(node.shape[1]):
             h = node[i, t]
@@ -29,7 +29,7 @@ def _advance(rows, node, trees, cells, status, step_units, most, steps):  # type
                 f = column[h]
                 if steps[i] + step_units[f] > most[i]:
                     break
-                x = cells[i, f]
+                x = cells[i, tested[h]]
                 go_left = missing_left[h] if x != x else float(x) <= threshold[h]
                 h = left[h] if go_left else right[h]
                 steps[i] += step_units[f]

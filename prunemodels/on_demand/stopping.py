@@ -1,18 +1,18 @@
-"""When a row's answer is decided although trees are open, and what to ask for as long as it is not.
+"""What the open trees of a row can still answer, and what to ask for as long as that leaves its answer open.
 
 Let E_t be the nodes of tree t where the row's walk can still end, given the features that are known: leaves, and splits whose
-feature may turn out to be unavailable. Whatever comes, tree t answers the value of some v in E_t, so for each class k
+feature may turn out to be unavailable. Whatever comes, tree t adds the value of some v in E_t, so for each sum k
 
-    low_k = sum_t min over v in E_t of value[v, k]   <=   sum of the answers   <=   high_k = sum_t max ... value[v, k]     (1)
+    low_k = sum_t min over v in E_t of value[v, k]   <=   sum of the trees   <=   high_k = sum_t max ... value[v, k]       (1)
 
-scikit-learn adds the T answers one by one and divides by T. With u = 2^-53, g = T u / (1 - T u) and
-A = sum_t max |value in tree t|, each of the sums in (1), and the forest's own, is off by at most g A, and the quotient by
-u (1 + g) A / T more. Hence class k wins in scikit-learn's own arithmetic, ties excluded, where for every other class j
+The guess takes for an open tree the value of the split where it waits, which is in E_t. `deciding` says what (1) decides.
 
-    low_k - high_j  >  slack,        slack = 8 (T + 2) u A  >=  4 g A + 2 u (1 + g) A + the rounding of the difference     (2)
+Libraries add the T values one by one to a start, and averages are then divided by T. With u the unit roundoff of their numbers
+(2^-53 for doubles; 2^-24 for the float32 sums of XGBoost), g = (T + 1) u / (1 - (T + 1) u) and
+A = |start| + sum_t max |value in tree t|, each of the sums in (1), and the library's own, is off by at most g A, and a quotient
+by u (1 + g) A / T more. So two sums keep their order in the library's own arithmetic where they differ by more than
 
-A regression forest's mean is known to within `tolerance` where guess - low and high - guess are at most T tolerance, less the
-slack. The guess of an open tree is the value of the split where it waits, which is in E_t.
+    slack = 8 (T + 2) u A  >=  4 g A + 2 u (1 + g) A + the rounding of the difference                                      (2)
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from prunemodels.on_demand.steps import KNOWN, UNKNOWN
-
-UNIT_ROUNDOFF = 2.0**-53
-"""u of (2): half the distance from 1 to the next float64."""
+from prunemodels.tree_models.response import Response
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +36,8 @@ class Extremes:
     ----------
     low, high
         float64, shape (n, K): least and greatest value of a node's subtree, itself included.
+    all
+        the sums over all trees of their least and of their greatest values, each of shape (K,).
     slack
         of (2).
     deepest
@@ -46,17 +46,19 @@ class Extremes:
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    all: tuple[NDArray[np.float64], NDArray[np.float64]]
     slack: float
     deepest: int
 
 
-def extremes_of(ensemble: Ensemble) -> Extremes:
+def extremes_of(ensemble: Ensemble, response: Response) -> Extremes:
     """Extremes of every subtree, in one pass from the leaves up."""
-    low, high = ensemble.value.copy(), ensemble.value.copy()
+    low, high = response.value.copy(), response.value.copy()
     _widen(ensemble.left, ensemble.right, low, high)
-    largest = np.maximum.reduceat(np.abs(ensemble.value).max(axis=1), ensemble.roots).sum()
-    slack = 8 * (ensemble.n_trees + 2) * UNIT_ROUNDOFF * float(largest) + np.finfo(np.float64).tiny
-    return Extremes(low, high, float(slack), int(ensemble.depth.max()))
+    largest = np.maximum.reduceat(np.abs(response.value).max(axis=1), ensemble.roots).sum() + np.abs(response.start).max()
+    slack = 8 * (ensemble.n_trees + 2) * response.unit_roundoff * float(largest) + np.finfo(np.float64).tiny
+    roots = ensemble.roots
+    return Extremes(low, high, (low[roots].sum(axis=0), high[roots].sum(axis=0)), float(slack), int(ensemble.depth.max()))
 
 
 @njit(cache=True)
@@ -79,18 +81,16 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
     value,
     low,
     high,
-    slack,
     deepest,
-    tolerance,
     place,
     needs,
     price,
     bought,
     wanted,
     done,
-    early,
+    total,
 ):
-    """Stop where (2) holds; else ask for one feature.
+    """Write the bounds of (1) and the guess into `total`, shape (rows, 3, K), and mark the feature to ask for next.
 
     ``place[t]`` is tree t's place in a given order: the first tree that waits decides. Where ``place`` is empty, the score of
     feature f is the sum, over the trees that wait for it, of how far apart their answers can be, divided by the square root of
@@ -98,12 +98,11 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
     """
     left, column = trees[0], trees[2]
     n_trees, n_classes = node.shape[1], value.shape[1]
-    score, total = np.zeros(needs.shape[0]), np.zeros((3, n_classes))  # total: low, high and guess
+    score = np.zeros(needs.shape[0])
     ends, stack = np.zeros((2, n_classes)), np.zeros(deepest + 2, dtype=np.int64)
     for k in range(rows.shape[0]):
         i = rows[k]
         score[:] = -1.0
-        total[:] = 0.0
         first, asked = n_trees, -1
         for t in range(n_trees):
             h = node[i, t]
@@ -116,16 +115,14 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
                 if place.shape[0] and place[t] < first:
                     first, asked = place[t], f
             for c in range(n_classes):
-                total[0, c] += ends[0, c]
-                total[1, c] += ends[1, c]
-                total[2, c] += value[h, c]
+                total[k, 0, c] += ends[0, c]
+                total[k, 1, c] += ends[1, c]
+                total[k, 2, c] += value[h, c]
         waits = False
         for f in range(score.shape[0]):
             waits = waits or score[f] >= 0
         if not waits:
             done[k] = True
-        elif _decided(total, slack, tolerance, n_trees):
-            done[k] = early[k] = True
         else:
             wanted[k, asked if place.shape[0] else _best_buy(score, needs, price, bought[i])] = True
 
@@ -133,14 +130,14 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _reach(start, cells, status, trees, value, low, high, ends, stack):  # type: ignore[no-untyped-def]
     """Widen `ends` (least, greatest) to E_t below a node; subtrees that cannot widen it are passed over."""
-    left, right, column, threshold, missing_left = trees
+    left, right, column, threshold, missing_left, tested = trees
     stack[0] = start
     n = 1
     while n:
         n -= 1
         h = stack[n]
         while left[h] >= 0 and status[column[h]] == KNOWN:
-            x = cells[column[h]]
+            x = cells[tested[h]]
             h = left[h] if (missing_left[h] if x != x else float(x) <= threshold[h]) else right[h]
         inside = True
         for c in range(value.shape[1]):
@@ -159,21 +156,6 @@ def _widest(ends):  # type: ignore[no-untyped-def]
     for c in range(ends.shape[1]):
         widest = max(widest, ends[1, c] - ends[0, c])
     return widest
-
-
-@njit(cache=True)
-def _decided(total, slack, tolerance, n_trees):  # type: ignore[no-untyped-def]
-    """(2), or, with a tolerance (regression), whether the guess is certainly within it."""
-    if tolerance >= 0:
-        return max(total[1, 0] - total[2, 0], total[2, 0] - total[0, 0]) + slack <= tolerance * n_trees
-    winner = 0
-    for c in range(total.shape[1]):
-        if total[2, c] > total[2, winner]:  # the first of the greatest, as argmax says, which takes a second to compile
-            winner = c
-    for c in range(total.shape[1]):  # noqa: SIM110 (a loop that is compiled)
-        if c != winner and not total[0, winner] - total[1, c] > slack:
-            return False
-    return True
 
 
 @njit(cache=True)

@@ -44,20 +44,17 @@ class Standing:
 
 
 def result_of(plan: Plan, rows: pd.Index[Any], at: Standing, rounds: int, requests: int) -> OnDemandResult:
-    """Average the trees as scikit-learn does, and add up the purchases."""
-    trees = plan.ensemble
-    total = np.zeros((len(rows), trees.value.shape[1]))
-    for t in range(trees.n_trees):  # in scikit-learn's order, for equal sums to the last bit
-        total += trees.value[at.node[:, t]]
-    total /= trees.n_trees
-    classes = trees.classes
+    """Predict from the nodes as the model's library does, and add up the purchases."""
+    trees, response = plan.ensemble, plan.response
+    sums = response.sums(at.node)
+    probabilities = response.probabilities(sums)
     lost = np.zeros((len(rows), trees.n_trees), dtype=bool)
     if plan.names:
         lost = trees.is_split[at.node] & (np.take_along_axis(at.status, plan.column[at.node], axis=1) == LOST)
     return OnDemandResult(
         rows=rows,
-        predictions=total[:, 0] if classes is None else classes.take(np.argmax(total, axis=1), axis=0),
-        probabilities=None if classes is None else total,
+        predictions=response.predictions(sums),
+        probabilities=None if probabilities is None else probabilities.astype(np.float64),
         **account_of(plan, at.paid_by, at.steps),
         finished=at.done,
         stopped_early=at.early,

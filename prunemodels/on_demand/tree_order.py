@@ -11,8 +11,8 @@ from formulations.arguments import checked
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, leaves_of
-from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.reading import check_columns, read_forest
+from prunemodels.forests.costs import Costs
+from prunemodels.tree_models.tree_model import TreeModel, tree_model_of
 
 
 @checked
@@ -22,7 +22,7 @@ def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]
     Parameters
     ----------
     forest
-        a fitted forest, or an `Ensemble`.
+        a fitted forest or boosted model, or an `Ensemble`.
     X
         examples like those to come, shape (N, n_features); some hundred are enough.
     costs
@@ -45,10 +45,9 @@ def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]
     >>> pm.on_demand.cheap_trees_first(forest, X_valid, costs=costs)
     array([0, 2, 4, 7, 5, 3, 1, 6])
     """
-    trees = forest if isinstance(forest, Ensemble) else read_forest(forest)
-    check_columns(X, trees.names_to_check)
-    items = cost_items(costs, trees)
-    uses = _items_on_path(trees, items)[leaves_of(trees, features_of(trees, X))]
+    model = TreeModel(None, forest) if isinstance(forest, Ensemble) else tree_model_of(forest)
+    trees, items = model.ensemble, model.items(costs)
+    uses = items_on_path(trees, items)[leaves_of(trees, features_of(trees, model.rows(X)))]
     price = np.where(items.paid_once, 0.0, items.price)
     bought = np.zeros(uses.shape[1:], dtype=bool)
     remaining, order = list(range(trees.n_trees)), []
@@ -60,7 +59,7 @@ def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]
     return np.array(order, dtype=np.int64)
 
 
-def _items_on_path(trees: Ensemble, items: CostItems) -> NDArray[np.bool_]:
+def items_on_path(trees: Ensemble, items: CostItems) -> NDArray[np.bool_]:
     """bool, shape (n, M): the items that a row pays on its way to a node, in this tree alone."""
     needs = np.zeros((items.n_features, items.n_items), dtype=bool)
     for f, needed in enumerate(items.needs):

@@ -27,7 +27,7 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import route
-from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.costs import Costs
 from prunemodels.forests.error_samples import Given
 from prunemodels.forests.labels import class_numbers
 from prunemodels.other_libraries.model_forest import ModelForest
@@ -114,9 +114,9 @@ def problem_from_model(
         ensemble,
         NodeErrors((component,)),
         forest.rows(X),
-        cost_items(costs, ensemble),
+        forest.items(costs),
         sample_weight=sample_weight,
-        evaluation_cost=evaluation_cost,
+        evaluation_cost=forest.per_feature(evaluation_cost),
     )
 
 

@@ -17,7 +17,7 @@ from formulations.arguments import Count, Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost, exact
 from formulations.instance.usage import Usage
-from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.costs import Costs
 from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPruning, warn_if_empty
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.model_forest import ModelForest
@@ -199,5 +199,6 @@ def usage_of(
     evaluation_cost: EvaluationCost = 0,
 ) -> Usage:
     """What predictions of a model's trees cost on some rows."""
-    items = cost_items(costs, forest.ensemble)
-    return Usage.build(forest.ensemble, items, rows, sample_weight=sample_weight, evaluation_cost=evaluation_cost)
+    items = forest.items(costs)
+    evaluation = forest.per_feature(evaluation_cost)
+    return Usage.build(forest.ensemble, items, rows, sample_weight=sample_weight, evaluation_cost=evaluation)

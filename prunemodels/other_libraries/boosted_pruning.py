@@ -19,7 +19,7 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.usage import Usage
 from prunemodels.other_libraries.losses import Loss, loss_of
 from prunemodels.other_libraries.majoriser import state_of
-from prunemodels.other_libraries.model_forest import ModelForest
+from prunemodels.other_libraries.model_forest import ModelForest, pruned_part
 from prunemodels.other_libraries.reading import write_model
 from prunemodels.other_libraries.refitting import STRENGTHS, refitted
 
@@ -81,6 +81,11 @@ class BoostedPruning:
     def to_model(self) -> Any:
         """The pruned model, of the class of the given one: it predicts, saves and loads like any model of its library."""
         return write_model(self.forest, self.kept)
+
+    @cached_property
+    def pruned_forest(self) -> ModelForest:
+        """The trees without the pruned splits; what takes models, such as `OnDemandPredictor`, takes the pruning by these."""
+        return pruned_part(self.forest, self.kept, self.forest.ensemble.n_trees)[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels, or numbers, without the library: those of `to_model`, up to the library's float32 sums."""

@@ -21,7 +21,7 @@ def treelite() -> Any:
 
 
 def library_of(model: Any) -> str:
-    """The package of a model's class, or of a class that it derives from: xgboost, lightgbm, treelite, or another."""
-    known = ("xgboost", "lightgbm", "treelite")
+    """The package of a model's class, or of a class that it derives from: xgboost, lightgbm, catboost, treelite, or another."""
+    known = ("xgboost", "lightgbm", "catboost", "treelite")
     packages = [kind.__module__.split(".")[0] for kind in type(model).__mro__]
     return next((p for p in packages if p in known), packages[0])

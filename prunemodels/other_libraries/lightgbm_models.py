@@ -14,6 +14,7 @@ in which the splits of a feature differ is refused.
 from __future__ import annotations
 
 import copy
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -21,12 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
+from prunemodels.other_libraries.categories import TableCodes
 from prunemodels.other_libraries.counterparts import counterparts
 from prunemodels.other_libraries.dependencies import treelite
 from prunemodels.other_libraries.lightgbm_text import (
+    CATEGORICAL,
     DEFAULT_LEFT,
     LEAF_KEYS,
     NANS_MISSING,
+    NONE_MISSING,
     SPLIT_KEYS,
     ZEROS_MISSING,
     ModelText,
@@ -35,6 +39,9 @@ from prunemodels.other_libraries.lightgbm_text import (
 )
 from prunemodels.other_libraries.model_forest import ModelForest, pruned_ends
 from prunemodels.other_libraries.treelite_models import forest_of
+
+PANDAS, INFOS = "pandas_categorical:", "feature_infos="
+"""How the lines begin that hold the categories of a table's columns, and the range or the categories of each feature."""
 
 
 def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
@@ -65,7 +72,24 @@ def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
     if weight is not None and cover is None:
         forest = forest.with_cover(weight)
     ensemble = replace(forest.ensemble, missing_left=missing_left)
-    return replace(forest, ensemble=ensemble, zero_missing=zero_missing, zero_near=True)
+    zero_missing = zero_missing[: forest.n_columns]
+    return replace(forest, ensemble=ensemble, zero_missing=zero_missing, zero_near=True, codes=_codes(text))
+
+
+def _codes(text: ModelText) -> TableCodes | None:
+    """The categories of the table's columns that LightGBM was trained on; a category that it does not know counts as missing."""
+    stored = json.loads(next((line for line in text.tail if line.startswith(PANDAS)), f"{PANDAS}null").removeprefix(PANDAS))
+    if not stored:
+        return None
+    ranges = next(line for line in text.head if line.startswith(INFOS)).removeprefix(INFOS).split()
+    # a column of categories lists them, "3:1:2"; columns that LightGBM dropped are "none", whatever they hold
+    listed = [f for f, info in enumerate(ranges) if not info.startswith("[") and info != "none"]
+    columns = listed if len(listed) == len(stored) else [f for f, info in enumerate(ranges) if not info.startswith("[")]
+    if len(columns) != len(stored):
+        raise UnsupportedModelError(
+            f"the model was trained on {len(stored)} columns of categories and does not say which; give LightGBM their codes"
+        )
+    return TableCodes(dict(zip(columns, stored, strict=True)), refuses=False)
 
 
 def _booster(model: Any) -> Any:
@@ -103,9 +127,10 @@ def _missing(forest: ModelForest, text: ModelText) -> tuple[NDArray[np.bool_], N
             continue
         file = counterparts(ensemble, t, *children(tree))[split]
         decision = numbers(tree, "decision_type").astype(np.int64)[file]
-        kind[own[split]] = (decision >> 2) & 3
+        numeric = decision & CATEGORICAL == 0
+        kind[own[split]] = np.where(numeric, (decision >> 2) & 3, NONE_MISSING)
         default_left[own[split]] = (decision & DEFAULT_LEFT) > 0
-        zero_left[own[split]] = numbers(tree, "threshold")[file] >= 0
+        zero_left[own[split]] = (numbers(tree, "threshold")[file] >= 0) & numeric
     split = ensemble.is_split
     zero_missing = np.zeros(ensemble.n_features, dtype=bool)
     zero_missing[ensemble.feature[split & (kind == ZEROS_MISSING) & (default_left != zero_left)]] = True
@@ -163,6 +188,10 @@ def _pruned_tree(tree: dict[str, str], forest: ModelForest, t: int, kept: NDArra
             own, inner = _values(forest, t, file, own), _values(forest, t, file, inner, splits=True)
         numbered = [int(file[h - nodes.start]) for h in leaves]
         changed[key] = " ".join(inner[j] if j >= 0 else own[~j] for j in numbered) if own and inner else ""
+    decisions = [int(word) for word in changed["decision_type"].split()]
+    if not any(decision & CATEGORICAL for decision in decisions):  # LightGBM does not keep the lists of a single leaf
+        changed["num_cat"] = "0"
+        tree = {key: value for key, value in tree.items() if key not in ("cat_boundaries", "cat_threshold")}
     return {key: changed.get(key, value) for key, value in tree.items()}
 
 

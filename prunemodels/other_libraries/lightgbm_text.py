@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-DEFAULT_LEFT = 2
+CATEGORICAL, DEFAULT_LEFT = 1, 2
 NONE_MISSING, ZEROS_MISSING, NANS_MISSING = 0, 1, 2
 """Which values a split takes for missing: ``(decision_type >> 2) & 3``."""
 

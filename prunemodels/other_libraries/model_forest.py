@@ -7,7 +7,7 @@ Regression and two classes have one output, more classes one each. Averaged fore
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -16,15 +16,21 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError
+from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import as_rows, leaves_of, n_examples
+from formulations.instance.routing import as_rows, leaves_of, n_examples, route
 from formulations.sparse_arrays import check_sparse
+from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.reading import check_columns
+from prunemodels.other_libraries.categories import CategorySet, Codes
 from prunemodels.other_libraries.node_values import mean_of_leaves
 from prunemodels.other_libraries.thresholds import Cells, cast_rows
+from prunemodels.other_libraries.trees import Trees
 
 Link = Literal["identity", "sigmoid", "softmax", "one_vs_rest", "fractions"]
+
+SecondClass = Literal["probability > 1/2", "margin > 0", "margin >= 0"]
 
 NEARLY_ZERO = float(np.float32(1e-35))
 """LightGBM takes numbers up to this size for zero."""
@@ -69,6 +75,13 @@ class ModelForest:
         whether numbers as small as 1e-35 count as 0, as in LightGBM.
     revalued
         whether values were changed after the model was read, so that an export has to write the values of all leaves.
+    second
+        where, of two classes with one output, the library predicts the second: its rounded probability decides in XGBoost and
+        LightGBM, the margin in scikit-learn.
+    category_columns
+        what the ensemble's last features are made from: see `categories`.
+    codes
+        turns tables with categories into numbers as the library does; None: tables are numeric.
 
     Examples
     --------
@@ -97,6 +110,36 @@ class ModelForest:
     zero_missing: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     zero_near: bool = False
     revalued: bool = False
+    second: SecondClass = "probability > 1/2"
+    category_columns: tuple[CategorySet, ...] = ()
+    codes: Codes | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of a table of examples: the ensemble's features less those made from categories."""
+        return self.ensemble.n_features - len(self.category_columns)
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of a table of examples, or None."""
+        names = self.ensemble.feature_names
+        return None if names is None else names[: self.n_columns]
+
+    @checked
+    def items(self, costs: Costs) -> CostItems:
+        """The prices of the ensemble's features, for prices of the columns, see `prunemodels.forests.costs.cost_items`.
+
+        Raises
+        ------
+        InvalidInputError
+            for prices that do not fit the columns.
+        """
+        if not self.category_columns:
+            return cost_items(costs, self.ensemble)
+        none = np.full(1, -1, dtype=np.int32)
+        leaf = (np.array([0, 1]), none, none, none, np.zeros(1), np.zeros(1, dtype=bool), np.zeros((1, 1)))
+        items = cost_items(costs, Ensemble(*leaf, self.n_columns, "regression", None, self.column_names))
+        return replace(items, needs=items.needs + tuple(items.needs[made.feature] for made in self.category_columns))
 
     @property
     def n_outputs(self) -> int:
@@ -133,23 +176,50 @@ class ModelForest:
         InvalidInputError
             for a table that is empty, not numeric, has other columns, or, where the library refuses them, infinities.
         """
-        ensemble = self.ensemble
-        check_columns(X, ensemble.feature_names, name)
-        if self.cells is None:
-            return as_rows(X, ensemble.n_features, name) if np.isnan(self.missing) else self._without_marks(X, name)
-        doubles = as_doubles(X, ensemble.n_features, name)
-        if self.zero_near:
-            doubles[np.abs(doubles) <= NEARLY_ZERO] = 0.0
-        if self.zero_missing.any():
-            doubles[(doubles == 0) & self.zero_missing] = np.nan
-        return cast_rows(doubles, self.cells)
+        check_columns(X, self.column_names, name)
+        if not self.casts:
+            return as_rows(X, self.n_columns, name)
+        table = X if self.codes is None else self.codes(X, self.n_columns, name)
+        rows = self.routed(as_doubles(table, self.n_columns, name))
+        return rows if self.cells is not None else as_rows(rows, self.ensemble.n_features, name)
 
-    def _without_marks(self, X: Any, name: str) -> NDArray[np.float32]:
-        """The rows with NaN in place of the number that marks missing values, which XGBoost compares in float32."""
-        with np.errstate(over="ignore"):
-            rows = as_doubles(X, self.ensemble.n_features, name).astype(np.float32)
-        rows[rows == np.float32(self.missing)] = np.nan
-        return as_rows(rows, self.ensemble.n_features, name)
+    @property
+    def columns_of_features(self) -> NDArray[np.int64]:
+        """int64, shape (n_features,): the column of a table of examples that each feature of the ensemble is, or is made from."""
+        made = [test.feature for test in self.category_columns]
+        return np.concatenate([np.arange(self.n_columns), np.array(made, dtype=np.int64)])
+
+    def per_feature(self, prices: Any) -> Any:
+        """Prices for each column as prices for each feature of the ensemble; anything but a list or an array as it is."""
+        one_each = isinstance(prices, (list, tuple, np.ndarray)) and np.shape(prices) == (self.n_columns,)
+        return [prices[f] for f in self.columns_of_features] if one_each and self.category_columns else prices
+
+    @property
+    def casts(self) -> bool:
+        """Whether `routed` does more than round to float32."""
+        return self.cells is not None or not np.isnan(self.missing) or bool(self.category_columns) or self.codes is not None
+
+    @checked
+    def routed(self, doubles: NDArray[np.float64], features: Sequence[int] | None = None) -> NDArray[np.float32]:
+        """The numbers that `rows` makes of doubles; the columns are `features`, or all. Those made from categories follow."""
+        place = {f: k for k, f in enumerate(range(self.n_columns) if features is None else features)}
+        none = np.zeros(len(doubles), dtype=bool)  # of a column that no split tests
+        made = [test.right(doubles[:, place[test.feature]]) if test.feature in place else none for test in self.category_columns]
+        return np.column_stack([self._numbers(doubles, features), *made]).astype(np.float32)
+
+    def _numbers(self, doubles: NDArray[np.float64], features: Sequence[int] | None) -> NDArray[np.float32]:
+        """`routed` without the columns that are made from categories."""
+        if self.cells is None:
+            with np.errstate(over="ignore"):
+                rows = doubles.astype(np.float32)
+            return np.where(rows == np.float32(self.missing), np.float32(np.nan), rows)
+        columns = range(self.n_columns) if features is None else features
+        values = doubles.copy()
+        if self.zero_near:
+            values[np.abs(values) <= NEARLY_ZERO] = 0.0
+        if self.zero_missing.any():
+            values[(values == 0) & self.zero_missing[list(columns)]] = np.nan
+        return cast_rows(values, {k: self.cells[f] for k, f in enumerate(columns) if f in self.cells})
 
     @checked
     def margins(self, rows: NDArray[np.float32], kept: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
@@ -179,12 +249,68 @@ class ModelForest:
         if self.classes is None:
             return margins[:, 0] if self.link == "identity" else np.asarray(expit(self.sharpness * margins[:, 0]))
         if self.n_outputs == 1:
-            return np.asarray(self.classes[(margins[:, 0] > 0).astype(np.int64)])
+            margin = margins[:, 0]
+            if self.second == "probability > 1/2":
+                margin = np.asarray(expit(self.sharpness * margin)) - 0.5
+            second = margin >= 0 if self.second == "margin >= 0" else margin > 0
+            return np.asarray(self.classes[second.astype(np.int64)])
         return np.asarray(self.classes[margins.argmax(axis=1)])
 
     def __repr__(self) -> str:
         kind = "averaged" if self.averaged else "boosted"
         return f"ModelForest({self.ensemble!r}, {kind}, {self.n_outputs} output{'s' * (self.n_outputs > 1)}, {self.link})"
+
+
+def forest_from_trees(
+    trees: Trees,
+    *,
+    n_features: int,
+    feature_names: tuple[str, ...] | None,
+    classes: NDArray[Any] | None,
+    output: NDArray[np.int32],
+    scale: NDArray[np.float64],
+    base: NDArray[np.float64],
+    link: Link,
+    source: Any,
+    compares_doubles: bool = True,
+    cover: Any = None,
+    **other: Any,
+) -> ModelForest:
+    """A `ModelForest` of trees in arrays; splits get the values that they predict as leaves.
+
+    Parameters
+    ----------
+    compares_doubles
+        whether data are compared as doubles, if the thresholds are doubles.
+    cover
+        examples whose numbers in the leaves are the leaves' weights; None: `Trees.cover`.
+    other
+        further fields of `ModelForest`.
+
+    Raises
+    ------
+    UnsupportedModelError
+        if neither the trees nor `cover` say how to weigh leaves.
+    """
+    labels = classes if link == "fractions" else None
+    names = feature_names
+    trees, made = trees.with_columns(n_features)
+    if made and names is not None:
+        names = (*names, *(f"categories {k} of {names[test.feature]}" for k, test in enumerate(made)))
+    cells = trees.cells() if compares_doubles else None
+    ensemble = trees.ensemble(cells, n_features + len(made), labels, names)
+    given: dict[str, Any] = {"sharpness": 1.0, "averaged": False, "category_columns": made, **other}
+    forest = ModelForest(
+        ensemble, trees.leaf_value, classes, output, scale, base, link, source=source, node_id=trees.node_id, cells=cells, **given
+    )
+    if cover is not None:
+        return forest.with_cover(route(ensemble, forest.rows(cover, "cover")).counts().astype(np.float64))
+    if trees.cover is None:
+        raise UnsupportedModelError(
+            "the model holds neither sums of Hessians nor numbers of training rows, so what a collapsed split predicts is open; "
+            "give examples to weigh its leaves by: read_model(model, cover=X)"
+        )
+    return forest.with_cover(trees.cover)
 
 
 def pruned_ends(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -195,6 +321,36 @@ def pruned_ends(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.int32
         above = ensemble.parent[nodes]
         ends[nodes] = np.where(kept[above], nodes, ends[above])
     return ends
+
+
+def pruned_part(forest: ModelForest, kept: NDArray[np.bool_], trees: int) -> tuple[ModelForest, NDArray[np.int64]]:
+    """The first trees of a forest, in which all splits outside of `kept`, shape (n,), are leaves, and the nodes that remain."""
+    ensemble = forest.ensemble
+    stays = pruned_ends(ensemble, kept) == np.arange(ensemble.n_nodes)
+    stays[ensemble.tree_start[trees] :] = False
+    nodes = np.flatnonzero(stays)
+    place = np.cumsum(stays) - 1
+    split = kept[nodes]
+    smaller = replace(
+        ensemble,
+        tree_start=np.concatenate([[0], np.cumsum(np.bincount(ensemble.tree_of[nodes], minlength=trees))]).astype(np.int64),
+        left=np.where(split, place[ensemble.left[nodes]], -1).astype(np.int32),
+        right=np.where(split, place[ensemble.right[nodes]], -1).astype(np.int32),
+        feature=np.where(split, ensemble.feature[nodes], -1).astype(np.int32),
+        threshold=ensemble.threshold[nodes],
+        missing_left=ensemble.missing_left[nodes] & split,
+        value=ensemble.value[nodes],
+    )
+    part = replace(
+        forest,
+        ensemble=smaller,
+        leaf_value=forest.leaf_value[nodes],
+        output=forest.output[:trees],
+        scale=forest.scale[:trees],
+        node_id=forest.node_id[nodes],
+        source=None,
+    )
+    return part, nodes
 
 
 def as_doubles(X: Any, n_features: int, name: str) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ one add nothing, as in a model of fewer rounds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from formulations.compiled import njit
 from formulations.instance.integers import Integers
 from formulations.instance.usage import Usage
 from prunemodels.other_libraries.losses import Loss
-from prunemodels.other_libraries.model_forest import ModelForest, pruned_ends
+from prunemodels.other_libraries.model_forest import ModelForest, pruned_part
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,35 +58,12 @@ class Part:
 
     def inside(self, kept: NDArray[np.bool_], trees: int) -> Part:
         """The part of the whole with its first trees, in which all splits outside `kept`, shape (n,), are leaves."""
-        ensemble = self.forest.ensemble
-        stays = pruned_ends(ensemble, kept) == np.arange(ensemble.n_nodes)
-        stays[ensemble.tree_start[trees] :] = False
-        nodes = np.flatnonzero(stays)
-        place = np.cumsum(stays) - 1
-        split = kept[nodes]
-        smaller = replace(
-            ensemble,
-            tree_start=np.concatenate([[0], np.cumsum(np.bincount(ensemble.tree_of[nodes], minlength=trees))]).astype(np.int64),
-            left=np.where(split, place[ensemble.left[nodes]], -1).astype(np.int32),
-            right=np.where(split, place[ensemble.right[nodes]], -1).astype(np.int32),
-            feature=np.where(split, ensemble.feature[nodes], -1).astype(np.int32),
-            threshold=ensemble.threshold[nodes],
-            missing_left=ensemble.missing_left[nodes] & split,
-            value=ensemble.value[nodes],
-        )
-        forest = replace(
-            self.forest,
-            ensemble=smaller,
-            leaf_value=self.forest.leaf_value[nodes],
-            output=self.forest.output[:trees],
-            scale=self.forest.scale[:trees],
-            node_id=self.forest.node_id[nodes],
-            source=None,
-        )
+        forest, nodes = pruned_part(self.forest, kept, trees)
+        smaller = forest.ensemble
         u = self.usage
         rows, evaluation = np.asarray(u.X)[u.rows], list(u.evaluation)
         usage = Usage.build(smaller, u.costs, rows, sample_weight=u.weights, evaluation_cost=evaluation)
-        return Part(forest, usage, self.loss, nodes, ensemble.n_nodes, trees)
+        return Part(forest, usage, self.loss, nodes, self.forest.ensemble.n_nodes, trees)
 
     def lift(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """A pruning of the part as one of the whole, shape (size,)."""

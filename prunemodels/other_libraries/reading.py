@@ -1,15 +1,25 @@
-"""Turn any model that treelite reads into a `ModelForest`, and back."""
+"""Turn a boosted model, or any model that treelite reads, into a `ModelForest`, and back."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.pipeline import Pipeline
 
 from formulations.errors import UnsupportedModelError
+from prunemodels.other_libraries.catboost_models import read_catboost
 from prunemodels.other_libraries.dependencies import library_of, treelite
+from prunemodels.other_libraries.gradient_boosting import read_gradient_boosting, write_gradient_boosting
+from prunemodels.other_libraries.hist_gradient_boosting import read_hist_gradient_boosting, write_hist_gradient_boosting
 from prunemodels.other_libraries.lightgbm_models import read_lightgbm, write_lightgbm
 from prunemodels.other_libraries.model_forest import ModelForest
 from prunemodels.other_libraries.treelite_export import write_treelite
@@ -18,13 +28,14 @@ from prunemodels.other_libraries.xgboost_models import read_xgboost, write_xgboo
 
 
 def read_model(model: Any, *, cover: Any = None) -> ModelForest:
-    """The trees of an XGBoost, LightGBM or treelite model as arrays.
+    """The trees of a boosted model, or of another library's forest, as arrays.
 
     Parameters
     ----------
     model
-        fitted: a ``Booster`` or scikit-learn estimator of XGBoost or LightGBM, or a ``treelite.Model``, with which the forests of
-        other libraries are read (``treelite.sklearn.import_model``, ``treelite.frontend.load_...``). It is not changed.
+        fitted: scikit-learn's GradientBoosting* and HistGradientBoosting*, a ``Booster`` or estimator of XGBoost or LightGBM, a
+        model of CatBoost, which cannot be written back, or a ``treelite.Model``, with which the forests of other libraries are
+        read (``treelite.frontend.load_...``). It is not changed.
     cover
         examples, shape (N, n_features), for models that do not say how many training rows were in their leaves: a collapsed split
         predicts the mean of its leaves, weighted by the number of these examples in each.
@@ -37,8 +48,8 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
     Raises
     ------
     UnsupportedModelError
-        for categorical splits, linear leaves, linear boosters, several targets, objectives without a loss of bounded curvature
-        (counts, ranking, hinge); the message names it, and the tree and node if there is one.
+        for categorical splits, linear leaves, linear boosters, several targets, an `init` that is an estimator, and objectives
+        without a loss of bounded curvature (counts, ranking, hinge); the message names it, and the tree and node if there is one.
     NotFittedForestError
         for an estimator that was not fitted.
     ImportError
@@ -56,8 +67,14 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
     library = library_of(model)
     if library == "xgboost":
         return read_xgboost(model, cover)
+    if library == "catboost":
+        return read_catboost(model)
     if library == "lightgbm":
         return read_lightgbm(model, cover)
+    if isinstance(model, (GradientBoostingClassifier, GradientBoostingRegressor)):
+        return read_gradient_boosting(model)
+    if isinstance(model, (HistGradientBoostingClassifier, HistGradientBoostingRegressor)):
+        return read_hist_gradient_boosting(model)
     if library == "treelite" and isinstance(model, treelite().Model):
         return forest_of(model, cover=cover)
     if isinstance(model, Pipeline):
@@ -66,8 +83,8 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
             "pm.CostItems.of_made. Pipelines that end with a forest go to prune_pipeline"
         )
     raise UnsupportedModelError(
-        f"{type(model).__name__} is not a model of XGBoost or LightGBM nor a treelite.Model; forests of scikit-learn go to "
-        "problem_from_forest, others through treelite.frontend"
+        f"{type(model).__name__} is not a boosted model of scikit-learn, XGBoost, LightGBM or CatBoost, nor a treelite.Model; "
+        "forests of scikit-learn go to problem_from_forest, others through treelite.frontend"
     )
 
 
@@ -82,8 +99,22 @@ def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
     Raises
     ------
     UnsupportedModelError
-        for trees that were not read from a library's model.
+        for trees that were not read from a library's model, and for CatBoost, which cannot hold pruned trees.
     """
+    if library_of(forest.source) == "catboost":
+        raise UnsupportedModelError(
+            f"a pruned {type(forest.source).__name__} has no form in CatBoost, whose files hold whole trees; predict with the "
+            "pruning itself, on demand with OnDemandPredictor(pruning, costs, acquire)"
+        )
     if forest.source is None:
         raise UnsupportedModelError("these trees were grown here, there is no library's model to prune; `predict` works without")
-    return {"xgboost": write_xgboost, "lightgbm": write_lightgbm}.get(library_of(forest.source), write_treelite)(forest, kept)
+    return writer_of(forest.source)(forest, kept)
+
+
+def writer_of(model: Any) -> Callable[[ModelForest, NDArray[np.bool_]], Any]:
+    """What writes a pruned copy of a model."""
+    if isinstance(model, (GradientBoostingClassifier, GradientBoostingRegressor)):
+        return write_gradient_boosting
+    if isinstance(model, (HistGradientBoostingClassifier, HistGradientBoostingRegressor)):
+        return write_hist_gradient_boosting
+    return {"xgboost": write_xgboost, "lightgbm": write_lightgbm}.get(library_of(model), write_treelite)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from formulations.errors import UnsupportedModelError
 from prunemodels.other_libraries.dependencies import library_of, treelite
 from prunemodels.other_libraries.model_forest import ModelForest
-from prunemodels.other_libraries.treelite_trees import OPERATORS
+from prunemodels.other_libraries.treelite_trees import CATEGORICAL, OPERATORS
 
 
 def write_treelite(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
@@ -61,13 +61,24 @@ def _builder(source: Any) -> Any:
 def _add_nodes(builder: Any, forest: ModelForest, t: int, kept: NDArray[np.bool_]) -> None:
     ensemble, accessor = forest.ensemble, forest.source.get_tree_accessor(t)
     names = ("split_index", "threshold", "default_left", "cmp", "cleft", "cright", "data_count", "sum_hess")
-    tree = {name: np.array(accessor.get_field(name)) for name in names}
+    sets = ("node_type", "category_list", "category_list_begin", "category_list_end", "category_list_right_child")
+    tree = {name: np.array(accessor.get_field(name)) for name in names + sets}
     for h in range(int(ensemble.tree_start[t]), int(ensemble.tree_start[t + 1])):
         above, j = int(ensemble.parent[h]), int(forest.node_id[h])
         if above >= 0 and not kept[above]:
             continue
         builder.start_node(j)
-        if kept[h]:
+        if kept[h] and tree["node_type"][j] == CATEGORICAL:
+            listed = tree["category_list"][int(tree["category_list_begin"][j]) : int(tree["category_list_end"][j])]
+            builder.categorical_test(
+                feature_id=int(tree["split_index"][j]),
+                default_left=bool(tree["default_left"][j]),
+                category_list=listed.tolist(),
+                category_list_right_child=bool(tree["category_list_right_child"][j]),
+                left_child_key=int(tree["cleft"][j]),
+                right_child_key=int(tree["cright"][j]),
+            )
+        elif kept[h]:
             builder.numerical_test(
                 feature_id=int(tree["split_index"][j]),
                 threshold=float(tree["threshold"][j]),

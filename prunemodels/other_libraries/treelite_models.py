@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import UnsupportedModelError
-from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import route
-from prunemodels.other_libraries.model_forest import Link, ModelForest
-from prunemodels.other_libraries.thresholds import Cells, cells_of
-from prunemodels.other_libraries.treelite_trees import Trees, read_trees
+from prunemodels.other_libraries.model_forest import Link, ModelForest, forest_from_trees
+from prunemodels.other_libraries.treelite_trees import read_trees
+from prunemodels.other_libraries.trees import Trees
 
 TASKS = {0: "kBinaryClf", 1: "kRegressor", 2: "kMultiClf", 3: "kLearningToRank", 4: "kIsolationForest"}
 
@@ -65,56 +62,19 @@ def forest_of(
     output = _outputs(header, link, trees)
     share = 1.0 / np.bincount(output, minlength=base.size) if mean and link != "fractions" else np.ones(base.size)
     labels = None if task == "kRegressor" else _labels(classes, max(2, base.size))
-    cells = _cells(trees)
-    forest = ModelForest(
-        _ensemble(trees, cells, model.num_feature, labels if link == "fractions" else None, feature_names),
-        trees.leaf_value,
-        labels,
-        output,
-        share[output],
-        base,
-        link,
-        float(header.get_field("sigmoid_alpha")[0]) if header.get_field("postprocessor") != "identity" else 1.0,
-        mean or averaged,
-        model if source is None else source,
-        trees.node_id,
-        cells,
-    )
-    return forest.with_cover(_counted(forest, cover) if trees.cover is None else trees.cover)
-
-
-def _cells(trees: Trees) -> dict[int, Cells] | None:
-    """The cells of thresholds that are doubles; None for float32 thresholds, which `Ensemble` compares unchanged."""
-    if trees.threshold.dtype == np.float32:
-        return None
-    split = trees.left >= 0
-    return cells_of(trees.feature[split], trees.threshold[split].astype(np.float64))
-
-
-def _ensemble(
-    trees: Trees,
-    cells: Mapping[int, Cells] | None,
-    n_features: int,
-    classes: NDArray[Any] | None,
-    feature_names: tuple[str, ...] | None,
-) -> Ensemble:
-    """The trees with thresholds that float32 rows are compared with; classes where leaves hold class fractions."""
-    threshold = trees.threshold.astype(np.float64)
-    for f, own in (cells or {}).items():
-        mine = trees.feature == f
-        threshold[mine] = own.stand_in(trees.threshold[mine])
-    return Ensemble(
-        trees.tree_start,
-        trees.left,
-        trees.right,
-        trees.feature,
-        threshold,
-        trees.missing_left,
-        trees.leaf_value.astype(np.float64),
-        n_features,
-        "regression" if classes is None else "classification",
-        classes,
-        feature_names,
+    return forest_from_trees(
+        trees,
+        n_features=model.num_feature,
+        feature_names=feature_names,
+        classes=labels,
+        output=output,
+        scale=share[output],
+        base=base,
+        link=link,
+        source=model if source is None else source,
+        cover=cover if trees.cover is None else None,
+        sharpness=float(header.get_field("sigmoid_alpha")[0]) if header.get_field("postprocessor") != "identity" else 1.0,
+        averaged=mean or averaged,
     )
 
 
@@ -148,13 +108,3 @@ def _outputs(header: Any, link: Link, trees: Trees) -> NDArray[np.int32]:
 
 def _labels(classes: ArrayLike | None, n_classes: int) -> NDArray[Any]:
     return np.arange(n_classes) if classes is None else np.asarray(classes)
-
-
-def _counted(forest: ModelForest, cover: Any) -> NDArray[np.float64]:
-    """How many of the given examples reach each node."""
-    if cover is None:
-        raise UnsupportedModelError(
-            "the model holds neither sums of Hessians nor numbers of training rows, so what a collapsed split predicts is open; "
-            "give examples to weigh its leaves by: read_model(model, cover=X)"
-        )
-    return route(forest.ensemble, forest.rows(cover, "cover")).counts().astype(np.float64)

@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import UnsupportedModelError
+from prunemodels.other_libraries.categories import CategorySet
 from prunemodels.other_libraries.thresholds import before
+from prunemodels.other_libraries.trees import Trees, joined
 
 OPERATORS = {2: "<", 3: "<=", 4: ">", 5: ">="}
 """treelite's numbers for the comparisons that can be read."""
 
 
-@dataclass(frozen=True, eq=False)
-class Trees:
-    """Arrays over all nodes, see `Ensemble`; thresholds in the library's own type, each of the form ``x <= t``.
-
-    Parameters
-    ----------
-    leaf_value
-        shape (n, K), in the library's own type; 0 at splits.
-    cover
-        float64, shape (n,): sums of Hessians, or else numbers of training rows; None if the model has neither.
-    node_id
-        int32, shape (n,): the node's number in its tree in treelite's model.
-    """
-
-    tree_start: NDArray[np.int64]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.floating]
-    missing_left: NDArray[np.bool_]
-    leaf_value: NDArray[np.floating]
-    cover: NDArray[np.float64] | None
-    node_id: NDArray[np.int32]
+CATEGORICAL = 2
+"""treelite's number for nodes with a categorical split."""
 
 
 def read_trees(model: Any, n_values: int) -> Trees:
@@ -51,22 +31,9 @@ def read_trees(model: Any, n_values: int) -> Trees:
     Raises
     ------
     UnsupportedModelError
-        naming the tree and the node, for categorical splits, unknown comparisons and thresholds that are not numbers.
+        naming the tree and the node, for unknown comparisons and thresholds that are not numbers.
     """
-    trees = [_read_tree(model.get_tree_accessor(t), t, n_values) for t in range(model.num_tree)]
-    if not trees:
-        raise UnsupportedModelError("the model has no trees: nothing to prune")
-    start = np.concatenate([[0], np.cumsum([len(tree.left) for tree in trees])]).astype(np.int64)
-
-    def joined(name: str) -> Any:
-        return np.concatenate([getattr(tree, name) for tree in trees])
-
-    for tree, first in zip(trees, start[:-1], strict=True):
-        for child in (tree.left, tree.right):
-            child[child >= 0] += first
-    cover = joined("cover") if all(tree.cover is not None for tree in trees) else None
-    names = ("left", "right", "feature", "threshold", "missing_left", "leaf_value", "node_id")
-    return Trees(start, cover=cover, **{name: joined(name) for name in names})
+    return joined([_read_tree(model.get_tree_accessor(t), t, n_values) for t in range(model.num_tree)])
 
 
 def _read_tree(accessor: Any, t: int, n_values: int) -> Trees:
@@ -80,10 +47,12 @@ def _read_tree(accessor: Any, t: int, n_values: int) -> Trees:
     left, right = place[left[order]], place[right[order]]
     split = left >= 0
     comparison, threshold = of("cmp")[order], of("threshold")[order]
-    _check_splits(t, order, split, of("node_type")[order], comparison, threshold)
+    categorical = split & (of("node_type")[order] == CATEGORICAL)
+    numeric = split & ~categorical
+    _check_splits(t, order, numeric, comparison, threshold)
     strict = np.isin(comparison, (2, 5))
-    threshold = np.where(strict & split, before(threshold), threshold)
-    swapped = np.isin(comparison, (4, 5)) & split
+    threshold = np.where(strict & numeric, before(threshold), np.where(categorical, 0, threshold)).astype(threshold.dtype)
+    swapped = np.isin(comparison, (4, 5)) & numeric
     left, right = np.where(swapped, right, left), np.where(swapped, left, right)
     missing_left = (of("default_left")[order] != 0) ^ swapped
     feature = np.where(split, of("split_index")[order], -1).astype(np.int32)
@@ -97,7 +66,15 @@ def _read_tree(accessor: Any, t: int, n_values: int) -> Trees:
         _leaf_values(of, order, split, n_values),
         _cover(of, order, split),
         order.astype(np.int32),
+        {h: _category_set(of, int(order[h]), feature[h], missing_left[h]) for h in np.flatnonzero(categorical).tolist()},
     )
+
+
+def _category_set(of: Any, node: int, feature: np.int32, missing_left: np.bool_) -> CategorySet:
+    """The test of a categorical split, by treelite's number of the node."""
+    begin, end = int(of("category_list_begin")[node]), int(of("category_list_end")[node])
+    listed = frozenset(of("category_list")[begin:end].astype(np.int64).tolist())
+    return CategorySet(int(feature), listed, not of("category_list_right_child")[node], None, bool(missing_left))
 
 
 def _parents_first(left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -114,16 +91,12 @@ def _check_splits(
     t: int,
     order: NDArray[np.int64],
     split: NDArray[np.bool_],
-    node_type: NDArray[np.int8],
     comparison: NDArray[np.int8],
     threshold: NDArray[np.floating],
 ) -> None:
     def refuse(bad: NDArray[np.bool_], what: str) -> NoReturn:
         raise UnsupportedModelError(f"tree {t}, node {order[np.flatnonzero(bad)[0]]}: {what}")
 
-    categorical = split & (node_type == 2)
-    if categorical.any():
-        refuse(categorical, "a categorical split; only numeric comparisons can be pruned: encode the feature before training")
     unknown = split & ~np.isin(comparison, list(OPERATORS))
     if unknown.any():
         found = comparison[unknown][0]

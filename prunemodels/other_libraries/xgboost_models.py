@@ -8,6 +8,7 @@ property of a tree's nodes; a pruned tree keeps the entries of the nodes that re
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
+from prunemodels.other_libraries.categories import TableCodes
 from prunemodels.other_libraries.counterparts import counterparts
 from prunemodels.other_libraries.dependencies import treelite
 from prunemodels.other_libraries.model_forest import ModelForest, pruned_ends
@@ -62,19 +64,67 @@ def read_xgboost(model: Any, cover: Any = None) -> ModelForest:
         cover=cover,
     )
     missing = getattr(model, "missing", None)
-    return replace(forest, missing=np.nan if missing is None else float(missing))
+    marker = np.nan if missing is None else float(missing)
+    return replace(forest, base=_start(booster, forest), missing=marker, codes=_codes(booster))
+
+
+def _start(booster: Any, forest: ModelForest) -> NDArray[np.float64]:
+    """The margins before the first tree, as XGBoost rounds them: of two classes, the file holds a probability."""
+    if forest.link != "sigmoid":
+        return forest.base
+    stored = json.loads(json.loads(booster.save_config())["learner"]["learner_model_param"]["base_score"])
+    probability = np.float32(np.ravel(stored)[0])
+    with np.errstate(all="ignore"):
+        start = np.array([-np.log(np.float32(1) / probability - np.float32(1))], dtype=np.float64)
+    return start if np.allclose(start, forest.base, atol=1e-5) else forest.base
 
 
 def _through_treelite(booster: Any) -> Any:
-    """The booster as treelite reads it. If it cannot, the error has treelite's reason, or the columns that hold categories."""
+    """The booster as treelite reads it, without the names of categories; if it cannot, the error has treelite's reason."""
     package = treelite()
     try:
-        return package.frontend.from_xgboost(booster)
+        return package.frontend.from_xgboost(_without_names_of_categories(booster))
     except package.TreeliteError as error:
-        kinds = booster.feature_types or []
-        categories = [name for name, kind in zip(booster.feature_names or [], kinds, strict=False) if kind == "c"]
-        why = f"the features {categories} are categorical; encode them as numbers before training" if categories else str(error)
-        raise UnsupportedModelError(f"treelite cannot read the booster: {why}") from error
+        raise UnsupportedModelError(f"treelite cannot read the booster: {error}") from error
+
+
+def _without_names_of_categories(booster: Any) -> Any:
+    if "c" not in (booster.feature_types or []):
+        return booster
+    document = json.loads(bytes(booster.save_raw(raw_format="json")))
+    _trees_in(document)["cats"] = {"enc": [], "feature_segments": [], "sorted_idx": []}
+    plain = type(booster)()
+    plain.load_model(bytearray(json.dumps(document), "utf-8"))
+    return plain
+
+
+def _trees_in(document: dict[str, Any]) -> dict[str, Any]:
+    """The part of a model file that holds the trees and the names of categories."""
+    grown = document["learner"]["gradient_booster"]
+    model: dict[str, Any] = grown.get("gbtree", grown)["model"]
+    return model
+
+
+def _codes(booster: Any) -> TableCodes | None:
+    """The categories of the table's columns that XGBoost was trained on."""
+    if "c" not in (booster.feature_types or []):
+        return None
+    document = json.loads(bytes(booster.save_raw(raw_format="json")))
+    stored = _trees_in(document).get("cats", {"enc": []})["enc"]
+    return TableCodes({f: _names(booster, f, column) for f, column in enumerate(stored) if column["values"]}, refuses=True)
+
+
+def _names(booster: Any, f: int, column: dict[str, Any]) -> list[Any]:
+    """The categories of one column, as XGBoost stores them: numbers, or texts one after the other as bytes."""
+    if "offsets" not in column:
+        return list(column["values"])
+    if not all(0 < value < 128 for value in column["values"]):  # XGBoost 3.2 counts letters, and cuts off bytes at the end
+        raise UnsupportedModelError(
+            f"the column {booster.feature_names[f]!r} has categories with letters outside of ASCII, which XGBoost stores "
+            "damaged; rename them before training"
+        )
+    text = bytes(column["values"]).decode()
+    return [text[a:b] for a, b in itertools.pairwise(column["offsets"])]
 
 
 def _booster(model: Any) -> Any:
@@ -100,7 +150,7 @@ def write_xgboost(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
     document = json.loads(bytes(_booster(forest.source).save_raw(raw_format="json")))
     grown = document["learner"]["gradient_booster"]
     weight = grown.get("weight_drop")
-    trees = grown.get("gbtree", grown)["model"]["trees"]
+    trees = _trees_in(document)["trees"]
     for t, tree in enumerate(trees):
         _prune_tree(tree, forest, t, kept, 1.0 if weight is None else weight[t])
     pruned = copy.deepcopy(forest.source)
@@ -117,6 +167,7 @@ def _prune_tree(tree: dict[str, Any], forest: ModelForest, t: int, kept: NDArray
     new = np.full(ensemble.n_nodes, -1)
     new[stays] = np.arange(stays.size)
     ids = old[stays - nodes.start]
+    _keep_categories(tree, ids[kept[stays]].tolist(), ids.tolist())
     for name in PER_NODE:
         tree[name] = [tree[name][j] for j in ids]
     for k, h in enumerate(stays.tolist()):
@@ -132,3 +183,17 @@ def _prune_tree(tree: dict[str, Any], forest: ModelForest, t: int, kept: NDArray
             tree["split_indices"][k] = tree["split_type"][k] = tree["default_left"][k] = 0
             tree["loss_changes"][k] = 0.0
     tree["tree_param"] |= {"num_nodes": str(stays.size), "num_deleted": "0"}
+
+
+def _keep_categories(tree: dict[str, Any], splits: list[int], ids: list[int]) -> None:
+    """Keep the categories of the splits that stay; `ids` are the file's numbers of the nodes that stay, in their new order."""
+    if "categories" not in tree:
+        return
+    ends = zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True)
+    listed = {node: tree["categories"][first : first + size] for node, first, size in ends}
+    place = {j: k for k, j in enumerate(ids)}
+    stays = sorted((place[j], listed[j]) for j in splits if j in listed)
+    sizes = [len(categories) for _, categories in stays]
+    tree["categories"] = [category for _, categories in stays for category in categories]
+    tree["categories_nodes"], tree["categories_sizes"] = [k for k, _ in stays], sizes
+    tree["categories_segments"] = [sum(sizes[:k]) for k in range(len(sizes))]

@@ -1,4 +1,4 @@
-"""Build the page on a pruning or on a cascade, and write it to a file."""
+"""Build the page on a pruning, a boosted model or a cascade, and write it to a file."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from formulations.timed_steps import timed_step
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.files.outputs import OutputFiles
+from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPruning
+from prunemodels.report_page.boosted_page import boosted_page
 from prunemodels.report_page.cascades.facts import gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.document import Section, data_section, document
@@ -31,8 +33,8 @@ from prunemodels.tree_models.tree_model import HoldsModel
 LOG = logging.getLogger(__name__)
 
 Source = Annotated[
-    PruningPath | Cascade | ExitPath | HoldsModel,
-    "a PruningPath, a Cascade, an ExitPath, or an estimator or result that pruned a forest",
+    PruningPath | Cascade | ExitPath | HoldsModel | BoostedPath,
+    "a PruningPath, a BoostedPath, a Cascade, an ExitPath, or an estimator or result that pruned a forest",
 ]
 """What a page is about."""
 
@@ -86,9 +88,25 @@ def report_page(
 ) -> str: ...
 
 
+@overload
+def report_page(
+    source: BoostedPath,
+    X: Any,
+    y: Any,
+    *,
+    chosen: BoostedPruning,
+    sample_weight: ArrayLike | None = None,
+    confidence: Share = 0.95,
+    title: str = "Pruned boosted model",
+    unit: str = "",
+    command: str | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> str: ...
+
+
 @checked
 def report_page(source: Source, *examples: Any, **options: Any) -> str:
-    """Build one self-contained HTML page on a pruning or a cascade: cost, error, purchases, proof.
+    """Build one self-contained HTML page on a pruning, a pruned boosted model or a cascade: cost, error, purchases, proof.
 
     The page needs no network, no other file and no JavaScript. All claims are checked again, by `proofs_checks`.
 
@@ -96,14 +114,15 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
     ----------
     source
         the path of the forest's problem, with its certificate; or an estimator or result of ours that pruned a forest, which has
-        path, forest and choice; or a fitted cascade; or an exit path, whose policy by the rule ``"one_se"`` is shown.
+        path, forest and choice; or a fitted cascade; or an exit path, whose policy by the rule ``"one_se"`` is shown; or the
+        trade-off of a boosted model, of which no optimality is claimed.
     forest
         the forest before pruning; only with a path.
     X, y
         held-out examples and their labels, on which nothing was trained, pruned or chosen. They are optional for a cascade;
         without them the page shows the figures from fitting.
     chosen
-        a pruning of the path's problem, or the answer to a budget, whose bound is then shown.
+        a pruning of the path's problem, or the answer to a budget, whose bound is then shown; a pruning of the boosted model.
     budget
         only for a cascade or an exit path: show the policy of least error within this mean cost.
     sample_weight
@@ -129,6 +148,8 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
     if isinstance(source, (Cascade, ExitPath)):
         _check_cascade_arguments(source, examples, options)
         return cascade_page(source, *examples, **options)
+    if isinstance(source, BoostedPath):
+        return boosted_page(source, *examples, **options)
     if "budget" in options:
         raise InvalidInputError(
             f"budget is {options['budget']!r}, which is for cascades; with a PruningPath give "
@@ -208,7 +229,7 @@ def write_report(file: str | Path, source: Source, *examples: Any, force: bool =
         replace the file if it exists.
     source, examples, options
         arguments of `report_page`: ``write_report(file, path, forest, X, y, chosen=...)``, ``write_report(file, cascade, X, y)``,
-        or ``write_report(file, estimator, X, y)``.
+        ``write_report(file, estimator, X, y)``, or ``write_report(file, boosted_path, X, y, chosen=...)``.
 
     Raises
     ------

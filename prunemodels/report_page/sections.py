@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from prunemodels.evaluation.item_costs import ItemCost
 from prunemodels.evaluation.wording import amount, count, error, seconds, share, size
 from prunemodels.report_page.document import Section
-from prunemodels.report_page.facts import Facts
+from prunemodels.report_page.facts import Facts, Labels
 from prunemodels.report_page.markup import Html, join, name, table, tag
 from prunemodels.report_page.tradeoff_charts import half_width, held_out_chart, sample_chart, spread
 from prunemodels.report_page.tree_charts import depth_chart, icicle
@@ -51,7 +52,21 @@ def tradeoff(facts: Facts) -> Section:
     return "tradeoff", "The trade-off", content
 
 
-def items(facts: Facts) -> Section:
+class Purchases(Protocol):
+    """Facts with the costs of items."""
+
+    @property
+    def items(self) -> tuple[ItemCost, ...]:
+        """See `item_costs`."""
+        ...
+
+    @property
+    def labels(self) -> Labels:
+        """Texts that the user chooses."""
+        ...
+
+
+def items(facts: Purchases) -> Section:
     """The section on the costs of the items before and after pruning, the dearest first."""
     most = max((item.before for item in facts.items), default=0.0)
     rows = [_item_row(item, most) for item in facts.items]
@@ -66,13 +81,13 @@ def items(facts: Facts) -> Section:
     return "items", "What predictions pay for", join(*parts)
 
 
-def _items_in_words(facts: Facts) -> str:
+def _items_in_words(facts: Purchases) -> str:
     priced = [item for item in facts.items if item.price is not None]
     gone = sum(item.before > 0 and item.after == 0 for item in priced)
     rare = sum(0 < (item.bought_after or 0) < 0.1 for item in priced)
     used = sum(item.before > 0 for item in priced)
     rest = f"{gone:,} {'is' if gone == 1 else 'are'} never asked for any more, and {rare:,} by fewer than one example in ten."
-    return f"Of {count(used, 'item')} that the unpruned forest asks for, {rest}"
+    return f"Of {count(used, 'item')} that the unpruned model asks for, {rest}"
 
 
 def _item_row(item: ItemCost, most: float) -> list[object]:

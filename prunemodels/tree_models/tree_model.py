@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.pipeline import Pipeline
 
 from formulations.answers.budget_solution import BudgetSolution
@@ -20,19 +26,30 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import features_of
+from formulations.instance.routing import features_of, leaves_of
 from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
 from prunemodels.columns import final_step, trace_pipeline
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.labels import forest_losses, losses_of
 from prunemodels.forests.reading import check_columns, read_forest, read_trees
+from prunemodels.tree_models.response import Response, average_response, sum_response
+from prunemodels.tree_models.wrappers import Decision, merged, unwrapped
 
 if TYPE_CHECKING:
     from prunemodels.other_libraries.model_forest import ModelForest
 
-SUMMING = ("xgboost", "lightgbm", "treelite")
+SUMMING = ("xgboost", "lightgbm", "catboost", "treelite")
 """Packages whose models are read by `prunemodels.other_libraries`."""
+
+
+BOOSTED = (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+"""scikit-learn's models that `prunemodels.other_libraries` reads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +111,21 @@ class TreeModel:
     forest
         how the trees' values become predictions, for models of other libraries; None for scikit-learn's forests, whose values
         are class fractions or means.
+    decision
+        what a calibration or a decision threshold around the model changes; None: nothing.
     """
 
     model: Any
     ensemble: Ensemble
     forest: ModelForest | None = None
+    decision: Decision | None = None
+
+    @cached_property
+    def response(self) -> Response:
+        """How the values of the trees become probabilities, numbers and labels."""
+        if self.forest is None:
+            return average_response(self.ensemble, self.decision)
+        return sum_response(self.forest, self.decision)
 
     @property
     def classes(self) -> NDArray[Any] | None:
@@ -129,7 +156,9 @@ class TreeModel:
             raise InvalidInputError(
                 "costs is None, but a forest has no prices of its own; give one number, or one for each feature"
             )
-        return cost_items(costs, self.ensemble)
+        if self.forest is None or self.ensemble.made is not None:
+            return cost_items(costs, self.ensemble)
+        return self.forest.items(costs)
 
     def rows(self, X: Any) -> Any:
         """Examples in a form that the trees are routed by; rows of raw columns for a `Pipeline`.
@@ -154,15 +183,45 @@ class TreeModel:
         InvalidInputError, CapacityOverflowError
             as `problem_from_forest`.
         """
-        items = self.items(costs)
-        return Usage.build(self.ensemble, items, self.rows(X), sample_weight=sample_weight, evaluation_cost=evaluation_cost)
+        items, evaluation = self.items(costs), self.per_feature(evaluation_cost)
+        return Usage.build(self.ensemble, items, self.rows(X), sample_weight=sample_weight, evaluation_cost=evaluation)
+
+    def per_feature(self, prices: Any) -> Any:
+        """Prices of evaluating a split: one for each feature of the trees where there is one for each column."""
+        return prices if self.forest is None else self.forest.per_feature(prices)
+
+    def counting_features(self, usage: Usage) -> Usage:
+        """The same rows at a price of 1 for each column and free evaluation: the cost counts distinct columns."""
+        if self.forest is None or not self.forest.category_columns:
+            return usage.counting_features()
+        return Usage.build(self.ensemble, self.items(1), usage.X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels or numbers, shape (n,): those of the model's own ``predict``."""
-        if self.forest is None:
+        if self.forest is None or self.decision is not None:
             return np.asarray(self.model.predict(X))
-        rows = self.forest.rows(X) if self.ensemble.made is None else features_of(self.ensemble, X)
-        return self.forest.predictions(self.forest.margins(rows))
+        return self.response.predictions(self.response.sums(leaves_of(self.ensemble, self._features(X)).T))
+
+    def _features(self, X: Any) -> NDArray[np.float32]:
+        """What the trees of a sum compare, for rows of raw columns."""
+        rows = self.rows(X)
+        return rows if self.ensemble.made is None else features_of(self.ensemble, rows)
+
+    def loss(self, X: Any, y: Any) -> float:
+        """The mean loss of a sum of trees, see `prunemodels.other_libraries.losses`; NaN for averages of class fractions or
+        numbers, and for models whose probabilities are calibrated.
+
+        Raises
+        ------
+        InvalidInputError
+            for labels that do not fit the rows or the model.
+        """
+        if self.forest is None or self.forest.link == "fractions" or (self.decision and self.decision.calibration):
+            return np.nan
+        from prunemodels.other_libraries.losses import loss_of
+
+        rows = self._features(X)
+        return float(np.mean(loss_of(self.forest, y, len(rows)).values(self.forest.margins(rows))))
 
     def losses(self, X: Any, y: Any) -> NDArray[np.float64]:
         """The loss of each row's prediction, see `measure`; shape (n,).
@@ -188,9 +247,10 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     Parameters
     ----------
     model
-        a forest of scikit-learn, see `read_forest`; a model of another library, see `read_model`, or what that returned; an
-        object that holds one of these, such as a `BudgetPrunedForestClassifier` or a `PrunedForest`; or a `Pipeline` that ends
-        with one of these.
+        a forest of scikit-learn, see `read_forest`; a boosted model or one of another library, see `read_model`, or what that
+        returned; a `BoostedPruning`; an object that holds one of these, such as a `BudgetPrunedForestClassifier` or a
+        `PrunedForest`; one of these at the end of a `Pipeline`, or in a `CalibratedClassifierCV`, `FixedThresholdClassifier`,
+        `TunedThresholdClassifierCV` or `FrozenEstimator`.
     several_outputs
         whether a forest may have several outputs, see `Ensemble.output_classes`.
 
@@ -204,6 +264,12 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     model = fitted_model(model)
     if isinstance(model, Pipeline):
         return _at_end_of(model)
+    if type(model).__name__ == "BoostedPruning":
+        return tree_model_of(model.pruned_forest)
+    inner, decision = unwrapped(model)
+    if inner is not model:
+        found = tree_model_of(inner)
+        return replace(found, model=model, decision=merged(found.decision, decision))
     if not _adds_up(model):
         return TreeModel(model, read_trees(model) if several_outputs else read_forest(model))
     from prunemodels.other_libraries.model_forest import ModelForest
@@ -219,13 +285,31 @@ def _at_end_of(pipeline: Pipeline) -> TreeModel:
     made = trace_pipeline(pipeline)
     if made is None:
         return replace(last, model=pipeline)
+    names = last.ensemble.feature_names or made.feature_names
     if last.forest is not None:
-        made = replace(made, read=last.forest.rows)
-    names = made.feature_names if last.ensemble.feature_names is None else last.ensemble.feature_names
-    return TreeModel(pipeline, replace(last.ensemble, made=made, feature_names=names), last.forest)
+        made = made.before(last.forest.rows, last.forest.columns_of_features)
+    if names is not None and len(names) != last.ensemble.n_features:
+        names = None  # features that the model makes from categories have no names
+    return replace(last, model=pipeline, ensemble=replace(last.ensemble, made=made, feature_names=names))
+
+
+def with_threshold(model: TreeModel, threshold: float) -> TreeModel:
+    """The same trees, where the second of two classes is predicted if its probability is at least `threshold`.
+
+    Raises
+    ------
+    InvalidInputError
+        for numbers, and for more than two classes.
+    UnsupportedModelError
+        for a model that has a threshold.
+    """
+    if model.classes is None or len(model.classes) != 2:
+        found = "numbers" if model.classes is None else f"{len(model.classes)} classes"
+        raise InvalidInputError(f"threshold is {threshold}, but the model predicts {found}; a threshold is for two classes")
+    return replace(model, decision=merged(model.decision, Decision(threshold=threshold)))
 
 
 def _adds_up(model: Any) -> bool:
     """Whether a model is read by `prunemodels.other_libraries`."""
     packages = {kind.__module__.split(".")[0] for kind in type(model).__mro__}
-    return bool(packages & set(SUMMING)) or type(model).__name__ == "ModelForest"
+    return bool(packages & set(SUMMING)) or type(model).__name__ == "ModelForest" or isinstance(model, BOOSTED)

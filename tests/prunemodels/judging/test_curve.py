@@ -11,13 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.ensemble import GradientBoostingClassifier
 
 import prunemodels as pm
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.judging.curve import TradeoffCurve, merged, tradeoff_curve
+from prunemodels.other_libraries import boosted_path
 from prunemodels.rivals.baselines import sub_forest_path
 from prunemodels.rivals.learner import Learner, StagedLearner
 from tests.prunemodels.forest_kinds import fitted
+from tests.prunemodels.other_libraries.models import X2, Y2
 
 X, Y = np.arange(8.0).reshape(4, 2), np.array(["a", "b", "a", "b"])
 
@@ -183,3 +186,29 @@ def test_curves_of_one_method_are_merged() -> None:
     assert both.parameter.tolist() == [*HAND.parameter, 0]
     with pytest.raises(pm.errors.InvalidInputError, match="there is no curve of all to merge"):
         merged({}, "all")
+
+
+def test_prunings_of_a_boosted_model() -> None:
+    """Each point is what `evaluate` says of the exported pruning, from the cheapest on; other losses count as well."""
+    model = GradientBoostingClassifier(n_estimators=5, max_depth=2, random_state=0).fit(X2, Y2)
+    path = boosted_path(model, X2[:120], Y2[:120], costs=[1, 2, 3, 4, 5, 6], lams=4, rounds=5)
+    curve = tradeoff_curve(path, X2[120:], Y2[120:])
+    seen = [pm.evaluate(p.to_model(), X2[120:], Y2[120:], costs=[1, 2, 3, 4, 5, 6]) for p in reversed(path.prunings)]
+    assert np.allclose(curve.cost, [s.cost for s in seen], rtol=1e-12)
+    assert curve.error.tolist() == [s.error for s in seen]
+    assert curve.method == "prune_boosted"
+    assert (curve.n, len(curve)) == (120, len(path))
+    fooled = tradeoff_curve(path, X2[120:], Y2[120:], loss=lambda y, predicted: float(np.mean(predicted == y)))
+    assert np.allclose(fooled.error, 1 - curve.error)
+
+
+def test_fitted_models_at_given_prices() -> None:
+    """Models of any kind under a parameter: a point is what `evaluate` says; without prices they are refused."""
+    models = {n: GradientBoostingClassifier(n_estimators=n, max_depth=2, random_state=0).fit(X2, Y2) for n in (1, 3)}
+    curve = tradeoff_curve(models, X2, Y2, costs=2, parameter_name="rounds")
+    assert curve.parameter.tolist() == [1, 3]
+    assert curve.cost.tolist() == [pm.evaluate(model, X2, Y2, costs=2).cost for model in models.values()]
+    assert curve.error.tolist() == [pm.evaluate(model, X2, Y2, costs=2).error for model in models.values()]
+    assert len(tradeoff_curve(models[3], X2, Y2, costs=2)) == 1
+    with pytest.raises(pm.errors.InvalidInputError, match="costs is None"):
+        tradeoff_curve(models, X2, Y2)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import log_loss
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
@@ -93,3 +98,18 @@ def test_labels_that_nobody_can_predict_are_refused(kind):
         ):
             with pytest.raises(pm.errors.InvalidInputError, match=r"is the label|targets must be finite|y is not numeric"):
                 judge(y)
+
+
+def test_boosted_models():
+    """Cost and error are those of the model's own predictions on rows that ask for what their paths test; the loss is its own."""
+    X, y = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 10), np.array(["a", "a", "b", "b"] * 10)
+    y[3] = "a"
+    model = GradientBoostingClassifier(n_estimators=3, max_depth=1, random_state=0).fit(X, y)
+    seen = pm.evaluate(model, X, y, costs=[3, 5])
+    assert (seen.cost, seen.features, seen.splits) == (3, 1, 3)  # stumps on the first feature
+    assert seen.error == 1 / 40
+    assert seen.loss == pytest.approx(log_loss(y, model.predict_proba(X)), rel=1e-12)
+    assert "log loss" in seen._repr_html_()
+    fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=0.01).fit(X, y)
+    assert pm.evaluate(fixed, X, y, costs=[3, 5]).error == 21 / 40  # all are "b"
+    assert np.isnan(pm.evaluate(CalibratedClassifierCV(FrozenEstimator(model)).fit(X, y), X, y, costs=1).loss)

@@ -160,7 +160,8 @@ GOOD = {"forest": "random forest, named features", "costs": 1, "acquire": from_t
         ({"order": [0, 1]}, "order is no permutation of the trees 0 to 2"),
         ({"order": [0, 1, 1]}, "order is no permutation"),
         ({"order": [0.0, 1.0, 2.0]}, r"order\[0\] is 0.0; give a whole number"),
-        ({"tolerance": 0.1}, "tolerance is for regression"),
+        ({"threshold": 1.5}, "threshold is 1.5; give a number"),
+        ({"forest": "regression tree", "threshold": 0.5}, "the model predicts numbers; a threshold is for two classes"),
         ({"max_rows": 0}, "max_rows is 0; give a whole number >= 1"),
         ({"forest": "regression tree", "early_stopping": True}, "early_stopping: .* give tolerance"),
         ({"forest": "regression tree", "tolerance": -1}, "tolerance is -1; give a number >= 0"),
@@ -235,12 +236,14 @@ def test_questions_that_a_predictor_cannot_answer():
 
 def test_unfitted_and_other_models_are_refused():
     """As everywhere in the package."""
-    from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+    from sklearn.ensemble import AdaBoostClassifier, GradientBoostingClassifier, RandomForestClassifier
 
     with pytest.raises(pm.errors.NotFittedForestError):
         OnDemandPredictor(RandomForestClassifier(), 1, GOOD["acquire"])
-    with pytest.raises(pm.errors.UnsupportedModelError):
+    with pytest.raises(pm.errors.NotFittedForestError):
         OnDemandPredictor(GradientBoostingClassifier(), 1, GOOD["acquire"])
+    with pytest.raises(pm.errors.UnsupportedModelError):
+        OnDemandPredictor(AdaBoostClassifier(), 1, GOOD["acquire"])
 
 
 @pytest.mark.parametrize("as_known", [False, True])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from typing import Any
 
@@ -10,8 +11,16 @@ import numpy as np
 import treelite
 import xgboost
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.datasets import make_classification, make_regression
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 from formulations import Ensemble
 from prunemodels.other_libraries import ModelForest
@@ -23,6 +32,9 @@ _rng = np.random.default_rng(0)
 HOLES = np.where(_rng.random(X2.shape) < 0.15, np.nan, np.where(_rng.random(X2.shape) < 0.2, 0.0, X2))
 """X2 with missing values and zeros."""
 
+SKLEARN_CLASSES = (GradientBoostingClassifier, GradientBoostingRegressor)
+SKLEARN_CLASSES += (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+
 X_DEEP = {"n_estimators": 8, "max_depth": 4, "n_jobs": 1, "random_state": 0}
 L_DEEP = {"n_estimators": 8, "num_leaves": 10, "verbose": -1, "n_jobs": 1, "random_state": 0}
 L_RF = {**L_DEEP, "boosting_type": "rf", "subsample": 0.6, "subsample_freq": 1}
@@ -32,6 +44,8 @@ XGBOOST = ("two classes", "three classes", "numbers", "forest, two classes", "fo
 XGBOOST += ("nodes deleted", "zero is missing", "stopped early", "booster", "rounds of two trees")
 LIGHTGBM = ("two classes", "three classes", "one against the rest", "numbers", "forest, two classes", "forest, numbers")
 LIGHTGBM += ("zeros are missing", "nothing is missing", "dart", "steep sigmoid", "bare trees", "booster")
+SKLEARN = ("two classes", "three classes", "numbers", "from zero", "grown best first")
+SKLEARN += ("histograms, two classes", "histograms, three classes", "histograms, numbers", "histograms, missing only")
 TREELITE = ("class fractions", "mean of numbers", "gradient boosting", "every comparison")
 """Names of the models below, which are fitted when a test first asks for one."""
 
@@ -84,6 +98,25 @@ def lightgbm_models() -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]
 
 
 @functools.cache
+def sklearn_models() -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
+    """Name -> (model, data, labels)."""
+    few, deep = {"n_estimators": 6, "random_state": 0}, {"max_iter": 6, "max_leaf_nodes": 8, "min_samples_leaf": 8}
+    letters = np.array(["no", "yes"])[Y2]
+    marked = np.where(Y2[:, None] == 1, np.nan, XR[:, :2])  # the first split is between numbers and NaN: at infinity
+    return {
+        "two classes": (GradientBoostingClassifier(**few).fit(X2, letters), X2, letters),
+        "three classes": (GradientBoostingClassifier(subsample=0.7, **few).fit(X3, Y3), X3, Y3),
+        "numbers": (GradientBoostingRegressor(learning_rate=0.3, **few).fit(XR, YR), XR, YR),
+        "from zero": (GradientBoostingClassifier(init="zero", **few).fit(X2, Y2), X2, Y2),
+        "grown best first": (GradientBoostingRegressor(max_leaf_nodes=7, max_depth=None, **few).fit(XR, YR), XR, YR),
+        "histograms, two classes": (HistGradientBoostingClassifier(**deep).fit(HOLES, letters), HOLES, letters),
+        "histograms, three classes": (HistGradientBoostingClassifier(**deep).fit(X3, Y3), X3, Y3),
+        "histograms, numbers": (HistGradientBoostingRegressor(l2_regularization=1.0, **deep).fit(HOLES, YR), HOLES, YR),
+        "histograms, missing only": (HistGradientBoostingClassifier(max_iter=2).fit(marked, Y2), marked, Y2),
+    }
+
+
+@functools.cache
 def treelite_models() -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
     """Name -> (treelite.Model, data, labels)."""
     load = treelite.sklearn.import_model
@@ -130,7 +163,9 @@ def library_margins(model: Any, X: NDArray[np.float64], n_outputs: int) -> NDArr
     """What the library itself makes of X, before the link, shape (N, outputs)."""
     if isinstance(model, treelite.Model):
         return np.asarray(treelite.gtil.predict(model, X, pred_margin=True), dtype=np.float64).reshape(len(X), n_outputs)
-    if isinstance(model, xgboost.Booster):
+    if isinstance(model, SKLEARN_CLASSES):
+        margins = model.decision_function(X) if is_classifier(model) else model.predict(X)
+    elif isinstance(model, xgboost.Booster):
         margins = model.predict(xgboost.DMatrix(X), output_margin=True)
     elif isinstance(model, xgboost.XGBModel):
         margins = model.predict(X, output_margin=True)
@@ -146,11 +181,23 @@ def library_leaves(model: Any, X: NDArray[np.float64]) -> NDArray[np.int64]:
     """The leaf of each row in each tree as the library counts them, shape (N, T)."""
     if isinstance(model, treelite.Model):
         return np.asarray(treelite.gtil.predict_leaf(model, X)).astype(np.int64)
+    if isinstance(model, (GradientBoostingClassifier, GradientBoostingRegressor)):
+        return np.asarray(model.apply(X)).astype(np.int64).reshape(len(X), -1)
+    if isinstance(model, SKLEARN_CLASSES):
+        return np.column_stack([_leaf_of_histograms(model, p, X) for one_round in model._predictors for p in one_round])
     if isinstance(model, xgboost.Booster):
         return np.asarray(model.predict(xgboost.DMatrix(X), pred_leaf=True)).astype(np.int64).reshape(len(X), -1)
     if isinstance(model, xgboost.XGBModel):
         return np.asarray(model.apply(X)).astype(np.int64).reshape(len(X), -1)
     return np.asarray(getattr(model, "booster_", model).predict(X, pred_leaf=True)).astype(np.int64).reshape(len(X), -1)
+
+
+def _leaf_of_histograms(model: Any, tree: Any, X: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The leaf of each row in a tree of HistGradientBoosting, which tells only values: here its leaves' values are numbers."""
+    numbered = copy.deepcopy(tree)
+    numbered.nodes["value"] = np.arange(len(tree.nodes))
+    categories, places = model._bin_mapper.make_known_categories_bitsets()
+    return np.asarray(numbered.predict(np.asarray(X, dtype=np.float64), categories, places, 1)).astype(np.int64)
 
 
 def some_pruning(ensemble: Ensemble, seed: int, keep: float = 0.7) -> NDArray[np.bool_]:

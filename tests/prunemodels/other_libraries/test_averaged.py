@@ -13,7 +13,8 @@ import prunemodels as pm
 from formulations import InvalidInputError, UnsupportedModelError
 from proofs_checks import check_path
 from prunemodels.forests.error_samples import Given
-from prunemodels.other_libraries import evaluate_model, problem_from_model
+from prunemodels.judging.evaluate import evaluate
+from prunemodels.other_libraries import problem_from_model
 from prunemodels.other_libraries.averaged import prune_model
 from prunemodels.other_libraries.boosted import prune_boosted
 from prunemodels.other_libraries.reading import read_model
@@ -70,7 +71,7 @@ def test_the_log_loss_bounds_the_forest_s_own() -> None:
     model, X, y = xgboost_models()["forest, two classes"]
     problem = problem_from_model(model, X, errors=Given(X, y), costs=1)
     for pruning in pm.pruning_path(problem):
-        assert evaluate_model(prune_model(pruning, model), X, y, costs=1).loss <= pruning.error + 1e-9
+        assert evaluate(prune_model(pruning, model), X, y, costs=1).loss <= pruning.error + 1e-9
 
 
 @pytest.mark.parametrize(("library", "name"), [("xgboost", "forest, numbers"), ("lightgbm", "forest, numbers")])
@@ -80,7 +81,7 @@ def test_numbers_by_squares(library: str, name: str) -> None:
     problem = problem_from_model(model, X, errors=Given(X, y), costs=1)
     path = pm.pruning_path(problem)
     for pruning in (path[0], path.at_cost(float(path.cost[0]) / 2)):
-        seen = evaluate_model(prune_model(pruning, model), X, y, costs=1)
+        seen = evaluate(prune_model(pruning, model), X, y, costs=1)
         assert seen.error <= pruning.error
         assert seen.cost == pytest.approx(pruning.cost, rel=1e-12)
         assert seen.error == pytest.approx(seen.loss)
@@ -145,5 +146,5 @@ def test_what_has_no_error_of_its_own_is_refused() -> None:
     fractions = treelite_models()["class fractions"][0]
     with pytest.raises(InvalidInputError, match="prune it with problem_from_model"):
         prune_boosted(fractions, X3, Y3, costs=1, lam=0)
-    assert np.isnan(evaluate_model(fractions, X3, Y3, costs=1).loss)
-    assert evaluate_model(fractions, X3, Y3, costs=1).error < 0.3
+    assert np.isnan(evaluate(fractions, X3, Y3, costs=1).loss)
+    assert evaluate(fractions, X3, Y3, costs=1).error < 0.3

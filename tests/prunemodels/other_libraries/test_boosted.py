@@ -13,7 +13,8 @@ import xgboost
 from numpy.typing import NDArray
 
 from formulations import InvalidInputError, Pruning
-from prunemodels.other_libraries import BoostedPath, boosted_path, evaluate_model
+from prunemodels.judging.evaluate import evaluate
+from prunemodels.other_libraries import BoostedPath, boosted_path
 from prunemodels.other_libraries.boosted import prune_boosted, usage_of
 from prunemodels.other_libraries.descent import descend
 from prunemodels.other_libraries.losses import loss_of
@@ -104,7 +105,7 @@ def test_a_path_is_a_trade_off() -> None:
     assert all(a < b for a, b in pairwise(losses))
     assert [p.lam for p in trade_off().found] == sorted(p.lam for p in trade_off().found)
     for p in trade_off():
-        seen = evaluate_model(p.to_model(), X2[120:], Y2[120:], costs=COSTS)
+        seen = evaluate(p.to_model(), X2[120:], Y2[120:], costs=COSTS)
         assert seen.cost == pytest.approx(p.cost, rel=1e-12)
         assert seen.loss == pytest.approx(p.loss, rel=1e-6)
         assert seen.splits == p.n_splits
@@ -165,7 +166,7 @@ def test_regression_and_several_classes() -> None:
         assert path[-1].cost < path[0].cost
         for p in path:
             assert np.allclose(p.predict(X), p.to_model().predict(X), rtol=1e-4)
-            assert evaluate_model(p.to_model(), X, y, costs=1).loss == pytest.approx(p.loss, rel=1e-5)
+            assert evaluate(p.to_model(), X, y, costs=1).loss == pytest.approx(p.loss, rel=1e-5)
 
 
 def test_a_time_limit_leaves_the_best_so_far() -> None:
@@ -193,7 +194,7 @@ def test_rounds_limit_the_steps() -> None:
 def test_evaluation_costs_and_shared_items_are_priced() -> None:
     """The price of splits counts in the cost that is reported and limited."""
     p = prune_boosted(MODEL, X2[120:], Y2[120:], costs=1, budget=4.0, evaluation_cost=0.05)
-    seen = evaluate_model(p.to_model(), X2[120:], Y2[120:], costs=1, evaluation_cost=0.05)
+    seen = evaluate(p.to_model(), X2[120:], Y2[120:], costs=1, evaluation_cost=0.05)
     assert seen.cost == pytest.approx(p.cost, rel=1e-12)
     assert seen.cost > seen.features
     assert p.cost <= 4.0

@@ -13,14 +13,18 @@ import pytest
 import treelite
 import xgboost
 
+from prunemodels.judging.evaluate import evaluate
+from prunemodels.other_libraries.boosted import prune_boosted
 from prunemodels.other_libraries.lightgbm_text import ModelText
 from prunemodels.other_libraries.reading import read_model, write_model
 from tests.loops import looped
 from tests.prunemodels.other_libraries.models import (
+    SKLEARN,
     Y2,
     library_margins,
     lightgbm_models,
     margins_by_walking,
+    sklearn_models,
     some_pruning,
     treelite_models,
     xgboost_models,
@@ -138,3 +142,29 @@ def test_early_stopping_is_kept() -> None:
     assert same.get_booster().num_boosted_rounds() == model.best_iteration + 1
     assert np.array_equal(same.predict_proba(X), model.predict_proba(X))
     assert set(np.unique(same.predict(X))) <= set(np.unique(Y2))
+
+
+@pytest.mark.parametrize("name", SKLEARN)
+def test_scikit_learn_s_pruned_models_are_whole(name: str) -> None:
+    """Pickled, cloned and with leaves of new values: pruned boosted models of scikit-learn go on as any other."""
+    model, X, _ = sklearn_models()[name]
+    forest = read_model(model)
+    kept = some_pruning(forest.ensemble, 1)
+    pruned = write_model(forest, kept)
+    assert pruned.get_params() == model.get_params()
+    assert np.array_equal(pickle.loads(pickle.dumps(pruned)).predict(X), pruned.predict(X))
+    changed = forest.with_values(forest.ensemble.value * 0.5)
+    assert np.array_equal(library_margins(write_model(changed, kept), X, forest.n_outputs), changed.margins(forest.rows(X), kept))
+
+
+def test_scikit_learn_s_boosted_models_are_pruned_and_refitted() -> None:
+    """From the budget to the model: the cost is within it, and the exported model has the loss that was promised."""
+    for name in ("two classes", "histograms, three classes", "histograms, numbers"):
+        model, X, y = sklearn_models()[name]
+        found = prune_boosted(model, X, y, costs=1, budget=2, rounds=5)
+        assert found.cost <= 2
+        for pruning in (found, found.refit(X, y)):
+            seen = evaluate(pruning.to_model(), X, y, costs=1)
+            assert seen.loss == pytest.approx(pruning.loss, rel=1e-12)
+            assert seen.cost == pytest.approx(pruning.cost, rel=1e-12)
+            assert np.array_equal(pruning.to_model().predict(X), pruning.predict(X))

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_classification, make_regression
 
 from formulations import CostItems
-from prunemodels.other_libraries import ModelForest, boosted_path, evaluate_model
+from prunemodels.judging.evaluate import evaluate
+from prunemodels.other_libraries import ModelForest, boosted_path
 from prunemodels.other_libraries.boosted import prune_boosted, usage_of
 from prunemodels.other_libraries.descent import descend
 from prunemodels.other_libraries.losses import loss_of
@@ -168,7 +169,7 @@ def test_dropped_rounds_are_exported(library: str) -> None:
     dropped = [p for p in path.front if p.forest.revalued]
     assert dropped
     for p in dropped[::3]:
-        seen = evaluate_model(p.to_model(), X[FITTED:], y[FITTED:], costs=1)
+        seen = evaluate(p.to_model(), X[FITTED:], y[FITTED:], costs=1)
         assert (seen.loss, seen.cost) == (pytest.approx(p.loss, rel=1e-6), pytest.approx(p.cost, rel=1e-12))
 
 

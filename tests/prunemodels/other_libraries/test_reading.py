@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import lightgbm
@@ -14,6 +13,7 @@ import xgboost
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 
 from formulations.instance.routing import leaves_of
 from prunemodels.other_libraries import ModelForest
@@ -22,6 +22,8 @@ from tests.prunemodels.other_libraries import models
 from tests.prunemodels.other_libraries.models import (
     L_DEEP,
     LIGHTGBM,
+    SKLEARN,
+    SKLEARN_CLASSES,
     TREELITE,
     X2,
     X_DEEP,
@@ -30,11 +32,12 @@ from tests.prunemodels.other_libraries.models import (
     library_leaves,
     library_margins,
     lightgbm_models,
+    sklearn_models,
     treelite_models,
     xgboost_models,
 )
 
-NAMED = {xgboost_models: XGBOOST, lightgbm_models: LIGHTGBM, treelite_models: TREELITE}
+NAMED = {xgboost_models: XGBOOST, lightgbm_models: LIGHTGBM, sklearn_models: SKLEARN, treelite_models: TREELITE}
 ALL = [(library, name) for library, names in NAMED.items() for name in names]
 FLOAT32 = float(np.finfo(np.float32).eps)
 
@@ -70,24 +73,27 @@ def test_margins_are_the_library_s(library: Any, name: str) -> None:
 
 @pytest.mark.parametrize("name", XGBOOST)
 def test_float32_sums_are_xgboost_s_to_the_bit(name: str) -> None:
-    """Base score first, then tree by tree, in float32: XGBoost's own numbers exactly, so leaves are read to the bit.
-
-    Only the logit of the base score is treelite's, within 1e-6 of XGBoost's float32 one, which is computed here.
-    """
+    """Base score first, then tree by tree, in float32: XGBoost's own numbers exactly, so leaves are read to the bit."""
     model, X, _ = xgboost_models()[name]
     forest = read_model(model)
     leaves = leaves_of(forest.ensemble, forest.rows(X))
     theirs = library_margins(model, X, forest.n_outputs).astype(np.float32)
     base = forest.base.astype(np.float32)
-    if forest.link == "sigmoid":
-        booster = model.get_booster() if hasattr(model, "get_booster") else model
-        score = np.float32(json.loads(json.loads(booster.save_config())["learner"]["learner_model_param"]["base_score"])[0])
-        base = np.array([-np.log(np.float32(1) / score - np.float32(1))], dtype=np.float32)
-        assert abs(base - forest.base).max() < 1e-6
     total = np.tile(base, (len(X), 1))
     for t in range(forest.ensemble.n_trees):
         total[:, forest.output[t]] += forest.leaf_value[leaves[t], 0]
     assert np.array_equal(total, theirs) or name == "dart"  # dart multiplies by each tree's weight while it sums
+
+
+@pytest.mark.parametrize(
+    ("library", "name"), [(library, n) for library, n in ALL if library in (lightgbm_models, sklearn_models)]
+)
+def test_double_sums_are_the_library_s_to_the_bit(library: Any, name: str) -> None:
+    """LightGBM and scikit-learn add the leaves in doubles, tree by tree, from the start on: so do our margins."""
+    model, X, _ = library()[name]
+    forest = read_model(model)
+    if not forest.averaged:  # of which LightGBM hands out the sum
+        assert np.array_equal(forest.margins(forest.rows(X)), library_margins(model, X, forest.n_outputs))
 
 
 @pytest.mark.parametrize(("library", "name"), ALL)
@@ -96,7 +102,7 @@ def test_predictions_are_the_library_s(library: Any, name: str) -> None:
     model, X, y = library()[name]
     forest = read_model(model)
     ours = forest.predictions(forest.margins(forest.rows(X)))
-    if isinstance(model, (xgboost.XGBModel, lightgbm.LGBMModel)):
+    if isinstance(model, (xgboost.XGBModel, lightgbm.LGBMModel, *SKLEARN_CLASSES)):
         assert (
             np.allclose(ours, model.predict(X), rtol=1e-5) if ours.dtype.kind == "f" else np.array_equal(ours, model.predict(X))
         )
@@ -234,3 +240,31 @@ def test_a_model_without_cover_asks_for_examples() -> None:
         read_model(model)
     forest = read_model(model, cover=[[0.0], [0.5], [0.5], [np.nextafter(0.5, 0)]])
     assert forest.ensemble.value[0, 0] == 3.0  # two rows below 0.5, two at it
+
+
+def test_a_margin_of_zero_is_the_library_s_class() -> None:
+    """Of two classes GradientBoostingClassifier says the second one at a margin of exactly 0, HistGradientBoosting the first."""
+    X, y = np.array([[0.0], [1.0]]), [0, 1]
+    zero = GradientBoostingClassifier(n_estimators=1, init="zero", learning_rate=1e-300).fit(X, y)
+    zero.estimators_[0, 0].tree_.value[:] = 0.0
+    even = HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=2).fit(X, y)  # one leaf, classes in balance
+    for model, expected in ((zero, [1, 1]), (even, [0, 0])):
+        assert model.decision_function(X).tolist() == [0.0, 0.0]
+        assert model.predict(X).tolist() == expected
+        forest = read_model(model)
+        assert forest.predictions(forest.margins(forest.rows(X))).tolist() == expected
+
+
+HIST = HistGradientBoostingClassifier(max_iter=8, max_leaf_nodes=10).fit(models.HOLES, Y2)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_histogram_ties_zeros_nan_and_infinities(seed: int) -> None:
+    """HistGradientBoosting compares doubles: data on the thresholds, beside them, and infinite end in its leaves."""
+    forest = read_model(HIST)
+    draw = np.random.default_rng(seed)
+    X = near_thresholds(forest, draw, 200)
+    X[draw.random(X.shape) < 0.05] = np.inf
+    X[draw.random(X.shape) < 0.05] = -np.inf
+    assert same_leaves(forest, HIST, X)

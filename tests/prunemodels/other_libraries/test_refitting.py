@@ -14,7 +14,8 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from formulations import InvalidInputError
-from prunemodels.other_libraries import boosted_path, evaluate_model
+from prunemodels.judging.evaluate import evaluate
+from prunemodels.other_libraries import boosted_path
 from prunemodels.other_libraries.boosted import prune_boosted
 from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.model_forest import pruned_ends
@@ -104,10 +105,10 @@ def test_same_splits_same_cost_less_loss(name: str) -> None:
     assert fitted.cost == pruned.cost == pytest.approx(fitted.usage.cost(fitted.kept), rel=1e-12)
     assert fitted.loss <= pruned.loss
     assert fitted is pruned or not fitted.stationary
-    seen = evaluate_model(fitted.to_model(), X[300:450], y[300:450], costs=1)
+    seen = evaluate(fitted.to_model(), X[300:450], y[300:450], costs=1)
     assert (seen.loss, seen.cost) == (pytest.approx(fitted.loss, rel=1e-5), pytest.approx(pruned.cost, rel=1e-12))
     assert np.allclose(fitted.predict(X), fitted.to_model().predict(X), rtol=1e-4, atol=1e-6)
-    before = evaluate_model(pruned.to_model(), X[300:450], y[300:450], costs=1)
+    before = evaluate(pruned.to_model(), X[300:450], y[300:450], costs=1)
     assert before.loss == pytest.approx(pruned.loss, rel=1e-5)
 
 

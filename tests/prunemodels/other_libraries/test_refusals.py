@@ -12,7 +12,12 @@ import pandas as pd
 import pytest
 import treelite
 import xgboost
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LogisticRegression
 
 from formulations import InvalidInputError, NotFittedForestError, UnsupportedModelError
@@ -50,21 +55,6 @@ def test_lightgbm_objectives_without_bounded_curvature(objective: str) -> None:
         read_model(train_lightgbm(objective))
 
 
-def test_categorical_splits() -> None:
-    """Categorical splits are named by tree and node, categories that treelite cannot read by their columns."""
-    model = xgboost.XGBClassifier(enable_categorical=True, n_estimators=2, max_depth=3, max_cat_to_onehot=1)
-    with pytest.raises(UnsupportedModelError, match=r"the features \['kind'\] are categorical; encode them as numbers"):
-        read_model(model.fit(TABLE, LABEL))
-    codes = xgboost.DMatrix(
-        np.column_stack([np.arange(240) % 5, X2[:, 0]]), LABEL, feature_types=["c", "q"], enable_categorical=True
-    )
-    booster = xgboost.train({"max_cat_to_onehot": 1, "max_depth": 2, "objective": "binary:logistic"}, codes, 2)
-    other = lightgbm.LGBMClassifier(min_data_per_group=1, cat_smooth=1, **L_DEEP).fit(TABLE, LABEL)
-    for split in (booster, other):
-        with pytest.raises(UnsupportedModelError, match=r"tree \d+, node \d+: a categorical split"):
-            read_model(split)
-
-
 def test_linear_models() -> None:
     """Linear boosters and linear leaves have no trees of constants."""
     with pytest.raises(UnsupportedModelError, match="'gblinear': it has no trees"):
@@ -83,7 +73,7 @@ def test_several_targets() -> None:
 def test_other_models_and_unfitted_ones() -> None:
     """scikit-learn's go elsewhere, and an estimator without trees says so."""
     for model in (RandomForestClassifier().fit(X2, Y2), LogisticRegression(), "model.json", treelite):
-        with pytest.raises(UnsupportedModelError, match=r"is not a model of XGBoost or LightGBM nor a treelite\.Model"):
+        with pytest.raises(UnsupportedModelError, match=r"is not a boosted model of scikit-learn, XGBoost, LightGBM or Cat"):
             read_model(model)
     for unfitted in (xgboost.XGBClassifier(), lightgbm.LGBMRegressor()):
         with pytest.raises(NotFittedForestError, match="is not fitted"):
@@ -165,3 +155,30 @@ assert solver.getSolution().col_value[0] == 2.0
 def test_boosters_and_engines_share_a_process(code: str) -> None:
     """XGBoost, LightGBM and treelite work beside OR-Tools and HiGHS, whichever is imported first."""
     subprocess.run([sys.executable, "-c", code + USE], check=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (
+            GradientBoostingClassifier(loss="exponential", n_estimators=2),
+            "loss='exponential'; what can be pruned: log loss, squared",
+        ),
+        (GradientBoostingRegressor(loss="absolute_error", n_estimators=2), "loss='absolute_error'"),
+        (HistGradientBoostingRegressor(loss="poisson", max_iter=2), "loss='poisson'"),
+        (HistGradientBoostingRegressor(loss="quantile", quantile=0.5, max_iter=2), "loss='quantile'"),
+        (GradientBoostingClassifier(init=LogisticRegression(), n_estimators=2), r"a LogisticRegression \(init\), which reads"),
+    ],
+)
+def test_scikit_learn_s_boosted_models(model: Any, message: str) -> None:
+    """Losses without bounded curvature, and starts that read columns, are named."""
+    model.fit(np.column_stack([np.arange(240) % 5, X2[:, 0]]), LABEL)
+    with pytest.raises(UnsupportedModelError, match=message):
+        read_model(model)
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, HistGradientBoostingRegressor])
+def test_scikit_learn_s_unfitted_boosted_models(kind: Any) -> None:
+    """An estimator without trees says so."""
+    with pytest.raises(NotFittedForestError, match=r"is not fitted: call fit\(X, y\) first"):
+        read_model(kind())

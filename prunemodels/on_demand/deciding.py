@@ -1,0 +1,124 @@
+"""When what is known of the trees' sums decides a row's answer.
+
+`stopping` finds for each sum k of a row bounds low_k <= s_k <= high_k, and a guess between them, in units before the division by
+the number of trees. Let `slack` bound the rounding errors of all sums involved, ours and the library's.
+
+    several sums       class k is certain if  low_k - high_j > slack  for all other j                                      (1)
+    one sum decides    the label changes once, between the numbers b and c; it is certain if  low - slack > c  or
+                       high + slack < b                                                                                    (2)
+    tolerance d        probabilities, or the number, at low - slack and at high + slack differ by at most d from the
+                       guess's: they are monotone                                                                          (3)
+
+For (2), bisection of the answer itself finds neighbouring numbers b and c. So they are right for every link, calibration and
+threshold, in floating-point numbers too. Where each class has a sigmoid of its own, (1) holds for the probabilities only as long
+as these are neither 0 nor 1 in floating-point numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prunemodels.on_demand.stopping import Extremes
+from prunemodels.tree_models.response import Response
+
+SATURATED = 30.0
+"""Below this number the sigmoid is well below 1 in floating-point numbers, and above its negative well above 0."""
+
+LINK_ROUNDING = 64
+"""Rounding errors of a link are below this number of units in the last place of 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certainty:
+    """The rule by which rows stop.
+
+    Parameters
+    ----------
+    response
+        how sums become answers.
+    extremes
+        the range of the answers below each node.
+    label
+        whether the label must be certain.
+    tolerance
+        d of (3); None: probabilities may be open.
+    """
+
+    response: Response
+    extremes: Extremes
+    label: bool
+    tolerance: float | None
+
+    def of(self, total: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which rows are decided; `total` has the bounds and the guess without `start`, shape (N, 3, K)."""
+        if not len(total):
+            return np.zeros(0, dtype=bool)
+        low, high, guess = (total[:, k] + self.response.start for k in range(3))
+        decided = np.ones(len(total), dtype=bool)
+        if self.label:
+            decided &= self._label_is_certain(low, high, guess)
+        if self.tolerance is not None:
+            decided &= self._is_within(low, high, guess, self.tolerance)
+        return decided
+
+    @property
+    def slack(self) -> float:
+        """The bound on rounding errors, before the division."""
+        return self.extremes.slack + (0.0 if self.response.link in ("identity", "fractions") else self._link_rounding)
+
+    @property
+    def _link_rounding(self) -> float:
+        return LINK_ROUNDING * self.response.unit_roundoff
+
+    def _label_is_certain(
+        self, low: NDArray[np.float64], high: NDArray[np.float64], guess: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        k = self.response.score
+        if k is not None:
+            below, above = self._turn
+            divisor = self.response.divisor
+            return np.asarray(((low[:, k] - self.slack) / divisor > above) | ((high[:, k] + self.slack) / divisor < below))
+        winner, row = guess.argmax(axis=1), np.arange(len(guess))
+        others = high.copy()
+        others[row, winner] = -np.inf
+        certain = low[row, winner] - others.max(axis=1) > self.slack
+        if self.response.link == "one_vs_rest":
+            a = self.response.sharpness
+            certain &= (a * others.max(axis=1) < SATURATED) & (a * low[row, winner] > -SATURATED)
+        return np.asarray(certain)
+
+    @cached_property
+    def _turn(self) -> tuple[float, float]:
+        """The numbers b and c of (2), after the division; infinite if all sums that the trees can have give the same label."""
+        response = self.response
+        k = response.score
+        assert k is not None
+        low, high = ((end[k] + response.start[k]) / response.divisor for end in self.extremes.all)
+        margin = (self.slack + abs(low) + abs(high)) * 1e-6 + self.slack
+        low, high = low - margin, high + margin
+
+        def place(score: float) -> int:
+            return int(response.places_at(np.array([score]))[0])
+
+        first = place(low)
+        if place(high) == first:
+            return np.inf, -np.inf  # the label is certain from the start
+        while low < (middle := low + (high - low) / 2) < high:
+            low, high = (middle, high) if place(middle) == first else (low, middle)
+        rounding = self._link_rounding * max(1.0, abs(low), abs(high))
+        return low - rounding, high + rounding
+
+    def _is_within(
+        self, low: NDArray[np.float64], high: NDArray[np.float64], guess: NDArray[np.float64], tolerance: float
+    ) -> NDArray[np.bool_]:
+        divisor = self.response.divisor
+        least, greatest = self.response.range((low - self.slack) / divisor, (high + self.slack) / divisor)
+        sums = (guess / divisor).astype(self.response.dtype)
+        found = self.response.probabilities(sums)
+        if found is None:
+            found = self.response.predictions(sums)[:, None]
+        return np.asarray((np.maximum(greatest - found, found - least) <= tolerance).all(axis=1))
