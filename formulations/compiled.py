@@ -16,6 +16,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 LOG = logging.getLogger("prunemodels.compiled")
@@ -27,8 +28,8 @@ def _as_it_is(**_: Any) -> Callable[[Any], Any]:
 
 
 try:
-    import numba
-    from numba.core import caching
+    numba: Any = import_module("numba")
+    caching: Any = import_module("numba.core.caching")
 except ModuleNotFoundError as missing:
     if missing.name != "numba":
         raise

@@ -408,15 +408,15 @@ def _check_training_data(
 
 
 def _check_row_counts(forest: Any, ensemble: Ensemble, routing: Routing, draws: NDArray[np.float64]) -> None:
-    """Refuse rows that reach the nodes in other numbers than those that the trees were grown on."""
+    """Refuse rows of which fewer reach a node than it was grown with; rows of weight 0 reach it uncounted."""
     on_nodes = routing.node_sums(ensemble, (draws > 0).astype(np.float64))
     for t, view in enumerate(tree_views(forest, several_outputs=True)):
         given, stored = on_nodes[ensemble.nodes_of(t)], view.estimator.tree_.n_node_samples
-        wrong = np.flatnonzero(given != stored)
+        wrong = np.flatnonzero(given < stored)
         if wrong.size:
             h = int(wrong[0])
             raise InvalidInputError(
-                f"errors: {given[h]:g} of the rows reach node {h} of tree {t}, which was grown with {stored[h]}; "
+                f"errors: only {given[h]:g} of the rows reach node {h} of tree {t}, which was grown with {stored[h]}; "
                 "give the training data in its order, or use Given(X, y)"
             )
 

@@ -78,7 +78,7 @@ class Remaining:
             if paid is None:
                 paid = array_beside(self.objective.usage.routing, self.objective.usage.n_purchases, np.bool_)
                 paid[:] = False
-            base += int(self.profit[kept].sum()) - int(_pay(*self.blocked_usage, kept, paid, *self.objective.price_arrays))  # type: ignore[call-arg]
+            base += int(self.profit[kept].sum()) - int(_pay(*self.blocked_usage, kept, paid, *self.objective.price_arrays))
         stays = ~(kept | out)
         return _opened(self.objective, self.nodes[stays], paid, base)
 
