@@ -17,7 +17,7 @@ from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
-from prunemodels.forests.surgery import pruned_tree
+from prunemodels.forests.sklearn_versions import pruned_tree
 from prunemodels.other_libraries.model_forest import Link, ModelForest, forest_from_trees, pruned_ends
 from prunemodels.other_libraries.trees import Trees, joined
 
@@ -113,7 +113,7 @@ def write_gradient_boosting(forest: ModelForest, kept: NDArray[np.bool_]) -> Any
     ends = pruned_ends(ensemble, kept)
     for t, estimator in enumerate(pruned.estimators_.ravel()):
         nodes = ensemble.nodes_of(t)
-        tree = pruned_tree(estimator, estimator, ~kept[nodes])
+        tree = pruned_tree(estimator.tree_, ~kept[nodes])
         old = _places(tree, estimator.tree_) + nodes.start
         leaf = np.flatnonzero(tree.children_left < 0)
         tree.value[leaf, 0, 0] = forest.leaf_value[ends[old[leaf]], 0]
