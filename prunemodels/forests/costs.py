@@ -66,6 +66,15 @@ def _items_of_columns(costs: Costs, names: Sequence[str]) -> CostItems:
     return CostItems.plain(prices, names)
 
 
+def features_named_in(costs: Costs) -> list[str]:
+    """The names of the features that have prices; none where prices are in the features' order."""
+    if isinstance(costs, pd.DataFrame):
+        return [str(name) for name in costs.get("feature", ())]
+    if isinstance(costs, (Mapping, pd.Series)):
+        return [str(name) for name in costs.keys()]  # noqa: SIM118 (a Series iterates over its values)
+    return []
+
+
 def items_from_table(table: pd.DataFrame, names: Sequence[str]) -> CostItems:
     """Read prices from a table, with one row per feature, or one for each item that a feature needs.
 

@@ -17,7 +17,7 @@ from formulations.instance.cost_items import Price
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
 from prunemodels.exits.cascade import Cascade
-from prunemodels.forests.costs import Costs
+from prunemodels.forests.costs import Costs, features_named_in
 from prunemodels.on_demand.answers import Cells, column
 from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.beginning import Begin, cap_of, cascade_walks
@@ -150,6 +150,7 @@ class OnDemandPredictor:
         max_cost: Any,
     ) -> Begin:
         model = TreeModel(None, forest) if isinstance(forest, Ensemble) else tree_model_of(forest)
+        model = model.spelled_as(features_named_in(costs))  # requests speak of columns as the prices do
         if threshold is not None:
             model = with_threshold(model, threshold)
         trees, items = model.ensemble, model.items(costs)

@@ -21,7 +21,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, leaves_of, n_examples, route
 from formulations.sparse_arrays import check_sparse
-from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.forests.costs import Costs, cost_items, features_named_in
 from prunemodels.forests.reading import check_columns
 from prunemodels.other_libraries.categories import CategorySet, Codes
 from prunemodels.other_libraries.node_values import mean_of_leaves
@@ -125,6 +125,20 @@ class ModelForest:
         names = self.ensemble.feature_names
         return None if names is None else names[: self.n_columns]
 
+    def spelled_as(self, names: Sequence[str]) -> ModelForest:
+        """The same forest, its columns spelled as a user does: LightGBM stores blanks in their names as underscores.
+
+        Parameters
+        ----------
+        names
+            what the user calls the columns. Where they are others than LightGBM's, nothing changes.
+        """
+        own, spelling = self.column_names, {name.replace(" ", "_"): name for name in names}
+        if not self.zero_near or own is None or set(spelling) != set(own):
+            return self
+        spelled = tuple(spelling[name] for name in own) + self.ensemble.names[self.n_columns :]
+        return replace(self, ensemble=replace(self.ensemble, feature_names=spelled))
+
     @checked
     def items(self, costs: Costs) -> CostItems:
         """The prices of the ensemble's features, for prices of the columns, see `prunemodels.forests.costs.cost_items`.
@@ -134,11 +148,12 @@ class ModelForest:
         InvalidInputError
             for prices that do not fit the columns.
         """
+        spelled = self.spelled_as(features_named_in(costs))
         if not self.category_columns:
-            return cost_items(costs, self.ensemble)
+            return cost_items(costs, spelled.ensemble)
         none = np.full(1, -1, dtype=np.int32)
         leaf = (np.array([0, 1]), none, none, none, np.zeros(1), np.zeros(1, dtype=bool), np.zeros((1, 1)))
-        items = cost_items(costs, Ensemble(*leaf, self.n_columns, "regression", None, self.column_names))
+        items = cost_items(costs, Ensemble(*leaf, self.n_columns, "regression", None, spelled.column_names))
         return replace(items, needs=items.needs + tuple(items.needs[made.feature] for made in self.category_columns))
 
     @property
@@ -176,7 +191,7 @@ class ModelForest:
         InvalidInputError
             for a table that is empty, not numeric, has other columns, or, where the library refuses them, infinities.
         """
-        check_columns(X, self.column_names, name)
+        check_columns(X, self.spelled_as([str(c) for c in getattr(X, "columns", ())]).column_names, name)
         if not self.casts:
             return as_rows(X, self.n_columns, name)
         table = X if self.codes is None else self.codes(X, self.n_columns, name)

@@ -6,6 +6,7 @@ Functions that take a model of any kind call `tree_model_of` and use the `TreeMo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -159,6 +160,13 @@ class TreeModel:
         if self.forest is None or self.ensemble.made is not None:
             return cost_items(costs, self.ensemble)
         return self.forest.items(costs)
+
+    def spelled_as(self, names: Sequence[str]) -> TreeModel:
+        """The same model, its columns spelled as a user does, see `ModelForest.spelled_as`."""
+        if self.forest is None or self.ensemble.made is not None:
+            return self
+        forest = self.forest.spelled_as(names)
+        return replace(self, forest=forest, ensemble=forest.ensemble)
 
     def rows(self, X: Any) -> Any:
         """Examples in a form that the trees are routed by; rows of raw columns for a `Pipeline`.

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 
+import prunemodels as pm
 from formulations.instance.routing import leaves_of
+from prunemodels import example
 from prunemodels.other_libraries import ModelForest
 from prunemodels.other_libraries.reading import read_model
 from tests.prunemodels.other_libraries import models
@@ -268,3 +270,20 @@ def test_histogram_ties_zeros_nan_and_infinities(seed: int) -> None:
     X[draw.random(X.shape) < 0.05] = np.inf
     X[draw.random(X.shape) < 0.05] = -np.inf
     assert same_leaves(forest, HIST, X)
+
+
+def test_lightgbm_columns_are_spelled_as_the_user_spells_them() -> None:
+    """LightGBM stores "concave points" as "concave_points"; tables, prices and requests keep the blank."""
+    model = lightgbm.LGBMClassifier(n_estimators=3, max_depth=2, n_jobs=1, verbosity=-1).fit(example.X_train, example.y_train)
+    stored = {name.replace(" ", "_"): price for name, price in example.costs.items()}
+    assert pm.read_model(model).column_names == tuple(stored) != tuple(example.costs)
+    for costs in (example.costs, pd.Series(example.costs), stored):
+        seen = pm.evaluate(model, example.X_test, example.y_test, costs=costs)
+        assert seen.error == np.mean(model.predict(example.X_test) != example.y_test)
+    supplier = pm.on_demand.from_table(example.X_test)
+    bought = pm.OnDemandPredictor(model, example.costs, supplier).run(example.X_test.index)
+    assert bought.mean_cost == pytest.approx(seen.cost)
+    assert (bought.predictions == model.predict(example.X_test)).all()
+    wrong = {**example.costs, "concave-points": 1}
+    with pytest.raises(pm.errors.InvalidInputError, match="'concave-points', the forest has no such feature"):
+        pm.evaluate(model, example.X_test, example.y_test, costs=wrong)
