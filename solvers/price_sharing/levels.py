@@ -59,7 +59,7 @@ def paid_at(remaining: Remaining, level: NDArray[np.int32], top: int) -> list[in
     """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0."""
     total = np.zeros(top + 1, dtype=np.int64)
     paid = np.zeros(0, dtype=bool) if remaining.paid is None else remaining.paid
-    _add_up(*remaining.blocked_usage, paid, *remaining.objective.price_arrays, level, total)  # type: ignore[call-arg]
+    _add_up(*remaining.blocked_usage, paid, *remaining.objective.price_arrays, level, total)
     return [int(t) for t in total]
 
 

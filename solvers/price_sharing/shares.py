@@ -83,7 +83,7 @@ class Sharing:
     ) -> None:
         """Add the charges of some slices for some blocks of rows to `charge`, without the factor exp(s_u)."""
         remaining = self.remaining
-        _share(  # type: ignore[call-arg]
+        _share(
             *remaining.blocked_usage, self.paid, *remaining.objective.price_arrays, weight, charge, block, last_block, first, last
         )
 
