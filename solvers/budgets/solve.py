@@ -33,14 +33,14 @@ METHODS: dict[Method, Callable[..., BudgetSolution]] = {
 SECONDS = {"path": math.inf, "best": 10.0, "exact": 300.0}
 """Default time limits."""
 
-FIRST_STAGE_SHARE = 0.25
-"""Share of the time for a first stage, which may make the later stages easier or unnecessary."""
+FIRST_STAGE_SHARE, FIRST_SHARE_OF_SMALL = 0.25, 0.5
+"""Shares of the time for a first stage, which may make the later stages easier or unnecessary; and for branch and bound."""
 
 MOST_FIRST_SECONDS: dict[Callable[..., BudgetSolution], float] = {exact_budget: math.inf, best_within: 60.0}
 """Most seconds for a first stage by each engine."""
 
-INSIDE_AN_EDGE = 1
-"""A budget of the papers' two trees between two prunings of their path, so that all of each engine runs."""
+INSIDE_AN_EDGE, WITH_BRANCHES = 1, ((2, 2, 1), 3)
+"""A budget of the papers' two trees inside an edge of their path; prices and a budget at which the exact search branches."""
 
 
 @checked
@@ -109,15 +109,17 @@ def solve_budget(
 
 @cache
 def _compile() -> None:
-    """Solve a tiny instance by both engines. On a new machine this compiles them, which would take the whole limit of a stage."""
+    """Solve tiny instances by both engines. On a new machine this compiles them, which would take the whole limit of a stage."""
+    prices, budget = WITH_BRANCHES
     METHODS["exact"](two_trees(), INSIDE_AN_EDGE)
+    METHODS["exact"](two_trees(prices=prices), budget)
     METHODS["best"](two_trees(), INSIDE_AN_EDGE, rounds=1)
 
 
 def _stages(method: Method, *, small: bool) -> Iterator[tuple[Callable[..., BudgetSolution], float]]:
     """The engines in order, each with its share of the time limit; 1 stands for all of the remaining time."""
     if small:
-        yield exact_budget, FIRST_STAGE_SHARE
+        yield exact_budget, FIRST_SHARE_OF_SMALL
     if method == "best":
         yield best_within, 1.0
     else:

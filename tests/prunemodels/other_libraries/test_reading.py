@@ -284,6 +284,6 @@ def test_lightgbm_columns_are_spelled_as_the_user_spells_them() -> None:
     bought = pm.OnDemandPredictor(model, example.costs, supplier).run(example.X_test.index)
     assert bought.mean_cost == pytest.approx(seen.cost)
     assert (bought.predictions == model.predict(example.X_test)).all()
-    wrong = {**example.costs, "concave-points": 1}
+    wrong = {"concave-points" if name == "concave points" else name: price for name, price in example.costs.items()}
     with pytest.raises(pm.errors.InvalidInputError, match="'concave-points', the forest has no such feature"):
         pm.evaluate(model, example.X_test, example.y_test, costs=wrong)
