@@ -161,6 +161,16 @@ class Run:
         """Usage arcs of the open splits."""
         return self.rows.n_arcs
 
+    @property
+    def tolerance(self) -> int:
+        """What another rounding of the same shares, or of the errors, could change of a bound, in integers."""
+        return max(1, self.bound >> 40) + self.rows.margin
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether bound and value agree up to `tolerance`: what is still open then are ties, which rounds do not decide."""
+        return self.bound - self.best_value <= self.tolerance
+
     def round(self) -> None:
         """One round of (1) to (3)."""
         self.iteration += 1
@@ -193,8 +203,8 @@ class Run:
             self.bound,
             self.remaining.nodes.size,
         )
-        # Strictly below the best value, by more than another rounding of the same shares, or of the errors, could change.
-        threshold = self.best_value - self.rows.base - max(1, bound >> 40) - self.rows.margin
+        # Strictly below the best value, by more than the tolerance.
+        threshold = self.best_value - self.rows.base - self.tolerance
         kept, out = ends.pruned < threshold, ends.kept < threshold
         del ends  # frees two arrays of the open splits' size before `fix` makes new ones
         if (kept | out).sum() >= LEAST_SHARE_FIXED * kept.size:

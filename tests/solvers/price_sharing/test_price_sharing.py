@@ -320,6 +320,19 @@ def test_a_tampered_proof_is_refuted() -> None:
     assert "duals for" in refuted(replace(proof(cut), dual=np.zeros(3, dtype=np.int64)))
 
 
+def test_ties_are_cut_as_soon_as_bound_and_value_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A split without gain whose purchases are paid anyway is no worse in than out, and no round decides it."""
+    problem = digits_problem()
+    tie = sum(pm.pruning_path(problem).breakpoints[-2:]) / 2
+    found = price_sharing(problem, tie, small_core=0)  # type: ignore[arg-type]
+    assert (found.gap, check_solution(problem, found).holds) == (0.0, True)
+    assert found.stats["core_splits"] > 0
+    monkeypatch.setattr(Run, "is_closed", False)
+    patient = price_sharing(problem, tie, small_core=0)  # type: ignore[arg-type]
+    assert patient.stats["core_splits"] == found.stats["core_splits"]
+    assert found.stats["iterations"] < patient.stats["iterations"]
+
+
 def test_a_warm_start_finds_the_same_optimum() -> None:
     """Started from a neighbouring lambda's scores the answer is the same, proven, after no more rounds."""
     problem = digits_problem()
