@@ -20,10 +20,12 @@ from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import relative_gap
 from solvers.column_generation.pricing import TreePruning, columns_of
 from solvers.column_generation.soft_prices import SoftPrices
-from solvers.price_sharing.step import step_size
 
 ROUNDS_PER_ROUNDING = 25
 """After this many rounds the mean is rounded to a pruning, and the gap is checked."""
+
+STEP, STEP_DELAY = 15.0, 5
+"""The figures of (2)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,6 @@ def share_prices(
         mean += (found.kept - mean) * (2.0 / (k + 1))
         if k % ROUNDS_PER_ROUNDING == 0 and relative_gap(incumbent.offer_levels(mean), bound, coupling.reference) <= gap:
             break
-        score = score + np.where(found.kept, step_size(k - 1), 0.0)
+        score = score + np.where(found.kept, STEP / (k - 1 + STEP_DELAY), 0.0)
     columns = {c.key: c for kept in [incumbent.pruning.kept, *recent[::-1]] for c in columns_of(coupling, kept)}
     return Start(best, soft.shares(best)[0], bound, list(columns.values()), k)

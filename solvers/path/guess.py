@@ -3,12 +3,12 @@
 Every purchase j is shared out among the splits that need it by their scores, split u bearing price_j exp(s_u) / Z_j. Then
 
     charge_u = exp(s_u) sum over j of price_j / Z_j,       Z_j = sum over the users u' of j of exp(s_u')                      (1)
-    keep     = the best closure of every tree at profit - charge                                                              (2)
-    s_u     += 15 / (k + 5) keep_u,                        ybar = a mean of keep that favours late rounds                     (3)
+    level_u  of the trees at profit and charge, by (1) of `solvers.closures.tree_levels`                                      (2)
+    s_u     += log level_u, with a limit and a momentum    (2) and (3) of `solvers.price_sharing.solve`                       (3)
 
-as in `solvers.price_sharing`, but on a network with merged purchases. After a few rounds, splits whose ybar is near 0 or 1 count
-as decided. The others are a smaller closure problem, the core, which gets a few rounds too, and so on; a minimum cut ends it. A
-round costs 2 ns an arc, a cut of a large network several hundred.
+on a network with merged purchases. After a few rounds, splits whose level is not near 1 count as decided. The others are a
+smaller closure problem, the core, which gets a few rounds too, and so on; a minimum cut ends it. A round costs 2 ns an arc, a cut
+of a large network several hundred.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from formulations.instance.merging import merge_purchases, starts_by_tail
 from solvers.closures.cut import ClosureProblem, Ties
-from solvers.closures.level_sets import lower_to_parents
 from solvers.closures.numbering import compact
 from solvers.closures.preflow import Flow, preflow_closure
 from solvers.closures.preflow.adjacency import by_purchase
 from solvers.closures.preflow.flow import UNLIMITED
+from solvers.closures.tree_levels import log_levels
 from solvers.closures.tree_pass import choose
 from solvers.price_sharing.shares import SMALLEST_WEIGHT
-from solvers.price_sharing.step import step_size
+from solvers.price_sharing.step import momentum, step_limit
 
 GUESS_ARCS = 60_000
 """Only parts with more usage arcs than that are guessed; smaller ones are cut at once."""
@@ -39,7 +39,7 @@ ROUNDS_PER_SHRINKING = 20
 """Rounds between two checks of which splits are decided."""
 
 UNSURE = 0.05
-"""A split counts as decided where its ybar is within that of 0 or 1."""
+"""A split counts as decided where the logarithm of its level is farther than that from 0."""
 
 SHRINKING = 0.8
 """If a check leaves more than this part of the usage arcs undecided, it is the last one."""
@@ -82,17 +82,17 @@ def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) 
     """
     keep, open_ = np.zeros(problem.profit.size, dtype=bool), np.arange(problem.profit.size)
     all_scores = np.zeros(problem.profit.size)
-    score, k = all_scores.copy(), 0
+    score, stepped, made = all_scores.copy(), all_scores.copy(), 0
     core = problem
     while core.tail.size > GUESS_ARCS:
-        ybar = _shared(core, score, k)
+        log_level = _shared(core, score, stepped, made)
         all_scores[open_] = score
-        k += ROUNDS_PER_SHRINKING
-        kept, unsure = ybar >= 1 - UNSURE, (ybar < 1 - UNSURE) & (ybar > UNSURE)
+        made += ROUNDS_PER_SHRINKING
+        kept, unsure = log_level >= UNSURE, np.abs(log_level) < UNSURE
         keep[open_[kept]] = True
         arcs = core.tail.size
         core = _undecided(core, kept, unsure)
-        open_, score = open_[unsure], score[unsure]
+        open_, score, stepped = open_[unsure], score[unsure], stepped[unsure]
         if core.tail.size > SHRINKING * arcs:
             break
     if core.tail.size > LARGEST_CORE * problem.tail.size:
@@ -102,27 +102,27 @@ def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) 
     return Guess(_polished(problem, tree, keep), all_scores)
 
 
-def _shared(problem: ClosureProblem, score: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """Make some rounds of (1) to (3), the first with number k + 1; update the scores and return ybar."""
+def _shared(problem: ClosureProblem, score: NDArray[np.float64], stepped: NDArray[np.float64], made: int) -> NDArray[np.float32]:
+    """Make some rounds of (1) to (3) after those made before; update both scores and return the logarithms of the levels."""
     start, arc = by_purchase(problem.head, problem.price.size)
     users = problem.tail[arc]
-    price, profit = problem.price.astype(np.float64), problem.profit.astype(np.float64)
+    price = problem.price.astype(np.float64)
     half = int(np.searchsorted(start, users.size // 2))
     charge = np.empty((2, score.size))
-    ybar = np.zeros(score.size)
-    keep = np.zeros(score.size, dtype=bool)
+    log_level = np.zeros(score.size, dtype=np.float32)
     with ThreadPoolExecutor(1) as pool:
-        for r in range(1, ROUNDS_PER_SHRINKING + 1):
+        for k in range(made + 1, made + ROUNDS_PER_SHRINKING + 1):
             weight = np.exp(score - score.max())
             weight[weight < SMALLEST_WEIGHT] = 0.0
             first_half = pool.submit(_share, start, users, price, weight, charge[0], 0, half)
             _share(start, users, price, weight, charge[1], half, price.size)
             first_half.result()
-            choose(problem.parent, profit - (charge[0] + charge[1]) * weight, keep)
-            score[keep] += step_size(k + r)
-            ybar += 2.0 / (r + 1) * (keep - ybar)
-    lower_to_parents(problem.parent, ybar)
-    return ybar
+            limit = step_limit(k)
+            log_levels(problem.parent, problem.profit, (charge[0] + charge[1]) * weight, max(limit, 2 * UNSURE), log_level)
+            before = stepped.copy()
+            stepped[:] = score + np.clip(log_level, -limit, limit)
+            score[:] = stepped + momentum(k) * (stepped - before)
+    return log_level
 
 
 def _undecided(problem: ClosureProblem, kept: NDArray[np.bool_], unsure: NDArray[np.bool_]) -> ClosureProblem:

@@ -1,9 +1,11 @@
-"""The best of some level sets of the averaged prunings, with exact values.
+"""The best of some level sets of the splits, with exact values.
 
-    kept = { h : ybar_h >= theta }        theta in `THRESHOLDS`, largest first                                             (1)
+    kept = { h : log level_h >= theta }        theta in `THRESHOLDS`, largest first                                       (1)
 
-ybar is a weighted mean of prunings, so it never rises on the way down a tree, and each level set is a pruning. One pass values
-all of them: a purchase is paid by every level set up to the highest level of its users.
+for the levels of `solvers.closures.tree_levels` at the present charges. They never rise on the way down a tree, so each level
+set is a pruning. At the right charges theta = 0 gives the best one. Before that, many splits that leave at the same lambda have
+levels a little above and below each other, and a threshold beside them keeps them together. One pass values all level sets: a
+purchase is paid by every level set up to the highest level of its users.
 """
 
 from __future__ import annotations
@@ -17,25 +19,27 @@ from formulations.compiled import njit
 from solvers.closures.level_sets import lower_to_parents
 from solvers.price_sharing.remaining import Remaining
 
-THRESHOLDS = (0.8, 0.6, 0.5, 0.4, 0.2)
+THRESHOLDS = (0.03, 0.003, 0.0, -0.003, -0.03)
 
 
 PaidAt = Callable[[NDArray[np.int32], int], Sequence[int]]
 """From the levels of the splits and the highest level: the price of the purchases at each level, see `paid_at`."""
 
 
-def best_level(remaining: Remaining, ybar: NDArray[np.float32], paid: PaidAt | None = None) -> tuple[NDArray[np.bool_], int]:
+def best_level(remaining: Remaining, log_level: NDArray[np.float32], paid: PaidAt | None = None) -> tuple[NDArray[np.bool_], int]:
     """The best closure (1) of the open splits, or the empty set, and its integer value without `remaining.base`.
 
     Parameters
     ----------
+    log_level
+        float32, shape (k,).
     paid
         the function that sums the purchases' prices; default: `paid_at` of `remaining`, which then has all rows.
     """
     top = len(THRESHOLDS)
-    level = np.zeros(ybar.size, dtype=np.int32)  # 0: the split is in no level set; top: in all
+    level = np.zeros(log_level.size, dtype=np.int32)  # 0: the split is in no level set; top: in all
     for theta in THRESHOLDS:
-        level[ybar >= theta] += 1
+        level[log_level >= theta] += 1
     lower_to_parents(remaining.parent, level)
     profit = remaining.profit
     earned = [int(profit[level == k].sum()) for k in range(top + 1)]
@@ -44,7 +48,7 @@ def best_level(remaining: Remaining, ybar: NDArray[np.float32], paid: PaidAt | N
     values = [sum(earned[k:]) - sum(bill[k:]) for k in range(1, top + 1)]
     best = max(values, default=0)
     if best <= 0:
-        return np.zeros(ybar.size, dtype=bool), 0
+        return np.zeros(log_level.size, dtype=bool), 0
     # among several best the smallest
     lowest = top - values[::-1].index(best)
     return level >= lowest, int(best)

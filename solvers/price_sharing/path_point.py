@@ -55,4 +55,4 @@ class PathPoint:
     def scores(self) -> Scores:
         """Where a neighbour may start; computed from the proof at each call, so that no second copy is held."""
         p = self.proof
-        return Scores(scores_after(p.stages, p.nodes, p.score, self.kept.size, p.iteration), WARM_START_ITERATION)
+        return Scores(scores_after(p.stages, p.nodes, p.score, self.kept.size), WARM_START_ITERATION)

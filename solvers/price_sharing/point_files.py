@@ -39,7 +39,7 @@ STATE_FIGURES = (
     "bound",
     "best_value",
     "iteration",
-    "rounds_averaged",
+    "rounds_made",
     "rounds_without_progress",
 )
 """The fields of a run's state that are single numbers."""
@@ -129,7 +129,7 @@ class PointFiles:
         figures = {name: getattr(state, name) for name in STATE_FIGURES}
         figures |= {"point_key": point_key, "stages": [stage.iteration for stage in state.stages]}
         arrays = {"instance": self.instance, "figures": json.dumps(figures), "best_kept": state.best_kept}
-        arrays |= {"score": state.score, "ybar": state.ybar, "score_at_lowest": state.score_at_lowest}
+        arrays |= {"score": state.score, "stepped": state.stepped, "score_at_lowest": state.score_at_lowest}
         write_atomically(self.state_file, arrays | _stage_arrays(state.stages))
 
     def save(self, point: PathPoint, rate: Fraction, limits: Limits) -> None:
@@ -272,7 +272,7 @@ def _state(arrays: Arrays, figures: Mapping[str, Any]) -> RunState:
     return RunState(
         stages=_stages(arrays, figures["stages"], n),
         score=stored_array(arrays["score"], "score", "f", size),
-        ybar=stored_array(arrays["ybar"], "ybar", "f", size),
+        stepped=stored_array(arrays["stepped"], "stepped", "f", size),
         score_at_lowest=stored_array(arrays["score_at_lowest"], "score_at_lowest", "f", size),
         best_kept=stored_array(arrays["best_kept"], "best_kept", "b", n),
         lowest_bound=_number(figures, "lowest_bound", finite=False),

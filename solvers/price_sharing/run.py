@@ -19,13 +19,14 @@ from formulations.answers.solution import FixingStage, SharedPrices
 from formulations.errors import BrokenFileError, InvalidInputError
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
+from solvers.closures.tree_levels import log_levels
 from solvers.closures.tree_pass import without_prices
 from solvers.price_sharing.checkpoint import Scores
-from solvers.price_sharing.levels import best_level
+from solvers.price_sharing.levels import THRESHOLDS, best_level
 from solvers.price_sharing.remaining import Remaining
 from solvers.price_sharing.rows import Rows
-from solvers.price_sharing.step import step_size
-from solvers.price_sharing.trees import best_closures, forced
+from solvers.price_sharing.step import momentum, step_limit
+from solvers.price_sharing.trees import forced
 
 LOG = logging.getLogger(__name__)
 
@@ -60,24 +61,24 @@ class RunState:
     ----------
     stages
         the splits that were fixed, in order.
-    score, ybar, score_at_lowest
+    score, stepped, score_at_lowest
         float32, one for each open split.
     best_kept
         bool, shape (n,).
-    lowest_bound, bound, best_value, iteration, rounds_averaged, rounds_without_progress
+    lowest_bound, bound, best_value, iteration, rounds_made, rounds_without_progress
         as in `Run`.
     """
 
     stages: tuple[FixingStage, ...]
     score: NDArray[np.float32]
-    ybar: NDArray[np.float32]
+    stepped: NDArray[np.float32]
     score_at_lowest: NDArray[np.float32]
     best_kept: NDArray[np.bool_]
     lowest_bound: float
     bound: int
     best_value: int
     iteration: int
-    rounds_averaged: int
+    rounds_made: int
     rounds_without_progress: int
 
 
@@ -95,8 +96,8 @@ class Run:
     ----------
     iteration : int
         the last round's k in (2); a warm start begins above 0.
-    rounds_averaged : int
-        rounds made here: those that `ybar` is the mean of.
+    rounds_made : int
+        rounds made here: the last round's r in (3).
     rounds_without_progress : int
         see `solvers.price_sharing.stopping.without_progress`.
     checks : int
@@ -105,8 +106,10 @@ class Run:
         the best pruning so far, bool of shape (n,), and its integer value.
     bound : int
         no closure is worth more; proven.
-    score, ybar : float32, shape (k,)
-        s and ybar of (2) and (3), for the open splits.
+    score, stepped : float32, shape (k,)
+        y and s of (2) and (3), for the open splits.
+    log_level : float32, shape (k,)
+        the logarithms of the levels of the last round, which (2) and `best_level` go by.
     lowest_bound, score_at_lowest
         the lowest bound (1) since splits were last fixed, up to rounding, and the scores that it was found at.
     fixed_in, fixed_out : bool, shape (n,)
@@ -122,7 +125,7 @@ class Run:
         self.stages: list[FixingStage] = []
         self.core_dual: NDArray[np.int64] | None = None
         self.iteration = 0 if start is None else start.iteration
-        self.rounds_averaged = self.rounds_without_progress = self.checks = 0
+        self.rounds_made = self.rounds_without_progress = self.checks = 0
         self.lowest_bound = math.inf
         known = known or Known(np.zeros(n, dtype=bool), np.zeros(n, dtype=bool))
         self.fixed_in, self.fixed_out = known.kept.copy(), known.pruned.copy()
@@ -140,8 +143,8 @@ class Run:
             if start.score.size != n:
                 raise InvalidInputError(f"start has scores for {start.score.size} nodes, the forest has {n}; give one for each")
             self.score[:] = start.score[nodes]
-        self.ybar = np.zeros(nodes.size, dtype=np.float32)
-        self.score_at_lowest = self.score.copy()
+        self.stepped, self.score_at_lowest = self.score.copy(), self.score.copy()
+        self.log_level = np.zeros(nodes.size, dtype=np.float32)
 
     @property
     def objective(self) -> IntegerObjective:
@@ -158,23 +161,38 @@ class Run:
         """Usage arcs of the open splits."""
         return self.rows.n_arcs
 
+    @property
+    def tolerance(self) -> int:
+        """What another rounding of the same shares, or of the errors, could change of a bound, in integers."""
+        return max(1, self.bound >> 40) + self.rows.margin
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether bound and value agree up to `tolerance`: what is still open then are ties, which rounds do not decide."""
+        return self.bound - self.best_value <= self.tolerance
+
     def round(self) -> None:
         """One round of (1) to (3)."""
         self.iteration += 1
-        self.rounds_averaged += 1
-        keep = np.zeros(self.score.size, dtype=bool)
-        worth = self.rows.charges(self.score)
-        np.subtract(self.remaining.profit, worth, out=worth)
-        bound = best_closures(self.remaining, worth, keep)
+        self.rounds_made += 1
+        limit = step_limit(self.iteration)
+        remaining, log_level = self.remaining, self.log_level
+        bound = log_levels(
+            remaining.parent, remaining.profit, self.rows.charges(self.score), max(limit, 2 * THRESHOLDS[0]), log_level
+        )
         if bound < self.lowest_bound:
-            self.lowest_bound, self.score_at_lowest = bound, self.score.copy()
-        self.score[keep] += np.float32(step_size(self.iteration))
-        self.ybar += np.float32(2.0 / (self.rounds_averaged + 1)) * (keep - self.ybar)
+            self.lowest_bound = bound
+            self.score_at_lowest[:] = self.score
+        before, self.stepped = self.stepped, np.clip(log_level, -limit, limit)
+        self.stepped += self.score
+        np.subtract(self.stepped, before, out=self.score)
+        self.score *= np.float32(momentum(self.rounds_made))
+        self.score += self.stepped
 
     def check(self) -> None:
-        """Try the level sets of the mean, prove the bound in integers, and fix the splits that it decides."""
+        """Try the level sets of the last round, prove the bound in integers, and fix the splits that it decides."""
         self.checks += 1
-        self._take_if_better(*best_level(self.remaining, self.ybar, self.rows.level_bills))
+        self._take_if_better(*best_level(self.remaining, self.log_level, self.rows.level_bills))
         ends = forced(self.remaining, self.rows.integer_charges(self.score_at_lowest))
         bound = self.rows.base + ends.best
         self.bound = min(self.bound, bound)
@@ -185,8 +203,8 @@ class Run:
             self.bound,
             self.remaining.nodes.size,
         )
-        # Strictly below the best value, by more than another rounding of the same shares, or of the errors, could change.
-        threshold = self.best_value - self.rows.base - max(1, bound >> 40) - self.rows.margin
+        # Strictly below the best value, by more than the tolerance.
+        threshold = self.best_value - self.rows.base - self.tolerance
         kept, out = ends.pruned < threshold, ends.kept < threshold
         del ends  # frees two arrays of the open splits' size before `fix` makes new ones
         if (kept | out).sum() >= LEAST_SHARE_FIXED * kept.size:
@@ -203,10 +221,12 @@ class Run:
         self.best_kept[self.remaining.nodes[keep]] = True
 
     def _fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
-        """Decide some open splits; scores and mean stay those of the others. Bool, shape (k,)."""
+        """Decide some open splits; the others keep their scores. Bool, shape (k,)."""
         nodes, stays = self.remaining.nodes, ~(kept | out)
         self._decide(FixingStage(nodes, self.score_at_lowest, nodes[kept], nodes[out], self.iteration), kept, out)
-        self.score, self.ybar, self.score_at_lowest = self.score[stays], self.ybar[stays], self.score_at_lowest[stays]
+        self.score, self.stepped, self.log_level, self.score_at_lowest = (
+            of_splits[stays] for of_splits in (self.score, self.stepped, self.log_level, self.score_at_lowest)
+        )
 
     def _decide(self, stage: FixingStage, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
         """Add a stage; the masks of shape (k,) say the same of the open splits."""
@@ -219,8 +239,8 @@ class Run:
     def state(self) -> RunState:
         """Everything that the rest of the run depends on, besides the arguments that it was made with."""
         return RunState(
-            tuple(self.stages), self.score, self.ybar, self.score_at_lowest, self.best_kept, self.lowest_bound,
-            self.bound, self.best_value, self.iteration, self.rounds_averaged, self.rounds_without_progress,
+            tuple(self.stages), self.score, self.stepped, self.score_at_lowest, self.best_kept, self.lowest_bound,
+            self.bound, self.best_value, self.iteration, self.rounds_made, self.rounds_without_progress,
         )  # fmt: skip
 
     def go_on(self, state: RunState) -> None:
@@ -245,11 +265,11 @@ class Run:
         if self.rows.base + self.rows.closure_value(kept[nodes]) != state.best_value:
             raise BrokenFileError("checkpoint: its best value is not its best pruning's; delete the state of the point at work")
         # Copies, because rounds change them in place.
-        self.score, self.ybar = state.score.copy(), state.ybar.copy()
-        self.score_at_lowest = state.score_at_lowest.copy()
+        self.score, self.stepped = state.score.copy(), state.stepped.copy()
+        self.score_at_lowest, self.log_level = state.score_at_lowest.copy(), np.zeros_like(state.score)
         self.best_kept, self.best_value = state.best_kept, state.best_value
         self.lowest_bound, self.bound = state.lowest_bound, state.bound
-        self.iteration, self.rounds_averaged = state.iteration, state.rounds_averaged
+        self.iteration, self.rounds_made = state.iteration, state.rounds_made
         self.rounds_without_progress = state.rounds_without_progress
 
     def finish(self) -> int:
@@ -269,7 +289,7 @@ class Run:
 
     def scores(self) -> Scores:
         """The scores of all nodes, for a checkpoint or for another lambda."""
-        everywhere = scores_after(self.stages, self.remaining.nodes, self.score, self.fixed_in.size, self.iteration)
+        everywhere = scores_after(self.stages, self.remaining.nodes, self.score, self.fixed_in.size)
         return Scores(everywhere, self.iteration)
 
     def certificate(self) -> SharedPrices:
@@ -282,22 +302,17 @@ class Run:
 
 
 def scores_after(
-    stages: Sequence[FixingStage], nodes: NDArray[np.int32], score: NDArray[Any], n_nodes: int, iteration: int
+    stages: Sequence[FixingStage], nodes: NDArray[np.int32], score: NDArray[Any], n_nodes: int
 ) -> NDArray[np.float64]:
-    """Scores of all nodes as if nothing had been fixed: a split that was fixed in would have been kept in every round since.
+    """Scores of all nodes: of each split the last one that it had. Where another lambda starts from them, (2) does the rest.
 
     Parameters
     ----------
     nodes, score
         the open splits and their scores, shape (k,).
-    iteration
-        the last round.
     """
-    steps = np.concatenate([[0.0], np.cumsum(step_size(np.arange(1.0, iteration + 1)))])
     everywhere = np.zeros(n_nodes)
     for stage in stages:
         everywhere[stage.nodes] = stage.score
-        # A split that is decided here is in no later stage, so this is its last score.
-        everywhere[stage.fixed_in] += steps[iteration] - steps[min(stage.iteration, iteration)]
     everywhere[nodes] = score
     return everywhere

@@ -1,9 +1,14 @@
-"""Price sharing: entropic dual averaging with one score for each split, then fixing, then an exact cut of what is left.
+"""Price sharing: proportional response with one score for each split, then fixing, then an exact cut of what is left.
 
-    share the prices by the scores                   (1) of `shares`: every state is dual feasible
-    keep_h   = h is in the best closure of its tree at profit - charge                  bound = sum of the closures' values  (1)
-    s_h     += gamma_k keep_h,                       gamma_k = 15 / (k + 5)                                               (2)
-    ybar_h  += 2 / (k + 1) (keep_h - ybar_h)         the level sets of this mean are the prunings that are tried          (3)
+    share the prices by the scores y                 (1) of `shares`: every state is dual feasible
+    level_h  of the trees at profit and charge       (1) of `tree_levels`;  bound = value of the trees' best closures        (1)
+    s_h'     = y_h + log level_h                     at most 5 / (k + 5) up or down in round k                               (2)
+    y_h'     = s_h' + min((r - 1) / (r + 2), 0.95) (s_h' - s_h)                      after r rounds of this run              (3)
+
+A split that could pay level_h times its charge takes level_h times its share next time. Where the users of a purchase that have
+a share of it are on the same level, the highest one among its users, the shares stay as they are and prove the optimum. They
+prove it for every lambda, because at x times the prices all levels are divided by x. So a lambda beside a long edge of the hull
+is hardly harder than others. The prunings that are tried are the splits above some level.
 
 A check follows every `ROUNDS_PER_CHECK` rounds. It computes the bound again in integers, rounded so that it is true whatever
 floating point did. A split is fixed out (or in) where forcing it in (or out) brings the bound strictly below the best value
@@ -11,8 +16,10 @@ found. The open splits become fewer by orders of magnitude, and an exact cut of 
 one number for each split, however many rows there are. The scores of one lambda start the next, and they are all that a
 checkpoint needs.
 
-(2) and (3) are ours: multiplicative weights (dual averaging with the entropy of each purchase's shares), in the place of the
-additive subgradient steps of BP16's Algorithm 1.
+(2) without its limit is the proportional response of Wu and Zhang (2007). It is mirror descent with steps of 1 (Birnbaum, Devanur
+and Xiao, 2011) on sum_j load_j log(load_j / price_j), where split u loads level_u times its share on j. Every strictly convex
+function of load_j / price_j, weighted by the prices, has the same levels at its minimum (Fujishige, 1980). (3) is Nesterov's
+momentum. That splits, trees and purchases are such a market is ours; BP16's Algorithm 1 makes additive subgradient steps instead.
 """
 
 from __future__ import annotations
@@ -137,7 +144,7 @@ def final_scores(solution: Solution, iteration: int = WARM_START_ITERATION) -> S
     if not isinstance(proof, SharedPrices):
         raise InvalidInputError("the solution carries no scores; give one of price_sharing")
     n_nodes = solution.problem.ensemble.n_nodes
-    return Scores(scores_after(proof.stages, proof.nodes, proof.score, n_nodes, proof.iteration), iteration)
+    return Scores(scores_after(proof.stages, proof.nodes, proof.score, n_nodes), iteration)
 
 
 def solution_of(run: Run, lam: float | Fraction, gap: float, stopped: StopReason, core_arcs: int, started: float) -> Solution:

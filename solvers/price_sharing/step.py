@@ -1,15 +1,16 @@
-"""The step by which a kept split's score rises in a round of price sharing."""
+"""How far the scores go in a round of price sharing."""
 
 from __future__ import annotations
 
-from typing import TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
-
-Rounds = TypeVar("Rounds", float, NDArray[np.float64])
+MOST_MOMENTUM = 0.95
+"""The largest factor (3); nearer to 1 the scores swing."""
 
 
-def step_size(k: Rounds) -> Rounds:
-    """gamma_k = 15 / (k + 5), the step of round k = 1, 2, ..., or of each; see (2) of `solvers.price_sharing.solve`."""
-    return 15.0 / (k + 5)
+def step_limit(k: int) -> float:
+    """5 / (k + 5), the most that a score changes by (2) of `solvers.price_sharing.solve` in round k = 1, 2, ..."""
+    return 5.0 / (k + 5)
+
+
+def momentum(r: int) -> float:
+    """min((r - 1) / (r + 2), 0.95), the factor (3) of `solvers.price_sharing.solve` after r = 1, 2, ... rounds."""
+    return min((r - 1) / (r + 2), MOST_MOMENTUM)

@@ -5,8 +5,9 @@ optimum cuts a small core at once, and a larger one after as many rounds without
 
     rounds that one cut costs  =  CUT_IN_ROUNDS a / (a + CELL_COST c + SPLIT_COST k)                                      (1)
 
-for a usage arcs, c pairs of a row and an item, and k splits. Rounds are without progress except where the core shrank: each 10 %
-by which it shrank takes back 40 rounds,
+for a usage arcs, c pairs of a row and an item, and k splits. Where bound and value already agree, only ties are open, and it cuts
+after the first check without progress. Rounds are without progress except where the core shrank: each 10 % by which it shrank
+takes back 40 rounds,
 
     rounds without progress  =  max(0, before + ROUNDS_PER_CHECK - CUT_IN_ROUNDS (a_before - a_after) / a_before)         (2)
 """
@@ -79,7 +80,8 @@ class Goal:
             return run.n_arcs <= SMALL_CORE and run.rounds_without_progress >= cut_in_rounds(run.rows)
         if run.n_arcs <= self.small_core:
             return True
-        return run.rounds_without_progress >= cut_in_rounds(run.rows) and cut_fits_memory(run.rows)
+        patience = ROUNDS_PER_CHECK if run.is_closed else cut_in_rounds(run.rows)
+        return run.rounds_without_progress >= patience and cut_fits_memory(run.rows)
 
 
 def negligible_gain(objective: IntegerObjective) -> float:

@@ -1,7 +1,7 @@
-"""The best closures of the single trees of a remaining problem, and their values when a split is forced in or out.
+"""The best closure of a remaining problem's trees, and its value when a split is forced in or out.
 
 Here the profit of an open split is reduced by its charge. A split whose parent is not open is a root, so every connected set of
-open splits is a tree of its own. The formulas are (1) to (4) of `solvers.closures.tree_pass`.
+open splits is a tree of its own. The formulas are (1), (3) and (4) of `solvers.closures.tree_pass`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.closures.tree_pass import choose, force
+from solvers.closures.tree_pass import force
 from solvers.price_sharing.remaining import Remaining
 
 
@@ -30,11 +30,6 @@ class Forced:
     best: int
     kept: NDArray[np.int64]
     pruned: NDArray[np.int64]
-
-
-def best_closures(remaining: Remaining, worth: NDArray[np.float64], keep: NDArray[np.bool_]) -> float:
-    """Write the best closures for real worths (profit - charge) to `keep` and return their value; `worth` is overwritten."""
-    return float(choose(remaining.parent, worth, keep))
 
 
 def forced(remaining: Remaining, charge: NDArray[np.int64]) -> Forced:

@@ -8,13 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks import budget_rounding, engines, in_use, instances, naive, second_process
+from benchmarks import budget_rounding, engines, hard_lambdas, in_use, instances, naive, second_process
 from prunemodels.data_files import FOLDER_VARIABLE
+from tests.solvers.cases import instance
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +148,16 @@ def test_the_rounding_theorem_on_a_small_forest() -> None:
     cells = budget_rounding.line("iris", problem, 5.0).split("|")
     assert len(cells) == 13
     assert cells[5].strip() == cells[10].strip() == str(len(seen))
+
+
+def test_hard_lambdas_lie_beside_the_longest_edges() -> None:
+    """Four distances below and above each edge, others in between; every engine proves the raw cut's pruning there."""
+    problem = instance("iris")
+    path = pm.pruning_path(problem)
+    lams = hard_lambdas.hard_lambdas(path, edges=1, others=2)
+    edge = path.breakpoints[int(np.argmax(-np.diff(path.cost))) + 1]
+    assert [lam / edge - 1 for _, lam in lams[:8]] == [s * d for d in hard_lambdas.BESIDE for s in (-1, 1)]
+    assert all(path.breakpoints[1] < lam < path.breakpoints[-1] for _, lam in lams[8:])
+    for _, lam in lams:
+        row = hard_lambdas.measured(problem, lam, list(hard_lambdas.ENGINES), check=True)
+        assert set(row) == {"raw cut", "rounds", "core", *hard_lambdas.ENGINES}

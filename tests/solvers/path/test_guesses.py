@@ -195,7 +195,7 @@ def test_what_a_guess_lets_splits_pay() -> None:
 def test_nothing_is_guessed_where_little_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a look leaves all arcs in doubt there is no guess, and everything is cut."""
     monkeypatch.setattr(guess, "GUESS_ARCS", 0)
-    monkeypatch.setattr(guess, "_shared", lambda problem, score, k: np.full(score.size, 0.5))
+    monkeypatch.setattr(guess, "_shared", lambda problem, score, stepped, made: np.zeros(score.size))
     one = np.zeros(2, dtype=np.int32)
     problem = ClosureProblem(
         np.array([2, 2]), np.full(2, -1, dtype=np.int32), np.arange(2, dtype=np.int32), one, np.array([4], dtype=np.int64)

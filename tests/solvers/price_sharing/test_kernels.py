@@ -130,13 +130,13 @@ def test_values_are_those_of_prunings(name: str, size: int | None, monkeypatch: 
         fixed_in = problem.ensemble.is_split & (problem.ensemble.depth < 6)
         fixed_in[left.nodes] = False
         assert (left.base == 0) == (left is everything)
-        ybar = rng.random(left.nodes.size).astype(np.float32)
-        for h in range(ybar.size):
+        log_level = rng.normal(0, 0.02, left.nodes.size).astype(np.float32)
+        for h in range(log_level.size):
             if left.parent[h] >= 0:
-                ybar[h] = min(ybar[h], ybar[left.parent[h]])
-        for keep in (ybar >= 0.7, ybar >= 0.3, ybar >= 0.0, ybar > 2.0):
+                log_level[h] = min(log_level[h], log_level[left.parent[h]])
+        for keep in (log_level >= 0.02, log_level >= 0.0, log_level >= -1.0, log_level > 2.0):
             assert left.base + closure_value(left, keep) == value_of(left, fixed_in, keep)
-        best, worth = best_level(left, ybar)
+        best, worth = best_level(left, log_level)
         assert left.base + worth == value_of(left, fixed_in, best)
 
 

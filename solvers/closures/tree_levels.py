@@ -1,0 +1,113 @@
+"""The levels of the splits of a forest: how dear its charges may become until a split is no longer worth keeping.
+
+With profits g_h and charges c_h >= 0, let K_x be the best closure of the trees at g - x c. Closures shrink as x grows, and
+
+    level_h  =  the largest x with h in K_x                                                                               (1)
+
+With has_B the positive profits of a set B of splits and owes_B its charges less its negative profits, levels are constant on
+connected sets, the *blocks*, and fall from each block to those below it:
+
+    level_B  =  has_B / owes_B                                                                                            (2)
+
+This is isotonic regression on a tree. It takes one pass up the tree: a split starts as a block of its own, and as long as the
+best block below it has a higher ratio (2), that block joins it. The blocks below a block wait in a leftist heap, so n splits take
+O(n log n) steps. The value of the best closure at x = 1 is the sum of has_B - owes_B over the blocks with a level above 1.
+
+Pardalos and Xue, Algorithms for a class of isotonic regression problems, Algorithmica 23 (1999).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+def log_levels(
+    parent: NDArray[np.int32], profit: NDArray[np.int64], charge: NDArray[np.float64], limit: float, found: NDArray[np.float32]
+) -> float:
+    """Write the logarithms of (1), cut to -limit ... limit, to `found`; return the value of the best closure, up to rounding.
+
+    Parameters
+    ----------
+    parent
+        int32, shape (k,): -1 at tops; parents before children.
+    profit
+        int64, shape (k,).
+    charge
+        float64, shape (k,), >= 0. Overwritten.
+    limit
+        > 0. The smaller it is, the fewer blocks have to be compared.
+    found
+        float32, shape (k,).
+    """
+    return float(_log_levels(parent, profit, charge, math.exp(limit), np.float32(limit), found))
+
+
+@njit(cache=True, nogil=True)
+def _log_levels(parent, profit, owes, most, limit, found):  # type: ignore[no-untyped-def]
+    k = parent.shape[0]
+    has = np.empty(k)
+    joined = np.zeros(k, dtype=np.bool_)
+    top = np.full(k, -1, dtype=np.int32)  # of the heap of the blocks below each block
+    left, right = np.empty(k, dtype=np.int32), np.empty(k, dtype=np.int32)
+    rank, path = np.empty(k, dtype=np.int8), np.empty(128, dtype=np.int32)
+    for h in range(k):
+        has[h] = max(profit[h], 0)
+        owes[h] -= min(profit[h], 0)
+    for h in range(k - 1, -1, -1):
+        # Beyond the limit it does not matter who joins. A split that has and owes nothing joins the best block below it.
+        while top[h] >= 0 and has[h] <= most * owes[h]:
+            b = top[h]
+            if has[b] * owes[h] < has[h] * owes[b]:
+                break
+            has[h] += has[b]
+            owes[h] += owes[b]
+            joined[b] = True
+            top[h] = _meld(
+                _meld(left[b], right[b], has, owes, left, right, rank, path), top[b], has, owes, left, right, rank, path
+            )
+        if parent[h] >= 0 and has[h] * most > owes[h]:
+            left[h] = right[h] = -1
+            rank[h] = 1
+            top[parent[h]] = _meld(top[parent[h]], h, has, owes, left, right, rank, path)
+    value = 0.0
+    for h in range(k):
+        if joined[h]:
+            found[h] = found[parent[h]]
+            continue
+        value += max(has[h] - owes[h], 0.0)
+        if has[h] >= most * owes[h]:
+            found[h] = limit
+        elif has[h] * most <= owes[h]:
+            found[h] = -limit
+        else:
+            found[h] = math.log(has[h] / owes[h])
+        if parent[h] >= 0:
+            found[h] = min(found[h], found[parent[h]])  # equal up to rounding, or beyond the limit
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _meld(a, b, has, owes, left, right, rank, path):  # type: ignore[no-untyped-def]
+    """One leftist heap out of two, the highest ratio on top; -1 is the empty heap."""
+    depth = 0
+    while a >= 0 and b >= 0:
+        if has[a] * owes[b] < has[b] * owes[a]:
+            a, b = b, a
+        path[depth] = a
+        depth += 1
+        a = right[a]
+    heap = max(a, b)
+    while depth > 0:
+        depth -= 1
+        a = path[depth]
+        right[a] = heap
+        heap = a
+        b = left[a]
+        if b < 0 or (right[a] >= 0 and rank[b] < rank[right[a]]):
+            left[a], right[a] = right[a], b
+        rank[a] = 1 if right[a] < 0 else rank[right[a]] + 1
+    return heap

@@ -1,0 +1,100 @@
+"""Levels of splits: what isotonic regression on a tree says by hand, by brute force, and cut at its limits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from solvers.closures.tree_levels import log_levels
+from solvers.closures.tree_pass import choose
+from tests.loops import looped
+
+TOP = -1
+
+
+def levels(parent: list[int], profit: list[int], charge: list[float], limit: float = 50.0) -> tuple[list[float], float]:
+    """The levels, no longer as logarithms, and the value of the best closure."""
+    found = np.empty(len(parent), dtype=np.float32)
+    value = log_levels(
+        np.array(parent, dtype=np.int32), np.array(profit, dtype=np.int64), np.array(charge, dtype=np.float64), limit, found
+    )
+    return [math.exp(x) for x in found.tolist()], value
+
+
+def test_a_child_that_can_pay_more_joins_its_parent() -> None:
+    """A parent with 2 of 4 and a child with 10 of 2 pay 12 of 6 together: both have the level 2, and 6 is left over."""
+    found, value = levels([TOP, 0], [2, 10], [4, 2])
+    assert found == pytest.approx([2, 2])
+    assert value == pytest.approx(6)
+
+
+def test_a_child_that_can_pay_less_leaves_first() -> None:
+    """A parent with 10 of 2 has the level 5, its child with 3 of 4 has 3/4, and is not in the best closure, worth 8."""
+    found, value = levels([TOP, 0], [10, 3], [2, 4])
+    assert found == pytest.approx([5, 0.75])
+    assert value == pytest.approx(8)
+
+
+def test_a_grandchild_joins_through_its_parent() -> None:
+    """The child, 0 of 1, joins the grandchild, 9 of 1: 9 of 2. These have more than the top's 4 of 2, so all have 13 of 4."""
+    found, value = levels([TOP, 0, 1], [4, 0, 9], [2, 1, 1])
+    assert found == pytest.approx([13 / 4] * 3)
+    assert value == pytest.approx(9)
+
+
+def test_a_negative_profit_is_owed() -> None:
+    """A top with profit -3 and charge 1 owes 4; with a child's 12 of 2 it has 12 of 6."""
+    found, value = levels([TOP, 0], [-3, 12], [1, 2])
+    assert found == pytest.approx([2, 2])
+    assert value == pytest.approx(6)
+
+
+def test_nothing_owed_is_the_highest_level() -> None:
+    """A split without a charge is kept at any price, one without profit at none."""
+    found, value = levels([TOP, TOP, 0], [5, 0, 0], [0, 3, 1], limit=2.0)
+    assert found == pytest.approx([math.exp(2), math.exp(-2), math.exp(-2)])
+    assert value == pytest.approx(5)
+
+
+def test_a_split_that_has_and_owes_nothing_hands_up() -> None:
+    """Below a top with 1 of 4, a split with 0 of 0 passes on what its child has beyond its charge, 9 of 1: all have 10 of 5."""
+    found, value = levels([TOP, 0, 1], [1, 0, 9], [4, 0, 1])
+    assert found == pytest.approx([2, 2, 2])
+    assert value == pytest.approx(5)
+
+
+def random_forest(seed: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Parents before children, profits of either sign, charges some of which are 0."""
+    rng = np.random.default_rng(seed)
+    parent = np.array([rng.integers(max(0, h - 9), h) if h and rng.random() < 0.9 else TOP for h in range(k)], dtype=np.int32)
+    profit = np.rint(1e6 * rng.lognormal(0, 1, k)).astype(np.int64) * rng.choice([1, 1, 1, 0, -1], k)
+    return parent, profit, 1e6 * rng.lognormal(0, 1, k) * rng.choice([1, 1, 1, 0], k)
+
+
+@looped("seed", range(12))
+def test_levels_are_the_largest_multiples_of_the_charges(seed: int) -> None:
+    """At x times the charges the best closure is the set of splits with a level above x; at x = 1 it has the value."""
+    parent, profit, charge = random_forest(seed, 200)
+    found = np.empty(200, dtype=np.float32)
+    value = log_levels(parent, profit, charge.copy(), 20.0, found)
+    paid = charge - np.minimum(profit, 0)  # what a split owes grows with x, negative profits too
+    for x in (0.05, 0.3, 0.9, 1.0, 1.3, 4.0):
+        keep = np.zeros(200, dtype=bool)
+        best = choose(parent, np.maximum(profit, 0) - x * paid, keep)
+        sure = (np.abs(found - math.log(x)) > 1e-5) & ((profit != 0) | (charge != 0))  # nothing at all has no level
+        np.testing.assert_array_equal(keep[sure], (found > math.log(x))[sure])
+        assert x != 1.0 or value == pytest.approx(best)
+
+
+@looped("seed", range(12))
+def test_a_limit_cuts_levels_and_changes_nothing_else(seed: int) -> None:
+    """With a limit the logarithms are those without one, cut to it, and the value is the same."""
+    parent, profit, charge = random_forest(seed, 300)
+    free, limited = np.empty(300, dtype=np.float32), np.empty(300, dtype=np.float32)
+    value = log_levels(parent, profit, charge.copy(), 50.0, free)
+    for limit in (0.02, 0.3, 2.0):
+        assert log_levels(parent, profit, charge.copy(), limit, limited) == pytest.approx(value)
+        some = (profit != 0) | (charge != 0)
+        np.testing.assert_allclose(limited[some], np.clip(free, -limit, limit)[some], atol=1e-5)
