@@ -1,6 +1,7 @@
 # make demo      install into .venv and run the main job on data that scikit-learn ships
 # make test      install into .venv, lint, check types, run all quick tests
 # make test-slow the tests that take minutes (real data, five seeds)
+# make slow-list measures the quick tests and leaves those that take long to make test-slow: tests/slow_tests.txt
 # make wheel     sdist and wheel: dist/
 # make notebooks  run the chapters and store what they print and draw; minutes
 # make docs      the site: docs/_build/html/index.html
@@ -19,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SECONDS ?= 600
 SEED ?= 0
 
-.PHONY: demo test test-slow lint types wheel notebooks docs fuzz bench bench-quick clean
+.PHONY: demo test test-slow slow-list lint types wheel notebooks docs fuzz bench bench-quick clean
 
 demo: $(VENV)/.user
 	$(BIN)/prunemodels demo --force
@@ -29,6 +30,9 @@ test: lint types
 
 test-slow: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m slow
+
+slow-list: $(VENV)/.dev
+	$(BIN)/python -m tests.seconds
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
