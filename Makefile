@@ -2,6 +2,7 @@
 # make test      install into .venv, lint, check types, run all quick tests
 # make test-slow the tests that take minutes (real data, five seeds)
 # make test-versions  what reads, prunes, saves and fits forests, with each version of scikit-learn that pyproject.toml allows
+# make slow-list measures the quick tests and leaves those that take long to make test-slow: tests/slow_tests.txt
 # make wheel     sdist and wheel: dist/
 # make notebooks  run the chapters and store what they print and draw; minutes
 # make docs      the site: docs/_build/html/index.html
@@ -26,7 +27,7 @@ VERSION_TESTS := tests/prunemodels/forests tests/prunemodels/files/test_forests.
 SECONDS ?= 600
 SEED ?= 0
 
-.PHONY: demo test test-slow test-versions lint types wheel notebooks docs fuzz bench bench-quick clean
+.PHONY: demo test test-slow slow-list test-versions lint types wheel notebooks docs fuzz bench bench-quick clean
 
 demo: $(VENV)/.user
 	$(BIN)/prunemodels demo --force
@@ -36,6 +37,9 @@ test: lint types
 
 test-slow: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m slow
+
+slow-list: $(VENV)/.dev
+	$(BIN)/python -m tests.seconds
 
 # Each version tests itself and saves forests; then each loads what all have saved. An old scikit-learn warns of new SciPy.
 test-versions: $(SKLEARN:%=$(VERSIONS)/%/.installed)
