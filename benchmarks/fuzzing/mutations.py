@@ -261,7 +261,9 @@ def members(rng: Random, content: bytes) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED if rng.random() < 0.5 else zipfile.ZIP_STORED) as archive:
         for member, inside in held.items():
-            archive.writestr(member, inside, zipfile.ZIP_DEFLATED if len(inside) > 1 << 24 else None)
+            undated = zipfile.ZipInfo(member)  # the clock would make another file of the same case
+            undated.compress_type = zipfile.ZIP_DEFLATED if len(inside) > 1 << 24 else archive.compression
+            archive.writestr(undated, inside)
     return out.getvalue()
 
 
