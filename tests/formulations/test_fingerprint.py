@@ -86,7 +86,7 @@ def _other(value: Any) -> Any:
         other.flat[0] = not other.flat[0] if other.dtype == bool else other.flat[0] + 1
         return other
     if isinstance(value, tuple):
-        return (*value, value[0])
+        return (*value, value[0]) if value else ("new",)
     if isinstance(value, str):
         return value + "x"
     return ("new",) if value is None else value + 1

@@ -313,12 +313,13 @@ def test_a_point_that_happens_to_be_best_binds_nobody() -> None:
 
     Among points that were cut it is accepted all the same: its own pruning need not fit theirs.
     """
-    problem = random_problem(31)
+    problem = random_problem(45)
     points = price_sharing_path(problem, (*HIGH, *BEYOND), ties="largest", rounds=20, small_core=0)
-    first = points[0]
-    assert first.solution.gap == 0
-    assert not (first.kept | first.pruned)[problem.splits].all()
-    assert (_pruning(points, 0).kept < points[2].kept).any()  # not nested
+    best = points[1]
+    assert best.solution.gap == 0
+    assert not (best.kept | best.pruned)[problem.splits].all()
+    assert best.lam < points[2].lam
+    assert (_pruning(points, 1).kept < points[2].kept).any()  # not nested
     verdict = check_shared_path(problem, points)
     assert verdict.holds, str(verdict)
 

@@ -18,6 +18,7 @@ from sklearn.datasets import load_diabetes, make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
+from prunemodels import plots
 from prunemodels.command_line import budget_commands, commands
 from prunemodels.command_line.cli import main
 from prunemodels.evaluation.certified_budget import budget_for_confidence
@@ -366,7 +367,7 @@ def test_ctrl_c(
     def interrupted(*args: object, **options: object) -> None:
         raise stop
 
-    homes = {"hold_out": commands, "dump_forest": mixtures}
+    homes = {"hold_out": commands, "dump_forest": mixtures, "plot_budget": plots}
     monkeypatch.setattr(homes.get(place, budget_commands), place, interrupted)
     how = ["--confidence", "0.9"] if place == "budget_for_confidence" else ["--method", "path", "--mixture"]
     assert main(prune(*how, "--held-out", "test.csv", "--picture", "out/p")) == 130

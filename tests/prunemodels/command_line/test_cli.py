@@ -24,6 +24,7 @@ import prunemodels as pm
 from prunemodels.command_line import commands, statuses, tasks
 from prunemodels.command_line.cli import main, parser
 from prunemodels.forests.costs import items_from_table
+from prunemodels.plots import tradeoff
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -377,10 +378,10 @@ def test_bad_input(
 def test_another_scikit_learn_version(case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A forest of another version is refused with status 2."""
     with monkeypatch.context() as patch:
-        patch.setattr("sklearn.base.__version__", "1.6.0")
+        patch.setattr("sklearn.base.__version__", "1.5.2")
         joblib.dump(case.forest, "old.joblib")
     assert main(case.prune("--trust-pickle", forest="old.joblib")) == 2
-    assert "old.joblib was written by scikit-learn 1.6.0" in capsys.readouterr().err
+    assert "old.joblib was written by scikit-learn 1.5.2" in capsys.readouterr().err
     assert written() == []
 
 
@@ -394,7 +395,7 @@ def test_ctrl_c(
     def interrupted(*args: object, **options: object) -> None:
         raise stop
 
-    monkeypatch.setattr(commands, place, interrupted)
+    monkeypatch.setattr(tradeoff if place == "draw" else commands, place, interrupted)
     assert main(case.prune("--picture", "out/picture")) == 130
     assert capsys.readouterr().err == "interrupted: nothing was written\n"
     assert written() == []

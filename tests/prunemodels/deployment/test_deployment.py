@@ -193,7 +193,7 @@ def test_a_bag_with_unseen_classes_is_refused() -> None:
 def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch, library: str, call: str) -> None:
     """And what to type."""
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(pm.errors.UnsupportedModelError, match=rf'needs {library}, .*pip install "prunemodels\[interop\]"'):
+    with pytest.raises(pm.errors.MissingPackageError, match=rf'needs {library}, .*pip install "prunemodels\[interop\]"'):
         getattr(onnx_models, call)(fitted("random forest").forest)
 
 

@@ -207,9 +207,9 @@ def test_frames_are_read_by_name_and_labels_may_be_words() -> None:
 
 
 def test_where_the_trees_store_no_errors_the_sample_serves() -> None:
-    """Absolute-error trees have no in-bag errors: the per-tree path takes the error sample's; a given one is taken as it is."""
+    """Trees that constraints clipped store no in-bag errors: the per-tree path takes the error sample's, or the one given."""
     X, y, X_valid, y_valid = halves(load_diabetes)
-    forest = RandomForestRegressor(3, max_depth=2, criterion="absolute_error", random_state=0).fit(X, y)
+    forest = RandomForestRegressor(3, max_depth=2, monotonic_cst=[0, 0, 1] + [0] * 7, random_state=0).fit(X, y)
     sample = pm.samples.Given(X_valid, y_valid)
     assert ensemble_problem(forest, X_valid, costs=1, errors=sample).problem.errors.source == "given"
     blend = ensemble_problem(forest, X_valid, costs=1, errors=sample, tree_errors=pm.samples.InBag(X, y))

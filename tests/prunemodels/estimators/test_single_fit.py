@@ -360,7 +360,11 @@ def test_weights_are_routed_by_a_grid_search() -> None:
             pm.errors.UnsupportedModelError,
             "HistGradientBoostingClassifier cannot be",
         ),
-        ({"estimator": make_pipeline(SMALL)}, pm.errors.UnsupportedModelError, "Pipeline cannot be pruned"),
+        (
+            {"estimator": make_pipeline(SMALL)},
+            pm.errors.UnsupportedModelError,
+            "estimator is a Pipeline; put the Budget",
+        ),
         ({"estimator": LinearRegression()}, pm.errors.UnsupportedModelError, "LinearRegression cannot be pruned"),
         (
             {"estimator": RandomForestRegressor()},

@@ -390,7 +390,7 @@ def test_other_sources_are_refused() -> None:
         report_page(pm.CascadeClassifier([]))
     with pytest.raises(
         pm.errors.InvalidInputError,
-        match="source is a RandomForestClassifier; give a PruningPath, a Cascade, an ExitPath, or",
+        match="source is a RandomForestClassifier; give a PruningPath, a BoostedPath, a Cascade, an ExitPath, or",
     ):
         report_page(small.forest, small.forest, small.X, small.y, chosen=small.some)
     with pytest.raises(pm.errors.InvalidInputError, match="budget is 3, which is for cascades; with a PruningPath give chosen="):
