@@ -24,6 +24,7 @@ from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.tree_loss import MEASURES, TreeLoss
 from formulations.memory import too_large
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.policy import ExitPolicy
@@ -36,6 +37,7 @@ TRUSTED_IN_CASCADES = (
     "formulations.instance.closure_integers.ClosureIntegers",
     "formulations.instance.cost_items.CostItems",
     "formulations.instance.ensemble.Ensemble",
+    "formulations.instance.tree_loss.TreeLoss",
     "formulations.instance.parametric_closure.ClosureCertificate",
     "formulations.instance.parametric_closure.ClosurePath",
     "formulations.instance.parametric_closure.ParametricClosure",
@@ -196,6 +198,8 @@ def _sound(part: Any) -> bool:
         kinds = [(part.left, "<i4"), (part.right, "<i4"), (part.feature, "<i4"), (part.threshold, "<f8"), (part.value, "<f8")]
         native = all(np.asarray(array).dtype == np.dtype(kind) for array, kind in kinds) and part.missing_left.dtype == np.bool_
         return native and _agree(part, replace(part), ("parent", "depth", "is_split", "tree_of", "roots"))
+    if isinstance(part, TreeLoss):
+        return part.name in MEASURES and all(len(row) == len(part.costs) for row in part.costs)
     if isinstance(part, CostItems):
         return _agree(part, replace(part), ("price", "paid_once"))
     if isinstance(part, TreeStages):

@@ -125,6 +125,7 @@ class ModelForest:
         names = self.ensemble.feature_names
         return None if names is None else names[: self.n_columns]
 
+    @checked
     def spelled_as(self, names: Sequence[str]) -> ModelForest:
         """The same forest, its columns spelled as a user does: LightGBM stores blanks in their names as underscores.
 

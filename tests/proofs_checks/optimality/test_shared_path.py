@@ -116,9 +116,11 @@ def leaf() -> int:
 
 
 def open_split() -> int:
-    """A split that a rough point keeps, but could not prove that it must."""
-    point = roughly()[1]
-    return int(np.flatnonzero(_pruning(roughly(), 1).kept & ~point.kept & ~point.pruned)[0])
+    """A split that a rough point could not decide, below one that it keeps, or the top of a tree."""
+    point, ensemble = roughly()[1], licence().ensemble
+    parent = ensemble.parent
+    possible = (parent < 0) | point.kept[parent]
+    return int(np.flatnonzero(ensemble.is_split & possible & ~point.kept & ~point.pruned)[0])
 
 
 FIRST, MIDDLE = Fraction("0.00218"), Fraction("0.0207")
