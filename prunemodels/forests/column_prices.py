@@ -43,12 +43,16 @@ def column_prices(
     CapacityOverflowError
         for prices too far apart for 64-bit integers.
     """
-    none, zero = np.full(1, -1, dtype=np.int32), np.zeros((1, 1))
-    feature_names = None if names is None else tuple(str(n) for n in names)
-    # a forest of one leaf: prices that fit it fit every forest on these columns
-    arrays = {"left": none, "right": none, "feature": none, "threshold": zero[0], "missing_left": zero[0] > 0, "value": zero}
-    leaf = Ensemble(np.array([0, 1]), **arrays, n_features=n_features, task="regression", feature_names=feature_names)
+    leaf = one_leaf(n_features, names)
     items = cost_items(1 if costs is None else costs, leaf)
     usage = Usage.build(leaf, items, np.zeros((1, n_features)), evaluation_cost=evaluation_cost)
     usage.in_integers()  # refuses prices too far apart
     return items, np.array([float(a) for a in usage.evaluation])
+
+
+def one_leaf(n_features: int, names: Sequence[str] | None) -> Ensemble:
+    """A forest of one leaf: prices that fit it fit every forest on these columns."""
+    none, zero = np.full(1, -1, dtype=np.int32), np.zeros((1, 1))
+    feature_names = None if names is None else tuple(str(n) for n in names)
+    arrays = {"left": none, "right": none, "feature": none, "threshold": zero[0], "missing_left": zero[0] > 0, "value": zero}
+    return Ensemble(np.array([0, 1]), **arrays, n_features=n_features, task="regression", feature_names=feature_names)

@@ -34,7 +34,8 @@ FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, 
 BAGS = (BaggingClassifier, BaggingRegressor)
 TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
 
-OTHER_LIBRARIES = ("xgboost", "lightgbm", "treelite")
+OTHER_LIBRARIES = ("xgboost", "lightgbm", "catboost", "treelite")
+"""Packages whose models `prunemodels.other_libraries` reads."""
 
 REFUSED = {
     "Boost": "boosted trees add up, so they have no mean error over trees",

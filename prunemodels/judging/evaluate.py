@@ -115,7 +115,7 @@ def evaluate(
     cost, features = (u.cost(trees.ensemble.is_split) for u in (usage, trees.counting_features(usage)))
     losses = trees.losses(X, y)
     error, loss = float(np.mean(losses)), trees.loss(X, y)
-    return Evaluation(cost, features, error, trees.n_splits, len(losses), trees.task, trees.measure, loss)
+    return Evaluation(cost, features, error, trees.ensemble.n_splits, len(losses), trees.task, trees.measure, loss)
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from formulations.extras import package
+from prunemodels.forests.reading import OTHER_LIBRARIES
 
 
 def treelite() -> Any:
@@ -21,7 +22,6 @@ def treelite() -> Any:
 
 
 def library_of(model: Any) -> str:
-    """The package of a model's class, or of a class that it derives from: xgboost, lightgbm, catboost, treelite, or another."""
-    known = ("xgboost", "lightgbm", "catboost", "treelite")
+    """The package of a model's class, or of a class that it derives from: one of `OTHER_LIBRARIES`, or another."""
     packages = [kind.__module__.split(".")[0] for kind in type(model).__mro__]
-    return next((p for p in packages if p in known), packages[0])
+    return next((p for p in packages if p in OTHER_LIBRARIES), packages[0])

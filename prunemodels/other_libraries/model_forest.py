@@ -21,6 +21,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, leaves_of, n_examples, route
 from formulations.sparse_arrays import check_sparse
+from prunemodels.forests.column_prices import one_leaf
 from prunemodels.forests.costs import Costs, cost_items, features_named_in
 from prunemodels.forests.reading import check_columns
 from prunemodels.other_libraries.categories import CategorySet, Codes
@@ -134,11 +135,17 @@ class ModelForest:
         names
             what the user calls the columns. Where they are others than LightGBM's, nothing changes.
         """
+        spelled = self._spelling(names)
+        if spelled is None or spelled == self.column_names:
+            return self
+        return replace(self, ensemble=replace(self.ensemble, feature_names=spelled + self.ensemble.names[self.n_columns :]))
+
+    def _spelling(self, names: Sequence[str]) -> tuple[str, ...] | None:
+        """The names of the columns, spelled as in `names` where these are the same but for LightGBM's underscores."""
         own, spelling = self.column_names, {name.replace(" ", "_"): name for name in names}
         if not self.zero_near or own is None or set(spelling) != set(own):
-            return self
-        spelled = tuple(spelling[name] for name in own) + self.ensemble.names[self.n_columns :]
-        return replace(self, ensemble=replace(self.ensemble, feature_names=spelled))
+            return own
+        return tuple(spelling[name] for name in own)
 
     @checked
     def items(self, costs: Costs) -> CostItems:
@@ -149,12 +156,7 @@ class ModelForest:
         InvalidInputError
             for prices that do not fit the columns.
         """
-        spelled = self.spelled_as(features_named_in(costs))
-        if not self.category_columns:
-            return cost_items(costs, spelled.ensemble)
-        none = np.full(1, -1, dtype=np.int32)
-        leaf = (np.array([0, 1]), none, none, none, np.zeros(1), np.zeros(1, dtype=bool), np.zeros((1, 1)))
-        items = cost_items(costs, Ensemble(*leaf, self.n_columns, "regression", None, spelled.column_names))
+        items = cost_items(costs, one_leaf(self.n_columns, self._spelling(features_named_in(costs))))
         return replace(items, needs=items.needs + tuple(items.needs[made.feature] for made in self.category_columns))
 
     @property
@@ -192,7 +194,7 @@ class ModelForest:
         InvalidInputError
             for a table that is empty, not numeric, has other columns, or, where the library refuses them, infinities.
         """
-        check_columns(X, self.spelled_as([str(c) for c in getattr(X, "columns", ())]).column_names, name)
+        check_columns(X, self._spelling([str(c) for c in getattr(X, "columns", ())]), name)
         if not self.casts:
             return as_rows(X, self.n_columns, name)
         table = X if self.codes is None else self.codes(X, self.n_columns, name)

@@ -33,16 +33,13 @@ from formulations.instance.usage import Usage
 from prunemodels.columns import final_step, trace_pipeline
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.labels import forest_losses, losses_of
-from prunemodels.forests.reading import check_columns, read_forest, read_trees
+from prunemodels.forests.reading import OTHER_LIBRARIES, check_columns, read_forest, read_trees
+from prunemodels.other_libraries.dependencies import library_of
 from prunemodels.tree_models.response import Response, average_response, sum_response
 from prunemodels.tree_models.wrappers import Decision, merged, unwrapped
 
 if TYPE_CHECKING:
     from prunemodels.other_libraries.model_forest import ModelForest
-
-SUMMING = ("xgboost", "lightgbm", "catboost", "treelite")
-"""Packages whose models are read by `prunemodels.other_libraries`."""
-
 
 BOOSTED = (
     GradientBoostingClassifier,
@@ -243,11 +240,6 @@ class TreeModel:
             return forest_losses(self.model, X, y, self.ensemble.loss)
         return losses_of(self.classes, self.predict(X), y)
 
-    @cached_property
-    def n_splits(self) -> int:
-        """Splits in all trees."""
-        return self.ensemble.n_splits
-
 
 def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     """The trees of any fitted model that is read.
@@ -319,5 +311,4 @@ def with_threshold(model: TreeModel, threshold: float) -> TreeModel:
 
 def _adds_up(model: Any) -> bool:
     """Whether a model is read by `prunemodels.other_libraries`."""
-    packages = {kind.__module__.split(".")[0] for kind in type(model).__mro__}
-    return bool(packages & set(SUMMING)) or type(model).__name__ == "ModelForest" or isinstance(model, BOOSTED)
+    return library_of(model) in OTHER_LIBRARIES or type(model).__name__ == "ModelForest" or isinstance(model, BOOSTED)
