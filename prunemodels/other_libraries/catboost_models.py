@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
-from prunemodels.other_libraries.model_forest import Link, ModelForest, forest_from_trees
+from prunemodels.other_libraries.links import Link
+from prunemodels.other_libraries.model_forest import ModelForest, forest_from_trees
 from prunemodels.other_libraries.trees import Trees, joined
 
 LINKS: dict[str, Link] = {"RMSE": "identity", "Logloss": "sigmoid", "CrossEntropy": "sigmoid", "MultiClass": "softmax"}

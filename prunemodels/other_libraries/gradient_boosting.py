@@ -18,7 +18,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
 from prunemodels.forests.sklearn_versions import pruned_tree
-from prunemodels.other_libraries.model_forest import Link, ModelForest, forest_from_trees, pruned_ends
+from prunemodels.other_libraries.links import Link
+from prunemodels.other_libraries.model_forest import ModelForest, forest_from_trees, pruned_ends
 from prunemodels.other_libraries.trees import Trees, joined
 
 LOSSES = {"log_loss": "log loss", "squared_error": "squared error"}

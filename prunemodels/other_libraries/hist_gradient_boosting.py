@@ -18,7 +18,8 @@ from sklearn.base import is_classifier
 from formulations.errors import NotFittedForestError
 from prunemodels.other_libraries.categories import CategorySet
 from prunemodels.other_libraries.gradient_boosting import check_loss, names_of
-from prunemodels.other_libraries.model_forest import Link, ModelForest, forest_from_trees, pruned_ends
+from prunemodels.other_libraries.links import Link
+from prunemodels.other_libraries.model_forest import ModelForest, forest_from_trees, pruned_ends
 from prunemodels.other_libraries.trees import Trees, joined
 
 

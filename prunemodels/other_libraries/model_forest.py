@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
@@ -25,13 +24,10 @@ from prunemodels.forests.column_prices import one_leaf
 from prunemodels.forests.costs import Costs, cost_items, features_named_in
 from prunemodels.forests.reading import check_columns
 from prunemodels.other_libraries.categories import CategorySet, Codes
+from prunemodels.other_libraries.links import Link, SecondClass, numbers_of, places_of
 from prunemodels.other_libraries.node_values import mean_of_leaves
 from prunemodels.other_libraries.thresholds import Cells, cast_rows
 from prunemodels.other_libraries.trees import Trees
-
-Link = Literal["identity", "sigmoid", "softmax", "one_vs_rest", "fractions"]
-
-SecondClass = Literal["probability > 1/2", "margin > 0", "margin >= 0"]
 
 NEARLY_ZERO = float(np.float32(1e-35))
 """LightGBM takes numbers up to this size for zero."""
@@ -265,14 +261,8 @@ class ModelForest:
     def predictions(self, margins: NDArray[np.float64]) -> NDArray[Any]:
         """Labels or numbers, shape (N,), that margins stand for."""
         if self.classes is None:
-            return margins[:, 0] if self.link == "identity" else np.asarray(expit(self.sharpness * margins[:, 0]))
-        if self.n_outputs == 1:
-            margin = margins[:, 0]
-            if self.second == "probability > 1/2":
-                margin = np.asarray(expit(self.sharpness * margin)) - 0.5
-            second = margin >= 0 if self.second == "margin >= 0" else margin > 0
-            return np.asarray(self.classes[second.astype(np.int64)])
-        return np.asarray(self.classes[margins.argmax(axis=1)])
+            return numbers_of(margins, self.link, self.sharpness)
+        return np.asarray(self.classes[places_of(margins, self.link, self.sharpness, self.second)])
 
     def __repr__(self) -> str:
         kind = "averaged" if self.averaged else "boosted"

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import UnsupportedModelError
-from prunemodels.other_libraries.model_forest import Link, ModelForest, forest_from_trees
+from prunemodels.other_libraries.links import Link
+from prunemodels.other_libraries.model_forest import ModelForest, forest_from_trees
 from prunemodels.other_libraries.treelite_trees import read_trees
 from prunemodels.other_libraries.trees import Trees
 

@@ -1,12 +1,10 @@
 """How the values of the nodes that a row ends in become probabilities, numbers and labels.
 
     s_k(x)  =  ( start_k + sum over the trees t of value_k(node of x in t) ) / divisor                                     (1)
-    forests of class fractions, and of numbers    probability_k = s_k,  number = s                                         (2)
-    two classes, one sum                          probability of the second = 1 / (1 + exp(-a s))                          (3)
-    several classes                               exp(s_k) / sum_j exp(s_j), or (3) for each class                         (4)
 
-The sums are in the library's own floating-point type and order: XGBoost adds float32, all others doubles. A `Decision` changes
-what follows after (1): a calibrated probability takes the place of (2) or (3), a threshold that of the likelier class.
+The sums are in the library's own floating-point type and order: XGBoost adds float32, all others doubles. What follows from them
+stands in `prunemodels.other_libraries.links`. A `Decision` changes it: a calibrated probability takes the place of the model's
+own, a threshold that of the likelier class.
 """
 
 from __future__ import annotations
@@ -18,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.ensemble import Ensemble
+from prunemodels.other_libraries.links import Link, SecondClass, Sums, numbers_of, places_of, probabilities_of
 from prunemodels.tree_models.wrappers import Decision, calibrate
 
 if TYPE_CHECKING:
     from prunemodels.other_libraries.model_forest import ModelForest
-
-Sums = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +38,9 @@ class Response:
     dtype
         the type of the sums.
     link
-        ``"identity"``, ``"fractions"``, ``"sigmoid"``, ``"softmax"`` or ``"one_vs_rest"``, see `ModelForest`.
+        see `prunemodels.other_libraries.links`.
     sharpness
-        a of (3).
+        its a.
     classes
         the labels; None: numbers.
     second
@@ -56,10 +53,10 @@ class Response:
     start: NDArray[np.float64]
     divisor: int
     dtype: Any
-    link: str
+    link: Link
     sharpness: float
     classes: NDArray[Any] | None
-    second: str = "probability > 1/2"
+    second: SecondClass = "probability > 1/2"
     decision: Decision | None = None
 
     @property
@@ -84,34 +81,21 @@ class Response:
             total += value[node[:, t]]
         return total if self.divisor == 1 else total / self.divisor
 
-    def probabilities(self, sums: Sums) -> NDArray[np.floating[Any]] | None:
-        """Of each class, shape (N, classes), see (2) to (4); None for numbers."""
+    def probabilities(self, sums: Sums) -> Sums | None:
+        """Of each class, shape (N, classes); None for numbers."""
         if self.classes is None:
             return None
-        own = self._own_probabilities(sums)
+        own = probabilities_of(sums, self.link, self.sharpness)
         if self.decision is None or self.decision.calibration is None:
             return own
         margin = self.decision.calibrated == "margin"
         second = calibrate(self.decision, sums[:, 0] if margin else own[:, 1])
         return np.column_stack([1.0 - second, second])
 
-    def _own_probabilities(self, sums: Sums) -> NDArray[np.floating[Any]]:
-        if self.link == "fractions":
-            return sums
-        if self.link == "softmax":
-            raised = np.exp(sums - sums.max(axis=1, keepdims=True))
-            return np.asarray(raised / raised.sum(axis=1, keepdims=True))
-        second = self._sigmoid(sums)
-        return np.column_stack([1 - second[:, 0], second[:, 0]]) if sums.shape[1] == 1 else second
-
-    def _sigmoid(self, sums: Sums) -> NDArray[np.floating[Any]]:
-        with np.errstate(over="ignore"):
-            return np.asarray(1 / (1 + np.exp(-sums.dtype.type(self.sharpness) * sums)))
-
     def predictions(self, sums: Sums) -> NDArray[Any]:
         """Labels or numbers, shape (N,)."""
         if self.classes is None:
-            return np.asarray(self._sigmoid(sums)[:, 0] if self.link == "sigmoid" else sums[:, 0])
+            return numbers_of(sums, self.link, self.sharpness)
         return np.asarray(self.classes.take(self._places(sums), axis=0))
 
     def _places(self, sums: Sums) -> NDArray[np.integer[Any]]:
@@ -123,13 +107,11 @@ class Response:
             else:
                 score = self._probabilities_of_classes(sums)[:, decision.positive]
             return np.where(score >= decision.threshold, decision.positive, 1 - decision.positive)
-        calibrated = decision is not None and decision.calibration is not None
-        if sums.shape[1] == 1 and self.second != "probability > 1/2" and not calibrated:
-            return (sums[:, 0] >= 0 if self.second == "margin >= 0" else sums[:, 0] > 0).astype(np.int64)
-        by_sum = self.link in ("fractions", "softmax") and not calibrated
-        return np.asarray((sums if by_sum else self._probabilities_of_classes(sums)).argmax(axis=1))
+        if decision is not None and decision.calibration is not None:
+            return np.asarray(self._probabilities_of_classes(sums).argmax(axis=1))
+        return places_of(sums, self.link, self.sharpness, self.second)
 
-    def _probabilities_of_classes(self, sums: Sums) -> NDArray[np.floating[Any]]:
+    def _probabilities_of_classes(self, sums: Sums) -> Sums:
         found = self.probabilities(sums)
         assert found is not None
         return found
@@ -172,7 +154,7 @@ def _softmax_range(low: Sums, high: Sums) -> tuple[NDArray[np.float64], NDArray[
 
 def average_response(ensemble: Ensemble, decision: Decision | None = None) -> Response:
     """The response of a forest of scikit-learn: the mean of its trees."""
-    link = "identity" if ensemble.classes is None else "fractions"
+    link: Link = "identity" if ensemble.classes is None else "fractions"
     start = np.zeros(ensemble.value.shape[1])
     return Response(ensemble.value, start, ensemble.n_trees, np.float64, link, 1.0, ensemble.classes, decision=decision)
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from formulations.instance.ensemble import Ensemble
-from prunemodels.other_libraries.model_forest import Link, ModelForest
+from prunemodels.other_libraries.links import Link
+from prunemodels.other_libraries.model_forest import ModelForest
 from prunemodels.rivals.cegb.bins import Bins
 from prunemodels.rivals.cegb.grower import GrownTree, grow
 from prunemodels.rivals.cegb.losses import Loss
