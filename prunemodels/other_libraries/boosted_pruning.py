@@ -82,8 +82,7 @@ class BoostedPruning:
         """The pruned model, of the class of the given one: it predicts, saves and loads like any model of its library."""
         return write_model(self.forest, self.kept)
 
-    @cached_property
-    def pruned_forest(self) -> ModelForest:
+    def _model_forest(self) -> ModelForest:
         """The trees without the pruned splits; what takes models, such as `OnDemandPredictor`, takes the pruning by these."""
         return pruned_part(self.forest, self.kept, self.forest.ensemble.n_trees)[0]
 

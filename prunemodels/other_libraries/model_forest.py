@@ -122,6 +122,10 @@ class ModelForest:
         names = self.ensemble.feature_names
         return None if names is None else names[: self.n_columns]
 
+    def _model_forest(self) -> ModelForest:
+        """Itself: what takes models, such as `OnDemandPredictor`, takes a forest that was read before."""
+        return self
+
     @checked
     def spelled_as(self, names: Sequence[str]) -> ModelForest:
         """The same forest, its columns spelled as a user does: LightGBM stores blanks in their names as underscores.

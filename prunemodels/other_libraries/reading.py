@@ -7,17 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
 from sklearn.pipeline import Pipeline
 
 from formulations.errors import UnsupportedModelError
 from prunemodels.other_libraries.catboost_models import read_catboost
-from prunemodels.other_libraries.dependencies import library_of, treelite
+from prunemodels.other_libraries.dependencies import GRADIENT_BOOSTING, HIST_GRADIENT_BOOSTING, library_of, treelite
 from prunemodels.other_libraries.gradient_boosting import read_gradient_boosting, write_gradient_boosting
 from prunemodels.other_libraries.hist_gradient_boosting import read_hist_gradient_boosting, write_hist_gradient_boosting
 from prunemodels.other_libraries.lightgbm_models import read_lightgbm, write_lightgbm
@@ -71,9 +65,9 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
         return read_catboost(model)
     if library == "lightgbm":
         return read_lightgbm(model, cover)
-    if isinstance(model, (GradientBoostingClassifier, GradientBoostingRegressor)):
+    if isinstance(model, GRADIENT_BOOSTING):
         return read_gradient_boosting(model)
-    if isinstance(model, (HistGradientBoostingClassifier, HistGradientBoostingRegressor)):
+    if isinstance(model, HIST_GRADIENT_BOOSTING):
         return read_hist_gradient_boosting(model)
     if library == "treelite" and isinstance(model, treelite().Model):
         return forest_of(model, cover=cover)
@@ -113,8 +107,8 @@ def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
 
 def writer_of(model: Any) -> Callable[[ModelForest, NDArray[np.bool_]], Any]:
     """What writes a pruned copy of a model."""
-    if isinstance(model, (GradientBoostingClassifier, GradientBoostingRegressor)):
+    if isinstance(model, GRADIENT_BOOSTING):
         return write_gradient_boosting
-    if isinstance(model, (HistGradientBoostingClassifier, HistGradientBoostingRegressor)):
+    if isinstance(model, HIST_GRADIENT_BOOSTING):
         return write_hist_gradient_boosting
     return {"xgboost": write_xgboost, "lightgbm": write_lightgbm}.get(library_of(model), write_treelite)

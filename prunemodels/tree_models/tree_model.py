@@ -9,16 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
 from sklearn.pipeline import Pipeline
 
 from formulations.answers.budget_solution import BudgetSolution
@@ -33,21 +27,13 @@ from formulations.instance.usage import Usage
 from prunemodels.columns import final_step, trace_pipeline
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.labels import forest_losses, losses_of
-from prunemodels.forests.reading import OTHER_LIBRARIES, check_columns, read_forest, read_trees
-from prunemodels.other_libraries.dependencies import library_of
+from prunemodels.forests.reading import check_columns, read_forest, read_trees
+from prunemodels.other_libraries.dependencies import is_boosted
 from prunemodels.tree_models.response import Response, average_response, sum_response
 from prunemodels.tree_models.wrappers import Decision, merged, unwrapped
 
 if TYPE_CHECKING:
     from prunemodels.other_libraries.model_forest import ModelForest
-
-BOOSTED = (
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
-"""scikit-learn's models that `prunemodels.other_libraries` reads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +67,14 @@ class HoldsModel(ABC):
         NotFittedForestError
             before there is one.
         """
+
+
+@runtime_checkable
+class HoldsTrees(Protocol):
+    """A `ModelForest`, or a pruning of one: it is read without its library. These classes are not imported before a use."""
+
+    def _model_forest(self) -> ModelForest:
+        """The trees that predict."""
 
 
 def fitted_model(model: Any) -> Any:
@@ -264,18 +258,20 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     model = fitted_model(model)
     if isinstance(model, Pipeline):
         return _at_end_of(model)
-    if type(model).__name__ == "BoostedPruning":
-        return tree_model_of(model.pruned_forest)
+    if isinstance(model, HoldsTrees):
+        return _of_sum(model._model_forest())
     inner, decision = unwrapped(model)
     if inner is not model:
         found = tree_model_of(inner)
         return replace(found, model=model, decision=merged(found.decision, decision))
-    if not _adds_up(model):
+    if not is_boosted(model):
         return TreeModel(model, read_trees(model) if several_outputs else read_forest(model))
-    from prunemodels.other_libraries.model_forest import ModelForest
     from prunemodels.other_libraries.reading import read_model
 
-    forest = model if isinstance(model, ModelForest) else read_model(model)
+    return _of_sum(read_model(model))
+
+
+def _of_sum(forest: ModelForest) -> TreeModel:
     return TreeModel(forest.source if forest.source is not None else forest, forest.ensemble, forest)
 
 
@@ -307,8 +303,3 @@ def with_threshold(model: TreeModel, threshold: float) -> TreeModel:
         found = "numbers" if model.classes is None else f"{len(model.classes)} classes"
         raise InvalidInputError(f"threshold is {threshold}, but the model predicts {found}; a threshold is for two classes")
     return replace(model, decision=merged(model.decision, Decision(threshold=threshold)))
-
-
-def _adds_up(model: Any) -> bool:
-    """Whether a model is read by `prunemodels.other_libraries`."""
-    return library_of(model) in OTHER_LIBRARIES or type(model).__name__ == "ModelForest" or isinstance(model, BOOSTED)

@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 from formulations.arguments import checked
 from formulations.errors import UnsupportedModelError
 from prunemodels.forests.unused_columns import used_columns, with_columns
+from prunemodels.other_libraries.dependencies import library_of
 from prunemodels.tree_models.tree_model import HoldsModel
 
 
@@ -56,12 +57,12 @@ def drop_unused(model: Any) -> Any:
             "model is a Pipeline, whose steps demand the columns that they were fitted on; take drop_unused of its last step, or "
             "fit the pipeline again on the raw columns that PrunedForest.purchases still shows"
         )
-    library = {kind.__module__.split(".")[0] for kind in type(model).__mro__}
-    if "xgboost" in library:
+    library = library_of(model)
+    if library == "xgboost":
         from prunemodels.other_libraries.unused_columns import xgboost_without_unused
 
         return xgboost_without_unused(model)
-    if "lightgbm" in library:
+    if library == "lightgbm":
         from prunemodels.other_libraries.unused_columns import lightgbm_without_unused
 
         return lightgbm_without_unused(model)
