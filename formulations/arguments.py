@@ -223,6 +223,8 @@ def kind_of(hint: Any) -> Kind | None:
     """What an annotation asks for; None where anything goes."""
     if hint in (Any, object, typing.Self) or isinstance(hint, TypeVar):
         return None
+    if hint == ArrayLike:
+        return Kind(_is_array_like, "an array or a sequence")
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _narrowed(kind_of(arguments[0]), arguments[1:])
@@ -268,7 +270,7 @@ def _instance(wanted: Any) -> Kind:
 def _protocol(wanted: Any) -> Kind:
     """An object that has the public members of a protocol."""
     bases = [base for base in wanted.__mro__ if getattr(base, "_is_protocol", False)]
-    members = {name for base in bases for name in (*vars(base), *vars(base).get("__annotations__", ()))}
+    members = {name for base in bases for name in (*vars(base), *inspect.get_annotations(base))}
     public = [name for name in members if not name.startswith("_") or name == "__call__"]
     if public == ["__call__"]:
         return Kind(callable, f"a function like {wanted.__name__}")
@@ -278,12 +280,10 @@ def _protocol(wanted: Any) -> Kind:
 
 
 def _members(arguments: tuple[Any, ...]) -> list[Kind | None]:
-    """The kinds of a union. `ArrayLike` is a union itself, which dissolves in the larger one."""
-    arrays = get_args(ArrayLike)
-    if set(arrays) <= set(arguments):
-        others = [kind_of(argument) for argument in arguments if argument not in arrays]
-        return [*others, Kind(_is_array_like, "an array or a sequence")]
-    return [kind_of(argument) for argument in arguments]
+    """The kinds of a union. `ArrayLike` is a union too, which dissolves in the larger one; from Python 3.12 on it is a name."""
+    arrays = set(get_args(ArrayLike)) or {ArrayLike}
+    others = [kind_of(argument) for argument in arguments if argument not in arrays]
+    return [*others, kind_of(ArrayLike)] if arrays <= set(arguments) else [kind_of(argument) for argument in arguments]
 
 
 def _one_of(kinds: list[Kind | None]) -> Kind | None:
