@@ -27,7 +27,12 @@ from formulations.instance.routing import Routing, features_of, route
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.forests.labels import true_outputs
 from prunemodels.forests.reading import BAGS, FORESTS, TREES, check_columns, tree_views
-from prunemodels.forests.sklearn_versions import BAGS_DRAW_BY_WEIGHT, FORESTS_DRAW_BY_WEIGHT, balanced_class_weights
+from prunemodels.forests.sklearn_versions import (
+    BAGS_DRAW_BY_WEIGHT,
+    FORESTS_DRAW_BY_WEIGHT,
+    MEDIANS_MEASURED_EXACTLY,
+    balanced_class_weights,
+)
 
 STORED = ("squared_error", "friedman_mse", "absolute_error", "poisson")
 """Criteria of regression trees whose impurity is the in-bag error, or half of it."""
@@ -240,6 +245,10 @@ def _not_stored(estimator: Any) -> str | None:
     """The setting of a tree because of which it does not store its in-bag errors, and why; None where it stores them."""
     if not is_classifier(estimator) and estimator.criterion not in STORED:
         return f"criterion={estimator.criterion!r}, whose impurity is no error that is known here"
+    if estimator.criterion == "absolute_error" and not MEDIANS_MEASURED_EXACTLY:
+        tree = estimator.tree_
+        if (tree.weighted_n_node_samples != tree.n_node_samples).any():  # for example rows that were drawn twice
+            return "criterion='absolute_error' on weighted rows, whose errors scikit-learn before 1.8 measures wrongly"
     if _is_clipped(estimator):
         return "monotonic_cst, which changed predictions of its nodes, so they are not the in-bag fractions or means"
     return None

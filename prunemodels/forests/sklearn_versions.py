@@ -8,6 +8,10 @@ private function rebuilds a tree without some nodes. What weights of examples an
     from 1.9 on      so does a forest with ``bootstrap=True``                                                                (3)
     up to 1.8        ``class_weight="balanced"`` counts the rows of a class, whatever they weigh                             (4)
     from 1.9 on      it adds up their weights                                                                                (5)
+    up to 1.7        a tree of absolute errors stores too large an impurity in some nodes of weighted rows                    (6)
+
+(6) is refused where it happens. A saved tree does not say which version grew it, so of a forest that 1.7 grew and a later version
+loaded, give the training rows: ``errors=InBag(X, y)``.
 
 Up to 1.7 a tree that was grown on missing values may send its training rows elsewhere than where it counted them. `InBag(X, y)`
 and `OutOfBag(X, y)` refuse such a forest, for the rows do not add up; the default, what the trees store, does not depend on it.
@@ -43,6 +47,9 @@ BAGS_DRAW_BY_WEIGHT = VERSION >= (1, 8)
 
 FORESTS_DRAW_BY_WEIGHT = VERSION >= (1, 9)
 """(3)."""
+
+MEDIANS_MEASURED_EXACTLY = VERSION >= (1, 8)
+"""Not (6)."""
 
 
 def pruned_tree(tree: Tree, is_leaf: NDArray[np.bool_]) -> Tree:

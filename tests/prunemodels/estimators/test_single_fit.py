@@ -149,8 +149,8 @@ def test_where_errors_are_measured(errors: Any) -> None:
     np.testing.assert_allclose(model.path_.problem.node_error, expected.node_error, atol=1e-15)
 
 
-def test_criteria_without_stored_errors_are_measured_on_the_training_rows() -> None:
-    """Trees grown by absolute errors, or with monotonic constraints, store no in-bag errors; they are measured."""
+def test_errors_that_trees_do_not_store_are_measured_on_the_training_rows() -> None:
+    """Trees with monotonic constraints, and of absolute errors before scikit-learn 1.8, may not store their in-bag errors."""
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(3, max_depth=3, criterion="absolute_error", random_state=0)
     model = BudgetPrunedForestRegressor(forest, budget=2, validation_fraction=None).fit(X[:150], y[:150])

@@ -308,7 +308,7 @@ def test_regression_forests_are_judged_by_their_criterion(criterion: str) -> Non
     """Every row's error, the held-out change and `evaluate` are scikit-learn's own measure of what the pruned forest predicts."""
     X, y = rows(), targets(rows())
     forest = RandomForestRegressor(4, criterion=criterion, max_depth=4, random_state=0).fit(X[:60], y[:60])
-    result = pm.prune_forest(forest, X[60:], y[60:], costs=PRICES, budget=5)
+    result = pm.prune_forest(forest, X[60:], y[60:], costs=PRICES, budget=5, errors=pm.samples.InBag(X[:60], y[:60]))
     measure = {"absolute_error": mean_absolute_error, "poisson": mean_poisson_deviance}[criterion]
     seen = evaluate_path(result.path, X, y)
     own = [measure(y, pm.apply_pruning(pruning, forest).predict(X)) for pruning in result.path]

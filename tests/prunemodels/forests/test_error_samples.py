@@ -12,7 +12,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations.instance.routing import as_rows
-from prunemodels.forests.sklearn_versions import VERSION
+from prunemodels.forests import error_samples
+from prunemodels.forests.sklearn_versions import MEDIANS_MEASURED_EXACTLY, VERSION
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, random_pruning, rows, targets, weights
 
@@ -211,7 +212,12 @@ def test_regression_forests_are_judged_by_their_criterion(criterion):
     measure = {"absolute_error": mean_absolute_error, "poisson": mean_poisson_deviance}.get(criterion, mean_squared_error)
     drawn = forest.estimators_samples_
     own = np.mean([measure(y[d], t.predict(np.asarray(X)[d])) for t, d in zip(forest.estimators_, drawn, strict=True)])
-    for errors in (pm.samples.InBag(), pm.samples.InBag(X, y)):
+    samples = [pm.samples.InBag(), pm.samples.InBag(X, y)]
+    if criterion == "absolute_error" and not MEDIANS_MEASURED_EXACTLY:
+        with pytest.raises(pm.errors.UnsupportedModelError, match=r"tree 0 .* before 1\.8 measures wrongly; give errors=InBag"):
+            pm.problem_from_forest(forest, X, costs=1)
+        samples = samples[1:]
+    for errors in samples:
         problem = pm.problem_from_forest(forest, X, costs=1, errors=errors)
         assert pm.Pruning.unpruned(problem).error == pytest.approx(own, rel=1e-9)
     given = pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X[:40], y[:40]))
@@ -227,6 +233,16 @@ def test_absolute_errors_by_hand():
     tree = DecisionTreeRegressor(max_depth=1, criterion="absolute_error").fit(X, y)
     assert component(pm.samples.InBag(), tree).e.tolist() == [13, 8, 0]
     assert component(pm.samples.InBag(X, y), tree).e.tolist() == [13, 8, 0]
+
+
+def test_before_1_8_errors_of_medians_are_read_only_where_no_row_is_weighted(monkeypatch):
+    """A tree of plain rows stores them right in all versions; one that drew a row twice, or weighs it 2, may not."""
+    monkeypatch.setattr(error_samples, "MEDIANS_MEASURED_EXACTLY", False)
+    X, y = [[0], [0], [0], [1]], [1.0, 3.0, 9.0, 8.0]
+    grow = DecisionTreeRegressor(max_depth=1, criterion="absolute_error").fit
+    assert component(pm.samples.InBag(), grow(X, y)).e.tolist() == [13, 8, 0]
+    with pytest.raises(pm.errors.UnsupportedModelError, match="weighted rows"):
+        component(pm.samples.InBag(), grow(X, y, sample_weight=[1, 1, 1, 2]))
 
 
 def test_a_negative_target_has_no_poisson_deviance():

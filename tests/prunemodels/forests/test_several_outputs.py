@@ -21,7 +21,7 @@ LABELS = np.stack([labels(X, [0, 1, 2], 1), labels(X, [5, 7], 2)], axis=1)
 
 FORESTS: dict[str, tuple[Any, NDArray[Any]]] = {
     "regression": (RandomForestRegressor(4, max_depth=4, random_state=0), NUMBERS),
-    "absolute error": (RandomForestRegressor(3, max_depth=3, criterion="absolute_error", random_state=0), NUMBERS),
+    "absolute error": (ExtraTreesRegressor(3, max_depth=3, criterion="absolute_error", random_state=0), NUMBERS),
     "poisson": (RandomForestRegressor(3, max_depth=3, criterion="poisson", random_state=0), NUMBERS),
     "extra trees": (ExtraTreesRegressor(4, max_depth=4, bootstrap=True, random_state=0), NUMBERS),
     "bag": (BaggingRegressor(DecisionTreeRegressor(max_depth=3), 4, max_features=3, random_state=0), NUMBERS),
