@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from formulations.arguments import Share, checked
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import leaves_of
@@ -26,7 +26,7 @@ from prunemodels.other_libraries.losses import loss_of
 from prunemodels.other_libraries.model_forest import pruned_ends
 from prunemodels.report_page.chart import Chart, legend, marker
 from prunemodels.report_page.document import Section, data_section, document
-from prunemodels.report_page.facts import Labels, versions
+from prunemodels.report_page.facts import Labels, PageOptions, shown_as, versions
 from prunemodels.report_page.markup import Html, join, name, table, tag
 from prunemodels.report_page.opening import certainty, comparison, cost_and_error, stat
 from prunemodels.report_page.sections import items
@@ -54,24 +54,11 @@ class BoostedFacts:
 
 
 @checked
-def boosted_page(
-    path: BoostedPath,
-    X: Any,
-    y: Any,
-    *,
-    chosen: BoostedPruning,
-    sample_weight: ArrayLike | None = None,
-    confidence: Share = 0.95,
-    title: str = "Pruned boosted model",
-    unit: str = "",
-    command: str | None = None,
-    sources: Mapping[str, str] | None = None,
-) -> str:
+def boosted_page(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning, **options: Unpack[PageOptions]) -> str:
     """`report_page` of a pruned boosted model."""
-    labels = Labels(title, unit, command, sources)
-    facts = gather_boosted(path, X, y, chosen, sample_weight=sample_weight, confidence=confidence, labels=labels)
+    facts = gather_boosted(path, X, y, chosen, **shown_as("Pruned boosted model", **options))
     sections = [part(facts) for part in (_tradeoff, items, _proof, _provenance)]
-    return document(labels, _opening(facts), sections, facts.versions)
+    return document(facts.labels, _opening(facts), sections, facts.versions)
 
 
 def gather_boosted(

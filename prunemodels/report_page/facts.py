@@ -6,7 +6,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
+from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
 from prunemodels.deployment import Deployment, measure_deployment
 from prunemodels.evaluation.held_out import on_other_rows
@@ -50,6 +51,33 @@ class Labels:
     unit: str = ""
     command: str | None = None
     sources: Mapping[str, str] | None = None
+
+
+class PageOptions(TypedDict, total=False):
+    """What every page takes, see `report_page`."""
+
+    sample_weight: ArrayLike | None
+    confidence: float
+    title: str
+    unit: str
+    command: str | None
+    sources: Mapping[str, str] | None
+
+
+@checked
+def shown_as(
+    heading: str,
+    *,
+    sample_weight: ArrayLike | None = None,
+    confidence: Share = 0.95,
+    title: str | None = None,
+    unit: str = "",
+    command: str | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """`PageOptions` as the functions that gather facts take them; `heading` is the title of a page without one."""
+    labels = Labels(heading if title is None else title, unit, command, sources)
+    return {"sample_weight": sample_weight, "confidence": confidence, "labels": labels}
 
 
 @dataclass(frozen=True, eq=False)

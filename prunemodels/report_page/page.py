@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, overload
-
-from numpy.typing import ArrayLike
+from typing import Annotated, Any, Unpack, overload
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.arguments import Share, checked
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.timed_steps import timed_step
@@ -24,7 +22,7 @@ from prunemodels.report_page.boosted_page import boosted_page
 from prunemodels.report_page.cascades.facts import gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.document import Section, data_section, document
-from prunemodels.report_page.facts import Facts, Labels, gather
+from prunemodels.report_page.facts import Facts, PageOptions, gather, shown_as
 from prunemodels.report_page.opening import opening
 from prunemodels.report_page.proof_section import proof
 from prunemodels.report_page.sections import deployment, items, tradeoff, trees, usage
@@ -41,67 +39,24 @@ Source = Annotated[
 
 @overload
 def report_page(
-    source: PruningPath,
-    forest: Any,
-    X: Any,
-    y: Any,
-    *,
-    chosen: Pruning | BudgetSolution,
-    sample_weight: ArrayLike | None = None,
-    confidence: Share = 0.95,
-    title: str = "Pruned forest",
-    unit: str = "",
-    command: str | None = None,
-    sources: Mapping[str, str] | None = None,
+    source: PruningPath, forest: Any, X: Any, y: Any, *, chosen: Pruning | BudgetSolution, **options: Unpack[PageOptions]
 ) -> str: ...
 
 
 @overload
 def report_page(
-    source: HoldsModel,
-    X: Any,
-    y: Any,
-    *,
-    chosen: Pruning | BudgetSolution = ...,
-    sample_weight: ArrayLike | None = None,
-    confidence: Share = 0.95,
-    title: str = "Pruned forest",
-    unit: str = "",
-    command: str | None = None,
-    sources: Mapping[str, str] | None = None,
+    source: HoldsModel, X: Any, y: Any, *, chosen: Pruning | BudgetSolution = ..., **options: Unpack[PageOptions]
 ) -> str: ...
 
 
 @overload
 def report_page(
-    source: Cascade | ExitPath,
-    X: Any = None,
-    y: Any = None,
-    *,
-    budget: Price | None = None,
-    sample_weight: ArrayLike | None = None,
-    confidence: Share = 0.95,
-    title: str = "Cascade",
-    unit: str = "",
-    command: str | None = None,
-    sources: Mapping[str, str] | None = None,
+    source: Cascade | ExitPath, X: Any = None, y: Any = None, *, budget: Price | None = None, **options: Unpack[PageOptions]
 ) -> str: ...
 
 
 @overload
-def report_page(
-    source: BoostedPath,
-    X: Any,
-    y: Any,
-    *,
-    chosen: BoostedPruning,
-    sample_weight: ArrayLike | None = None,
-    confidence: Share = 0.95,
-    title: str = "Pruned boosted model",
-    unit: str = "",
-    command: str | None = None,
-    sources: Mapping[str, str] | None = None,
-) -> str: ...
+def report_page(source: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning, **options: Unpack[PageOptions]) -> str: ...
 
 
 @checked
@@ -164,42 +119,18 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
 
 @checked
 def pruning_page(
-    path: PruningPath,
-    forest: Any,
-    X: Any,
-    y: Any,
-    *,
-    chosen: Pruning | BudgetSolution,
-    sample_weight: ArrayLike | None = None,
-    confidence: Share = 0.95,
-    title: str = "Pruned forest",
-    unit: str = "",
-    command: str | None = None,
-    sources: Mapping[str, str] | None = None,
+    path: PruningPath, forest: Any, X: Any, y: Any, *, chosen: Pruning | BudgetSolution, **options: Unpack[PageOptions]
 ) -> str:
     """`report_page` of a pruning."""
-    labels = Labels(title, unit, command, sources)
-    return render(gather(path, forest, X, y, chosen, sample_weight=sample_weight, confidence=confidence, labels=labels))
+    return render(gather(path, forest, X, y, chosen, **shown_as("Pruned forest", **options)))
 
 
 @checked
 def cascade_page(
-    source: Cascade | ExitPath,
-    X: Any = None,
-    y: Any = None,
-    *,
-    budget: Price | None = None,
-    sample_weight: ArrayLike | None = None,
-    confidence: Share = 0.95,
-    title: str = "Cascade",
-    unit: str = "",
-    command: str | None = None,
-    sources: Mapping[str, str] | None = None,
+    source: Cascade | ExitPath, X: Any = None, y: Any = None, *, budget: Price | None = None, **options: Unpack[PageOptions]
 ) -> str:
     """`report_page` of a cascade."""
-    labels = Labels(title, unit, command, sources)
-    facts = gather_cascade(source, X, y, budget=budget, sample_weight=sample_weight, confidence=confidence, labels=labels)
-    return render_cascade(facts)
+    return render_cascade(gather_cascade(source, X, y, budget=budget, **shown_as("Cascade", **options)))
 
 
 def _check_cascade_arguments(source: Any, examples: tuple[Any, ...], options: Mapping[str, Any]) -> None:
