@@ -39,6 +39,17 @@ def read_gradient_boosting(model: Any) -> ModelForest:
     if not hasattr(model, "estimators_"):
         raise NotFittedForestError(f"the {type(model).__name__} is not fitted: call fit(X, y) first")
     check_loss(model)
+    return trees_of_any_loss(model)
+
+
+def trees_of_any_loss(model: Any) -> ModelForest:
+    """The trees of a fitted model, whatever loss they were grown for; that of "exponential" takes a = 2, see `links`.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for an `init` that is an estimator of its own.
+    """
     base = _start(model)
     classes = model.classes_ if is_classifier(model) else None
     n_outputs = model.estimators_.shape[1]
@@ -54,6 +65,7 @@ def read_gradient_boosting(model: Any) -> ModelForest:
         base=base,
         link=link,
         source=model,
+        sharpness=2.0 if model.loss == "exponential" else 1.0,
         second="margin >= 0",
         compares_doubles=False,
     )

@@ -45,6 +45,7 @@ MODELS: dict[str, Any] = {
     "boosting": GradientBoostingClassifier(n_estimators=7, random_state=0),
     "boosting from 0": GradientBoostingClassifier(n_estimators=7, init="zero", random_state=0),
     "boosting of numbers": GradientBoostingRegressor(n_estimators=7, random_state=0),
+    "boosting of numbers by a loss that is not pruned": GradientBoostingRegressor(n_estimators=7, loss="huber", random_state=0),
 }
 
 
@@ -158,7 +159,9 @@ def test_other_models_are_refused_by_name() -> None:
         with pytest.raises(NotFittedForestError, match=f"the {type(unfitted).__name__} is not fitted"):
             staged_model(unfitted, [1])
     odd = GradientBoostingClassifier(n_estimators=2, init=LogisticRegression()).fit(XC, YC)
-    with pytest.raises(UnsupportedModelError, match=r"starts from a LogisticRegression, .* train it with init=None"):
+    with pytest.raises(
+        UnsupportedModelError, match=r"starts from the predictions of a LogisticRegression .* train with init=None"
+    ):
         staged_model(odd, [1])
 
 
