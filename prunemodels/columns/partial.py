@@ -19,7 +19,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from formulations.errors import InvalidInputError
-from prunemodels.columns.tracing import Inputs, blocks_of, dense, is_identity, sources_of, steps_of
+from prunemodels.columns.step_columns import Inputs, dense
+from prunemodels.columns.tracing import blocks_of, is_identity, sources_of, steps_of
 
 Cells = tuple[NDArray[Any], NDArray[np.bool_]]
 """Values of any type, shape (n, columns), and whether each is known; values that are not known mean nothing."""

@@ -15,7 +15,8 @@ from sklearn.pipeline import Pipeline
 
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from prunemodels.columns.partial import Cells, Part, part_of
-from prunemodels.columns.tracing import STATEMENT, Inputs, dense, is_identity, names_out, sources_of
+from prunemodels.columns.step_columns import STATEMENT, Inputs, dense, names_out
+from prunemodels.columns.tracing import is_identity, sources_of
 
 MOST_CHECKED = 64
 """Most rows on which a statement of what columns are made from is tried."""
