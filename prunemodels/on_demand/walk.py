@@ -2,6 +2,7 @@
 
     round:   find which rows are done, and what the others wait for         (forest_walk, cascade_walk)
              group that into requests                                       (orders)
+             make and number these                                          (numbered_requests)
              ask, and record what was delivered and paid                    (here)
 
 An item is paid for a row when a feature that needs it is delivered: a purchase that brings nothing costs nothing. A feature is
@@ -30,6 +31,7 @@ from prunemodels.on_demand.answers import Answer, Cells, read
 from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.concurrency import ask_together
 from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
+from prunemodels.on_demand.numbered_requests import NumberedRequests
 from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import Purchases
 from prunemodels.on_demand.request import NEVER, Acquire, Request
@@ -105,8 +107,9 @@ class Walk(ABC):
     ) -> None:
         n = len(rows)
         self.acquire, self.rows = acquire, rows
-        self.rounds = self.requests = self._numbered = 0
+        self.rounds = self.requests = 0
         self._purchases, self._orders, self._asking, self._cap = plan, orders, asking, cap
+        self._making = NumberedRequests(plan, rows)
         self._cells = known[0].copy()
         self._status = np.where(known[1], KNOWN, UNKNOWN).astype(np.uint8)
         self._paid_by = np.full((n, plan.costs.n_items), NEVER, dtype=np.int32)
@@ -283,34 +286,11 @@ class Walk(ABC):
                 rows, wanted = rows[waiting], wanted[waiting]
                 wanted = self._choose(rows, wanted) if one_feature else wanted
                 self.rounds += 1
-                self._open = {request.number: request for request in self._requests(rows, wanted)}
+                paid = self._paid_by != NEVER
+                bundles = self._orders.of(wanted, self._status[rows] == UNKNOWN, paid[rows])
+                made = self._making.of_round(bundles, rows, paid, self._asking.max_rows)
+                self._open = {request.number: request for request in made}
         return list(self._open.values())
-
-    def _requests(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> list[Request]:
-        """The wanted features in as few requests as `orders` and `max_rows` allow."""
-        plan, costs = self._purchases, self._purchases.costs
-        paid = self._paid_by != NEVER
-        paid_for_all = costs.paid_once & paid.any(axis=0)
-        requests = []
-        for (items, features), members in self._orders.of(wanted, self._status[rows] == UNKNOWN, paid[rows]):
-            most = self._asking.max_rows or members.size
-            for first in range(0, members.size, most):
-                to_pay = [m for m in items if not paid_for_all[m]]
-                paid_for_all[to_pay] |= costs.paid_once[to_pay]
-                positions = rows[members[first : first + most]]
-                requests.append(
-                    Request(
-                        tuple(costs.names[m] for m in to_pay),
-                        tuple(plan.names[f] for f in features),
-                        self.rows[positions],
-                        int(plan.item_units[list(items)].sum()) * plan.unit,
-                        positions,
-                        plan.features[list(features)],
-                        self._numbered,
-                    )
-                )
-                self._numbered += 1
-        return requests
 
     def _answer(self, request: Request) -> Any:
         answer = self.ask(request)
@@ -364,7 +344,10 @@ class Walk(ABC):
         last = request.attempt > self._asking.ask_again
         if last and self._asking.absent == "unavailable":
             given = Answer(given.values, given.had, np.ones_like(given.came))
-        rest = [] if given.came.all() else self._remaining(request, given, 1 if last else request.attempt + 1)
+        rest = []
+        if not given.came.all():
+            attempt = 1 if last else request.attempt + 1
+            rest = self._making.remaining(request, given, self._paid_by, self._open.values(), attempt)
         self._arrived.append((request, given, rest))  # a single step: from here on the answer is safe from Ctrl-C
         self._settle()
         if rest and last:
@@ -383,38 +366,6 @@ class Walk(ABC):
             self._open.pop(request.number, None)
             self._open.update({other.number: other for other in rest})
             del self._arrived[0]
-
-    def _remaining(self, request: Request, given: Answer, attempt: int) -> list[Request]:
-        """Requests for what an answer left out; they name the items that what came does not pay."""
-        plan, costs = self._purchases, self._purchases.costs
-        needs = plan.needs[np.searchsorted(plan.features, request.columns)]
-        paid = (self._paid_by[request.positions] != NEVER) | (given.had @ needs)
-        paid_for_all = costs.paid_once & ((self._paid_by != NEVER).any(axis=0) | paid.any(axis=0))
-        if costs.paid_once.any():
-            named = {name for other in self._open.values() if other.number != request.number for name in other.items}
-            paid_for_all |= costs.paid_once & np.isin(costs.names, list(named))
-        rows = np.flatnonzero(~given.came.all(axis=1))
-        kinds, kind = np.unique(np.concatenate([~given.came, paid], axis=1)[rows], axis=0, return_inverse=True)
-        requests = []
-        for k in range(len(kinds)):
-            absent, paid_by_row = np.split(kinds[k], [len(request.features)])
-            buys = np.flatnonzero(needs[absent].any(axis=0) & ~paid_by_row & ~paid_for_all)
-            paid_for_all |= costs.paid_once & np.isin(np.arange(costs.n_items), buys)
-            features, members = np.flatnonzero(absent), rows[kind.ravel() == k]
-            requests.append(
-                Request(
-                    tuple(costs.names[m] for m in buys),
-                    tuple(request.features[f] for f in features),
-                    request.rows[members],
-                    int(plan.item_units[buys].sum()) * plan.unit,
-                    request.positions[members],
-                    request.columns[features],
-                    self._numbered,
-                    attempt,
-                )
-            )
-            self._numbered += 1
-        return requests
 
 
 def _absent(request: Request, given: Answer) -> str:
