@@ -18,7 +18,7 @@ from tests.instances import random_problem
 def mapped(array):
     """Whether an array's numbers are in a file, and go there when they are written."""
     while array is not None and not isinstance(array, np.memmap):
-        array = array.base
+        array = getattr(array, "base", None)  # the memory of an unpickled array has no base
     return array is not None and array.mode == "r+"
 
 
