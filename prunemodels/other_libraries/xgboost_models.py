@@ -148,11 +148,10 @@ def write_xgboost(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
         bool, shape (n,): the splits that stay.
     """
     document = json.loads(bytes(_booster(forest.source).save_raw(raw_format="json")))
-    grown = document["learner"]["gradient_booster"]
-    weight = grown.get("weight_drop")
-    trees = _trees_in(document)["trees"]
-    for t, tree in enumerate(trees):
-        _prune_tree(tree, forest, t, kept, 1.0 if weight is None else weight[t])
+    model = _trees_in(document)
+    weight = model.get("weight_drop") or document["learner"]["gradient_booster"].get("weight_drop")  # from 3.4 on; before
+    for t, tree in enumerate(model["trees"]):
+        _prune_tree(tree, forest, t, kept, weight[t] if weight else 1.0)
     pruned = copy.deepcopy(forest.source)
     booster = pruned.get_booster() if hasattr(pruned, "get_booster") else pruned
     booster.load_model(bytearray(json.dumps(document), "utf-8"))
