@@ -109,7 +109,7 @@ def _read_mtx(place: Path) -> Any:
         wrong = _wrong_mtx(place.read_bytes().decode("utf-8"), layout, field, -1 if symmetry != "general" else entries)
         if wrong is not None:
             raise BrokenFileError(f"{place} is damaged: {wrong}")
-        return io.mmread(place)
+        return io.mmread(place, spmatrix=False)
     except BrokenFileError:
         raise
     except Exception as error:  # scipy's readers raise different types
