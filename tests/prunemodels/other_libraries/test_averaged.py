@@ -80,7 +80,7 @@ def test_numbers_by_squares(library: str, name: str) -> None:
     model, X, y = MODELS[library]()[name]
     problem = problem_from_model(model, X, errors=Given(X, y), costs=1)
     path = pm.pruning_path(problem)
-    for pruning in (path[0], path.at_cost(float(path.cost[0]) / 2)):
+    for pruning in (path[0], path[len(path) // 2]):
         seen = evaluate(prune_model(pruning, model), X, y, costs=1)
         assert seen.error <= pruning.error
         assert seen.cost == pytest.approx(pruning.cost, rel=1e-12)
