@@ -225,7 +225,7 @@ def test_missing_values_pass_where_the_forest_takes_them() -> None:
     assert sklearn.utils.get_tags(BudgetPrunedForestClassifier()).input_tags.allow_nan
 
 
-@pytest.mark.skipif(VERSION < (1, 7), reason="scikit-learn 1.6 sees no column names in today's polars")
+@pytest.mark.skipif(VERSION < (1, 9), reason="scikit-learn 1.6 to 1.8 see no column names in tables of polars 2")
 def test_costs_by_name_in_pandas_and_polars() -> None:
     """Prices by name find their columns; polars tables give what pandas tables give, also in predict."""
     X, y = cancer()
