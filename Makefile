@@ -2,6 +2,7 @@
 # make test      install into .venv, lint, check types, run all quick tests
 # make test-slow the tests that take minutes (real data, five seeds)
 # make test-versions  what reads, prunes, saves and fits forests, with each version of scikit-learn that pyproject.toml allows
+# make test-pythons  the quick tests with each version of Python; PYTHONS="python3.12 /path/to/python3.14": others
 # make slow-list measures the quick tests and leaves those that take long to make test-slow: tests/slow_tests.txt
 # make wheel     sdist and wheel: dist/
 # make notebooks  run the chapters and store what they print and draw; minutes
@@ -9,7 +10,7 @@
 # make fuzz SECONDS=600  damaged files against every reader, random instances against every solver; SEED=N: others
 # make bench     what it costs, measured: seconds, arcs, bytes; more than an hour. make bench-quick: a minute
 
-PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
 	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,11 +24,15 @@ VERSIONS := build/versions
 VERSION_TESTS := tests/prunemodels/forests tests/prunemodels/files/test_forests.py tests/prunemodels/test_main_job.py \
 	tests/prunemodels/estimators/test_pruned_forest.py tests/prunemodels/estimators/test_single_fit.py
 
+# interpreters for make test-pythons, and the folder of their environments
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+PYTHON_TESTS := build/pythons
+
 # seconds for both fuzzers together, and the seed of their random choices
 SECONDS ?= 600
 SEED ?= 0
 
-.PHONY: demo test test-slow slow-list test-versions lint types wheel notebooks docs fuzz bench bench-quick clean
+.PHONY: demo test test-slow slow-list test-versions test-pythons lint types wheel notebooks docs fuzz bench bench-quick clean
 
 demo: $(VENV)/.user
 	$(BIN)/prunemodels demo --force
@@ -54,6 +59,14 @@ $(VERSIONS)/%/.installed: pyproject.toml | $(BIN)/python
 	$(VERSIONS)/$*/bin/python -m pip install --quiet --disable-pip-version-check -e ".[models,plots,io]" "scikit-learn==$*.*" \
 	  pytest pytest-xdist hypothesis polars
 	@touch $@
+
+# The name of an environment is the version of its Python: two interpreters of one version share it.
+test-pythons:
+	set -e; for p in $(PYTHONS); do \
+	  env=$(PYTHON_TESTS)/$$($$p -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	  $$p -m venv $$env; \
+	  $$env/bin/python -m pip install --quiet --disable-pip-version-check -e ".[dev,interop]"; \
+	  $$env/bin/python -m pytest -p no:cacheprovider; done
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
