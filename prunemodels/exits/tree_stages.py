@@ -167,7 +167,7 @@ def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.
     InvalidInputError
         if they are not nested.
     UnsupportedModelError
-        for the trees of a pipeline, and for trees with several outputs.
+        for the trees of a pipeline, for trees with several outputs and for survival trees.
     """
     problem = prunings.problem
     e = problem.ensemble
@@ -227,6 +227,7 @@ def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, e
 def _check_votes(ensemble: Ensemble) -> None:
     """Refuse trees whose votes no stage can judge."""
     ensemble.check_one_output("a cascade")
+    ensemble.check_no_curves("a cascade")
 
 
 def _whole_trees(
