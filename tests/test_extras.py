@@ -63,6 +63,11 @@ NEEDS = {
     "a formulation": ("pm.programs.FORMULATIONS", "models"),
     "column generation": ("pm.solve(problem, lam=0.01, method='dantzig_wolfe_plain')", "models"),
     "an ONNX model": ("pm.deployment.to_onnx(forest)", "interop"),
+    "a survival forest": (
+        "open('s.joblib', 'wb').write(b'csksurv.ensemble.forest\\nRandomSurvivalForest\\n.'); "
+        "pm.load_forest('s.joblib', trust_pickle=True)",
+        "survival",
+    ),
     "another library": ("from prunemodels.other_libraries.dependencies import treelite; treelite()", "boosting"),
 }
 

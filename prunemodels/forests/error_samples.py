@@ -60,7 +60,7 @@ class InBag:
     X, y
         the training data, in the order in which ``fit`` saw them. None (default): read the class fractions, or impurities, that
         the trees store, which are the same errors. Trees with ``monotonic_cst`` store them only if no node's prediction was
-        changed to keep the constraints.
+        changed to keep the constraints. Survival trees store none.
     sample_weight
         the weights that were given to ``fit``, if any.
 
@@ -134,7 +134,8 @@ class Given:
     Parameters
     ----------
     X, y
-        examples and their labels (classification: labels that the forest was trained on) or targets.
+        examples and their labels (classification: labels that the forest was trained on) or targets; for survival forests
+        scikit-survival's array of events and times, whose censoring is estimated from these examples.
     sample_weight
         the weight of each example's error, >= 0.
 
