@@ -214,7 +214,7 @@ def _trapezoid(times: Floats) -> Floats:
     """The weights of the trapezoidal rule on the times, divided by their span."""
     steps = np.diff(times)
     q = np.append(steps, 0.0) + np.append(0.0, steps)
-    return q / (2 * (times[-1] - times[0]))
+    return np.asarray(q / (2 * (times[-1] - times[0])))
 
 
 def _censoring_curve(time: Floats, event: NDArray[np.bool_], weights: Floats) -> tuple[Floats, Floats]:
@@ -223,7 +223,7 @@ def _censoring_curve(time: Floats, event: NDArray[np.bool_], weights: Floats) ->
     dying, censored = np.bincount(which, weights=weights * event), np.bincount(which, weights=weights * ~event)
     observed = (dying + censored)[::-1].cumsum()[::-1]
     hazard = np.divide(censored, observed - dying, out=np.zeros(len(knots)), where=censored > 0)
-    return knots, np.cumprod(1.0 - hazard)
+    return knots, np.asarray(np.cumprod(1.0 - hazard), dtype=np.float64)
 
 
 def _at(time: Floats, knots: Floats, values: Floats) -> Floats:
