@@ -96,6 +96,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.ensemble_loss
 	$(BIN)/python -m benchmarks.boosted
 	$(BIN)/python -m benchmarks.medical
+	$(BIN)/python -m benchmarks.survival
 	$(BIN)/python -m benchmarks.growth --against rows trees depth features programs
 	$(BIN)/python -m benchmarks.kernels --rows 200000
 	$(BIN)/python -m benchmarks.crossover
