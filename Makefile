@@ -56,7 +56,7 @@ test-versions: $(SKLEARN:%=$(VERSIONS)/%/.installed)
 
 $(VERSIONS)/%/.installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m venv $(VERSIONS)/$*
-	$(VERSIONS)/$*/bin/python -m pip install --quiet --disable-pip-version-check -e ".[models,plots,io]" "scikit-learn==$*.*" \
+	$(VERSIONS)/$*/bin/python -m pip install --quiet --disable-pip-version-check -e ".[models,plots,io,survival]" "scikit-learn==$*.*" \
 	  pytest pytest-xdist hypothesis polars
 	@touch $@
 
@@ -109,6 +109,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.ensemble_loss
 	$(BIN)/python -m benchmarks.boosted
 	$(BIN)/python -m benchmarks.medical
+	$(BIN)/python -m benchmarks.survival
 	$(BIN)/python -m benchmarks.growth --against rows trees depth features programs
 	$(BIN)/python -m benchmarks.kernels --rows 200000
 	$(BIN)/python -m benchmarks.crossover

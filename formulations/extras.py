@@ -21,6 +21,7 @@ EXTRAS = {
     "onnxruntime": "interop",
     "skl2onnx": "interop",
     "shtab": "completion",
+    "sksurv": "survival",
     "ray": "ray",
 }
 """The extra of ``pyproject.toml`` that brings each package."""

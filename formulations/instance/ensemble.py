@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.instance.survival import SurvivalCurves
 from formulations.instance.tree_loss import TreeLoss, misclassification_loss, usual_loss
 
 Task = Literal["classification", "regression"]
@@ -72,7 +73,7 @@ class Ensemble:
         bool, shape (n,): whether a NaN goes left.
     value
         float64, shape (n, K): class fractions (classification) or, with K = 1, the mean (regression):
-        what the node predicts if it is a leaf.
+        what the node predicts if it is a leaf. Of survival trees the risk score.
     n_features
         number of features that the forest was trained on.
     task
@@ -88,6 +89,8 @@ class Ensemble:
         output first, and `classes` is None. Errors are means over the outputs. Empty: one output.
     made
         how the features are made from raw columns, for trees at the end of a pipeline; None: they are the columns of X.
+    curves
+        of survival trees, the survival curve that each node predicts; its errors are measured by it. None for all other trees.
 
     Raises
     ------
@@ -119,6 +122,7 @@ class Ensemble:
     judged_by: TreeLoss | None = None
     output_classes: tuple[NDArray[Any] | None, ...] = ()
     made: Annotated[MadeFeatures, "how features are made from raw columns"] | None = None
+    curves: SurvivalCurves | None = None
     parent: NDArray[np.int32] = field(init=False)
     depth: NDArray[np.int32] = field(init=False)
 
@@ -211,6 +215,7 @@ class Ensemble:
             threshold=self.threshold[nodes],
             missing_left=self.missing_left[nodes],
             value=self.value[nodes],
+            curves=None if self.curves is None else self.curves.only_tree(t),
         )
 
     @checked
@@ -255,6 +260,21 @@ class Ensemble:
         if self.n_outputs > 1:
             raise UnsupportedModelError(
                 f"the trees predict {self.n_outputs} outputs, {use} needs one; train one forest for each output"
+            )
+
+    @checked
+    def check_no_curves(self, use: str) -> None:
+        """Refuse survival trees where `use`, such as "a cascade", cannot judge curves.
+
+        Raises
+        ------
+        UnsupportedModelError
+            for survival trees.
+        """
+        if self.curves is not None:
+            raise UnsupportedModelError(
+                f"the trees predict survival curves, which {use} cannot judge; prune_forest, evaluate, reports, files and "
+                "prediction on demand take them"
             )
 
     @checked
@@ -307,6 +327,7 @@ class Ensemble:
 
     def __repr__(self) -> str:
         task = self.task if self.n_outputs == 1 else f"{self.task} of {self.n_outputs} outputs"
+        task = task if self.curves is None else f"survival at {len(self.curves.times)} event times"
         return f"Ensemble({self.n_trees} trees, {self.n_splits} splits, {self.n_features} features, {task})"
 
 

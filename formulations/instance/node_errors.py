@@ -19,6 +19,7 @@ from scipy.special import xlogy
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing, range_sums
+from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import TreeLoss, check_counts
 
 
@@ -100,7 +101,7 @@ class NodeErrors:
 def errors_on_sample(
     ensemble: Ensemble,
     routing: Routing,
-    y: NDArray[np.float64] | NDArray[np.int64],
+    y: NDArray[np.float64] | NDArray[np.int64] | CensoredSample,
     weights: NDArray[np.float64],
     source: str = "given",
 ) -> ErrorComponent:
@@ -113,7 +114,7 @@ def errors_on_sample(
     y
         shape (N,), or (N, outputs) for several outputs: class indices (columns of ``ensemble.value``) or regression targets. A
         class index of -1, a label that the forest does not know, counts as an error everywhere, under misclassification costs as
-        the dearest one.
+        the dearest one. Of survival trees a `CensoredSample`.
     weights
         float64, shape (T, N) or (N,): the examples' weights, in each tree or in all.
 
@@ -128,12 +129,11 @@ def errors_on_sample(
     InvalidInputError
         for targets that have no Poisson deviance.
     """
-    if ensemble.n_outputs > 1:
+    if ensemble.n_outputs > 1 and not isinstance(y, CensoredSample):
         each = [errors_on_sample(one, routing, y[:, o], weights, source) for o, one in enumerate(ensemble.outputs)]
         e, totals = (np.sum(parts, axis=0) for parts in ([c.e for c in each], [c.weight for c in each]))
         return ErrorComponent(e, totals, source=source)
     loss = ensemble.loss
-    losses = _of_classes if ensemble.task == "classification" else _NODE_LOSSES[loss.name]
     e = np.zeros(ensemble.n_nodes)
     totals = np.zeros(ensemble.n_trees)
     for t in range(ensemble.n_trees):
@@ -142,7 +142,12 @@ def errors_on_sample(
         w = (weights if weights.ndim == 1 else weights[t])[order]
         start, stop = routing.start[nodes], routing.stop[nodes]
         totals[t] = w.sum()
-        e[nodes] = np.maximum(losses(ensemble.value[nodes], y[order], w, start, stop, loss), 0.0)
+        if isinstance(y, CensoredSample):
+            assert ensemble.curves is not None
+            e[nodes] = y.node_losses(ensemble.curves, t, order, w, start, stop)
+        else:
+            losses = _of_classes if ensemble.task == "classification" else _NODE_LOSSES[loss.name]
+            e[nodes] = np.maximum(losses(ensemble.value[nodes], y[order], w, start, stop, loss), 0.0)
     return ErrorComponent(e, totals * loss.denominator, source=source)
 
 

@@ -59,6 +59,16 @@ class Routing:
             sums[nodes] = range_sums(by_row, self.start[nodes], self.stop[nodes])
         return sums
 
+    def leaves(self, ensemble: Ensemble) -> NDArray[np.int32]:
+        """The leaf that each row ends in, for each tree: int32, shape (T, N)."""
+        leaves = np.empty_like(self.order)
+        for t in range(ensemble.n_trees):
+            nodes = np.arange(ensemble.tree_start[t], ensemble.tree_start[t + 1], dtype=np.int32)
+            nodes = nodes[~ensemble.is_split[nodes]]
+            nodes = nodes[np.argsort(self.start[nodes], kind="stable")]
+            leaves[t, self.order[t]] = np.repeat(nodes, self.stop[nodes] - self.start[nodes])
+        return leaves
+
     def counts(self) -> NDArray[np.int64]:
         """Number of rows that reach each node, shape (n,)."""
         return self.stop.astype(np.int64) - self.start
@@ -195,15 +205,7 @@ def sort_by_leaf(
 
 def leaves_of(ensemble: Ensemble, rows: NDArray[np.float32]) -> NDArray[np.int32]:
     """The leaf that each row ends in, for each tree: int32, shape (T, N)."""
-    routing = route(ensemble, rows)
-    leaves = np.empty_like(routing.order)
-    for t in range(ensemble.n_trees):
-        nodes = np.arange(ensemble.tree_start[t], ensemble.tree_start[t + 1], dtype=np.int32)
-        nodes = nodes[~ensemble.is_split[nodes]]
-        nodes = nodes[np.argsort(routing.start[nodes], kind="stable")]
-        lengths = routing.stop[nodes] - routing.start[nodes]
-        leaves[t, routing.order[t]] = np.repeat(nodes, lengths)
-    return leaves
+    return route(ensemble, rows).leaves(ensemble)
 
 
 def leaf_positions(ensemble: Ensemble) -> NDArray[np.int32]:

@@ -20,6 +20,7 @@ from scipy import stats
 
 from formulations.answers.pruning import Pruning
 from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import n_examples
 from formulations.instance.tree_loss import TreeLoss
 from formulations.shown import Card, Shown, error_name, is_rate
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval, standard_error
@@ -171,9 +172,11 @@ def held_out_changes(
     """
     unpruned = Pruning.unpruned(problem)
     loss, found = problem.ensemble.loss, []
-    before = _paid(unpruned), forest_losses(forest, problem.X, y, loss)[problem.rows]
+    weights = np.zeros(n_examples(problem.X))
+    weights[problem.rows] = problem.weights
+    before = _paid(unpruned), forest_losses(forest, problem.X, y, loss, weights=weights)[problem.rows]
     for pruning in (Pruning(problem, k) for k in kept):
-        losses = forest_losses(apply_pruning(pruning, forest), problem.X, y, loss)[problem.rows]
+        losses = forest_losses(apply_pruning(pruning, forest), problem.X, y, loss, weights=weights)[problem.rows]
         pairs = (before[0], _paid(pruning)), (before[1], losses)
         found.append(change_of(*pairs, problem.weights, confidence, loss=loss))
     return found

@@ -29,6 +29,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, n_examples
+from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import check_counts
 from formulations.shown import Card, Shown, rate, spread
 from formulations.timed_steps import timed_step
@@ -209,12 +210,15 @@ def sweep_path(
     X = X if hasattr(X, "shape") else np.asarray(X)
     X = X.tocsr() if hasattr(X, "tocsr") and ensemble.made is None else features_of(ensemble, X)
     weights = check_weights(sample_weight, n_examples(X), "sample_weight")
-    truth = np.asarray(true_outputs(ensemble, y, n_examples(X), unknown=unknown), dtype=np.float64)
-    truth = truth.reshape(n_examples(X), ensemble.n_outputs)
+    found, terms = true_outputs(ensemble, y, n_examples(X), unknown=unknown, weights=weights), None
+    if isinstance(found, CensoredSample):
+        truth, terms = np.stack([found.place, found.case_weight], axis=1), np.stack([found.at_risk, found.after])
+    else:
+        truth = np.asarray(found, dtype=np.float64).reshape(n_examples(X), ensemble.n_outputs)
     if ensemble.loss.name == "poisson":
         check_counts(truth)
     counted = np.flatnonzero(weights > 0)
-    sweep = _Sweep(path, X, truth, weights, counted, _votes(ensemble, vote))
+    sweep = _Sweep(path, X, truth, weights, counted, _votes(ensemble, vote), terms)
     costs, once, losses = sweep.run(0, with_costs=True)
     w, n = weights[counted], len(counted)
     of_cost, of_error = _means(costs, w), _means(losses[:, :3], w)
@@ -241,7 +245,9 @@ def sweep_path(
 
 
 def _votes(ensemble: Ensemble, vote: Vote) -> Floats:
-    """What each node adds to the vote: its values, or 1 for its class."""
+    """What each node adds to the vote: its values, its survival curve, or 1 for its class."""
+    if ensemble.curves is not None:
+        return ensemble.curves.of_all()
     if vote == "mean":
         return ensemble.value
     ones = np.zeros_like(ensemble.value)
@@ -260,6 +266,7 @@ class _Sweep:
     weights: Floats
     counted: NDArray[np.int64]
     value: Floats
+    terms: Floats | None
 
     def run(self, reference: int, *, with_costs: bool) -> tuple[Floats, Floats, Floats]:
         """Sums (3) of costs, prices paid once, and sums (2) of losses, at each position; for the numbers see `path_sweeps`."""
@@ -273,7 +280,7 @@ class _Sweep:
             usage = on_features.on(self.X[block], self.weights[block])
             truth, leaves = self.truth[block], self.path.single_leaves_vote
             sample = (usage.routing, end, self.value, truth, usage.weights)
-            walk_losses(ensemble, *sample, reference, losses, single_leaves_vote=leaves)
+            walk_losses(ensemble, *sample, reference, losses, single_leaves_vote=leaves, terms=self.terms)
             if with_costs:
                 once = walk_costs(usage, end, costs)
         ending = np.bincount(np.maximum(once, 0), weights=p.costs.price, minlength=positions + 1)

@@ -167,10 +167,11 @@ def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.
     InvalidInputError
         if they are not nested.
     UnsupportedModelError
-        for the trees of a pipeline.
+        for the trees of a pipeline, for trees with several outputs and for survival trees.
     """
     problem = prunings.problem
     e = problem.ensemble
+    _check_votes(e)
     if e.made is not None:
         raise UnsupportedModelError(
             "the path is one of a Pipeline, whose trees cannot be the stages of a cascade; give the path of its last step, on "
@@ -223,11 +224,17 @@ def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, e
     return _whole_trees(ensemble, costs, joins, counts.size, evaluation_cost)
 
 
+def _check_votes(ensemble: Ensemble) -> None:
+    """Refuse trees whose votes no stage can judge."""
+    ensemble.check_one_output("a cascade")
+    ensemble.check_no_curves("a cascade")
+
+
 def _whole_trees(
     ensemble: Ensemble, costs: Costs, joins: NDArray[np.int32], n_stages: int, evaluation_cost: EvaluationCost, **more: Any
 ) -> TreeStages:
     """Unpruned trees, which are walked to their leaves from the stage on in which they join."""
-    ensemble.check_one_output("a cascade")
+    _check_votes(ensemble)
     items = cost_items(costs, ensemble)
     first = np.where(ensemble.is_split, joins[ensemble.tree_of], n_stages).astype(np.int32)
     prices = tuple(evaluation_cost) if np.ndim(evaluation_cost) else (evaluation_cost,) * ensemble.n_features  # type: ignore[arg-type]

@@ -18,8 +18,14 @@ from typing import Any
 import numpy as np
 
 from formulations.arguments import checked
-from formulations.errors import BrokenFileError, InvalidInputError, NotFittedForestError, UnsupportedModelError
-from formulations.extras import package
+from formulations.errors import (
+    BrokenFileError,
+    InvalidInputError,
+    MissingPackageError,
+    NotFittedForestError,
+    UnsupportedModelError,
+)
+from formulations.extras import naming_extras, package
 from formulations.stored_arrays import array_header, check_archive
 from prunemodels.columns import final_step
 from prunemodels.files.outputs import OutputFiles
@@ -35,6 +41,10 @@ TRUSTED = (
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.feature_selection._univariate_selection.f_classif",
     "sklearn.feature_selection._univariate_selection.f_regression",
+    "sksurv.ensemble.forest.ExtraSurvivalTrees",
+    "sksurv.ensemble.forest.RandomSurvivalForest",
+    "sksurv.tree.tree.ExtraSurvivalTree",
+    "sksurv.tree.tree.SurvivalTree",
 )
 """Types that a forest, or a pipeline of scikit-learn's own steps, holds beyond those that skops trusts.
 
@@ -66,6 +76,8 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequen
         if the file is absent, damaged, written by another scikit-learn version, or holds types that no forest needs.
     UnsupportedModelError, NotFittedForestError
         if it holds anything but a fitted forest.
+    MissingPackageError
+        if it holds a survival forest, and scikit-survival is not installed; the message names the extra.
 
     Examples
     --------
@@ -188,9 +200,11 @@ def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
     if unknown:
         raise _untrusted(place, unknown, kind)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), naming_extras():
             warnings.simplefilter("ignore", InconsistentVersionWarning)  # the versions are checked
             return skops_io.load(place, trusted=list(trusted))
+    except MissingPackageError:
+        raise
     except Exception as error:
         raise _damaged(place, error, kind) from error
 
@@ -260,7 +274,10 @@ def load_joblib(place: Path, kind: str) -> Any:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", InconsistentVersionWarning)
         try:
-            model = joblib.load(place)
+            with naming_extras():
+                model = joblib.load(place)
+        except MissingPackageError:
+            raise
         except Exception as error:  # a damaged pickle raises almost anything
             if "incompatible dtype" in str(error):  # a pickle has the trees before the version
                 raise _other_version(place, None) from error

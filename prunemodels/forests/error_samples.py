@@ -24,15 +24,17 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import Routing, features_of, route
+from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.forests.labels import true_outputs
-from prunemodels.forests.reading import BAGS, FORESTS, TREES, check_columns, tree_views
+from prunemodels.forests.reading import BAGS, FORESTS, check_columns, is_tree, tree_views
 from prunemodels.forests.sklearn_versions import (
     BAGS_DRAW_BY_WEIGHT,
     FORESTS_DRAW_BY_WEIGHT,
     MEDIANS_MEASURED_EXACTLY,
     balanced_class_weights,
 )
+from prunemodels.forests.survival import predicts_curves, survival_forests, wrong_with_training_data
 
 STORED = ("squared_error", "friedman_mse", "absolute_error", "poisson")
 """Criteria of regression trees whose impurity is the in-bag error, or half of it."""
@@ -63,7 +65,7 @@ class InBag:
     X, y
         the training data, in the order in which ``fit`` saw them. None (default): read the class fractions, or impurities, that
         the trees store, which are the same errors. Trees with ``monotonic_cst`` store them only if no node's prediction was
-        changed to keep the constraints.
+        changed to keep the constraints. Survival trees store none.
     sample_weight
         the weights that were given to ``fit``, if any.
 
@@ -137,7 +139,8 @@ class Given:
     Parameters
     ----------
     X, y
-        examples and their labels (classification: labels that the forest was trained on) or targets.
+        examples and their labels (classification: labels that the forest was trained on) or targets; for survival forests
+        scikit-survival's array of events and times, whose censoring is estimated from these examples.
     sample_weight
         the weight of each example's error, >= 0.
 
@@ -243,6 +246,8 @@ def stores_errors(forest: Any) -> bool:
 
 def _not_stored(estimator: Any) -> str | None:
     """The setting of a tree because of which it does not store its in-bag errors, and why; None where it stores them."""
+    if predicts_curves(estimator):
+        return "the log-rank criterion, and its nodes store no error of their curves"
     if not is_classifier(estimator) and estimator.criterion not in STORED:
         return f"criterion={estimator.criterion!r}, whose impurity is no error that is known here"
     if estimator.criterion == "absolute_error" and not MEDIANS_MEASURED_EXACTLY:
@@ -282,19 +287,19 @@ def _is_clipped(estimator: Any) -> bool:
 
 def _labelled(
     forest: Any, ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None
-) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[np.float64]]:
-    """Examples as float32, labels as class indices or targets, weights."""
+) -> tuple[NDArray[np.float32], NDArray[Any] | CensoredSample, NDArray[np.float64]]:
+    """Examples as float32; labels as class indices, targets, or events and times; weights."""
     if X is None or y is None:
         raise InvalidInputError("errors: give both X and y, or neither for the in-bag statistics that the trees store")
     check_columns(X, ensemble.names_to_check, "errors: X")
     rows = features_of(ensemble, X, "errors: X")
     w = check_weights(sample_weight, rows.shape[0], "errors: sample_weight")
-    return rows, true_outputs(ensemble, y, rows.shape[0], "errors: y"), w
+    return rows, true_outputs(ensemble, y, rows.shape[0], "errors: y", weights=w), w
 
 
 def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:
     """How often each tree drew each training row: float64, shape (T, N)."""
-    if isinstance(forest, TREES):
+    if is_tree(forest):
         return np.ones((1, n_rows))
     trained_on = getattr(forest, "_n_samples", None)
     if trained_on is not None and trained_on != n_rows:
@@ -304,7 +309,7 @@ def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:
     return np.stack([np.bincount(drawn, minlength=n_rows) for drawn in forest.estimators_samples_]).astype(np.float64)
 
 
-def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any]) -> NDArray[np.bool_]:
+def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any] | CensoredSample) -> NDArray[np.bool_]:
     """Which training rows each tree did not draw: bool, shape (T, N).
 
     Parameters
@@ -312,7 +317,7 @@ def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any
     routing
         of the training data, in the order in which ``fit`` saw them.
     y
-        their labels as class indices, or their targets.
+        their labels as class indices, their targets, or their events and times.
 
     Raises
     ------
@@ -335,12 +340,12 @@ def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any
 
 
 def _training_weights(
-    forest: Any, ensemble: Ensemble, y: NDArray[Any], sample_weight: NDArray[np.float64]
+    forest: Any, ensemble: Ensemble, y: NDArray[Any] | CensoredSample, sample_weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The weight of each row when each tree was grown: float64, shape (T, N)."""
     draws = _draws(forest, len(y))
     weights = draws if _weights_drive_draw(forest) else draws * sample_weight
-    if is_classifier(forest):
+    if is_classifier(forest) and not isinstance(y, CensoredSample):
         for t, view in enumerate(tree_views(forest, several_outputs=True)):
             weights[t] = weights[t] * _class_weights(forest, view.estimator, ensemble, y, draws[t], sample_weight)
     return weights
@@ -350,7 +355,7 @@ def _weights_drive_draw(forest: Any) -> bool:
     """Whether weights already act through the draw of the rows, so that they must not count again."""
     if isinstance(forest, BAGS):
         return BAGS_DRAW_BY_WEIGHT
-    return FORESTS_DRAW_BY_WEIGHT and isinstance(forest, FORESTS) and bool(forest.bootstrap)
+    return FORESTS_DRAW_BY_WEIGHT and isinstance(forest, FORESTS + survival_forests()) and bool(forest.bootstrap)
 
 
 def _class_weights(
@@ -382,19 +387,10 @@ def _class_weights(
 
 
 def _check_training_data(
-    forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any], weights: NDArray[np.float64]
+    forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any] | CensoredSample, weights: NDArray[np.float64]
 ) -> None:
     """Refuse rows that put other weights, or other labels, on the nodes than those with which the trees were grown."""
-    if ensemble.n_outputs > 1:
-        for o, one in enumerate(ensemble.outputs):
-            _check_training_data(forest, one, routing, y[:, o], weights)
-        return
     on_nodes = routing.node_sums(ensemble, weights)
-    codes = np.arange(1.0, ensemble.value.shape[1] + 1)  # one sum tells all classes apart: 1 for the first, 2 for the second
-    target = codes[y] if ensemble.task == "classification" else y
-    labels_on_nodes = routing.node_sums(ensemble, weights * target)
-    stored_labels = ensemble.value @ codes  # of regression: the one value
-    allowed = 1e-6 * (1 + np.abs(target).max())
     for t, view in enumerate(tree_views(forest, several_outputs=True)):
         given = on_nodes[ensemble.nodes_of(t)]
         stored = view.estimator.tree_.weighted_n_node_samples
@@ -405,15 +401,45 @@ def _check_training_data(
                 f"errors: the rows put a weight of {given[h]:g} on node {h} of tree {t}, which was grown with {stored[h]:g}; "
                 "give the training data in its order, with the sample_weight of fit, or use Given(X, y)"
             )
+    if isinstance(y, CensoredSample):
+        _check_events(forest, ensemble, routing, y, weights)
+        return
+    for o, one in enumerate(ensemble.outputs):
+        _check_labels(forest, one, routing, y if y.ndim == 1 else y[:, o], weights)
+
+
+def _check_labels(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any], weights: NDArray[np.float64]) -> None:
+    """Refuse labels or targets other than those with which the trees were grown."""
+    codes = np.arange(1.0, ensemble.value.shape[1] + 1)  # one sum tells all classes apart: 1 for the first, 2 for the second
+    target = codes[y] if ensemble.task == "classification" else y
+    labels_on_nodes = routing.node_sums(ensemble, weights * target)
+    stored_labels = ensemble.value @ codes  # of regression: the one value
+    allowed = 1e-6 * (1 + np.abs(target).max())
+    for t, view in enumerate(tree_views(forest, several_outputs=True)):
         if not _stores_means(view.estimator):
             continue
-        nodes = ensemble.nodes_of(t)
+        nodes, stored = ensemble.nodes_of(t), view.estimator.tree_.weighted_n_node_samples
         wrong = np.flatnonzero(np.abs(labels_on_nodes[nodes] - stored_labels[nodes] * stored) > allowed * stored[0])
         if wrong.size:
-            raise InvalidInputError(
-                f"errors: the labels at node {wrong[0]} of tree {t} are not those that it was grown with; give y in the order of "
-                "the training data, or use Given(X, y)"
-            )
+            raise _other_labels(int(wrong[0]), t)
+
+
+def _check_events(
+    forest: Any, ensemble: Ensemble, routing: Routing, sample: CensoredSample, weights: NDArray[np.float64]
+) -> None:
+    """Refuse events and times other than those with which the survival trees were grown."""
+    leaves = routing.leaves(ensemble)
+    for t, view in enumerate(tree_views(forest, several_outputs=True)):
+        wrong = wrong_with_training_data(view.estimator, leaves[t] - ensemble.tree_start[t], weights[t], sample)
+        if wrong is not None:
+            raise _other_labels(wrong, t)
+
+
+def _other_labels(h: int, t: int) -> InvalidInputError:
+    return InvalidInputError(
+        f"errors: the labels at node {h} of tree {t} are not those that it was grown with; give y in the order of the training "
+        "data, or use Given(X, y)"
+    )
 
 
 def _check_row_counts(forest: Any, ensemble: Ensemble, routing: Routing, draws: NDArray[np.float64]) -> None:

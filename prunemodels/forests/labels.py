@@ -12,7 +12,9 @@ from sklearn.base import is_classifier
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.real_numbers import real_array
+from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import TreeLoss
+from prunemodels.forests.survival import SURVIVAL_LOSS, censored_sample, survival_losses
 
 
 def class_numbers(
@@ -91,14 +93,29 @@ def losses_of(
     return np.asarray(predicted != classes[truth], dtype=np.float64)
 
 
-def forest_losses(forest: Any, X: Any, y: Any, loss: TreeLoss, entry: Callable[[int], str] | None = None) -> NDArray[np.float64]:
-    """The loss of what a forest of scikit-learn predicts for each row.
+def forest_losses(
+    forest: Any,
+    X: Any,
+    y: Any,
+    loss: TreeLoss,
+    entry: Callable[[int], str] | None = None,
+    *,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """The loss of what a forest of scikit-learn or scikit-survival predicts for each row.
+
+    Parameters
+    ----------
+    weights
+        of the rows, where censoring is estimated from them; default: 1 each.
 
     Raises
     ------
     InvalidInputError
         as `class_numbers`; and for targets that have no Poisson deviance.
     """
+    if loss == SURVIVAL_LOSS:
+        return survival_losses(forest, X, y, weights)
     answers = np.asarray(forest.predict(X))
     if answers.ndim == 2:
         return _mean_losses(forest, answers, y, loss, entry)
@@ -115,14 +132,26 @@ def _mean_losses(
     return np.asarray(np.mean(each, axis=0))
 
 
-def true_outputs(ensemble: Ensemble, y: Any, n_rows: int, name: str = "y", *, unknown: int | None = None) -> NDArray[Any]:
+def true_outputs(
+    ensemble: Ensemble,
+    y: Any,
+    n_rows: int,
+    name: str = "y",
+    *,
+    unknown: int | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[Any] | CensoredSample:
     """`class_numbers` of labels or targets for trees; of several outputs one column each, shape (n, outputs).
+
+    For survival trees a `CensoredSample`, in whose estimate of censoring the rows have these weights; default: 1 each.
 
     Raises
     ------
     InvalidInputError
-        as `class_numbers`, and for another number of columns.
+        as `class_numbers`, and for another number of columns; for survival trees as `censored_sample`.
     """
+    if ensemble.curves is not None:
+        return censored_sample(ensemble.curves.times, y, n_rows, weights, name)
     if ensemble.n_outputs == 1:
         return class_numbers(ensemble.classes, y, n_rows, name, unknown=unknown)
     columns = _columns(y, n_rows, ensemble.n_outputs, name)

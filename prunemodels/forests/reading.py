@@ -1,6 +1,7 @@
 """Read forests of scikit-learn as an `Ensemble`.
 
-All models that average trees are read: random forests, extra trees, bagged trees, single trees. Boosted models, which add up
+All models that average trees are read: random forests, extra trees, bagged trees, single trees, and the survival forests of
+scikit-survival, whose trees are scikit-learn's. Boosted models, which add up
 their trees, have no error that is a mean over trees, and are refused by name.
 """
 
@@ -29,6 +30,15 @@ from formulations.instance.tree_loss import TreeLoss
 from formulations.sparse_arrays import check_sparse
 from prunemodels.columns import final_step, trace_pipeline
 from prunemodels.forests.soundness import wrong_with_forest
+from prunemodels.forests.survival import (
+    SURVIVAL_LOSS,
+    check_holds_curves,
+    curves_of,
+    predicts_curves,
+    risk_scores,
+    survival_forests,
+    survival_trees,
+)
 
 FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
 BAGS = (BaggingClassifier, BaggingRegressor)
@@ -44,14 +54,10 @@ REFUSED = {
         "which error that would be"
     ),
     "RandomTreesEmbedding": "its trees predict nothing, they number leaves",
-    "Surviv": (
-        "the trees of scikit-survival predict curves, whose errors need inverse-probability-of-censoring weights that are not "
-        "computed here"
-    ),
 }
 """Kinds of models that cannot be pruned, by a part of their names, and why."""
 
-SUPPORTED = "RandomForest*, ExtraTrees*, Bagging* of decision trees, DecisionTree*"
+SUPPORTED = "RandomForest*, ExtraTrees*, Bagging* of decision trees, DecisionTree*, survival forests of scikit-survival"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +69,23 @@ class TreeView:
     classes: NDArray[np.int64]
 
 
+def is_tree(forest: Any) -> bool:
+    """Whether it is a single tree."""
+    return isinstance(forest, TREES + survival_trees())
+
+
 def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
     """The trees of a fitted forest, in order; those of the last step of a `Pipeline`.
 
     Parameters
     ----------
     several_outputs
-        whether the trees may predict several outputs; then `TreeView.classes` is empty.
+        whether the trees may predict several outputs, or survival curves; then `TreeView.classes` is empty.
 
     Raises
     ------
     UnsupportedModelError
-        for a model that is not an average of decision trees, and for several outputs unless they are allowed.
+        for a model that is not an average of decision trees, and for several outputs or survival curves unless they are allowed.
     NotFittedForestError
         if it has no trees yet.
     InvalidInputError
@@ -82,11 +93,13 @@ def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
     """
     forest = final_step(forest)
     _check_kind(forest)
-    if not hasattr(forest, "tree_" if isinstance(forest, TREES) else "estimators_"):
+    if predicts_curves(forest):
+        _check_curves(forest, allowed=several_outputs)
+    if not hasattr(forest, "tree_" if is_tree(forest) else "estimators_"):
         raise NotFittedForestError(f"the {type(forest).__name__} is not fitted: call fit(X, y) first")
-    trees = [forest] if isinstance(forest, TREES) else list(forest.estimators_)
+    trees = [forest] if is_tree(forest) else list(forest.estimators_)
     for tree in trees:
-        if not isinstance(tree, TREES):
+        if not is_tree(tree):
             raise UnsupportedModelError(
                 f"the {type(forest).__name__} averages {type(tree).__name__} models, not decision trees; "
                 f"what can be pruned: {SUPPORTED}"
@@ -109,10 +122,23 @@ def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
 
 def _check_kind(forest: Any) -> None:
     # exact types: subclasses such as IsolationForest or RandomTreesEmbedding predict something else
-    kinds = (*FORESTS, *BAGS, *TREES)
-    if type(forest) not in kinds and not any(isinstance(forest, k) and type(forest).predict is k.predict for k in kinds):
+    kinds = (*FORESTS, *BAGS, *TREES, *survival_forests(), *survival_trees())
+    if type(forest) not in kinds and not any(isinstance(forest, k) and _predicts_as(type(forest), k) for k in kinds):
         hint = _hint(forest)
         raise UnsupportedModelError(f"{type(forest).__name__} cannot be pruned; what can be: {SUPPORTED}{hint}")
+
+
+def _predicts_as(own: type, kind: type) -> bool:
+    return all(getattr(own, name, None) is getattr(kind, name, None) for name in ("predict", "predict_survival_function"))
+
+
+def _check_curves(forest: Any, *, allowed: bool) -> None:
+    if not allowed:
+        raise UnsupportedModelError(
+            f"the {type(forest).__name__} predicts survival curves, which pruning, evaluation, files, reports and prediction on "
+            "demand take, but not what was called"
+        )
+    check_holds_curves(forest)
 
 
 def _hint(forest: Any) -> str:
@@ -166,13 +192,14 @@ def read_forest(forest: Any) -> Ensemble:
 
 
 def read_trees(forest: Any) -> Ensemble:
-    """`read_forest` that also takes forests with several outputs, see `Ensemble.output_classes`."""
+    """`read_forest` that also takes forests with several outputs, see `Ensemble.output_classes`, and survival forests."""
     return _read(forest, tree_views(forest, several_outputs=True))
 
 
 def _read(model: Any, views: list[TreeView]) -> Ensemble:
     made, forest = trace_pipeline(model), final_step(model)
-    classification, n_outputs = is_classifier(forest), views[0].estimator.n_outputs_
+    survival = predicts_curves(forest)
+    classification, n_outputs = is_classifier(forest), 1 if survival else views[0].estimator.n_outputs_
     labels: tuple[Any, ...] = ()
     if n_outputs > 1:
         labels = tuple(np.asarray(c) for c in forest.classes_) if classification else (None,) * n_outputs
@@ -191,7 +218,9 @@ def _read(model: Any, views: list[TreeView]) -> Ensemble:
         feature[node] = view.columns[tree.feature[split]]
         threshold[node] = tree.threshold[split]
         missing[node] = tree.missing_go_to_left[split]
-        if labels:
+        if survival:
+            value[first : first + tree.node_count] = risk_scores(view.estimator)
+        elif labels:
             each = [tree.value[:, o, : 1 if c is None else len(c)] for o, c in enumerate(labels)]
             value[first : first + tree.node_count] = np.concatenate(each, axis=1)
         else:
@@ -209,9 +238,10 @@ def _read(model: Any, views: list[TreeView]) -> Ensemble:
         "classification" if classification else "regression",
         np.asarray(forest.classes_) if one else None,
         None if names is None else tuple(str(x) for x in names),
-        None if classification else regression_loss(views[0].estimator),
+        None if classification else SURVIVAL_LOSS if survival else regression_loss(views[0].estimator),
         labels,
         made,
+        curves_of(forest, [view.estimator for view in views]) if survival else None,
     )
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 from sklearn.tree._tree import Tree
 
-from prunemodels.forests.reading import BAGS, TREES, TreeView, tree_views
+from prunemodels.forests.reading import BAGS, TreeView, is_tree, tree_views
 
 Columns = NDArray[np.int64]
 
@@ -39,16 +38,16 @@ def with_columns(forest: Any, kept: Columns) -> Any:
     place = np.full(forest.n_features_in_, -1, dtype=np.int64)
     place[kept] = np.arange(kept.size)
     columns = []
-    for view, own in zip(views, [slim] if isinstance(slim, TREES) else slim.estimators_, strict=True):
+    for view, own in zip(views, [slim] if is_tree(slim) else slim.estimators_, strict=True):
         stays = np.flatnonzero(place[view.columns] >= 0)
         if not stays.size:  # a tree of a bag without a split still is given a column
             stays = np.zeros(1, dtype=np.int64)
-        own.tree_ = _renumbered(forest, view, stays)
+        own.tree_ = _renumbered(view, stays)
         _narrow(own, stays)
         columns.append(np.maximum(place[view.columns[stays]], 0))
     if isinstance(slim, BAGS):
         slim.estimators_features_ = columns
-    if not isinstance(slim, TREES):
+    if not is_tree(slim):
         _narrow(slim, kept)
     return slim
 
@@ -58,7 +57,7 @@ def _tested(view: TreeView) -> Columns:
     return np.unique(tree.feature[tree.children_left >= 0]).astype(np.int64)
 
 
-def _renumbered(forest: Any, view: TreeView, stays: Columns) -> Tree:
+def _renumbered(view: TreeView, stays: Columns) -> Tree:
     """The tree on the columns of its own that stay."""
     old = view.estimator.tree_
     state = old.__getstate__()
@@ -67,9 +66,7 @@ def _renumbered(forest: Any, view: TreeView, stays: Columns) -> Tree:
     nodes = state["nodes"].copy()
     split = nodes["left_child"] >= 0
     nodes["feature"][split] = place[nodes["feature"][split]]
-    n_outputs = view.estimator.n_outputs_
-    n_classes = np.atleast_1d(view.estimator.n_classes_) if is_classifier(forest) else np.ones(n_outputs)
-    tree = Tree(stays.size, np.asarray(n_classes, dtype=np.intp), n_outputs)
+    tree = Tree(stays.size, np.array(old.n_classes, dtype=np.intp), old.n_outputs)
     tree.__setstate__({**state, "nodes": nodes})
     return tree
 

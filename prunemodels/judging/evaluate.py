@@ -40,7 +40,8 @@ class Evaluation(Shown):
         ``"classification"`` or ``"regression"``.
     measure
         what `error` is: the share of wrong predictions (``"error rate"``); of numbers the ``"mean squared error"``, or for a
-        forest grown by another criterion the ``"mean absolute error"`` or ``"mean Poisson deviance"``.
+        forest grown by another criterion the ``"mean absolute error"`` or ``"mean Poisson deviance"``; of survival curves the
+        ``"integrated Brier score"``.
     loss
         of models whose trees add up: the mean loss of their margins, log loss or squared error; NaN for all others.
 
@@ -91,7 +92,8 @@ def evaluate(
         library, see `read_model`; one of these in scikit-learn's calibrated or thresholded classifiers; or a fitted cascade.
     X, y
         examples and labels, preferably ones that played no part in training or pruning. Each label must be one that the model was
-        trained on; targets of a regression must be finite.
+        trained on; targets of a regression must be finite. For survival forests y is scikit-survival's array of events and times,
+        and censoring is estimated from these examples.
     costs, evaluation_cost
         as in `problem_from_forest`. A cascade knows its own prices: different ones are refused.
 

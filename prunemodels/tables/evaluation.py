@@ -196,6 +196,8 @@ def hold_out_on_table(
     ------
     InvalidInputError, BrokenFileError, InterruptedSolveError
         as `hold_out` and `problem_from_table`.
+    UnsupportedModelError
+        with labels, for trees with several outputs, and survival trees.
 
     Examples
     --------
@@ -208,6 +210,9 @@ def hold_out_on_table(
     """
     usage, kept = pruning.problem.usage, pruning.kept
     ensemble = usage.ensemble
+    if y is not None:
+        ensemble.check_one_output("hold_out_on_table")
+        ensemble.check_no_curves("hold_out_on_table")
     pruned, chunked = None if y is None else apply_pruning(pruning, forest), as_chunked(table)
     paid, weights, losses = [], [], []
 

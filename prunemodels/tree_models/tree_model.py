@@ -28,6 +28,7 @@ from prunemodels.columns import final_step, trace_pipeline
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.labels import forest_losses, losses_of
 from prunemodels.forests.reading import check_columns, read_forest, read_trees
+from prunemodels.forests.survival import predicts_curves
 from prunemodels.other_libraries.dependencies import is_boosted
 from prunemodels.tree_models.response import Response, average_response, sum_response
 from prunemodels.tree_models.wrappers import Decision, merged, unwrapped
@@ -246,7 +247,8 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
         `PrunedForest`; one of these at the end of a `Pipeline`, or in a `CalibratedClassifierCV`, `FixedThresholdClassifier`,
         `TunedThresholdClassifierCV` or `FrozenEstimator`.
     several_outputs
-        whether a forest may have several outputs, see `Ensemble.output_classes`.
+        whether a forest may have several outputs, see `Ensemble.output_classes`. Survival forests predict one number, and are
+        always read.
 
     Raises
     ------
@@ -265,7 +267,7 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
         found = tree_model_of(inner)
         return replace(found, model=model, decision=merged(found.decision, decision))
     if not is_boosted(model):
-        return TreeModel(model, read_trees(model) if several_outputs else read_forest(model))
+        return TreeModel(model, read_trees(model) if several_outputs or predicts_curves(model) else read_forest(model))
     from prunemodels.other_libraries.reading import read_model
 
     return _of_sum(read_model(model))

@@ -24,8 +24,9 @@ def drop_unused(model: Any) -> Any:
     Parameters
     ----------
     model
-        a forest, bag or tree of scikit-learn, see `read_forest`; a ``Booster`` or estimator of XGBoost or LightGBM; or what holds
-        such a model, a result of `prune_forest` or a fitted `BudgetPrunedForestClassifier`, whose model is then returned.
+        a forest, bag or tree of scikit-learn, see `read_forest`, or a survival forest of scikit-survival; a ``Booster`` or
+        estimator of XGBoost or LightGBM; or what holds such a model, a result of `prune_forest` or a fitted
+        `BudgetPrunedForestClassifier`, whose model is then returned.
 
     Returns
     -------

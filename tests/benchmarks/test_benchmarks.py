@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks import budget_rounding, engines, hard_lambdas, in_use, instances, naive, second_process
+from benchmarks import budget_rounding, engines, hard_lambdas, in_use, instances, naive, second_process, survival
 from prunemodels.data_files import FOLDER_VARIABLE
 from tests.solvers.cases import instance
 
@@ -161,3 +161,25 @@ def test_hard_lambdas_lie_beside_the_longest_edges() -> None:
     for _, lam in lams:
         row = hard_lambdas.measured(problem, lam, list(hard_lambdas.ENGINES), check=True)
         assert set(row) == {"raw cut", "rounds", "core", *hard_lambdas.ENGINES}
+
+
+@pytest.mark.slow
+def test_survival_forests_are_compared_within_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    """Column sets are those to which nothing can be added; each way has a line, and the validation sample keeps the budget."""
+    pytest.importorskip("sksurv")
+    sets = {frozenset(columns) for columns in survival.column_sets(12)}
+    prices = survival.PRICES
+    assert frozenset({"age", "menostat", "pnodes"}) in sets
+    assert all(sum(prices[name] for name in columns) <= 12 for columns in sets)
+    assert not any(a < b for a in sets for b in sets)
+    assert survival.main(["--repeats", "2", "--trees", "2", "--budgets", "12"]) == 0
+    lines = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith(("| sqrt", "| all"))]
+    assert [way for _, way, *_ in lines] == 2 * [
+        "unpruned",
+        "pruned, errors in-bag",
+        "pruned, errors out-of-bag",
+        "pruned, errors validation",
+        "retrained on fewer columns",
+    ]
+    assert all(float(cost) <= 14 for _, _, limit, cost, *_ in lines if limit)
+    assert all(float(cost) > 20 for _, _, limit, cost, *_ in lines if not limit)

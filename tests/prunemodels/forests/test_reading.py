@@ -313,7 +313,6 @@ def test_tables_sparse_matrices_and_nullable_columns_are_rows_too():
     ("model", "reason"),
     [
         (IsolationForest(n_estimators=2), "a score is the depth at which a row is alone, pruning changes that depth"),
-        (type("RandomSurvivalForest", (), {})(), "inverse-probability-of-censoring weights"),
     ],
 )
 def test_the_refusal_says_why(model, reason):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
@@ -101,13 +102,21 @@ def test_pruned_forests_keep_all_outputs(kind: str, tmp_path: Path) -> None:
 
 
 def test_what_needs_one_output_says_so() -> None:
-    """Exits, prediction on demand, ONNX, misclassification costs and the forest's own loss refuse, with the remedy."""
+    """Exits, prediction on demand, ONNX, misclassification costs, tables in blocks and the forest's own loss refuse, with the
+    remedy.
+    """
     forest, y = fitted("classification")
     problem = pm.problem_from_forest(forest, X, costs=1)
+    path = pm.pruning_path(problem)
+    table = pd.DataFrame(X).assign(label=y[:, 0])
     for use in (
         lambda: pm.read_forest(forest),
         lambda: pm.deployment.to_onnx(forest),
         lambda: pm.exits.trees_as_stages(problem.ensemble, 1, [1, 2]),
+        lambda: pm.exit_path(path, X, y),
+        lambda: pm.exit_path(path, X, y[:, 0]),
+        lambda: pm.problem_from_forest(forest, X, costs=1, errors=pm.tables.GivenTable(table, "label")),
+        lambda: pm.tables.hold_out_on_table(path[0], forest, table, "label"),
         lambda: pm.OnDemandPredictor(problem.ensemble, 1, pm.on_demand.from_table(X)),
         lambda: pm.OnDemandPredictor(forest, 1, pm.on_demand.from_table(X)),
         lambda: pm.prune_forest(forest, X, y, budget=2, objective="ensemble"),
