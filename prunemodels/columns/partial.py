@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, issparse
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -63,6 +64,23 @@ def part_of(transformer: Any, inputs: Inputs, *, table: bool, single: bool = Fal
     fitted = getattr(transformer, "feature_names_in_", None)
     names = [str(name) for name in fitted] if fitted is not None else list(inputs.names or []) if table else None
     return Leaf(transformer, inputs.path, needs, names, single)
+
+
+def writes_sparse(transformer: Any, inputs: Inputs, given_sparse: bool = False) -> bool:
+    """Whether a fitted transformer writes a sparse matrix, given a table or, with `given_sparse`, a sparse matrix."""
+    if is_identity(transformer):
+        return given_sparse
+    if isinstance(transformer, Pipeline):
+        for step, known in steps_of(transformer, inputs):
+            given_sparse = writes_sparse(step, known, given_sparse)
+        return given_sparse
+    if isinstance(transformer, ColumnTransformer):
+        return bool(transformer.sparse_output_)
+    if isinstance(transformer, FeatureUnion):
+        return any(writes_sparse(block.transformer, block.inputs, given_sparse) for block in blocks_of(transformer, inputs))
+    if given_sparse:
+        return issparse(transformer.transform(csr_matrix((1, inputs.count))))
+    return bool(getattr(transformer, "sparse_output", False)) or getattr(transformer, "encode", None) == "onehot"
 
 
 @dataclass(frozen=True, eq=False)

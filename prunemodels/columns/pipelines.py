@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from sklearn.pipeline import Pipeline
 
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
-from prunemodels.columns.partial import Cells, Part, part_of
+from prunemodels.columns.partial import Cells, Part, part_of, writes_sparse
 from prunemodels.columns.tracing import STATEMENT, Inputs, dense, is_identity, names_out, sources_of
 
 MOST_CHECKED = 64
@@ -98,6 +99,8 @@ class TracedColumns:
         features = np.where(done, found, 0)
         try:
             with np.errstate(over="ignore"):
+                if self.read is not None and self._sparse:  # a model may take what is not stored for missing
+                    features = csr_matrix(features.astype(np.float64))
                 numbers = (features.astype(np.float64) if self.read is None else self.read(features)).astype(np.float32)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"the pipeline's last step writes what is no number ({error})") from error
@@ -105,6 +108,11 @@ class TracedColumns:
         if infinite.size:
             raise InvalidInputError(f"the pipeline's column {infinite[0][1]} is infinite as a float32; clip it, or make it NaN")
         return numbers, done if self.column_of is None else done[:, self.column_of]
+
+    @cached_property
+    def _sparse(self) -> bool:
+        """Whether the last step writes a sparse matrix."""
+        return writes_sparse(Pipeline(list(self.steps)), self.inputs)
 
     @cached_property
     def _part(self) -> Part:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from scipy.special import expit
 
 from formulations.arguments import checked
@@ -83,6 +84,8 @@ class ModelForest:
         what the ensemble's last features are made from: see `categories`.
     codes
         turns tables with categories into numbers as the library does; None: tables are numeric.
+    absent_missing
+        whether entries that a sparse matrix does not store are missing values, as to XGBoost; False: they are zeros.
 
     Examples
     --------
@@ -114,6 +117,7 @@ class ModelForest:
     second: SecondClass = "probability > 1/2"
     category_columns: tuple[CategorySet, ...] = ()
     codes: Codes | None = None
+    absent_missing: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -195,6 +199,8 @@ class ModelForest:
             for a table that is empty, not numeric, has other columns, or, where the library refuses them, infinities.
         """
         check_columns(X, self._spelling([str(c) for c in getattr(X, "columns", ())]), name)
+        if self.absent_missing and issparse(X):
+            X = with_absent_missing(X)
         if not self.casts:
             return as_rows(X, self.n_columns, name)
         table = X if self.codes is None else self.codes(X, self.n_columns, name)
@@ -369,6 +375,22 @@ def pruned_part(forest: ModelForest, kept: NDArray[np.bool_], trees: int) -> tup
         source=None,
     )
     return part, nodes
+
+
+def with_absent_missing(X: Any) -> NDArray[Any]:
+    """A sparse matrix as an array with NaN in the place of entries that it does not store.
+
+    Raises
+    ------
+    InvalidInputError
+        for a sparse matrix whose arrays do not fit each other.
+    """
+    check_sparse(X, "X")
+    stored = X.tocoo(copy=True)
+    stored.sum_duplicates()
+    rows = np.full(X.shape, np.nan, dtype=np.result_type(X.dtype, np.float32))
+    rows[stored.row, stored.col] = stored.data
+    return rows
 
 
 def as_doubles(X: Any, n_features: int, name: str) -> NDArray[np.float64]:

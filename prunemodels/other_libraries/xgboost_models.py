@@ -65,7 +65,7 @@ def read_xgboost(model: Any, cover: Any = None) -> ModelForest:
     )
     missing = getattr(model, "missing", None)
     marker = np.nan if missing is None else float(missing)
-    return replace(forest, base=_start(booster, forest), missing=marker, codes=_codes(booster))
+    return replace(forest, base=_start(booster, forest), missing=marker, codes=_codes(booster), absent_missing=True)
 
 
 def _start(booster: Any, forest: ModelForest) -> NDArray[np.float64]:
