@@ -99,9 +99,10 @@ class TracedColumns:
         features = np.where(done, found, 0)
         try:
             with np.errstate(over="ignore"):
-                if self.read is not None and self._sparse:  # a model may take what is not stored for missing
-                    features = csr_matrix(features.astype(np.float64))
-                numbers = (features.astype(np.float64) if self.read is None else self.read(features)).astype(np.float32)
+                if self.read is None:
+                    numbers = features.astype(np.float64).astype(np.float32)
+                else:  # a model may take what is not stored for missing
+                    numbers = self.read(csr_matrix(features.astype(np.float64)) if self._sparse else features).astype(np.float32)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"the pipeline's last step writes what is no number ({error})") from error
         infinite = np.argwhere(np.isinf(numbers))

@@ -263,7 +263,7 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
         return model
     model = fitted_model(model)
     if isinstance(model, Pipeline):
-        return _at_end_of(model)
+        return _at_end_of(model, tree_model_of(final_step(model)))
     if type(model).__name__ == "BoostedPruning":
         return tree_model_of(model.pruned_forest)
     inner, decision = unwrapped(model)
@@ -276,18 +276,16 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     from prunemodels.other_libraries.reading import read_model
 
     forest = model if isinstance(model, ModelForest) else read_model(model)
-    return TreeModel(forest.source if forest.source is not None else forest, forest.ensemble, forest)
+    found = TreeModel(forest.source if forest.source is not None else forest, forest.ensemble, replace(forest, pipeline=None))
+    return found if forest.pipeline is None else _at_end_of(forest.pipeline, found)
 
 
-def _at_end_of(pipeline: Pipeline) -> TreeModel:
+def _at_end_of(pipeline: Pipeline, last: TreeModel) -> TreeModel:
     """The trees of a pipeline's last step, whose features are made from raw columns."""
-    last = tree_model_of(final_step(pipeline))
-    made = trace_pipeline(pipeline)
+    made = trace_pipeline(pipeline) if last.forest is None else replace(last.forest, pipeline=pipeline).made
     if made is None:
         return replace(last, model=pipeline)
     names = last.ensemble.feature_names or made.feature_names
-    if last.forest is not None:
-        made = made.before(last.forest.rows, last.forest.columns_of_features)
     if names is not None and len(names) != last.ensemble.n_features:
         names = None  # features that the model makes from categories have no names
     return replace(last, model=pipeline, ensemble=replace(last.ensemble, made=made, feature_names=names))

@@ -235,7 +235,7 @@ def test_our_own_estimator_at_the_end_of_a_pipeline() -> None:
 
 
 def test_boosted_models_at_the_end_of_a_pipeline() -> None:
-    """`evaluate` takes them; pruning refuses them by name, with what to do."""
+    """`evaluate` takes them, and so does `prune_boosted`; `prune_pipeline` is for forests, and names it."""
     xgboost = pytest.importorskip("xgboost")
     dense = make_column_transformer(
         (OneHotEncoder(sparse_output=False), WORDS), ("passthrough", ["age", "income"]), sparse_threshold=0
@@ -245,8 +245,9 @@ def test_boosted_models_at_the_end_of_a_pipeline() -> None:
     assert seen.error == pytest.approx((pipe.predict(VALID) != y[160:]).mean())
     plain = pm.evaluate(pipe[-1], dense.transform(VALID), y[160:], costs=[2] * 3 + [2] * 4 + [1, 5])
     assert seen.cost <= plain.cost <= 10
-    with pytest.raises(UnsupportedModelError, match="model is a Pipeline; give its last step"):
-        pm.prune_boosted(pipe, VALID, y[160:], costs=PRICES, budget=3)
+    with pytest.raises(UnsupportedModelError, match=r"XGBClassifier cannot be pruned; what can be: .* and prune_boosted"):
+        pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=3)
+    assert pm.prune_boosted(pipe, VALID, y[160:], costs=PRICES, budget=3).cost <= 3
 
 
 @pytest.mark.parametrize("ending", [".joblib", ".skops"])
