@@ -151,7 +151,7 @@ class ModelForest:
         Parameters
         ----------
         names
-            what the user calls the columns. Where they are others than LightGBM's, nothing changes.
+            what the user calls the columns, and possibly others. Where one of LightGBM's is missing, nothing changes.
         """
         spelled = self._spelling(names)
         if spelled is None or spelled == self.column_names or self.made is not None:
@@ -160,8 +160,9 @@ class ModelForest:
 
     def _spelling(self, names: Sequence[str]) -> tuple[str, ...] | None:
         """The names of the columns, spelled as in `names` where these are the same but for LightGBM's underscores."""
-        own, spelling = self.column_names, {name.replace(" ", "_"): name for name in names}
-        if not self.zero_near or own is None or set(spelling) != set(own):
+        own = self.column_names
+        spelling = {name.replace(" ", "_"): name for name in names} | {name: name for name in names}
+        if not self.zero_near or own is None or not set(own) <= set(spelling):
             return own
         return tuple(spelling[name] for name in own)
 

@@ -69,9 +69,13 @@ def boosted_page(
 ) -> str:
     """`report_page` of a pruned boosted model."""
     labels = Labels(title, unit, command, sources)
-    facts = gather_boosted(path, X, y, chosen, sample_weight=sample_weight, confidence=confidence, labels=labels)
+    return render_boosted(gather_boosted(path, X, y, chosen, sample_weight=sample_weight, confidence=confidence, labels=labels))
+
+
+def render_boosted(facts: BoostedFacts) -> str:
+    """The page of its facts."""
     sections = [part(facts) for part in (_tradeoff, items, _proof, _provenance)]
-    return document(labels, _opening(facts), sections, facts.versions)
+    return document(facts.labels, _opening(facts), sections, facts.versions)
 
 
 def gather_boosted(

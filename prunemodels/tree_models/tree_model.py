@@ -142,6 +142,26 @@ class TreeModel:
         """What the mean of `losses` is called, see `Ensemble.measure`."""
         return usual_loss(self.task).measure if self.forest is not None else self.ensemble.measure
 
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of a table of examples."""
+        if self.forest is None or self.ensemble.made is not None:
+            return len(self.ensemble.column_names)
+        return self.forest.n_columns
+
+    @property
+    def columns_by_name(self) -> tuple[str, ...] | None:
+        """Names of the columns of a table of examples; None for a model that was trained without names."""
+        made = self.ensemble.made
+        if made is not None:
+            return made.names if made.named else None
+        return self.ensemble.feature_names if self.forest is None else self.forest.column_names
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether columns may hold words: the steps of a pipeline judge them, or the model's own categories."""
+        return self.ensemble.made is not None or (self.forest is not None and self.forest.codes is not None)
+
     def items(self, costs: Costs | None) -> CostItems:
         """The prices of the trees' features, see `prunemodels.forests.costs.cost_items`.
 
@@ -212,7 +232,7 @@ class TreeModel:
         rows = self.rows(X)
         return rows if self.ensemble.made is None else features_of(self.ensemble, rows)
 
-    def loss(self, X: Any, y: Any) -> float:
+    def loss(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The mean loss of a sum of trees, see `prunemodels.other_libraries.losses`; NaN for averages of class fractions or
         numbers, and for models whose probabilities are calibrated.
 
@@ -226,7 +246,7 @@ class TreeModel:
         from prunemodels.other_libraries.losses import loss_of
 
         rows = self._features(X)
-        return float(np.mean(loss_of(self.forest, y, len(rows)).values(self.forest.margins(rows))))
+        return float(np.average(loss_of(self.forest, y, len(rows)).values(self.forest.margins(rows)), weights=sample_weight))
 
     def losses(self, X: Any, y: Any) -> NDArray[np.float64]:
         """The loss of each row's prediction, see `measure`; shape (n,).
@@ -263,7 +283,7 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
         return model
     model = fitted_model(model)
     if isinstance(model, Pipeline):
-        return _at_end_of(model, tree_model_of(final_step(model)))
+        return _at_end_of(model, tree_model_of(final_step(model), several_outputs=several_outputs))
     if type(model).__name__ == "BoostedPruning":
         return tree_model_of(model.pruned_forest)
     inner, decision = unwrapped(model)
