@@ -83,6 +83,20 @@ def writes_sparse(transformer: Any, inputs: Inputs, given_sparse: bool = False) 
     return bool(getattr(transformer, "sparse_output", False)) or getattr(transformer, "encode", None) == "onehot"
 
 
+def accepted_values(part: Part, count: int) -> list[Any]:
+    """For each of the input columns of a part a value that the first step that reads it accepts."""
+    values: list[Any] = [1.0] * count
+    if isinstance(part, Chain) and part.steps:
+        return accepted_values(part.steps[0], count)
+    if isinstance(part, SideBySide):
+        for below, places, _ in part.parts:
+            for f, value in zip(places, accepted_values(below, len(places)), strict=True):
+                values[f] = value if values[f] == 1.0 else values[f]
+    if isinstance(part, Leaf):
+        values = [part.accepted(j) for j in range(count)]
+    return values
+
+
 @dataclass(frozen=True, eq=False)
 class Chain:
     """Steps one after the other."""
@@ -157,10 +171,10 @@ class Leaf:
         values = values.copy()
         for j in np.flatnonzero(~known.all(axis=0)).tolist():
             have = np.flatnonzero(batch[1][:, j])
-            values[~known[:, j], j] = batch[0][have[0], j] if have.size else self._accepted(j)
+            values[~known[:, j], j] = batch[0][have[0], j] if have.size else self.accepted(j)
         return values
 
-    def _accepted(self, j: int) -> Any:
+    def accepted(self, j: int) -> Any:
         """A value of column j that the transformer was fitted with, or 1."""
         for attribute in ("categories_", "statistics_"):
             fitted = getattr(self.transformer, attribute, None)

@@ -15,7 +15,8 @@ from scipy.sparse import csr_matrix
 from sklearn.pipeline import Pipeline
 
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
-from prunemodels.columns.partial import Cells, Part, part_of, writes_sparse
+from prunemodels.columns.partial import Cells, Part, accepted_values, part_of, writes_sparse
+from prunemodels.columns.restored import RestoredColumns
 from prunemodels.columns.tracing import STATEMENT, Inputs, dense, is_identity, names_out, sources_of
 
 MOST_CHECKED = 64
@@ -78,7 +79,7 @@ class TracedColumns:
         for step, transformer in self.steps:
             try:
                 rows = transformer.transform(rows)
-            except (ValueError, TypeError, KeyError) as error:
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise InvalidInputError(f"{name}: the step {step!r} of the pipeline refuses the rows: {error}") from error
         return rows if self.read is None else self.read(rows)
 
@@ -118,6 +119,27 @@ class TracedColumns:
     @cached_property
     def _part(self) -> Part:
         return part_of(Pipeline(list(self.steps)), self.inputs, table=self.named)
+
+    def restored(self, kept: Sequence[int]) -> RestoredColumns:
+        """A step before the others, by which they are given only the raw columns `kept`.
+
+        Raises
+        ------
+        InvalidInputError
+            for a step that accepts none of the values that stand for the others.
+        """
+        values = accepted_values(self._part, len(self.names))
+        found = RestoredColumns(self.names, values, [int(f) for f in kept], named=self.named)
+        one = [[values[f] for f in found.kept]]
+        rows = found.transform(pd.DataFrame(one, columns=list(found.feature_names_in_)) if self.named else np.array(one))
+        try:
+            self.features(rows, "a row of constants")
+        except InvalidInputError as error:
+            raise InvalidInputError(
+                f"the columns that are gone are replaced by constants, which a step does not accept ({error}); fit the pipeline "
+                "again without these columns, or keep it as it is"
+            ) from error
+        return found
 
     def check(self, X: Any) -> None:
         """Try on some rows whether a feature changes with raw columns that it is not made from, if users stated the sources.

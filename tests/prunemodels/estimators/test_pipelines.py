@@ -279,7 +279,6 @@ def test_functions_of_a_users_own_in_files_are_named_to_be_trusted(tmp_path: Any
 
 REFUSALS = {
     "tables in chunks": lambda pipe: pm.tables.problem_from_table(pipe, pm.tables.ChunkedTable(VALID), costs=PRICES),
-    "dropped columns": pm.drop_unused,
     "ONNX": lambda pipe: pm.deployment.to_onnx(pipe),
     "exits": lambda pipe: pm.exit_path(pm.prune_pipeline(pipe, VALID, costs=PRICES, budget=9).path, VALID, y[160:]),
     "a forest": lambda pipe: pm.prune_pipeline(pipe[-1], VALID, costs=PRICES, budget=9),
