@@ -165,6 +165,7 @@ def read_boosted_inputs(args: argparse.Namespace, model: Any) -> tuple[TreeModel
 
 def find(args: argparse.Namespace, model: Any, data: Examples, costs: Any) -> BoostedPruning:
     """The pruning for ``--budget`` or ``--lam``."""
+    assert data.y is not None  # check_boosted_options refuses no label
     with errors_naming("FOREST"):
         return prune_boosted(model, data.X, data.y, budget=args.budget, lam=args.lam, **_given(args, data, costs))
 
@@ -172,6 +173,7 @@ def find(args: argparse.Namespace, model: Any, data: Examples, costs: Any) -> Bo
 def search(args: argparse.Namespace, model: Any, data: Examples, costs: Any) -> tuple[BoostedPath, BoostedPruning]:
     """The trade-off, and the pruning for ``--budget`` or ``--lam``."""
     budgets = [] if args.budget is None else [args.budget]
+    assert data.y is not None  # check_boosted_options refuses no label
     with errors_naming("FOREST"):
         path = boosted_path(model, data.X, data.y, lams=GRID, budgets=budgets, **_given(args, data, costs))
     return path, find(args, model, data, costs) if args.budget is None else path.at_cost(args.budget)

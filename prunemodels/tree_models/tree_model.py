@@ -232,7 +232,7 @@ class TreeModel:
         rows = self.rows(X)
         return rows if self.ensemble.made is None else features_of(self.ensemble, rows)
 
-    def loss(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def loss(self, X: Any, y: Any, sample_weight: NDArray[np.float64] | None = None) -> float:
         """The mean loss of a sum of trees, see `prunemodels.other_libraries.losses`; NaN for averages of class fractions or
         numbers, and for models whose probabilities are calibrated.
 
