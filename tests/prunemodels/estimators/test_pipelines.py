@@ -299,6 +299,24 @@ def test_an_estimator_of_ours_does_not_grow_pipelines() -> None:
         pm.BudgetPrunedForestClassifier(pipeline(), budget=3).fit(TRAIN, y[:160])
 
 
+def test_transformed_chunks_in_the_place_of_tables_of_raw_columns() -> None:
+    """What the refusal names: the same problem, path and held-out figures as with raw rows in memory, a chunk at a time."""
+    pipe = pipeline()
+    problem = pm.problem_from_forest(pipe, VALID, costs=PRICES)
+    made = problem.ensemble.made
+    assert made is not None
+    items = pm.CostItems.plain([PRICES[name] for name in X.columns], X.columns).of_made(made.sources)
+    table = pm.tables.ChunkedTable(lambda: (pipe[:-1].transform(VALID[k : k + 30]) for k in range(0, len(VALID), 30)))
+    in_chunks = pm.tables.problem_from_table(pipe[-1], table, costs=items)
+    path, ours = pm.pruning_path(in_chunks), pm.pruning_path(problem)
+    assert np.array_equal(path.lam, ours.lam)
+    assert np.array_equal(path.cost, ours.cost)
+    cheap = pm.apply_pruning(path[path.row_at_cost(9)], pipe)
+    assert pm.evaluate(cheap, VALID, y[160:], costs=PRICES).cost == pytest.approx(path.cost[path.row_at_cost(9)])
+    seen = pm.tables.evaluate_path_on_table(path, table, y[160:])
+    assert seen.error == pytest.approx(pm.evaluate_path(ours, VALID, y[160:]).error)
+
+
 @pytest.mark.parametrize("name", REFUSALS)
 def test_what_pipelines_cannot_do_is_refused_by_name(name: str) -> None:
     """The message says Pipeline, and what to do instead."""
