@@ -80,7 +80,7 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequen
     Returns
     -------
     Any
-        the model; of a joblib file that holds an estimator of ours, its pruned forest.
+        the model; of a joblib file that holds an estimator or result of ours, its pruned model, see `save_forest`.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequen
     if place.suffix in BOOSTED_ENDINGS:
         forest = load_boosted(place)
     else:
-        forest = fitted_model(load_model(place, (*TRUSTED, *trusted), "forest", trust_pickle=trust_pickle))
+        forest = saved_model(load_model(place, (*TRUSTED, *trusted), "forest", trust_pickle=trust_pickle))
     _check_forest(forest, place)
     return forest
 
@@ -188,7 +188,7 @@ def save_forest(forest: Any, path: str | Path) -> None:
 
 
 def saved_model(model: Any) -> Any:
-    """What is written for a model: itself, or the pruned model that a result of ours holds."""
+    """What is written for a model, and read: itself, or the pruned model that a result of ours holds."""
     model = fitted_model(model)
     if type(model).__name__ != "BoostedPruning":
         return model

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 import skops.io
@@ -95,6 +96,15 @@ def test_a_pruned_model_of_catboost_is_a_model_forest(tmp_path: Path) -> None:
     assert pm.evaluate(again, X, labels["two"], costs=[1, 2, 3, 4]).cost == pytest.approx(found.cost)
     with pytest.raises(InvalidInputError, match=r"ending '\.json'; give a ModelForest as \.joblib"):
         pm.save_forest(found, tmp_path / "cheap.json")
+
+
+def test_a_pickled_pruning_is_read_as_its_model(tmp_path: Path) -> None:
+    """A user who keeps the whole result in joblib gets the pruned model from it, as from other results of ours."""
+    found = pm.prune_boosted(fitted("xgboost"), X_valid, y_valid, costs=costs, budget=8, rounds=2)
+    joblib.dump(found, tmp_path / "found.joblib")
+    again = pm.load_forest(tmp_path / "found.joblib", trust_pickle=True)
+    assert type(again) is XGBClassifier
+    assert (again.predict(X_test) == found.to_model().predict(X_test)).all()
 
 
 WRONG_FILES = {
