@@ -31,7 +31,7 @@ class Result(Protocol):
         ...
 
 
-BOOSTED = "or a boosted model: XGBoost's .json or .ubj, LightGBM's .txt, CatBoost's .json, or as a forest"
+BOOSTED = "; or a boosted model: these, XGBoost's .json or .ubj, LightGBM's .txt, CatBoost's .json"
 
 
 def add_inputs(
@@ -83,8 +83,8 @@ def add_evaluated(command: argparse.ArgumentParser) -> None:
 
 def _add_model(command: argparse.ArgumentParser, metavar: str, also: str, *, boosted: bool) -> None:
     """The argument that names the model."""
-    forest = "a fitted scikit-learn forest: .skops, or .joblib with --trust-pickle"
-    command.add_argument("forest", metavar=metavar, help=" ".join(part for part in (also, forest, BOOSTED * boosted) if part))
+    about = f"{also} a fitted scikit-learn forest: .skops, or .joblib with --trust-pickle{BOOSTED * boosted}"
+    command.add_argument("forest", metavar=metavar, help=about.strip())
 
 
 def _add_prices(add: Callable[..., argparse.Action], *, required: bool) -> None:

@@ -18,6 +18,8 @@ import prunemodels as pm
 from formulations import InvalidInputError, UnsupportedModelError
 from prunemodels.other_libraries.boosted_pruning import BoostedPruning
 from prunemodels.report_page import report_page
+from prunemodels.report_page.boosted_page import gather_boosted
+from prunemodels.report_page.facts import Labels
 from tests.prunemodels.columns.tables import NUMBERS, WORDS, raw_table
 
 X, y = raw_table(300)
@@ -120,6 +122,16 @@ def test_a_trade_off_a_refit_and_a_page() -> None:
     assert all(name in page for name in PRICES)
     assert "6 raw columns" in page
     assert "onehotencoder__" not in page
+
+
+def test_what_is_bought_names_the_raw_columns_that_use_it() -> None:
+    """An item of several raw columns lists them, not the columns that the pipeline makes of them."""
+    path = pm.other_libraries.boosted_path(fitted("lightgbm"), X[VALID], y[VALID], costs=SHARED, lams=2, rounds=1)
+    facts = gather_boosted(
+        path, X[TEST], y[TEST], path[0], sample_weight=None, confidence=0.95, labels=Labels("", "", None, None)
+    )
+    users = {item.name: item.features for item in facts.items}
+    assert users == {"visit": ("city", "income", "job"), "laboratory": ("income", "score", "debt"), "age": ()}
 
 
 def test_a_statement_that_rows_contradict() -> None:
