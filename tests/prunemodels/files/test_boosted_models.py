@@ -22,6 +22,7 @@ from xgboost import Booster, XGBClassifier, XGBRegressor
 import prunemodels as pm
 from formulations.errors import BrokenFileError, InvalidInputError
 from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
+from prunemodels.other_libraries.boosted_pruning import BoostedPruning
 from prunemodels.tree_models.tree_model import tree_model_of
 from tests.prunemodels.other_libraries.catboost_fixture import FILE, SHOWN, data
 
@@ -45,10 +46,16 @@ def fitted(name: str) -> Any:
     return MODELS[name].fit(X_train.round({"radius": 0}), y_train)
 
 
+@functools.cache
+def pruned(name: str) -> BoostedPruning:
+    """The model, pruned to a budget."""
+    return pm.prune_boosted(fitted(name), X_valid, y_valid, costs=costs, budget=8, rounds=2)
+
+
 @pytest.mark.parametrize(("name", "ending"), CASES)
 def test_a_pruned_model_round_trips(tmp_path: Path, name: str, ending: str) -> None:
     """What is read predicts what the pruned model did, costs the same, and holds the rows of no table."""
-    found = pm.prune_boosted(fitted(name), X_valid, y_valid, costs=costs, budget=8, rounds=2)
+    found = pruned(name)
     pm.save_forest(found, tmp_path / f"model{ending}")
     again = pm.load_forest(tmp_path / f"model{ending}", trust_pickle=ending == ".joblib")
     assert [file.name for file in tmp_path.iterdir()] == [f"model{ending}"]
@@ -100,7 +107,7 @@ def test_a_pruned_model_of_catboost_is_a_model_forest(tmp_path: Path) -> None:
 
 def test_a_pickled_pruning_is_read_as_its_model(tmp_path: Path) -> None:
     """A user who keeps the whole result in joblib gets the pruned model from it, as from other results of ours."""
-    found = pm.prune_boosted(fitted("xgboost"), X_valid, y_valid, costs=costs, budget=8, rounds=2)
+    found = pruned("xgboost")
     joblib.dump(found, tmp_path / "found.joblib")
     again = pm.load_forest(tmp_path / "found.joblib", trust_pickle=True)
     assert type(again) is XGBClassifier
