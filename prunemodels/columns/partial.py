@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, issparse
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -64,6 +65,37 @@ def part_of(transformer: Any, inputs: Inputs, *, table: bool, single: bool = Fal
     fitted = getattr(transformer, "feature_names_in_", None)
     names = [str(name) for name in fitted] if fitted is not None else list(inputs.names or []) if table else None
     return Leaf(transformer, inputs.path, needs, names, single)
+
+
+def writes_sparse(transformer: Any, inputs: Inputs, given_sparse: bool = False) -> bool:
+    """Whether a fitted transformer writes a sparse matrix, given a table or, with `given_sparse`, a sparse matrix."""
+    if is_identity(transformer):
+        return given_sparse
+    if isinstance(transformer, Pipeline):
+        for step, known in steps_of(transformer, inputs):
+            given_sparse = writes_sparse(step, known, given_sparse)
+        return given_sparse
+    if isinstance(transformer, ColumnTransformer):
+        return bool(transformer.sparse_output_)
+    if isinstance(transformer, FeatureUnion):
+        return any(writes_sparse(block.transformer, block.inputs, given_sparse) for block in blocks_of(transformer, inputs))
+    if given_sparse:
+        return issparse(transformer.transform(csr_matrix((1, inputs.count))))
+    return bool(getattr(transformer, "sparse_output", False)) or getattr(transformer, "encode", None) == "onehot"
+
+
+def accepted_values(part: Part, count: int) -> list[Any]:
+    """For each of the input columns of a part a value that the first step that reads it accepts."""
+    values: list[Any] = [1.0] * count
+    if isinstance(part, Chain) and part.steps:
+        return accepted_values(part.steps[0], count)
+    if isinstance(part, SideBySide):
+        for below, places, _ in part.parts:
+            for f, value in zip(places, accepted_values(below, len(places)), strict=True):
+                values[f] = value if values[f] == 1.0 else values[f]
+    if isinstance(part, Leaf):
+        values = [part.accepted(j) for j in range(count)]
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,10 +172,10 @@ class Leaf:
         values = values.copy()
         for j in np.flatnonzero(~known.all(axis=0)).tolist():
             have = np.flatnonzero(batch[1][:, j])
-            values[~known[:, j], j] = batch[0][have[0], j] if have.size else self._accepted(j)
+            values[~known[:, j], j] = batch[0][have[0], j] if have.size else self.accepted(j)
         return values
 
-    def _accepted(self, j: int) -> Any:
+    def accepted(self, j: int) -> Any:
         """A value of column j that the transformer was fitted with, or 1."""
         for attribute in ("categories_", "statistics_"):
             fitted = getattr(self.transformer, attribute, None)

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from sklearn.pipeline import Pipeline
 
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
-from prunemodels.columns.partial import Cells, Part, part_of
+from prunemodels.columns.partial import Cells, Part, accepted_values, part_of, writes_sparse
+from prunemodels.columns.restored import RestoredColumns
 from prunemodels.columns.step_columns import STATEMENT, Inputs, dense, names_out
 from prunemodels.columns.tracing import is_identity, sources_of
 
@@ -78,7 +80,7 @@ class TracedColumns:
         for step, transformer in self.steps:
             try:
                 rows = transformer.transform(rows)
-            except (ValueError, TypeError, KeyError) as error:
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise InvalidInputError(f"{name}: the step {step!r} of the pipeline refuses the rows: {error}") from error
         return rows if self.read is None else self.read(rows)
 
@@ -99,7 +101,10 @@ class TracedColumns:
         features = np.where(done, found, 0)
         try:
             with np.errstate(over="ignore"):
-                numbers = (features.astype(np.float64) if self.read is None else self.read(features)).astype(np.float32)
+                if self.read is None:
+                    numbers = features.astype(np.float64).astype(np.float32)
+                else:  # a model may take what is not stored for missing
+                    numbers = self.read(csr_matrix(features.astype(np.float64)) if self._sparse else features).astype(np.float32)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"the pipeline's last step writes what is no number ({error})") from error
         infinite = np.argwhere(np.isinf(numbers))
@@ -108,8 +113,34 @@ class TracedColumns:
         return numbers, done if self.column_of is None else done[:, self.column_of]
 
     @cached_property
+    def _sparse(self) -> bool:
+        """Whether the last step writes a sparse matrix."""
+        return writes_sparse(Pipeline(list(self.steps)), self.inputs)
+
+    @cached_property
     def _part(self) -> Part:
         return part_of(Pipeline(list(self.steps)), self.inputs, table=self.named)
+
+    def restored(self, kept: Sequence[int]) -> RestoredColumns:
+        """A step before the others, by which they are given only the raw columns `kept`.
+
+        Raises
+        ------
+        InvalidInputError
+            for a step that accepts none of the values that stand for the others.
+        """
+        values = accepted_values(self._part, len(self.names))
+        found = RestoredColumns(self.names, values, [int(f) for f in kept], named=self.named)
+        one = [[values[f] for f in found.kept]]
+        rows = found.transform(pd.DataFrame(one, columns=list(found.feature_names_in_)) if self.named else np.array(one))
+        try:
+            self.features(rows, "a row of constants")
+        except InvalidInputError as error:
+            raise InvalidInputError(
+                f"the columns that are gone are replaced by constants, which a step does not accept ({error}); fit the pipeline "
+                "again without these columns, or keep it as it is"
+            ) from error
+        return found
 
     def check(self, X: Any) -> None:
         """Try on some rows whether a feature changes with raw columns that it is not made from, if users stated the sources.

@@ -31,7 +31,12 @@ class Result(Protocol):
         ...
 
 
-def add_inputs(command: argparse.ArgumentParser, *, required: bool = True, metavar: str = "FOREST", also: str = "") -> None:
+BOOSTED = "; or a boosted model: these, XGBoost's .json or .ubj, LightGBM's .txt, CatBoost's .json"
+
+
+def add_inputs(
+    command: argparse.ArgumentParser, *, required: bool = True, metavar: str = "FOREST", also: str = "", boosted: bool = False
+) -> None:
     """Add the arguments for the forest, the cost sample, the prices, and the data on which errors are measured.
 
     Parameters
@@ -40,9 +45,10 @@ def add_inputs(command: argparse.ArgumentParser, *, required: bool = True, metav
         whether a cost sample and prices must be given.
     metavar, also
         how the argument is called, and what it may name instead of a forest.
+    boosted
+        whether it may name a boosted model.
     """
-    add = command.add_argument
-    add("forest", metavar=metavar, help=f"{also} a fitted scikit-learn forest: .skops, or .joblib with --trust-pickle".strip())
+    _add_model(command, metavar, also, boosted=boosted)
     add = command.add_argument_group("examples and prices").add_argument
     add(
         "--data",
@@ -50,17 +56,11 @@ def add_inputs(command: argparse.ArgumentParser, *, required: bool = True, metav
         metavar="FILE",
         help="examples like those to be predicted (.csv, .csv.gz, .parquet): the cost sample",
     )
-    add("--label", metavar="COLUMN", help="the label column of all data files; with it, the error on --data is reported")
-    add("--weights", metavar="COLUMN", help="column of --data with each example's weight in the cost")
-    add(
-        "--costs",
-        required=required,
-        metavar="FILE|NUMBER",
-        help="table with the columns feature,cost[,item,...], or one price for all",
-    )
-    add("--evaluation-cost", type=nonnegative, default=0.0, metavar="A", help="price of evaluating one split (default: 0)")
-    add("--trust-pickle", action="store_true", help="load a joblib file, which runs any code in it; only from sources you trust")
-    add = command.add_argument_group("errors that pruning minimises").add_argument
+    needed = "; a boosted model needs it" if boosted else ""
+    add("--label", metavar="COLUMN", help=f"the label column of all data files; with it, the error on --data is reported{needed}")
+    _add_prices(add, required=required)
+    about = "errors that pruning minimises" + (" (a boosted model: its own loss on --data)" if boosted else "")
+    add = command.add_argument_group(about).add_argument
     add(
         "--errors",
         choices=ERRORS,
@@ -70,6 +70,34 @@ def add_inputs(command: argparse.ArgumentParser, *, required: bool = True, metav
     add("--train", metavar="FILE", help="the forest's training data, rows in their order, for in-bag, out-of-bag or blend")
     add("--error-data", metavar="FILE", help="labelled data for given or blend")
     add("--given-share", type=share, default=0.5, metavar="S", help="part of --error-data in a blend with in-bag (default: 0.5)")
+
+
+def add_evaluated(command: argparse.ArgumentParser) -> None:
+    """Add the arguments for a model, the labelled examples that it is judged on, and the prices."""
+    _add_model(command, "FOREST", "", boosted=True)
+    add = command.add_argument_group("examples and prices").add_argument
+    add("--data", required=True, metavar="FILE", help="labelled examples, preferably kept apart (.csv, .csv.gz, .parquet)")
+    add("--label", required=True, metavar="COLUMN", help="the label column of --data")
+    _add_prices(add, required=True)
+
+
+def _add_model(command: argparse.ArgumentParser, metavar: str, also: str, *, boosted: bool) -> None:
+    """The argument that names the model."""
+    about = f"{also} a fitted scikit-learn forest: .skops, or .joblib with --trust-pickle{BOOSTED * boosted}"
+    command.add_argument("forest", metavar=metavar, help=about.strip())
+
+
+def _add_prices(add: Callable[..., argparse.Action], *, required: bool) -> None:
+    """The options for weights and prices, and for trust in a joblib file."""
+    add("--weights", metavar="COLUMN", help="column of --data with each example's weight in the cost")
+    add(
+        "--costs",
+        required=required,
+        metavar="FILE|NUMBER",
+        help="table with the columns feature,cost[,item,...], or one price for all",
+    )
+    add("--evaluation-cost", type=nonnegative, default=0.0, metavar="A", help="price of evaluating one split (default: 0)")
+    add("--trust-pickle", action="store_true", help="load a joblib file, which runs any code in it; only from sources you trust")
 
 
 def add_common_options(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:

@@ -18,6 +18,7 @@ from prunemodels.command_line.arguments import (
     INPUTS,
     Result,
     add_common_options,
+    add_evaluated,
     add_inputs,
     amounts,
     confidence,
@@ -106,6 +107,7 @@ def parser() -> argparse.ArgumentParser:
     adding: dict[str, Callable[[argparse.ArgumentParser], None]] = {
         "demo": _add_demo,
         "prune": _add_prune,
+        "evaluate": _add_evaluate,
         "path": _add_path,
         "report": lambda command: add_report(command, _run_report),
         "exits": lambda command: add_exits(command, _run_exits),
@@ -157,7 +159,7 @@ def _add_warm_up(command: argparse.ArgumentParser) -> None:
 
 
 def _add_prune(command: argparse.ArgumentParser) -> None:
-    add_inputs(command)
+    add_inputs(command, boosted=True)
     goals = command.add_argument_group("goal: one of --budget and --lam")
     goal = goals.add_mutually_exclusive_group(required=True)
     goal.add_argument(
@@ -186,11 +188,21 @@ def _add_prune(command: argparse.ArgumentParser) -> None:
     )
     add = command.add_argument_group("output").add_argument
     add("--held-out", metavar="FILE", help="examples kept apart, a table like --data: report the cost there with its interval")
-    add("--drop-unused", action="store_true", help="the forest in --out is given only the columns that it reads")
+    add("--drop-unused", action="store_true", help="the model in --out is given only the columns that it reads")
     add("--mixture", action="store_true", help="also write the relaxation's two forests beside --out, and how often to use each")
-    add("--out", required=True, metavar="FILE", help="the pruned forest: .skops or .joblib")
+    add(
+        "--out",
+        required=True,
+        metavar="FILE",
+        help="the pruned forest: .skops or .joblib; a boosted model: its library's format too",
+    )
     add("--path-csv", metavar="FILE.csv", help="also write the whole path")
     _add_outputs(command, add, _run_prune)
+
+
+def _add_evaluate(command: argparse.ArgumentParser) -> None:
+    add_evaluated(command)
+    add_common_options(command, _run_evaluate)
 
 
 def _add_outputs(
@@ -328,6 +340,12 @@ def _run_prune(args: argparse.Namespace) -> Result:
     from prunemodels.command_line.commands import prune_command
 
     return prune_command(args)
+
+
+def _run_evaluate(args: argparse.Namespace) -> Result:
+    from prunemodels.command_line.boosted_commands import evaluate_command
+
+    return evaluate_command(args)
 
 
 def _run_exits(args: argparse.Namespace) -> Result:

@@ -23,6 +23,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
 from prunemodels.command_line.arguments import NOT_WITH_UNDERSCORES
+from prunemodels.command_line.boosted_report import BoostedSummary
 from prunemodels.command_line.budget_commands import ChosenPruning, check_budget_options, choose_pruning
 from prunemodels.command_line.budget_report import HeldOutFigures
 from prunemodels.command_line.budget_table import BudgetRow, ForestFigures
@@ -32,7 +33,7 @@ from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import read_table, shown, take_column, take_columns, take_features
 from prunemodels.evaluation.held_out import HeldOut, hold_out
 from prunemodels.evaluation.held_out_tradeoff import SHARES
-from prunemodels.files.forests import FOREST_ENDINGS, dump_forest, load_forest
+from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, load_forest
 from prunemodels.files.mixtures import MixtureFiles
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.forests.costs import items_from_table
@@ -42,6 +43,7 @@ from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.surgery import apply_pruning
 from prunemodels.judging.evaluate import evaluate
+from prunemodels.tree_models.tree_model import TreeModel, tree_model_of
 from prunemodels.tree_models.unused_columns import drop_unused
 from solvers import pruning_path
 
@@ -60,8 +62,8 @@ class Examples:
     ignored: tuple[str, ...]
 
 
-def read_examples(file: str, ensemble: Ensemble, option: str, label: str | None, weights: str | None = None) -> Examples:
-    """Read a table for a forest: columns are found by name where the forest knows names, else by position.
+def read_examples(file: str, model: TreeModel, option: str, label: str | None, weights: str | None = None) -> Examples:
+    """Read a table for a model: columns are found by name where the model knows names, else by position.
 
     Raises
     ------
@@ -73,14 +75,14 @@ def read_examples(file: str, ensemble: Ensemble, option: str, label: str | None,
     y = None if label is None else take_column(table, label, "--label", file)
     example_weights = None if weights is None else take_column(table, weights, "--weights", file)
     columns = [c for c in table.columns if c not in (label, weights)]
+    kind = "forest" if model.forest is None else "model"
     with errors_naming(option):
-        named = ensemble.feature_names if ensemble.made is None else ensemble.made.names if ensemble.made.named else None
-        names = named or columns_in_order(columns, len(ensemble.column_names), "forest", file, label)
-        # the steps of a pipeline take words too, and judge them
-        features = take_features(table, names, file) if ensemble.made is None else take_columns(table, names, file)
+        named = model.spelled_as(columns).columns_by_name
+        names = named or columns_in_order(columns, model.n_columns, kind, file, label)
+        features = take_columns(table, names, file) if model.reads_words else take_features(table, names, file)
     if y is not None:
         with errors_naming(f"--label {label}"):
-            _check_labels(y, ensemble, file)
+            _check_labels(y, model, kind, file)
     if example_weights is not None:
         with errors_naming(f"--weights {weights}"):
             example_weights = check_weights(example_weights, len(table), f"{file}: {weights}")
@@ -100,10 +102,10 @@ def columns_in_order(columns: list[str], n_features: int, kind: str, file: str, 
     return tuple(columns)
 
 
-def _check_labels(y: NDArray[Any], ensemble: Ensemble, file: str) -> None:
-    if ensemble.task == "regression" and not np.issubdtype(y.dtype, np.number):
-        raise InvalidInputError(f"{file}: the targets are {y.dtype}, not numbers; the forest is a regressor")
-    class_numbers(ensemble.classes, y, len(y))
+def _check_labels(y: NDArray[Any], model: TreeModel, kind: str, file: str) -> None:
+    if model.task == "regression" and not np.issubdtype(y.dtype, np.number):
+        raise InvalidInputError(f"{file}: the targets are {y.dtype}, not numbers; the {kind} is a regressor")
+    class_numbers(model.classes, y, len(y))
 
 
 def read_costs(given: str, names: tuple[str, ...]) -> CostItems:
@@ -141,11 +143,11 @@ _REQUIRED_FILES = {"in-bag": (), "out-of-bag": ("train",), "given": ("error_data
 _USABLE_FILES = {"in-bag": ("train",), "out-of-bag": ("train",), "given": ("error_data",), "blend": ("train", "error_data")}
 
 
-def read_errors(args: argparse.Namespace, ensemble: Ensemble) -> ErrorSample:
+def read_errors(args: argparse.Namespace, model: TreeModel) -> ErrorSample:
     """The error sample that ``--errors``, ``--train`` and ``--error-data`` describe."""
     _check_error_files(args)
     files = {
-        name: read_examples(getattr(args, name), ensemble, f"--{name.replace('_', '-')}", args.label)
+        name: read_examples(getattr(args, name), model, f"--{name.replace('_', '-')}", args.label)
         for name in _USABLE_FILES[args.errors]
         if getattr(args, name) is not None
     }
@@ -181,6 +183,11 @@ class SolvedInstance:
     costs: CostItems
     path: PruningPath
 
+    @property
+    def model(self) -> TreeModel:
+        """The forest and its trees."""
+        return TreeModel(self.forest, self.path.problem.ensemble)
+
     def figures(self, pruning: Pruning) -> ForestFigures:
         """A pruning's figures on the cost sample, and the forest's error there where it is labelled."""
         if self.data.y is None:
@@ -189,27 +196,45 @@ class SolvedInstance:
         return figures_of(pruning, None, evaluate(forest, self.data.X, self.data.y, costs=self.costs).error)
 
 
-def read_problem(args: argparse.Namespace) -> tuple[Any, Examples, CostItems, PruningProblem]:
-    """Read the forest, the cost sample and the prices that the arguments name, and build the instance from them."""
+def read_problem(args: argparse.Namespace, forest: Any = None) -> tuple[Any, Examples, CostItems, PruningProblem]:
+    """Read the forest, the cost sample and the prices that the arguments name, and build the instance from them.
+
+    Parameters
+    ----------
+    forest
+        the forest, if it was read already.
+    """
+    forest = read_model_file(args) if forest is None else forest
     with errors_naming("FOREST"):
-        forest = load_forest(args.forest, trust_pickle=args.trust_pickle)
-        ensemble = read_forest(forest)
-    data = read_examples(args.data, ensemble, "--data", args.label, args.weights)
+        model = TreeModel(forest, read_forest(forest))
+    data = read_examples(args.data, model, "--data", args.label, args.weights)
     costs = read_costs(args.costs, data.names)
     problem = problem_from_forest(
         forest,
         data.X,
         costs=costs,
-        errors=read_errors(args, ensemble),
+        errors=read_errors(args, model),
         sample_weight=data.weights,
         evaluation_cost=args.evaluation_cost,
     )
     return forest, data, costs, problem
 
 
-def read_and_solve(args: argparse.Namespace) -> SolvedInstance:
-    """Read the instance, and compute its path."""
-    forest, data, costs, problem = read_problem(args)
+def read_model_file(args: argparse.Namespace) -> Any:
+    """The model that the first argument names.
+
+    Raises
+    ------
+    InvalidInputError, BrokenFileError, UnsupportedModelError, NotFittedForestError
+        The message begins with the argument's name.
+    """
+    with errors_naming("FOREST"):
+        return load_forest(args.forest, trust_pickle=args.trust_pickle)
+
+
+def read_and_solve(args: argparse.Namespace, forest: Any = None) -> SolvedInstance:
+    """Read the instance, and compute its path; `forest` as in `read_problem`."""
+    forest, data, costs, problem = read_problem(args, forest)
     return SolvedInstance(forest, data, costs, pruning_path(problem, progress=shows_progress(args)))
 
 
@@ -229,18 +254,25 @@ def path_command(args: argparse.Namespace) -> Summary:
     return _summary(args, solved, start, [table, *pictures], held_out=held_out)
 
 
-def prune_command(args: argparse.Namespace) -> Summary:
-    """``prunemodels prune``: one pruned forest, and the path and pictures if they are asked for."""
+def prune_command(args: argparse.Namespace) -> Summary | BoostedSummary:
+    """``prunemodels prune``: one pruned model, and the path and pictures if they are asked for."""
     start = time.perf_counter()
     check_budget_options(args)
     outputs: OutputFiles = args.outputs
-    out = outputs.reserve(args.out, "--out", endings=FOREST_ENDINGS)
+    out = outputs.reserve(args.out, "--out", endings=MODEL_ENDINGS)
     if out.suffix == ".skops":
         package("skops.io")  # refused now rather than after the work
+    forest = read_model_file(args)
+    if tree_model_of(forest, several_outputs=True).forest is not None:
+        from prunemodels.command_line.boosted_commands import prune_boosted_command
+
+        return prune_boosted_command(args, forest, out, start)
+    with errors_naming("--out"):
+        check_ending(forest, out)
     tables = [] if args.path_csv is None else [outputs.reserve(args.path_csv, "--path-csv", endings=(".csv",))]
     pictures = reserve_pictures(args)
     mixture = MixtureFiles.beside(out, outputs) if args.mixture else None
-    solved = read_and_solve(args)
+    solved = read_and_solve(args, forest)
     path = solved.path
     choice = choose_pruning(args, path)
     pruned = apply_pruning(choice.pruning, solved.forest)
@@ -263,7 +295,7 @@ def _held_out_rows(args: argparse.Namespace, solved: SolvedInstance) -> Examples
     """The examples of ``--held-out``; None without that option."""
     if args.held_out is None:
         return None
-    return read_examples(args.held_out, solved.path.problem.ensemble, "--held-out", args.label, args.weights)
+    return read_examples(args.held_out, solved.model, "--held-out", args.label, args.weights)
 
 
 def _hold_out(args: argparse.Namespace, solved: SolvedInstance, pruning: Pruning, rows: Examples) -> HeldOut:

@@ -48,7 +48,7 @@ def exits_command(args: argparse.Namespace) -> ExitSummary:
         cascade = path.at_row(path.row_by("one_se")) if args.budget is None else path.at_cost(args.budget)
     held_out = None
     if args.held_out is not None:
-        seen = read_examples(args.held_out, solved.path.problem.ensemble, "--held-out", args.label)
+        seen = read_examples(args.held_out, solved.model, "--held-out", args.label)
         held_out = (seen.X, seen.y)
     model = (
         f"{args.forest}: {type(solved.forest).__name__}, {solved.path.problem.ensemble.n_trees} trees; prunings are the stages"

@@ -21,13 +21,13 @@ from prunemodels.command_line.tasks import WIDTH
 def add_report(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], Result]) -> None:
     """``prunemodels report``: only --out is required here, because a cascade knows what else a page on a forest needs."""
     command.description = textwrap.fill(
-        "Write one page on a pruned forest, which needs --data, --costs, --label, --held-out and one of --budget, --lam and "
-        "--pruned; or on a cascade, which needs nothing more. With --held-out and --label it shows which examples stop where; "
-        "--weights is then a column of --held-out.",
+        "Write one page on a pruned forest or boosted model, which needs --data, --costs, --label, --held-out and one of "
+        "--budget, --lam and --pruned; or on a cascade, which needs nothing more. With --held-out and --label it shows which "
+        "examples stop where; --weights is then a column of --held-out.",
         WIDTH,
         break_on_hyphens=False,
     )
-    add_inputs(command, required=False, metavar="FOREST|CASCADE", also="what exits or cascade wrote, or")
+    add_inputs(command, required=False, metavar="FOREST|CASCADE", also="what exits or cascade wrote, or", boosted=True)
     add = command.add_argument
     goal = command.add_mutually_exclusive_group()
     goal.add_argument(

@@ -17,7 +17,8 @@ from typing import Any
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from prunemodels.command_line.commands import SolvedInstance, columns_in_order, read_and_solve, read_examples
+from prunemodels.command_line.boosted_commands import REPORT_OPTIONS, check_boosted_options, read_boosted_inputs, search
+from prunemodels.command_line.commands import SolvedInstance, columns_in_order, read_and_solve, read_examples, read_model_file
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.statuses import DONE, REFUTED, UNDECIDED
 from prunemodels.command_line.terminal import shows_progress, styled
@@ -29,10 +30,12 @@ from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade
 from prunemodels.files.forests import load_forest
 from prunemodels.forests.surgery import pruning_from_forest
+from prunemodels.report_page.boosted_page import BoostedFacts, gather_boosted, render_boosted
 from prunemodels.report_page.cascades.facts import CascadeFacts, gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.facts import Facts, Labels, gather
 from prunemodels.report_page.page import render
+from prunemodels.tree_models.tree_model import tree_model_of
 from solvers.budgets import solve_budget
 
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")
@@ -53,6 +56,9 @@ FOREST_OPTIONS = {
 """Options that have no meaning for a cascade, and their defaults."""
 
 
+NO_PROOF = "none: no search proves prunings of boosted models"
+
+
 @dataclass(frozen=True)
 class ReportSummary:
     """Result of ``prunemodels report``.
@@ -60,7 +66,7 @@ class ReportSummary:
     Parameters
     ----------
     verified
-        whether all checks of the page hold; None where one is undecided.
+        whether all checks of the page hold; None where one is undecided, and on a page without checks.
     cost_before, cost_after, error_before, error_after
         on the held-out examples. Before: the unpruned forest, or a cascade's last stage for all examples.
     measured
@@ -69,6 +75,8 @@ class ReportSummary:
         the page.
     overrun, budget_verdict
         whether the held-out examples cost more than the budget, and what they say about it; None without a budget.
+    checked
+        whether the page has checks; one on a boosted model has none.
     """
 
     verified: bool | None
@@ -83,6 +91,7 @@ class ReportSummary:
     measured: str = "held out"
     overrun: bool | None = None
     budget_verdict: str | None = None
+    checked: bool = True
 
     @classmethod
     def of(cls, facts: Facts, place: Path, seconds: float) -> ReportSummary:
@@ -101,10 +110,18 @@ class ReportSummary:
         kept = (None, None) if seen is None else on_budget(facts.budget, seen, facts.labels.unit)
         return cls(facts.evidence.holds, n, c0, c1, e0, e1, facts.task, seconds, str(place), measured, *kept)
 
+    @classmethod
+    def of_boosted(cls, facts: BoostedFacts, budget: float | None, place: Path, seconds: float) -> ReportSummary:
+        """The figures of the page's headline."""
+        h = facts.held_out
+        costs, errors = (h.cost_before.mean, h.cost_after.mean), (h.error_before.mean, h.error_after.mean)
+        kept = on_budget(None if budget is None else Fraction(budget), h, facts.labels.unit)
+        return cls(None, h.n, *costs, *errors, h.measure, seconds, str(place), "held out", *kept, checked=False)
+
     @property
     def exit_status(self) -> int:
         """Whether all checks of the page hold, one is refuted, or else one is undecided; see `statuses`."""
-        return DONE if self.verified else UNDECIDED if self.verified is None else REFUTED
+        return DONE if self.verified or not self.checked else UNDECIDED if self.verified is None else REFUTED
 
     def json(self) -> str:
         """As one JSON object."""
@@ -125,7 +142,7 @@ class ReportSummary:
                 f"{self.measured:15}cost {amount(self.cost_before)} -> {amount(self.cost_after)}, {saved}; "
                 f"error {before} -> {after}; {self.examples:,} examples",
                 *([f"budget         {styled(budget, 'warning') if self.overrun else budget}"] if budget else []),
-                f"proof          {answer[self.verified]}",
+                f"proof          {answer[self.verified] if self.checked else NO_PROOF}",
                 f"time           {self.seconds:.1f} s",
                 f"written        {self.written}",
             ]
@@ -148,8 +165,11 @@ def report_command(args: argparse.Namespace) -> ReportSummary:
     if cascade:
         return _cascade_report(args, place, start)
     _check_options(args)
-    solved = read_and_solve(args)
-    held_out = read_examples(args.held_out, solved.path.problem.ensemble, "--held-out", args.label, args.weights)
+    forest = read_model_file(args)
+    if tree_model_of(forest, several_outputs=True).forest is not None:
+        return _boosted_report(args, forest, place, start)
+    solved = read_and_solve(args, forest)
+    held_out = read_examples(args.held_out, solved.model, "--held-out", args.label, args.weights)
     chosen = _chosen(args, solved)
     labels = Labels(args.title or f"{_file(args.forest)}, pruned", args.unit or "", _command(args), _sources(args, "forest"))
     with errors_naming(f"--held-out {args.held_out}"):
@@ -165,6 +185,20 @@ def report_command(args: argparse.Namespace) -> ReportSummary:
         )
     args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
     return ReportSummary.of(facts, place, time.perf_counter() - start)
+
+
+def _boosted_report(args: argparse.Namespace, model: Any, place: Path, start: float) -> ReportSummary:
+    """The page on a boosted model that is pruned."""
+    check_boosted_options(args, REPORT_OPTIONS)
+    trees, data, costs = read_boosted_inputs(args, model)
+    held_out = read_examples(args.held_out, trees, "--held-out", args.label, args.weights)
+    path, chosen = search(args, model, data, costs)
+    labels = Labels(args.title or f"{_file(args.forest)}, pruned", args.unit or "", _command(args), _sources(args, "model"))
+    options: dict[str, Any] = {"sample_weight": held_out.weights, "confidence": args.confidence, "labels": labels}
+    with errors_naming(f"--held-out {args.held_out}"):
+        facts = gather_boosted(path, held_out.X, held_out.y, chosen, **options)
+    args.outputs.aside(place).write_text(render_boosted(facts), encoding="utf-8")
+    return ReportSummary.of_boosted(facts, args.budget, place, time.perf_counter() - start)
 
 
 def _cascade_report(args: argparse.Namespace, place: Path, start: float) -> ReportSummary:

@@ -26,8 +26,12 @@ TASKS: dict[str, dict[str, Command]] = {
         "demo": Command("train, prune and evaluate a forest, on data that needs no network", "demo"),
     },
     "Prune a forest": {
+        "evaluate": Command(
+            "what a forest or boosted model costs and how it errs on labelled examples",
+            "evaluate model.json --data test.csv --label y --costs prices.csv",
+        ),
         "prune": Command(
-            "prune a forest to a budget or for a price of cost, and save it",
+            "prune a forest or boosted model to a budget or for a price of cost, and save it",
             f"prune {EXAMPLE_INPUTS} --budget 24 --held-out test.csv --out cheap.skops",
         ),
         "path": Command(

@@ -63,8 +63,8 @@ def to_onnx(forest: Any) -> Any:
     """
     if isinstance(fitted_model(forest), Pipeline):
         raise UnsupportedModelError(
-            "forest is a Pipeline, whose raw columns have types that ONNX wants to know; give its last step, or convert "
-            "float32_thresholds(pipeline) with skl2onnx.convert_sklearn, which takes initial_types"
+            "forest is a Pipeline, whose raw columns have types that ONNX wants to know; give its last step, or take "
+            "skl2onnx.convert_sklearn(float32_thresholds(pipeline), initial_types=[(column, type), ...])"
         )
     rounded = float32_thresholds(forest)  # of the forest that predicts
     _check_classes(rounded)

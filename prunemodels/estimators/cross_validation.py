@@ -49,6 +49,7 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
         validation_fraction: float | None = 0.3,
         errors: Literal["in-bag", "out-of-bag", "validation"] = "in-bag",
         evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
+        misclassification_costs: ArrayLike | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -62,6 +63,7 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
         self.validation_fraction = validation_fraction
         self.errors = errors
         self.evaluation_cost = evaluation_cost
+        self.misclassification_costs = misclassification_costs
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -93,6 +95,7 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
         self._check_settings(self.validation_fraction is not None)
         sample = training_sample(self, X, y, sample_weight)
         self._check_prices()
+        self._check_misclassification_costs(sample.y)
         grown = self._grow(sample)
         path = self._path(grown)
         candidates = Candidates.spread(kind, which, path) if isinstance(which, int) else Candidates(kind, which)
@@ -128,7 +131,7 @@ class BudgetPrunedForestClassifierCV(ClassProbabilities, ClassifierMixin, _Budge
 
     Parameters
     ----------
-    estimator, costs, validation_fraction, errors, evaluation_cost
+    estimator, costs, validation_fraction, errors, evaluation_cost, misclassification_costs
         as in `BudgetPrunedForestClassifier`.
     budgets
         the budgets to try, or how many, which are then evenly spread up to the cost of the dearest breakpoint. Default, without
@@ -144,7 +147,7 @@ class BudgetPrunedForestClassifierCV(ClassProbabilities, ClassifierMixin, _Budge
         splitter, number of folds, or splits, as everywhere in scikit-learn. Default: 5 folds.
     scoring
         any scorer of scikit-learn; it is called with the pruned forest of each candidate, which is slower. Default: accuracy, or
-        the negative mean squared error, of all candidates in one sweep.
+        the negative mean squared error or misclassification cost, of all candidates in one sweep.
     n_jobs
         number of folds that are computed at the same time.
     random_state

@@ -26,8 +26,8 @@ def score_fold(estimator: PrunedForestEstimator, train: Sample, test: Sample, ca
     Parameters
     ----------
     scoring
-        None: accuracy or negative mean squared error, of the whole path in one sweep. Else a scorer, which is called once for
-        each row of the path that a candidate selects.
+        None: accuracy, or negative mean squared error or misclassification cost, of the whole path in one sweep. Else a scorer,
+        which is called once for each row of the path that a candidate selects.
     """
     with timed_step(LOG, "fold of %d training and %d test rows", len(train), len(test)):
         return _scored(estimator, train, test, candidates, scoring)
@@ -39,7 +39,8 @@ def _scored(estimator: PrunedForestEstimator, train: Sample, test: Sample, candi
     rows = np.array(candidates.rows_of(path))
     evaluation = sweep_path(path, test.X, test.y, test.weight, unknown=-1)
     if scoring is None:
-        score = 1 - evaluation.error[rows] if is_classifier(estimator) else -evaluation.error[rows]
+        share_right = is_classifier(estimator) and estimator.misclassification_costs is None
+        score = 1 - evaluation.error[rows] if share_right else -evaluation.error[rows]
     else:
         of_row = {row: _score(path[row], grown.forest, test, scoring) for row in np.unique(rows).tolist()}
         score = np.array([of_row[row] for row in rows.tolist()])

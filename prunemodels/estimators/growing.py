@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
+from formulations.instance.tree_loss import misclassification_loss
 from formulations.timed_steps import timed_step
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.estimators.samples import Sample, rows_to_predict, split
@@ -46,11 +47,13 @@ class Grown:
 class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """The common part of all four estimators: growing the forest, computing its path, and predicting with the pruned forest.
 
-    Subclasses have the parameters `estimator`, `costs`, `validation_fraction`, `errors`, `evaluation_cost`, `random_state`.
+    Subclasses have the parameters `estimator`, `costs`, `validation_fraction`, `errors`, `evaluation_cost`,
+    `misclassification_costs`, `random_state`.
     """
 
     _default: ClassVar[type]
     estimator_: Any
+    misclassification_costs: Any
     path_: PruningPath
 
     def _forest(self) -> Any:
@@ -106,7 +109,8 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
 
     def _path(self, grown: Grown) -> PruningPath:
         """All optimal prunings of a fitted forest."""
-        problem = problem_from_forest(grown.forest, grown.valid.array, **self._settings(grown))
+        costs = self._costs_of(grown.forest)
+        problem = problem_from_forest(grown.forest, grown.valid.array, misclassification_costs=costs, **self._settings(grown))
         return pruning_path(problem, certificate=False)
 
     def _settings(self, grown: Grown) -> dict[str, Any]:
@@ -131,6 +135,27 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
         """Refuse prices that do not fit the columns, before a forest is grown."""
         n, names = self.n_features_in_, getattr(self, "feature_names_in_", None)
         column_prices(self._prices, n, names, evaluation_cost=self.evaluation_cost)
+
+    def _check_misclassification_costs(self, y: Any) -> None:
+        """Refuse, before a forest is grown, misclassification costs that do not fit the labels."""
+        if self.misclassification_costs is not None:
+            misclassification_loss(self.misclassification_costs, np.unique(y) if is_classifier(self) else None)
+
+    def _costs_of(self, forest: Any) -> Any:
+        """The misclassification costs, or None.
+
+        Raises
+        ------
+        InvalidInputError
+            for a forest that saw fewer classes, as that of a fold may: their rows could not be judged.
+        """
+        costs = self.misclassification_costs
+        if costs is not None and len(forest.classes_) < len(costs):
+            raise InvalidInputError(
+                f"misclassification_costs are for {len(costs)} classes, and a part of the examples that a forest is grown on has "
+                f"only {np.asarray(forest.classes_).tolist()}; give more examples of the others, or fewer folds"
+            )
+        return costs
 
     def _error_sample(self, forest: Any, train: Sample, valid: Sample) -> ErrorSample:
         """The sample on which the nodes' errors are measured."""

@@ -41,6 +41,7 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         method: Method = "best",
         time_limit: float | None = 10.0,
         objective: Objective = "trees",
+        misclassification_costs: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
@@ -55,6 +56,7 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         self.method = method
         self.time_limit = time_limit
         self.objective = objective
+        self.misclassification_costs = misclassification_costs
         self.random_state = random_state
 
     def fit(
@@ -93,6 +95,7 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         goal = self._goal(X_valid is not None, y_valid is not None)
         sample = training_sample(self, X, y, sample_weight)
         self._check_prices()
+        self._check_misclassification_costs(sample.y)
         grown = self._grow(sample, self._given(X_valid, y_valid, sample_weight_valid))
         forest, valid = grown.forest, grown.valid
         if goal.objective == "ensemble":
@@ -111,6 +114,8 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         self._check_settings(labelled)
         if goal.objective == "ensemble" and self.errors == "in-bag":
             raise in_bag_refusal(self.errors)
+        if goal.objective == "ensemble" and self.misclassification_costs is not None:
+            raise InvalidInputError("objective is 'ensemble', whose loss has no misclassification_costs; leave one of them out")
         if goal.needs_labels and not labelled:
             raise InvalidInputError(
                 "without budget and lam the choice needs labelled examples that the forest was not trained on: set "
@@ -163,6 +168,10 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
     objective
         ``"trees"``: the mean error of the trees, exact. ``"ensemble"``: the Brier score (regression: squared error) of what the
         forest predicts, see `ensemble_path`; for a budget, or a `lam` in its units.
+    misclassification_costs
+        C[true class, predicted class] in the order of the sorted labels, each >= 0, see `problem_from_forest`: errors are then
+        mean misclassification costs, and so are the units of `lam` and `max_error_increase`. Default: each wrong prediction
+        costs 1. The trees are grown as without it; for that set the forest's ``class_weight``.
     random_state
         seed of the split, and of the forest if it has no seed of its own.
 
@@ -206,8 +215,8 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
 class BudgetPrunedForestRegressor(RegressorMixin, _BudgetPrunedForest):  # type: ignore[misc]
     """A forest regressor that `fit` grows and prunes: `BudgetPrunedForestClassifier` with squared errors.
 
-    Parameters and attributes are the same, except that there is no `classes_`; ``lam`` and ``max_error_increase`` are in units of
-    the mean squared error.
+    Parameters and attributes are the same, except that there is no `classes_`, and `misclassification_costs` are refused; ``lam``
+    and ``max_error_increase`` are in units of the mean squared error.
 
     Examples
     --------

@@ -30,6 +30,7 @@ from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stacking import Stack
 from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.files.boosted_models import BOOSTED_ENDINGS
 from prunemodels.files.forests import check_model_file, load_joblib, load_model, save_forest
 from prunemodels.forests.soundness import BYTES_OF_FEATURE, sound_nodes, wrong_with_tree
 
@@ -155,6 +156,8 @@ def holds_cascade(path: str | Path, *, trust_pickle: bool = False) -> bool:
         for another ending, a file that is absent, and a joblib file that is not trusted or cannot be loaded.
     """
     place = Path(path)
+    if place.suffix in BOOSTED_ENDINGS:
+        return False
     check_model_file(place, "forest or cascade", trust_pickle=trust_pickle)
     if place.suffix == ".joblib":
         return isinstance(load_joblib(place, "forest or cascade"), Cascade)

@@ -1,7 +1,10 @@
-"""Fitted forests in files: joblib and skops; `prunemodels.exits.cascade_files` has cascades.
+"""Fitted models of trees in files: joblib, skops, and the files of boosting libraries.
+
+`prunemodels.exits.cascade_files` has cascades.
 
 Loading a joblib file runs whatever code its author put there, so the caller must say that it is trusted. A skops file is read
-without running code from it: only scikit-learn's own types are accepted, and a tree's arrays are checked before they are used.
+without running code from it: only types of scikit-learn, XGBoost and LightGBM are accepted, and a tree's arrays are checked
+before they are used. The libraries' own files are data, see `boosted_models`.
 """
 
 from __future__ import annotations
@@ -28,15 +31,32 @@ from formulations.errors import (
 from formulations.extras import naming_extras, package
 from formulations.stored_arrays import array_header, check_archive
 from prunemodels.columns import final_step
+from prunemodels.files.boosted_models import BOOSTED_ENDINGS, ENDINGS, KINDS, dump_boosted, load_boosted
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.forests.reading import read_trees
 from prunemodels.forests.sklearn_versions import SAME_TREES, VERSION, version_of
-from prunemodels.tree_models.tree_model import fitted_model
+from prunemodels.other_libraries.dependencies import library_of
+from prunemodels.tree_models.tree_model import fitted_model, tree_model_of
 
 FOREST_ENDINGS = (".skops", ".joblib")
 
+MODEL_ENDINGS = (*FOREST_ENDINGS, *BOOSTED_ENDINGS)
+"""Endings of files that hold a model of any kind."""
+
 TRUSTED = (
+    "collections.OrderedDict",
+    "functools.partial",
+    "lightgbm.basic.Booster",
+    "lightgbm.sklearn.LGBMClassifier",
+    "lightgbm.sklearn.LGBMRegressor",
+    "prunemodels.columns.restored.RestoredColumns",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
+    "sklearn.utils.validation.check_array",
+    "xgboost.core.Booster",
+    "xgboost.sklearn.XGBClassifier",
+    "xgboost.sklearn.XGBRFClassifier",
+    "xgboost.sklearn.XGBRFRegressor",
+    "xgboost.sklearn.XGBRegressor",
     "numpy.dtype",
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.feature_selection._univariate_selection.f_classif",
@@ -46,18 +66,22 @@ TRUSTED = (
     "sksurv.tree.tree.ExtraSurvivalTree",
     "sksurv.tree.tree.SurvivalTree",
 )
-"""Types that a forest, or a pipeline of scikit-learn's own steps, holds beyond those that skops trusts.
+"""Types that a model of trees, or a pipeline of scikit-learn's own steps, holds beyond those that skops trusts.
 
-skops cannot check trees; `prunemodels.forests.soundness` does.
+skops cannot check trees; `prunemodels.forests.soundness` and `Ensemble` do. Functions inside of a ``partial`` need trust of their
+own.
 """
 
 
 @checked
 def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequence[str] = ()) -> Any:
-    """Read a fitted forest, or a pipeline that ends with one, from a ``.skops`` or ``.joblib`` file.
+    """Read a fitted forest or boosted model, or a pipeline that ends with one, from a file.
 
     Parameters
     ----------
+    path
+        ``.skops`` or ``.joblib``; for boosted models also XGBoost's ``.json`` and ``.ubj``, LightGBM's ``.txt`` and CatBoost's
+        ``.json``, as their ``save_model`` writes them. The last come as a `ModelForest`, which needs no CatBoost.
     trust_pickle
         True: a joblib file may be loaded, which runs any code that its author put into it.
     trusted
@@ -66,7 +90,7 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequen
     Returns
     -------
     Any
-        the forest; of a joblib file that holds an estimator of ours, its pruned forest.
+        the model; of a joblib file that holds an estimator or result of ours, its pruned model, see `save_forest`.
 
     Raises
     ------
@@ -75,7 +99,7 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequen
     BrokenFileError
         if the file is absent, damaged, written by another scikit-learn version, or holds types that no forest needs.
     UnsupportedModelError, NotFittedForestError
-        if it holds anything but a fitted forest.
+        if it holds anything but a fitted model of trees.
     MissingPackageError
         if it holds a survival forest, and scikit-survival is not installed; the message names the extra.
 
@@ -92,7 +116,10 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequen
     True
     """
     place = Path(path)
-    forest = fitted_model(load_model(place, (*TRUSTED, *trusted), "forest", trust_pickle=trust_pickle))
+    if place.suffix in BOOSTED_ENDINGS:
+        forest = load_boosted(place)
+    else:
+        forest = saved_model(load_model(place, (*TRUSTED, *trusted), "forest", trust_pickle=trust_pickle))
     _check_forest(forest, place)
     return forest
 
@@ -119,7 +146,10 @@ def load_model(place: Path, trusted: Sequence[str], kind: str, *, trust_pickle: 
 def check_model_file(place: Path, kind: str, *, trust_pickle: bool) -> None:
     """Refuse a file that is missing, has another ending, or is a joblib file without trust; arguments as in `load_model`."""
     if place.suffix not in FOREST_ENDINGS:
-        raise InvalidInputError(f"{place} has the ending {place.suffix!r}; give a {kind} as {' or '.join(FOREST_ENDINGS)}")
+        boosted = "" if kind == "cascade" else f", or {KINDS}"
+        raise InvalidInputError(
+            f"{place} has the ending {place.suffix!r}; give a {kind} as {' or '.join(FOREST_ENDINGS)}{boosted}"
+        )
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}; give the path of a fitted {kind}")
     if place.suffix == ".joblib" and not trust_pickle:
@@ -131,19 +161,23 @@ def check_model_file(place: Path, kind: str, *, trust_pickle: bool) -> None:
 
 @checked
 def save_forest(forest: Any, path: str | Path) -> None:
-    """Write a forest whole or not at all, as joblib or skops by the file's ending.
+    """Write a model whole or not at all, in the format of the file's ending.
 
     Parameters
     ----------
     forest
-        a fitted forest; or an estimator or result of ours, such as a `BudgetPrunedForestClassifier` or a `PrunedForest`. Of these
-        the pruned forest is written, which predicts the same, and `load_forest` returns it. Settings, paths and solutions are
-        not written: they hold the rows on which costs were measured. To keep them, use joblib or ``skops.io.dump`` yourself.
+        a fitted forest or boosted model; or an estimator or result of ours, such as a `BudgetPrunedForestClassifier`, a
+        `PrunedForest` or a `BoostedPruning`. Of these the pruned model is written, which predicts the same, and `load_forest`
+        returns it. Settings, paths and solutions are not written: they hold the rows on which costs were measured. To keep them,
+        use joblib or ``skops.io.dump`` yourself.
+    path
+        ``.skops`` or ``.joblib``; or the library's own format: ``.json`` or ``.ubj`` for XGBoost, ``.txt`` for LightGBM. A pruned
+        model of CatBoost, which CatBoost cannot hold, is written as a `ModelForest`, as ``.joblib`` only.
 
     Raises
     ------
     InvalidInputError
-        for another ending.
+        for an ending in which the model is not written.
     NotFittedForestError
         for an estimator of ours that is not fitted.
 
@@ -159,21 +193,48 @@ def save_forest(forest: Any, path: str | Path) -> None:
     ...
     ['forest.skops']
     """
-    model = fitted_model(forest)
+    model = saved_model(forest)
+    check_ending(model, Path(path))
     with OutputFiles() as outputs:
         dump_forest(model, outputs.aside(path))
 
 
+def saved_model(model: Any) -> Any:
+    """What is written for a model, and read: itself, or the pruned model that a result of ours holds."""
+    model = fitted_model(model)
+    if type(model).__name__ != "BoostedPruning":
+        return model
+    source = model.forest.source
+    return model._model_forest() if source is None or library_of(source) == "catboost" else model.to_model()
+
+
+def check_ending(model: Any, path: Path) -> None:
+    """Refuse a path whose ending names no format in which the model can be written.
+
+    Raises
+    ------
+    InvalidInputError
+        with the endings that the model has.
+    """
+    own = ENDINGS.get(library_of(model), ())
+    known = (".joblib",) if type(model).__name__ == "ModelForest" else (*FOREST_ENDINGS, *own)
+    if path.suffix not in known:
+        kind = "a forest" if len(known) == len(FOREST_ENDINGS) else f"a {type(model).__name__}"
+        raise InvalidInputError(f"{path} has the ending {path.suffix!r}; give {kind} as {' or '.join(known)}")
+
+
 def dump_forest(forest: Any, path: Path) -> None:
-    """Write a forest directly to a path, as joblib or skops by the file's ending."""
-    if path.suffix == ".skops":
+    """Write a model directly to a path, in the format of the file's ending; see `check_ending`."""
+    if path.suffix in ENDINGS.get(library_of(forest), ()):
+        dump_boosted(forest, path)
+    elif path.suffix == ".skops":
         package("skops.io").dump(forest, path, compression=zipfile.ZIP_DEFLATED)
     elif path.suffix == ".joblib":
         import joblib
 
         joblib.dump(forest, path, compress=3)
     else:
-        raise InvalidInputError(f"{path} has the ending {path.suffix!r}; give a forest as {' or '.join(FOREST_ENDINGS)}")
+        check_ending(forest, path)
 
 
 def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
@@ -317,12 +378,13 @@ def _damaged(place: Path, error: Exception, kind: str) -> BrokenFileError:
 
 
 def _check_forest(forest: Any, place: Path) -> None:
-    """Refuse a forest whose arrays compiled code must not follow, and one that lacks what predictions need."""
+    """Refuse a model whose arrays compiled code must not follow, and one that lacks what predictions need."""
     try:
-        ensemble = read_trees(forest)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # one without names warns, and so may numbers that overflow
-            final_step(forest).predict(np.zeros((1, ensemble.n_features), dtype=np.float32))
+        tree_model_of(forest, several_outputs=True)
+        if library_of(final_step(forest)) == "sklearn":  # our own trees, and other libraries' models, were read whole
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # one without names warns, and so may numbers that overflow
+                final_step(forest).predict(np.zeros((1, final_step(forest).n_features_in_), dtype=np.float32))
     except (UnsupportedModelError, NotFittedForestError):
         raise
     except Exception as error:  # a file can lack any attribute, or give it any type

@@ -21,7 +21,7 @@ from formulations.answers.budget_solution import BudgetSolution
 from formulations.arguments import Seed, checked
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.stored_arrays import stored_fraction, stored_json
-from prunemodels.files.forests import dump_forest, load_forest
+from prunemodels.files.forests import check_model_file, dump_forest, load_forest
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.forests.mixture import MixturePredictor, mixture_of
 
@@ -117,7 +117,10 @@ def load_mixture(
     if not place.name.endswith(ENDING):
         raise InvalidInputError(f"{place} is not a mixture; give the file ending in {ENDING} that `prune --mixture` wrote")
     entries = _read(place)
-    cheaper, dearer = (load_forest(_beside(place, entries, which), trust_pickle=trust_pickle) for which in ("cheaper", "dearer"))
+    files = [_beside(place, entries, which) for which in ("cheaper", "dearer")]
+    for file in files:
+        check_model_file(file, "forest", trust_pickle=trust_pickle)
+    cheaper, dearer = (load_forest(file, trust_pickle=trust_pickle) for file in files)
     return MixturePredictor(cheaper, dearer, _weight(place, entries), random_state, stratified=stratified)
 
 

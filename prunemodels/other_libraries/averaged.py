@@ -59,7 +59,8 @@ def problem_from_model(
     Parameters
     ----------
     model
-        an averaged forest that `read_model` reads: XGBRF*, LightGBM's ``boosting_type="rf"``, a ``treelite.Model`` that averages.
+        an averaged forest that `read_model` reads: XGBRF*, LightGBM's ``boosting_type="rf"``, a ``treelite.Model`` that averages;
+        or a fitted ``Pipeline`` that ends with one.
     X
         the cost sample, as in `problem_from_forest`.
     errors
@@ -73,6 +74,7 @@ def problem_from_model(
     -------
     PruningProblem
         its ``X`` are the float32 rows of `ModelForest.rows`. Convert other examples in the same way before they meet the problem.
+        For a pipeline they are raw rows, as for `prune_pipeline`.
 
     Raises
     ------
@@ -111,9 +113,9 @@ def problem_from_model(
     else:
         component = errors_on_sample(ensemble, routing, y, weight)
     return PruningProblem.build(
-        ensemble,
+        replace(ensemble, made=forest.made),
         NodeErrors((component,)),
-        forest.rows(X),
+        forest.rows(X) if forest.made is None else X,
         forest.items(costs),
         sample_weight=sample_weight,
         evaluation_cost=forest.per_feature(evaluation_cost),

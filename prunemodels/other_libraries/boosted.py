@@ -56,11 +56,13 @@ def prune_boosted(
     Parameters
     ----------
     model
-        a model that `read_model` reads, or what it returned. It is not changed.
+        a model that `read_model` reads, or what it returned; or a fitted ``Pipeline`` that ends with one, which then is what the
+        answer's ``to_model`` gives back. It is not changed.
     X, y
-        labelled examples that the model was not trained on, as for early stopping: loss and cost are measured on them.
+        labelled examples that the model was not trained on, as for early stopping: loss and cost are measured on them. Raw rows
+        for a pipeline.
     costs, evaluation_cost
-        as in `problem_from_forest`.
+        as in `problem_from_forest`; for a pipeline the prices are those of its raw columns, see `prune_pipeline`.
     lam, budget
         one of them: loss per unit of cost, or the cost per example that must not be exceeded on X. Either way the search goes
         along a trade-off as `boosted_path` does; for a budget it then bisects lambda.
@@ -183,6 +185,8 @@ def _search(
 ) -> Search:
     """Set up the search, with its seeds in the pool."""
     forest = model if isinstance(model, ModelForest) else read_model(model)
+    if forest.made is not None:
+        forest.made.check(X)
     rows = forest.rows(X)
     loss_of_all = loss_of(forest, y, len(rows))  # checks all labels, also of rows without weight
     usage = usage_of(forest, rows, costs, sample_weight, evaluation_cost)

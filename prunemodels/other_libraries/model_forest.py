@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
@@ -20,6 +22,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, leaves_of, n_examples, route
 from formulations.sparse_arrays import check_sparse
+from prunemodels.columns import TracedColumns, trace_pipeline
 from prunemodels.forests.column_prices import one_leaf
 from prunemodels.forests.costs import Costs, cost_items, features_named_in
 from prunemodels.forests.reading import check_columns
@@ -79,6 +82,11 @@ class ModelForest:
         what the ensemble's last features are made from: see `categories`.
     codes
         turns tables with categories into numbers as the library does; None: tables are numeric.
+    absent_missing
+        whether entries that a sparse matrix does not store are missing values, as to XGBoost; False: they are zeros.
+    pipeline
+        the fitted ``Pipeline`` that ends with the model: `rows` then reads raw columns, and these have the prices. None: there is
+        none.
 
     Examples
     --------
@@ -110,15 +118,23 @@ class ModelForest:
     second: SecondClass = "probability > 1/2"
     category_columns: tuple[CategorySet, ...] = ()
     codes: Codes | None = None
+    absent_missing: bool = False
+    pipeline: Any = None
+
+    @cached_property
+    def made(self) -> TracedColumns | None:
+        """How the ensemble's features are made from the raw columns of a pipeline; None without one."""
+        traced = trace_pipeline(self.pipeline)
+        return None if traced is None else traced.before(replace(self, pipeline=None).rows, self.columns_of_features)
 
     @property
     def n_columns(self) -> int:
-        """Number of columns of a table of examples: the ensemble's features less those made from categories."""
+        """Number of columns that the model itself reads: the ensemble's features less those made from categories."""
         return self.ensemble.n_features - len(self.category_columns)
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        """Names of the columns of a table of examples, or None."""
+        """Names of the columns that the model itself reads, or None."""
         names = self.ensemble.feature_names
         return None if names is None else names[: self.n_columns]
 
@@ -130,20 +146,23 @@ class ModelForest:
     def spelled_as(self, names: Sequence[str]) -> ModelForest:
         """The same forest, its columns spelled as a user does: LightGBM stores blanks in their names as underscores.
 
+        A pipeline's raw columns keep their names.
+
         Parameters
         ----------
         names
-            what the user calls the columns. Where they are others than LightGBM's, nothing changes.
+            what the user calls the columns, and possibly others. Where one of LightGBM's is missing, nothing changes.
         """
         spelled = self._spelling(names)
-        if spelled is None or spelled == self.column_names:
+        if spelled is None or spelled == self.column_names or self.made is not None:
             return self
         return replace(self, ensemble=replace(self.ensemble, feature_names=spelled + self.ensemble.names[self.n_columns :]))
 
     def _spelling(self, names: Sequence[str]) -> tuple[str, ...] | None:
         """The names of the columns, spelled as in `names` where these are the same but for LightGBM's underscores."""
-        own, spelling = self.column_names, {name.replace(" ", "_"): name for name in names}
-        if not self.zero_near or own is None or set(spelling) != set(own):
+        own = self.column_names
+        spelling = {name.replace(" ", "_"): name for name in names} | {name: name for name in names}
+        if not self.zero_near or own is None or not set(own) <= set(spelling):
             return own
         return tuple(spelling[name] for name in own)
 
@@ -151,11 +170,15 @@ class ModelForest:
     def items(self, costs: Costs) -> CostItems:
         """The prices of the ensemble's features, for prices of the columns, see `prunemodels.forests.costs.cost_items`.
 
+        At the end of a pipeline they are prices of raw columns.
+
         Raises
         ------
         InvalidInputError
             for prices that do not fit the columns.
         """
+        if self.made is not None:
+            return cost_items(costs, replace(self.ensemble, made=self.made))
         items = cost_items(costs, one_leaf(self.n_columns, self._spelling(features_named_in(costs))))
         return replace(items, needs=items.needs + tuple(items.needs[made.feature] for made in self.category_columns))
 
@@ -184,7 +207,7 @@ class ModelForest:
 
     @checked
     def rows(self, X: Any, name: str = "X") -> NDArray[np.float32]:
-        """Examples as the float32 rows that `Ensemble` routes exactly as the library routes X.
+        """Examples as the float32 rows that `Ensemble` routes exactly as the library routes X; raw rows of a pipeline.
 
         Missing values become NaN. For a library that compares doubles, a number within rounding of a threshold moves to the
         side where it belongs; all others become ``float32(x)``.
@@ -192,9 +215,14 @@ class ModelForest:
         Raises
         ------
         InvalidInputError
-            for a table that is empty, not numeric, has other columns, or, where the library refuses them, infinities.
+            for a table that is empty, not numeric, has other columns, or, where the library refuses them, infinities; for rows
+            that a step of the pipeline refuses.
         """
+        if self.made is not None:
+            return np.asarray(self.made.features(X, name))
         check_columns(X, self._spelling([str(c) for c in getattr(X, "columns", ())]), name)
+        if self.absent_missing and issparse(X):
+            X = with_absent_missing(X)
         if not self.casts:
             return as_rows(X, self.n_columns, name)
         table = X if self.codes is None else self.codes(X, self.n_columns, name)
@@ -363,6 +391,22 @@ def pruned_part(forest: ModelForest, kept: NDArray[np.bool_], trees: int) -> tup
         source=None,
     )
     return part, nodes
+
+
+def with_absent_missing(X: Any) -> NDArray[Any]:
+    """A sparse matrix as an array with NaN in the place of entries that it does not store.
+
+    Raises
+    ------
+    InvalidInputError
+        for a sparse matrix whose arrays do not fit each other.
+    """
+    check_sparse(X, "X")
+    stored = X.tocoo(copy=True)
+    stored.sum_duplicates()
+    rows = np.full(X.shape, np.nan, dtype=np.result_type(X.dtype, np.float32))
+    rows[stored.row, stored.col] = stored.data
+    return rows
 
 
 def as_doubles(X: Any, n_features: int, name: str) -> NDArray[np.float64]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from formulations.errors import UnsupportedModelError
+from prunemodels.columns import final_step
 from prunemodels.other_libraries.catboost_models import read_catboost
 from prunemodels.other_libraries.dependencies import GRADIENT_BOOSTING, HIST_GRADIENT_BOOSTING, library_of, treelite
 from prunemodels.other_libraries.gradient_boosting import read_gradient_boosting, write_gradient_boosting
@@ -29,7 +32,7 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
     model
         fitted: scikit-learn's GradientBoosting* and HistGradientBoosting*, a ``Booster`` or estimator of XGBoost or LightGBM, a
         model of CatBoost, which cannot be written back, or a ``treelite.Model``, with which the forests of other libraries are
-        read (``treelite.frontend.load_...``). It is not changed.
+        read (``treelite.frontend.load_...``). Or a fitted ``Pipeline`` that ends with one. It is not changed.
     cover
         examples, shape (N, n_features), for models that do not say how many training rows were in their leaves: a collapsed split
         predicts the mean of its leaves, weighted by the number of these examples in each.
@@ -58,6 +61,8 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
     >>> pm.read_model(model).ensemble
     Ensemble(10 trees, 30 splits, 10 features, regression)
     """
+    if isinstance(model, Pipeline):
+        return replace(read_model(final_step(model), cover=cover), pipeline=model)
     library = library_of(model)
     if library == "xgboost":
         return read_xgboost(model, cover)
@@ -71,11 +76,6 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
         return read_hist_gradient_boosting(model)
     if library == "treelite" and isinstance(model, treelite().Model):
         return forest_of(model, cover=cover)
-    if isinstance(model, Pipeline):
-        raise UnsupportedModelError(
-            "model is a Pipeline; give its last step, and as X what the steps before it return, at the prices of "
-            "pm.CostItems.of_made. Pipelines that end with a forest go to prune_pipeline"
-        )
     raise UnsupportedModelError(
         f"{type(model).__name__} is not a boosted model of scikit-learn, XGBoost, LightGBM or CatBoost, nor a treelite.Model; "
         "forests of scikit-learn go to problem_from_forest, others through treelite.frontend"
@@ -83,7 +83,7 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
 
 
 def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
-    """The pruned model, of the same class and library as the one that was read, which is not changed.
+    """The pruned model, of the same class and library as the one that was read, which is not changed; or its pipeline with it.
 
     Parameters
     ----------
@@ -102,7 +102,8 @@ def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
         )
     if forest.source is None:
         raise UnsupportedModelError("these trees were grown here, there is no library's model to prune; `predict` works without")
-    return writer_of(forest.source)(forest, kept)
+    pruned = writer_of(forest.source)(forest, kept)
+    return pruned if forest.pipeline is None else copy.deepcopy(forest.pipeline, {id(forest.source): pruned})
 
 
 def writer_of(model: Any) -> Callable[[ModelForest, NDArray[np.bool_]], Any]:

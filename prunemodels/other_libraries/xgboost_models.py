@@ -65,7 +65,7 @@ def read_xgboost(model: Any, cover: Any = None) -> ModelForest:
     )
     missing = getattr(model, "missing", None)
     marker = np.nan if missing is None else float(missing)
-    return replace(forest, base=_start(booster, forest), missing=marker, codes=_codes(booster))
+    return replace(forest, base=_start(booster, forest), missing=marker, codes=_codes(booster), absent_missing=True)
 
 
 def _start(booster: Any, forest: ModelForest) -> NDArray[np.float64]:
@@ -134,7 +134,7 @@ def _booster(model: Any) -> Any:
     if not model.__sklearn_is_fitted__():
         raise NotFittedForestError(f"the {type(model).__name__} is not fitted: call fit(X, y) first")
     booster = model.get_booster()
-    if booster.attr("best_iteration") is None or getattr(model, "early_stopping_rounds", None) is None:
+    if booster.attr("best_iteration") is None:
         return booster
     return booster[: int(booster.attr("best_iteration")) + 1]
 

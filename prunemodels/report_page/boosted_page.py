@@ -56,7 +56,11 @@ class BoostedFacts:
 @checked
 def boosted_page(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning, **options: Unpack[PageOptions]) -> str:
     """`report_page` of a pruned boosted model."""
-    facts = gather_boosted(path, X, y, chosen, **shown_as("Pruned boosted model", **options))
+    return render_boosted(gather_boosted(path, X, y, chosen, **shown_as("Pruned boosted model", **options)))
+
+
+def render_boosted(facts: BoostedFacts) -> str:
+    """The page of its facts."""
     sections = [part(facts) for part in (_tradeoff, items, _proof, _provenance)]
     return document(facts.labels, _opening(facts), sections, facts.versions)
 
@@ -89,7 +93,8 @@ def gather_boosted(
         margins = pruning.forest.margins(rows, pruning.kept)
         losses.append(float(np.average(loss_of(pruning.forest, y, len(rows)).values(margins), weights=weight)))
     paid = [Paid(usage.row_costs(p.kept), usage.once_cost(p.kept)) for p in (before, chosen)]
-    columns = ensemble.names[: before.forest.n_columns]
+    made = before.forest.made
+    columns = ensemble.names[: before.forest.n_columns] if made is None else made.names
     loss = usual_loss("regression" if before.forest.classes is None else "classification")
     return BoostedFacts(
         labels,
@@ -121,7 +126,7 @@ def _item_costs(
     found = []
     for m in np.flatnonzero(costs.price > 0).tolist():
         price, (before, after) = float(costs.prices[m]), (float(share[m]) for share in shares)
-        users = tuple(c for c, needs in zip(columns, costs.needs, strict=False) if m in needs and c != costs.names[m])
+        users = tuple(c for c, needs in zip(columns, costs.by_column, strict=False) if m in needs and c != costs.names[m])
         once = bool(costs.paid_once[m])
         found.append(ItemCost(costs.names[m], users, price, once, before, after, price * before, price * after))
     found.sort(key=lambda item: (-item.before, -item.after, item.name))
@@ -220,8 +225,9 @@ def _provenance(facts: BoostedFacts) -> Section:
     forest = facts.chosen.forest
     model = type(forest.source).__name__ if forest.source is not None else "ModelForest"
     e = forest.ensemble
+    read = count(forest.n_columns, "feature") if forest.made is None else count(len(forest.made.names), "raw column")
     rows: list[tuple[str, object]] = [
-        ("model", f"{model}, {e.n_trees:,} trees, {forest.n_columns:,} features, {facts.task}"),
+        ("model", f"{model}, {e.n_trees:,} trees, {read}, {facts.task}"),
         ("found on", count(facts.chosen.usage.n_rows, "example")),
         ("held out", count(facts.held_out.n, "example")),
         ("search", f"{count(len(facts.path.visited), 'pruning')} visited"),

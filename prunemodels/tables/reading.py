@@ -75,8 +75,9 @@ class Reader:
     ) -> None:
         if ensemble.made is not None:
             raise UnsupportedModelError(
-                "tables in chunks are read for forests, not for a Pipeline; read the rows into memory, or give the pipeline's "
-                "last step and a table of what the steps before it return"
+                "tables in chunks are read for forests, not for a Pipeline; give its last step, a table of transformed chunks, "
+                "ChunkedTable(lambda: (pipe[:-1].transform(chunk) for chunk in chunks())), and the prices "
+                "CostItems.of_made(read_forest(pipe).made.sources)"
             )
         self.table, self.ensemble = table, ensemble
         self._columns = {what: given for what, given in (("y", y), ("sample_weight", weight)) if isinstance(given, str)}

@@ -137,6 +137,26 @@ class TreeModel:
         """What the mean of `losses` is called, see `Ensemble.measure`."""
         return usual_loss(self.task).measure if self.forest is not None else self.ensemble.measure
 
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of a table of examples."""
+        if self.forest is None or self.ensemble.made is not None:
+            return len(self.ensemble.column_names)
+        return self.forest.n_columns
+
+    @property
+    def columns_by_name(self) -> tuple[str, ...] | None:
+        """Names of the columns of a table of examples; None for a model that was trained without names."""
+        made = self.ensemble.made
+        if made is not None:
+            return made.names if made.named else None
+        return self.ensemble.feature_names if self.forest is None else self.forest.column_names
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether columns may hold words: the steps of a pipeline judge them, or the model's own categories."""
+        return self.ensemble.made is not None or (self.forest is not None and self.forest.codes is not None)
+
     def items(self, costs: Costs | None) -> CostItems:
         """The prices of the trees' features, see `prunemodels.forests.costs.cost_items`.
 
@@ -207,7 +227,7 @@ class TreeModel:
         rows = self.rows(X)
         return rows if self.ensemble.made is None else features_of(self.ensemble, rows)
 
-    def loss(self, X: Any, y: Any) -> float:
+    def loss(self, X: Any, y: Any, sample_weight: NDArray[np.float64] | None = None) -> float:
         """The mean loss of a sum of trees, see `prunemodels.other_libraries.losses`; NaN for averages of class fractions or
         numbers, and for models whose probabilities are calibrated.
 
@@ -221,7 +241,7 @@ class TreeModel:
         from prunemodels.other_libraries.losses import loss_of
 
         rows = self._features(X)
-        return float(np.mean(loss_of(self.forest, y, len(rows)).values(self.forest.margins(rows))))
+        return float(np.average(loss_of(self.forest, y, len(rows)).values(self.forest.margins(rows)), weights=sample_weight))
 
     def losses(self, X: Any, y: Any) -> NDArray[np.float64]:
         """The loss of each row's prediction, see `measure`; shape (n,).
@@ -259,7 +279,7 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
         return model
     model = fitted_model(model)
     if isinstance(model, Pipeline):
-        return _at_end_of(model)
+        return _at_end_of(model, tree_model_of(final_step(model), several_outputs=several_outputs))
     if isinstance(model, HoldsTrees):
         return _of_sum(model._model_forest())
     inner, decision = unwrapped(model)
@@ -274,18 +294,16 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
 
 
 def _of_sum(forest: ModelForest) -> TreeModel:
-    return TreeModel(forest.source if forest.source is not None else forest, forest.ensemble, forest)
+    found = TreeModel(forest.source if forest.source is not None else forest, forest.ensemble, replace(forest, pipeline=None))
+    return found if forest.pipeline is None else _at_end_of(forest.pipeline, found)
 
 
-def _at_end_of(pipeline: Pipeline) -> TreeModel:
+def _at_end_of(pipeline: Pipeline, last: TreeModel) -> TreeModel:
     """The trees of a pipeline's last step, whose features are made from raw columns."""
-    last = tree_model_of(final_step(pipeline))
-    made = trace_pipeline(pipeline)
+    made = trace_pipeline(pipeline) if last.forest is None else replace(last.forest, pipeline=pipeline).made
     if made is None:
         return replace(last, model=pipeline)
     names = last.ensemble.feature_names or made.feature_names
-    if last.forest is not None:
-        made = made.before(last.forest.rows, last.forest.columns_of_features)
     if names is not None and len(names) != last.ensemble.n_features:
         names = None  # features that the model makes from categories have no names
     return replace(last, model=pipeline, ensemble=replace(last.ensemble, made=made, feature_names=names))

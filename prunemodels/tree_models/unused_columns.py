@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from formulations.arguments import checked
 from formulations.errors import UnsupportedModelError
+from prunemodels.columns import final_step
 from prunemodels.forests.unused_columns import used_columns, with_columns
-from prunemodels.other_libraries.dependencies import library_of
-from prunemodels.tree_models.tree_model import HoldsModel
+from prunemodels.other_libraries.dependencies import GRADIENT_BOOSTING, HIST_GRADIENT_BOOSTING, library_of
+from prunemodels.tree_models.tree_model import HoldsModel, HoldsTrees, tree_model_of
 
 
 @checked
@@ -25,8 +28,9 @@ def drop_unused(model: Any) -> Any:
     ----------
     model
         a forest, bag or tree of scikit-learn, see `read_forest`, or a survival forest of scikit-survival; a ``Booster`` or
-        estimator of XGBoost or LightGBM; or what holds such a model, a result of `prune_forest` or a fitted
-        `BudgetPrunedForestClassifier`, whose model is then returned.
+        estimator of XGBoost or LightGBM; or what holds such a model, such as a result of `prune_forest` or a `BoostedPruning`,
+        whose model is then returned. Of a fitted ``Pipeline`` the raw columns are dropped: a first step puts constants in their
+        place, which change no prediction.
 
     Returns
     -------
@@ -53,10 +57,14 @@ def drop_unused(model: Any) -> Any:
     """
     if isinstance(model, HoldsModel):
         return drop_unused(model._fitted_model())
+    if isinstance(model, HoldsTrees) and hasattr(model, "to_model"):
+        return drop_unused(model.to_model())
     if isinstance(model, Pipeline):
+        return _without_unused(model)
+    if isinstance(model, GRADIENT_BOOSTING + HIST_GRADIENT_BOOSTING):
         raise UnsupportedModelError(
-            "model is a Pipeline, whose steps demand the columns that they were fitted on; take drop_unused of its last step, or "
-            "fit the pipeline again on the raw columns that PrunedForest.purchases still shows"
+            f"columns of a {type(model).__name__} are dropped at the end of a Pipeline with a step before it, such as "
+            "make_pipeline(StandardScaler(), model); alone it demands all that it was trained on"
         )
     library = library_of(model)
     if library == "xgboost":
@@ -68,3 +76,17 @@ def drop_unused(model: Any) -> Any:
 
         return lightgbm_without_unused(model)
     return with_columns(model, used_columns(model))
+
+
+def _without_unused(pipeline: Pipeline) -> Pipeline:
+    """A pipeline that is given only the raw columns that its model's splits are made from."""
+    trees = tree_model_of(pipeline, several_outputs=True).ensemble
+    if trees.made is None:
+        slim = drop_unused(final_step(pipeline))
+        return copy.deepcopy(pipeline, {id(final_step(pipeline)): slim})
+    tested = np.unique(trees.feature[trees.is_split]).tolist()
+    kept = sorted({column for f in tested for column in trees.made.sources[f]}) or [0]
+    slim = copy.deepcopy(pipeline)
+    first = trees.made.restored(kept)  # type: ignore[attr-defined]
+    slim.steps.insert(0, (type(first).__name__.lower(), first))
+    return slim

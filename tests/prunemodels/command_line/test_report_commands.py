@@ -144,7 +144,7 @@ def test_weights_are_those_of_the_column(folder: Path, capsys: pytest.CaptureFix
         (["--lam", "0.1"], {"held_out": "absent.csv"}, r"--held-out: there is no file absent\.csv"),
         (["--lam", "0.1"], {"out": "out/r.pdf"}, r"--out: .*give one of \.html"),
         (["--lam", "0.1"], {"out": "nowhere/r.html"}, "--out: the folder nowhere"),
-        (["--pruned", "forest.json"], {}, "--pruned: forest.json has the ending"),
+        (["--pruned", "forest.pkl"], {}, "--pruned: forest.pkl has the ending"),
         (["--lam", "0.1", "--confidence", "95"], {}, "'95' is not a confidence level"),
         ([], {}, "one of --budget, --lam and --pruned is required"),
         (["--budget", "1", "--lam", "1"], {}, "not allowed with argument"),

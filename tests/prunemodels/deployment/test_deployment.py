@@ -11,7 +11,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
@@ -28,6 +31,7 @@ from prunemodels.deployment import (
 from prunemodels.deployment.single_precision import floor32
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
 from tests.loops import looped
+from tests.prunemodels.columns.tables import WORDS, raw_table
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, trees_of
 
 TINY, MOST, INF = np.float32(1e-45), np.finfo(np.float32).max, np.float32(np.inf)
@@ -365,3 +369,30 @@ def test_what_is_no_onnx_model_is_refused() -> None:
     """By its kind, with what makes one."""
     with pytest.raises(pm.errors.UnsupportedModelError, match="model is a dict, no ONNX model; give what to_onnx returns"):
         pm.deployment.compare_onnx({}, RandomForestClassifier(2).fit([[0.0], [1.0]], [0, 1]), [[0.0]])
+
+
+def test_a_pipeline_by_skl2onnx() -> None:
+    """What the refusal names: the pruned pipeline as one ONNX model, whose inputs are the raw columns, words among them.
+
+    Steps that compute do so in float32 there, so the numbers of this pipeline go to the trees as they are.
+    """
+    skl2onnx = pytest.importorskip("skl2onnx")
+    from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+
+    X, y = raw_table(300)
+    X = X.drop(columns="income").astype(dict.fromkeys(["age", "score", "debt"], np.float32))
+    steps = make_column_transformer((OneHotEncoder(sparse_output=False), WORDS), ("passthrough", ["age", "score", "debt"]))
+    pipe = make_pipeline(steps, RandomForestClassifier(6, max_depth=5, random_state=0)).fit(X[:150], y[:150])
+    with pytest.raises(pm.errors.UnsupportedModelError, match=r"skl2onnx\.convert_sklearn\(float32_thresholds\(pipeline\)"):
+        to_onnx(pipe)
+    cheap = pm.prune_pipeline(pipe, X[150:220], y[150:220], costs=1, budget=2, method="path").estimator
+    kinds = [(name, StringTensorType([None, 1]) if name in WORDS else FloatTensorType([None, 1])) for name in X.columns]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = skl2onnx.convert_sklearn(float32_thresholds(cheap), initial_types=kinds, options={"zipmap": False})
+    rows = X[220:]
+    running = onnx_models.session(model)
+    given = {i.name: rows[[i.name]].to_numpy(dtype=object if i.name in WORDS else np.float32) for i in running.get_inputs()}
+    labels, probabilities = running.run(None, given)
+    assert (labels == cheap.predict(rows)).all()
+    assert np.abs(probabilities - cheap.predict_proba(rows)).max() < 1e-6

@@ -235,7 +235,7 @@ def test_our_own_estimator_at_the_end_of_a_pipeline() -> None:
 
 
 def test_boosted_models_at_the_end_of_a_pipeline() -> None:
-    """`evaluate` takes them; pruning refuses them by name, with what to do."""
+    """`evaluate` takes them, and so does `prune_boosted`; `prune_pipeline` is for forests, and names it."""
     xgboost = pytest.importorskip("xgboost")
     dense = make_column_transformer(
         (OneHotEncoder(sparse_output=False), WORDS), ("passthrough", ["age", "income"]), sparse_threshold=0
@@ -245,8 +245,9 @@ def test_boosted_models_at_the_end_of_a_pipeline() -> None:
     assert seen.error == pytest.approx((pipe.predict(VALID) != y[160:]).mean())
     plain = pm.evaluate(pipe[-1], dense.transform(VALID), y[160:], costs=[2] * 3 + [2] * 4 + [1, 5])
     assert seen.cost <= plain.cost <= 10
-    with pytest.raises(UnsupportedModelError, match="model is a Pipeline; give its last step"):
-        pm.prune_boosted(pipe, VALID, y[160:], costs=PRICES, budget=3)
+    with pytest.raises(UnsupportedModelError, match=r"XGBClassifier cannot be pruned; what can be: .* and prune_boosted"):
+        pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=3)
+    assert pm.prune_boosted(pipe, VALID, y[160:], costs=PRICES, budget=3).cost <= 3
 
 
 @pytest.mark.parametrize("ending", [".joblib", ".skops"])
@@ -278,7 +279,6 @@ def test_functions_of_a_users_own_in_files_are_named_to_be_trusted(tmp_path: Any
 
 REFUSALS = {
     "tables in chunks": lambda pipe: pm.tables.problem_from_table(pipe, pm.tables.ChunkedTable(VALID), costs=PRICES),
-    "dropped columns": pm.drop_unused,
     "ONNX": lambda pipe: pm.deployment.to_onnx(pipe),
     "exits": lambda pipe: pm.exit_path(pm.prune_pipeline(pipe, VALID, costs=PRICES, budget=9).path, VALID, y[160:]),
     "a forest": lambda pipe: pm.prune_pipeline(pipe[-1], VALID, costs=PRICES, budget=9),
@@ -297,6 +297,24 @@ def test_an_estimator_of_ours_does_not_grow_pipelines() -> None:
     """It stands at the end of one; the message says so."""
     with pytest.raises(UnsupportedModelError, match="estimator is a Pipeline; put the BudgetPrunedForestClassifier at the end"):
         pm.BudgetPrunedForestClassifier(pipeline(), budget=3).fit(TRAIN, y[:160])
+
+
+def test_transformed_chunks_in_the_place_of_tables_of_raw_columns() -> None:
+    """What the refusal names: the same problem, path and held-out figures as with raw rows in memory, a chunk at a time."""
+    pipe = pipeline()
+    problem = pm.problem_from_forest(pipe, VALID, costs=PRICES)
+    made = problem.ensemble.made
+    assert made is not None
+    items = pm.CostItems.plain([PRICES[name] for name in X.columns], X.columns).of_made(made.sources)
+    table = pm.tables.ChunkedTable(lambda: (pipe[:-1].transform(VALID[k : k + 30]) for k in range(0, len(VALID), 30)))
+    in_chunks = pm.tables.problem_from_table(pipe[-1], table, costs=items)
+    path, ours = pm.pruning_path(in_chunks), pm.pruning_path(problem)
+    assert np.array_equal(path.lam, ours.lam)
+    assert np.array_equal(path.cost, ours.cost)
+    cheap = pm.apply_pruning(path[path.row_at_cost(9)], pipe)
+    assert pm.evaluate(cheap, VALID, y[160:], costs=PRICES).cost == pytest.approx(path.cost[path.row_at_cost(9)])
+    seen = pm.tables.evaluate_path_on_table(path, table, y[160:])
+    assert seen.error == pytest.approx(pm.evaluate_path(ours, VALID, y[160:]).error)
 
 
 @pytest.mark.parametrize("name", REFUSALS)

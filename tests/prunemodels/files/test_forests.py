@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import skops.io
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.ensemble import BaggingClassifier, ExtraTreesRegressor, GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, ExtraTreesRegressor, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import Tree
@@ -121,7 +121,7 @@ def test_unknown_types_are_refused_by_name(tmp_path: Path) -> None:
     [
         (RandomForestClassifier(), pm.errors.NotFittedForestError, "not fitted"),
         (LogisticRegression(), pm.errors.UnsupportedModelError, "LogisticRegression cannot be pruned"),
-        (GradientBoostingClassifier(n_estimators=2).fit(X, Y), pm.errors.UnsupportedModelError, "boosted trees add up"),
+        (AdaBoostClassifier(n_estimators=2).fit(X, Y), pm.errors.UnsupportedModelError, "boosted trees add up"),
         ({"a": 1}, pm.errors.UnsupportedModelError, "dict cannot be pruned"),
     ],
     ids=["unfitted", "linear", "boosted", "dict"],

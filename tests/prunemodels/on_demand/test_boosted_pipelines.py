@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, OrdinalEncoder
 from xgboost import XGBClassifier
 
 import prunemodels as pm
@@ -68,6 +68,20 @@ def test_raw_columns_are_bought(kind: str, early: bool) -> None:
     else:
         assert bought.mean_cost == pytest.approx(seen.cost)
         assert np.abs(bought.probabilities - model.predict_proba(new)).max() < 1e-6
+
+
+@pytest.mark.parametrize("last", ["encoder", "one step more"])
+def test_entries_that_a_sparse_matrix_does_not_store_are_missing_to_xgboost(last: str) -> None:
+    """One-hot columns reach XGBoost as a sparse matrix, whose zeros it takes for missing values: in training and here."""
+    steps = [make_column_transformer((OneHotEncoder(), ["region", "job"]), remainder="passthrough", sparse_threshold=1)]
+    model = make_pipeline(*steps, *[MaxAbsScaler()] * (last != "encoder"), XGBClassifier(n_estimators=8, max_depth=3, n_jobs=1))
+    model.fit(X[SEEN], Y[SEEN])
+    rows, new = model[:-1].transform(X[NEW]), X[NEW]
+    assert (model[-1].predict(rows) != model[-1].predict(rows.toarray())).any()  # it matters
+    assert pm.evaluate(model, new, Y[NEW], costs=PRICES).error == np.mean(model.predict(new) != Y[NEW])
+    assert pm.evaluate(model[-1], rows, Y[NEW], costs=1).error == np.mean(model.predict(new) != Y[NEW])
+    bought = pm.OnDemandPredictor(model, PRICES, pm.on_demand.from_table(new)).run(new.index)
+    assert (bought.predictions == model.predict(new)).all()
 
 
 def test_a_split_on_categories_pays_for_its_raw_column() -> None:

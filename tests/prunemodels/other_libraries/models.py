@@ -41,7 +41,7 @@ L_RF = {**L_DEEP, "boosting_type": "rf", "subsample": 0.6, "subsample_freq": 1}
 
 
 XGBOOST = ("two classes", "three classes", "numbers", "forest, two classes", "forest, three classes", "forest, numbers", "dart")
-XGBOOST += ("nodes deleted", "zero is missing", "stopped early", "booster", "rounds of two trees")
+XGBOOST += ("nodes deleted", "zero is missing", "stopped early", "stopped early, from a file", "booster", "rounds of two trees")
 LIGHTGBM = ("two classes", "three classes", "one against the rest", "numbers", "forest, two classes", "forest, numbers")
 LIGHTGBM += ("zeros are missing", "nothing is missing", "dart", "steep sigmoid", "bare trees", "booster")
 SKLEARN = ("two classes", "three classes", "numbers", "from zero", "grown best first")
@@ -64,9 +64,17 @@ def xgboost_models() -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]
         "nodes deleted": (xgboost.XGBClassifier(gamma=3.0, **X_DEEP).fit(X2, Y2), X2, Y2),
         "zero is missing": (xgboost.XGBClassifier(missing=0.0, **X_DEEP).fit(HOLES, Y2), HOLES, Y2),
         "stopped early": (_stopped_early(), X2, Y2),
+        "stopped early, from a file": (_from_file(_stopped_early()), X2, Y2),
         "booster": (xgboost.XGBClassifier(**X_DEEP).fit(X2, Y2).get_booster(), X2, Y2),
         "rounds of two trees": (xgboost.XGBClassifier(num_parallel_tree=2, subsample=0.5, **X_DEEP).fit(X2, Y2), X2, Y2),
     }
+
+
+def _from_file(model: Any) -> Any:
+    """The model as XGBoost loads it, which no longer knows the arguments of its training."""
+    again = type(model)()
+    again.load_model(model.get_booster().save_raw(raw_format="json"))
+    return again
 
 
 def _stopped_early() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import lightgbm
@@ -10,14 +11,25 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from sklearn.ensemble import BaggingClassifier, GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from prunemodels.example import X_test, X_valid, costs, forest, y_valid
+from prunemodels.tree_models.tree_model import tree_model_of
 from tests.loops import looped
+from tests.prunemodels.columns.tables import NUMBERS, WORDS, raw_table
 from tests.prunemodels.forest_kinds import KINDS, fitted
 
 RNG = np.random.default_rng(0)
@@ -163,8 +175,8 @@ def test_what_holds_a_model_gives_the_model() -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (GradientBoostingClassifier(n_estimators=2), "GradientBoostingClassifier cannot be pruned"),
-        (make_pipeline(StandardScaler(), RandomForestClassifier(2)), "model is a Pipeline, whose steps demand the columns"),
+        (GradientBoostingClassifier(n_estimators=2), "of a GradientBoostingClassifier are dropped at the end of a Pipeline"),
+        (AdaBoostClassifier(n_estimators=2), "AdaBoostClassifier cannot be pruned"),
         (xgboost.XGBClassifier(booster="gblinear", n_estimators=2), "the booster is 'gblinear': it has no trees"),
         (lightgbm.LGBMRegressor(linear_tree=True, n_estimators=2, verbose=-1), "linear models in its leaves"),
     ],
@@ -174,6 +186,76 @@ def test_other_models_are_refused_by_name(model: Any, message: str) -> None:
     rows = np.nan_to_num(WIDE)
     with pytest.raises(pm.errors.UnsupportedModelError, match=message):
         pm.drop_unused(model.fit(rows, CLASSES))
+
+
+PIPELINES: dict[str, Any] = {
+    "a forest": (RandomForestClassifier(3, max_depth=2, max_features=1, random_state=1), False),
+    "a forest, sparse": (RandomForestClassifier(3, max_depth=2, max_features=1, random_state=1), True),
+    "XGBoost, sparse": (xgboost.XGBClassifier(n_estimators=2, max_depth=2, n_jobs=1), True),
+    "gradient boosting": (GradientBoostingClassifier(n_estimators=2, max_depth=2), False),
+}
+
+
+@pytest.mark.parametrize("kind", PIPELINES)
+def test_raw_columns_of_a_pipeline(kind: str, tmp_path: Path) -> None:
+    """Words and numbers that no split is made from are gone; predictions are equal bit for bit, and so are costs."""
+    X, y = raw_table(300)
+    model, sparse = PIPELINES[kind]
+    words = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=sparse))
+    numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    steps = make_column_transformer((words, WORDS), (numbers, NUMBERS), sparse_threshold=float(sparse))
+    pipe = make_pipeline(steps, clone(model)).fit(X[:200], y[:200])
+    before = pipe.predict_proba(X[200:])
+    slim = pm.drop_unused(pipe)
+    kept = list(slim.feature_names_in_)
+    trees = tree_model_of(pipe).ensemble
+    assert trees.made is not None
+    assert kept == [n for f, n in enumerate(X) if any(f in trees.made.sources[k] for k in trees.feature[trees.is_split])]
+    assert 0 < len(kept) == slim.n_features_in_ < 6
+    assert np.array_equal(slim.predict_proba(X[kept][200:]), before)
+    assert np.array_equal(slim.predict_proba(X[200:]), before)  # more columns do no harm
+    assert np.array_equal(pipe.predict_proba(X[200:]), before)
+    assert type(slim[-1]) is type(model)
+    price = dict(zip(X.columns, [1, 2, 5, 2, 7, 3], strict=True))
+    left = {name: price[name] for name in kept}
+    cost = pm.evaluate(pipe, X[200:], y[200:], costs=price).cost
+    assert pm.evaluate(slim, X[200:], y[200:], costs=left).cost == pytest.approx(cost)
+    walk = pm.OnDemandPredictor(slim, left, pm.on_demand.from_table(X[kept][200:])).run(X.index[200:])
+    assert np.array_equal(walk.predictions, slim.predict(X[kept][200:]))
+    assert walk.mean_cost == pytest.approx(cost)
+    pm.save_forest(slim, tmp_path / "slim.skops")
+    assert np.array_equal(pm.load_forest(tmp_path / "slim.skops").predict_proba(X[kept][200:]), before)
+    with pytest.raises(pm.errors.InvalidInputError, match=f"X lacks the column '{kept[0]}'"):
+        slim.predict(X[kept[1:]])
+
+
+def test_raw_columns_of_an_array() -> None:
+    """Without names, columns are gone by place; missing values stay missing."""
+    pipe = make_pipeline(SimpleImputer(), RandomForestClassifier(3, max_depth=2, random_state=0)).fit(WIDE, CLASSES)
+    slim = pm.drop_unused(pipe)
+    assert slim.n_features_in_ == 4
+    assert not hasattr(slim, "feature_names_in_")
+    assert np.array_equal(slim.predict_proba(TESTED[:, USED]), pipe.predict_proba(TESTED))
+    with pytest.raises(pm.errors.InvalidInputError, match=r"X has shape \(300, 8\); the model reads 4 columns: x1, x2, x5, x6"):
+        slim.predict(TESTED)
+
+
+def test_a_step_that_accepts_no_value_for_a_column_that_is_gone() -> None:
+    """A function that wants words refuses the constant in their place; the message names the step."""
+    X = pd.DataFrame({"a": list("uvwx") * 50, "b": WIDE[:, 1]}).fillna(0.0)
+    upper = FunctionTransformer(lambda t: t.apply(lambda c: c.str.upper().map(ord)), feature_names_out="one-to-one")
+    pipe = make_pipeline(make_column_transformer((upper, ["a"]), ("passthrough", ["b"])), DecisionTreeClassifier(max_depth=1))
+    pipe.fit(X, (X["b"] > 0).astype(int))
+    with pytest.raises(pm.errors.InvalidInputError, match=r"replaced by constants, which a step .*the step 'columntransformer'"):
+        pm.drop_unused(pipe)
+
+
+def test_a_boosted_pruning_gives_its_model() -> None:
+    """As a result of `prune_forest` does."""
+    model = xgboost.XGBClassifier(n_estimators=4, max_depth=2, n_jobs=1).fit(X_valid, y_valid)
+    found = pm.prune_boosted(model, X_valid, y_valid, costs=costs, budget=5, rounds=2)
+    slim = pm.drop_unused(found)
+    assert np.array_equal(slim.predict(X_test[slim.feature_names_in_]), found.predict(X_test))
 
 
 def test_categories_of_pandas_in_lightgbm_are_refused() -> None:

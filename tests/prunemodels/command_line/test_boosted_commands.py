@@ -1,0 +1,200 @@
+"""The commands on files of boosted models: prune, evaluate and report take them as they take forests."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from xgboost import XGBClassifier
+
+import prunemodels as pm
+from prunemodels.command_line.cli import main
+from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
+from prunemodels.tree_models.tree_model import tree_model_of
+from tests.prunemodels.columns.tables import NUMBERS, WORDS, raw_table
+from tests.prunemodels.other_libraries.catboost_fixture import FILE, data
+
+SMALL: dict[str, Any] = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1}
+INPUTS = ["--data", "valid.csv", "--label", "y", "--costs", "prices.csv", "--quiet"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Models in files of each kind, their prices and two tables, in the working directory."""
+    XGBClassifier(**SMALL).fit(X_train, y_train).save_model(tmp_path / "model.json")
+    LGBMClassifier(**SMALL, verbose=-1).fit(X_train, y_train).booster_.save_model(tmp_path / "model.txt")
+    pm.save_forest(HistGradientBoostingClassifier(max_iter=6, max_depth=3).fit(X_train, y_train), tmp_path / "model.skops")
+    pd.Series(costs, name="cost").to_csv(tmp_path / "prices.csv", index_label="feature")
+    X_valid.assign(y=y_valid, w=np.arange(len(y_valid)) % 3, note="as told").to_csv(tmp_path / "valid.csv", index=False)
+    X_test.assign(y=y_test, w=1).to_csv(tmp_path / "test.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.txt", "model.skops"])
+def test_prune_writes_the_format_that_it_read(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """The figures that are printed are those of the model in the file, on both tables; the pruning is prune_boosted's."""
+    out = f"cheap{Path(name).suffix}"
+    assert main(["prune", name, *INPUTS, "--budget", "8", "--held-out", "test.csv", "--out", out, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    cheap = pm.load_forest(folder / out)
+    assert tree_model_of(cheap).ensemble.n_trees == told["trees"]
+    for figures, X, y in ((told["pruned"], X_valid, y_valid), (told["held_out"][1], X_test, y_test)):
+        seen = pm.evaluate(cheap, X, y, costs=costs)
+        assert (figures["cost"], figures["error"]) == pytest.approx((seen.cost, seen.error))
+        assert figures["loss"] == pytest.approx(seen.loss, rel=1e-5)
+    found = pm.prune_boosted(pm.load_forest(folder / name), X_valid, y_valid, costs=costs, budget=8)
+    assert (told["pruned"]["cost"], told["pruned"]["splits"]) == (pytest.approx(found.cost), found.n_splits)
+    assert told["overrun"] == (told["held_out"][1]["cost"] > 8)
+    assert told["ignored"] == ["w", "note"]
+
+
+def test_prune_for_lambda_with_weights_and_all_outputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Weights count in cost and loss; the trade-off and its picture are written, and columns that nothing uses are gone."""
+    given = ["prune", "model.json", *INPUTS, "--lam", "0.02", "--weights", "w", "--drop-unused", "--out", "cheap.ubj"]
+    assert main([*given, "--path-csv", "path.csv", "--picture", "path.svg"]) == 0
+    told = capsys.readouterr().out
+    assert "the least loss + lambda cost found" in told
+    assert "not used       columns note" in told
+    weight = np.arange(len(y_valid)) % 3
+    found = pm.prune_boosted(pm.load_forest("model.json"), X_valid, y_valid, costs=costs, lam=0.02, sample_weight=weight)
+    slim = pm.load_forest("cheap.ubj")
+    used = list(slim.get_booster().feature_names)
+    assert 0 < len(used) < 10
+    assert (slim.predict(X_test[used]) == found.predict(X_test)).all()
+    assert pd.read_csv("path.csv").columns.tolist() == ["lam", "cost", "loss", "splits", "stationary"]
+    assert "<svg" in Path("path.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.txt", "model.skops", "forest.skops"])
+def test_evaluate_shows_what_the_function_says(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """Boosted models and forests alike."""
+    pm.save_forest(RandomForestClassifier(3, max_depth=3, random_state=0).fit(X_train, y_train), "forest.skops")
+    given = ["evaluate", name, "--data", "test.csv", "--label", "y", "--costs", "prices.csv"]
+    assert main([*given, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    seen = pm.evaluate(pm.load_forest(name), X_test, y_test, costs=costs)
+    assert [told["figures"][k] for k in ("cost", "error", "splits")] == [pytest.approx(seen.cost), seen.error, seen.splits]
+    assert told["features"] == pytest.approx(seen.features)
+    assert told["figures"]["loss"] == (None if name == "forest.skops" else pytest.approx(seen.loss))
+    assert main(given) == 0
+    shown = capsys.readouterr().out
+    assert f"{100 * seen.error:.2f} %" in shown
+    assert ("log loss" in shown) == (name != "forest.skops")
+
+
+def test_evaluate_weighs_examples(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An example of weight 2 counts twice, one of weight 0 not at all."""
+    repeated = pd.read_csv("valid.csv").loc[lambda t: t.index.repeat(t["w"])]
+    repeated.to_csv("repeated.csv", index=False)
+    figures = []
+    for words in (["valid.csv", "--weights", "w"], ["repeated.csv"]):
+        assert main(["evaluate", "model.txt", "--label", "y", "--costs", "prices.csv", "--json", "--data", *words]) == 0
+        figures.append(json.loads(capsys.readouterr().out)["figures"])
+    assert figures[0] == pytest.approx(figures[1])
+
+
+def test_a_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It claims no proof, and ends well; its figures are those on the screen."""
+    given = ["report", "model.json", *INPUTS, "--budget", "8", "--held-out", "test.csv", "--unit", "dollars"]
+    assert main([*given, "--out", "page.html"]) == 0
+    told = capsys.readouterr().out
+    assert "no search proves prunings of boosted models" in told
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "It is not proven that no better pruning exists" in page
+    assert "prunemodels report model.json" in page
+    assert "file of the model" in page
+
+
+def test_a_pipeline_with_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Prices are those of raw columns; the pipeline comes back pruned."""
+    X, y = raw_table(300)
+    prices = {"age": 1, "city": 2, "income": 5, "job": 2, "score": 7, "debt": 3}
+    steps = make_column_transformer((SimpleImputer(), NUMBERS), (OneHotEncoder(), WORDS))
+    pm.save_forest(make_pipeline(steps, XGBClassifier(**SMALL)).fit(X[:150], y[:150]), "pipe.skops")
+    X[150:].assign(y=y[150:]).to_csv("valid.csv", index=False)
+    pd.Series(prices, name="cost").to_csv("prices.csv", index_label="feature")
+    assert main(["prune", "pipe.skops", *INPUTS, "--budget", "8", "--out", "cheap.skops", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    seen = pm.evaluate(pm.load_forest("cheap.skops"), X[150:], y[150:], costs=prices)
+    assert 0 < told["pruned"]["cost"] == pytest.approx(seen.cost)
+    assert seen.cost <= 8
+
+
+def test_a_model_of_catboost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is read from CatBoost's own file; what is written says that it is not CatBoost's."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))["two classes"]["model"]
+    Path("cat.json").write_text(json.dumps(stored), encoding="utf-8")
+    X, labels = data()
+    pd.DataFrame(X, columns=list("abcd")).assign(y=labels["two"]).to_csv("valid.csv", index=False)
+    given = ["prune", "cat.json", "--data", "valid.csv", "--label", "y", "--costs", "1", "--budget", "1"]
+    assert main([*given, "--out", "cheap.json"]) == 2
+    assert "--out: " in capsys.readouterr().err
+    assert main([*given, "--out", "cheap.joblib"]) == 0
+    assert "CatBoost cannot hold pruned trees; load_forest reads them" in capsys.readouterr().out
+    words = ["--data", "valid.csv", "--label", "y", "--costs", "1", "--json"]
+    assert main(["evaluate", "cheap.joblib", "--trust-pickle", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["figures"]["cost"] <= 1
+
+
+def test_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a regression the loss is the error, and is shown once."""
+    LGBMRegressor(**SMALL, verbose=-1).fit(X_train, y_train.astype(float)).booster_.save_model("numbers.txt")
+    assert main(["prune", "numbers.txt", *INPUTS, "--budget", "8", "--out", "cheap.txt"]) == 0
+    header = next(line for line in capsys.readouterr().out.splitlines() if "splits" in line)
+    assert header.split("   ")[-2].strip() == "mean squared error"
+    assert "squared error   mean" not in header
+
+
+JUDGED = "--data valid.csv --label y --costs 1"
+GIVEN = "--data valid.csv --label y --costs prices.csv --quiet"
+REFUSED = {
+    "no label": (
+        "prune model.json --data valid.csv --costs 1 --lam 1",
+        "--label is missing: a boosted model is pruned for its loss",
+    ),
+    "errors": (f"prune model.json {GIVEN} --lam 1 --train test.csv", "--train is for forests, model.json holds a boosted model"),
+    "method": (f"prune model.txt {GIVEN} --budget 1 --method exact", "--method is for forests, .* one search: drop it"),
+    "mixture": (f"prune model.txt {GIVEN} --budget 1 --mixture", "--mixture is for forests"),
+    "confidence": (f"prune model.txt {GIVEN} --budget 1 --confidence 0.9", "--confidence is for forests"),
+    "labels": ("prune model.txt --data valid.csv --label note --costs 1 --lam 1", "--label note: .*'as told'"),
+    "a column": ("evaluate model.json --data less.csv --label y --costs 1", "--data: less.csv lacks the column 'radius'"),
+    "a command for forests": (f"path model.json {GIVEN} --out x.csv", "FOREST: XGBClassifier cannot be pruned; .* prune_boosted"),
+    "a price": ("evaluate model.json --data valid.csv --label y --costs short.csv", "--costs short.csv: .*no price for 'radius'"),
+    "another format": (f"prune model.txt {GIVEN} --lam 1 --out x.json", r"--out: x.json has the ending .* \.txt"),
+    "no trees": (f"evaluate ada.skops {JUDGED}", "FOREST: AdaBoostClassifier cannot be pruned"),
+    "a pickle": (f"evaluate model.joblib {JUDGED}", "--trust-pickle"),
+    "no model": (f"evaluate prices.json {JUDGED}", "FOREST: prices.json holds the keys .*; give a model of XGBoost"),
+    "a page": (
+        f"report model.json {GIVEN} --pruned x.json --held-out test.csv --out x.html",
+        "--pruned is for forests",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str], case: str) -> None:
+    """The line names the option or the file, what was found, and the remedy; nothing is written."""
+    X_valid.iloc[:, 1:].assign(y=y_valid).to_csv("less.csv", index=False)
+    pd.read_csv("prices.csv").iloc[1:].to_csv("short.csv", index=False)
+    pm.save_forest(AdaBoostClassifier(n_estimators=2).fit(X_train, y_train), "ada.skops")
+    joblib.dump(1, "model.joblib")
+    Path("prices.json").write_text(json.dumps(costs), encoding="utf-8")
+    words, message = REFUSED[case]
+    out = " --out x.skops" if words.startswith("prune") and "--out" not in words else ""
+    before = sorted(folder.iterdir())
+    assert main((words + out).split()) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert sorted(folder.iterdir()) == before

@@ -1,0 +1,180 @@
+"""Boosted models survive their files, in their libraries' own formats and in ours; other files are refused by what they hold."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+import skops.io
+from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from xgboost import Booster, XGBClassifier, XGBRegressor
+
+import prunemodels as pm
+from formulations.errors import BrokenFileError, InvalidInputError
+from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
+from prunemodels.other_libraries.boosted_pruning import BoostedPruning
+from prunemodels.tree_models.tree_model import tree_model_of
+from tests.prunemodels.other_libraries.catboost_fixture import FILE, SHOWN, data
+
+SMALL: dict[str, Any] = {"n_estimators": 6, "max_depth": 3}
+MODELS: dict[str, Any] = {
+    "xgboost": XGBClassifier(**SMALL, n_jobs=1),
+    "xgboost, numbers": XGBRegressor(**SMALL, n_jobs=1),
+    "lightgbm": LGBMClassifier(**SMALL, n_jobs=1, verbose=-1),
+    "lightgbm, numbers": LGBMRegressor(**SMALL, n_jobs=1, verbose=-1),
+    "gradient boosting, numbers": GradientBoostingRegressor(**SMALL),
+    "histograms": HistGradientBoostingClassifier(max_iter=6, categorical_features=[0]),
+}
+KIND = {".json": "xgboost", ".ubj": "xgboost", ".txt": "lightgbm"}
+CASES = [(name, ending) for ending, kind in KIND.items() for name in MODELS if name.startswith(kind)]
+CASES += [(name, ending) for ending in (".skops", ".joblib") for name in MODELS]
+
+
+@functools.cache
+def fitted(name: str) -> Any:
+    """A model whose first column has few values."""
+    return MODELS[name].fit(X_train.round({"radius": 0}), y_train)
+
+
+@functools.cache
+def pruned(name: str) -> BoostedPruning:
+    """The model, pruned to a budget."""
+    return pm.prune_boosted(fitted(name), X_valid, y_valid, costs=costs, budget=8, rounds=2)
+
+
+@pytest.mark.parametrize(("name", "ending"), CASES)
+def test_a_pruned_model_round_trips(tmp_path: Path, name: str, ending: str) -> None:
+    """What is read predicts what the pruned model did, costs the same, and holds the rows of no table."""
+    found = pruned(name)
+    pm.save_forest(found, tmp_path / f"model{ending}")
+    again = pm.load_forest(tmp_path / f"model{ending}", trust_pickle=ending == ".joblib")
+    assert [file.name for file in tmp_path.iterdir()] == [f"model{ending}"]
+    assert (tree_model_of(again).predict(X_test) == tree_model_of(found.to_model()).predict(X_test)).all()
+    assert pm.evaluate(again, X_valid, y_valid, costs=costs).cost == pytest.approx(found.cost)
+
+
+def test_the_class_that_wrote_a_file_of_xgboost_reads_it(tmp_path: Path) -> None:
+    """An estimator's file comes back as an estimator, a booster's as a booster; their trees are the same."""
+    model = fitted("xgboost")
+    model.save_model(tmp_path / "a.json")
+    booster = XGBClassifier(**SMALL, n_jobs=1).fit(X_train.round({"radius": 0}), y_train).get_booster()
+    booster.set_attr(scikit_learn=None)
+    booster.save_model(tmp_path / "b.ubj")
+    read = [pm.load_forest(tmp_path / name) for name in ("a.json", "b.ubj")]
+    assert [type(m) for m in read] == [XGBClassifier, Booster]
+    assert (read[0].predict(X_test) == model.predict(X_test)).all()
+    assert np.array_equal(*(tree_model_of(m).ensemble.threshold for m in read))
+
+
+@pytest.mark.parametrize("name", ["two classes", "three classes", "numbers, missing high", "grown best first"])
+def test_files_of_catboost_are_read_without_catboost(tmp_path: Path, name: str) -> None:
+    """The margins are those that CatBoost printed; labels are the file's, where it has some."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))[name]
+    if name == "two classes":
+        stored["model"]["model_info"]["class_params"] = {"class_names": ["bad", "good"]}
+    (tmp_path / "model.json").write_text(json.dumps(stored["model"]), encoding="utf-8")
+    forest = pm.load_forest(tmp_path / "model.json")
+    X, _ = data()
+    margins = forest.margins(forest.rows(X[:SHOWN]))
+    assert np.allclose(margins, np.array(stored["margins"]).reshape(margins.shape))
+    labels = {"two classes": ["bad", "good"], "three classes": [0, 1, 2], "grown best first": [0, 1]}.get(name)
+    assert labels is None or forest.classes.tolist() == labels
+
+
+def test_a_pruned_model_of_catboost_is_a_model_forest(tmp_path: Path) -> None:
+    """CatBoost has no form for it, so joblib has; the file holds trees, and no rows."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))["two classes"]["model"]
+    (tmp_path / "model.json").write_text(json.dumps(stored), encoding="utf-8")
+    X, labels = data()
+    found = pm.prune_boosted(pm.load_forest(tmp_path / "model.json"), X, labels["two"], costs=[1, 2, 3, 4], budget=2, rounds=3)
+    pm.save_forest(found, tmp_path / "cheap.joblib")
+    again = pm.load_forest(tmp_path / "cheap.joblib", trust_pickle=True)
+    assert (tree_model_of(again).predict(X) == found.predict(X)).all()
+    assert pm.evaluate(again, X, labels["two"], costs=[1, 2, 3, 4]).cost == pytest.approx(found.cost)
+    with pytest.raises(InvalidInputError, match=r"ending '\.json'; give a ModelForest as \.joblib"):
+        pm.save_forest(found, tmp_path / "cheap.json")
+
+
+def test_a_pickled_pruning_is_read_as_its_model(tmp_path: Path) -> None:
+    """A user who keeps the whole result in joblib gets the pruned model from it, as from other results of ours."""
+    found = pruned("xgboost")
+    joblib.dump(found, tmp_path / "found.joblib")
+    again = pm.load_forest(tmp_path / "found.joblib", trust_pickle=True)
+    assert type(again) is XGBClassifier
+    assert (again.predict(X_test) == found.to_model().predict(X_test)).all()
+
+
+WRONG_FILES = {
+    "absent.json": (None, "there is no file"),
+    "cut.json": ('{"learner": {', "is not a JSON file, or a damaged one"),
+    "list.json": ("[1, 2]", "holds a list; give a model of XGBoost"),
+    "package.json": ('{"name": "x", "version": "1"}', "holds the keys name, version; give a model of XGBoost"),
+    "dump.json": ('{"name": "tree", "tree_info": []}', "what LightGBM's dump_model returns, .*save_model"),
+    "hollow.json": ('{"learner": {}}', "cannot be read as a model of XGBoost"),
+    "cat.json": ('{"features_info": {}, "model_info": {}}', "cannot be read as a model of CatBoost"),
+    "noise.ubj": ("abc", "cannot be read as a model of XGBoost"),
+    "dump.txt": ("booster[0]:\n0:leaf=1", r"begins with 'booster\[0\]:', a LightGBM model with 'tree'"),
+    "cut.txt": ("tree\nversion=v4\n", "cannot be read as a model of LightGBM"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_FILES)
+def test_other_files_are_refused(tmp_path: Path, name: str) -> None:
+    """The message names the file, what was found, and what to save instead."""
+    content, message = WRONG_FILES[name]
+    if content is not None:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(BrokenFileError, match=rf"{name}.*{message}|{message}.*{name}"):
+        pm.load_forest(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "ending", "known"),
+    [
+        ("xgboost", ".txt", r"XGBClassifier as \.skops or \.joblib or \.json or \.ubj"),
+        ("lightgbm", ".json", r"LGBMClassifier as \.skops or \.joblib or \.txt"),
+        ("histograms", ".json", r"forest as \.skops or \.joblib"),
+    ],
+)
+def test_a_model_has_the_endings_of_its_library(tmp_path: Path, name: str, ending: str, known: str) -> None:
+    """Another ending is refused with those that there are, and nothing is written."""
+    with pytest.raises(InvalidInputError, match=known):
+        pm.save_forest(fitted(name), tmp_path / f"model{ending}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_pipelines_of_boosted_models_in_files(tmp_path: Path) -> None:
+    """A skops file holds them whole."""
+    pipe = make_pipeline(StandardScaler(), XGBClassifier(**SMALL, n_jobs=1)).fit(X_train, y_train)
+    pm.save_forest(pipe, tmp_path / "pipe.skops")
+    again = pm.load_forest(tmp_path / "pipe.skops")
+    assert vars(pm.evaluate(again, X_test, y_test, costs=costs)) == vars(pm.evaluate(pipe, X_test, y_test, costs=costs))
+
+
+def test_a_partial_gives_no_trust_to_its_function(tmp_path: Path) -> None:
+    """Histograms with categories hold a partial of scikit-learn's check; one of another function is refused by name."""
+    command = f'{sys.executable} -c \'open("ran", "w")\''
+    step = FunctionTransformer(functools.partial(os.system, command))
+    pipe = make_pipeline(step, fitted("histograms"))
+    skops.io.dump(pipe, tmp_path / "pipe.skops")
+    with pytest.raises(BrokenFileError, match=r"types that no scikit-learn forest needs: posix\.system"):
+        pm.load_forest(tmp_path / "pipe.skops")
+
+
+def test_trees_of_histograms_that_lead_astray_are_refused(tmp_path: Path) -> None:
+    """A child outside of the tree's array, which scikit-learn's compiled code would follow."""
+    model = HistGradientBoostingClassifier(max_iter=2).fit(X_train, y_train)
+    model._predictors[0][0].nodes["left"][0] = 10**6
+    pm.save_forest(model, tmp_path / "model.skops")
+    with pytest.raises(pm.errors.PruneModelsError, match="a child must stand behind its parent"):
+        pm.load_forest(tmp_path / "model.skops")
