@@ -25,12 +25,14 @@ Gallo, Grigoriadis and Tarjan (1989) for going on from the flow of another lambd
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.errors import SolverFailedError
-from formulations.instance.merging import starts_by_tail
 from solvers.closures.cut import Closure, ClosureProblem, Ties
+from solvers.closures.preflow.adjacency import grouped
 from solvers.closures.preflow.flow import Flow
-from solvers.closures.preflow.kernels import cut
+from solvers.closures.preflow.kernels import balances, discharge, fit
+from solvers.closures.preflow.residual import label_all, spread
 
 
 def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: Flow | None = None) -> tuple[Closure, Flow]:
@@ -56,20 +58,117 @@ def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: 
     SolverFailedError
         if the closure is not worth what the flow leaves over: a fault of this solver.
     """
-    flow = Flow.nothing(problem) if start is None else Flow(start.usage_flow.copy(), start.parent_flow.copy())
-    keep, left, worth = cut(
-        problem.profit,
-        problem.parent,
-        starts_by_tail(problem.tail, problem.profit.size).astype(np.int32),
-        problem.tail,
-        problem.head,
-        problem.price,
-        flow.usage_flow,
-        flow.parent_flow,
-        start is not None,
-        ties == "smallest",
-    )
+    network = _Network(problem, start)
+    label = network.ship()
+    excess = network.balance > 0
+    left = int(network.balance @ excess)
+    keep = network.reached(excess) if ties == "smallest" else label[: problem.profit.size] > network.balance.size
+    worth = _worth(problem, keep)
     if left != worth:
         raise SolverFailedError(f"push-relabel left {left}, its closure is worth {worth}; please report this with the instance")
     arcs = problem.tail.size + problem.price.size + problem.profit.size + int(np.count_nonzero(problem.parent >= 0))
-    return Closure(keep, int(left), arcs, lambda: flow.usage_flow), flow
+    flow = network.flow
+    return Closure(keep, left, arcs, lambda: flow.usage_flow), flow
+
+
+class _Network:
+    """A closure network with a flow: what is next to what, and the balances (1).
+
+    Vertices are the splits 0, ..., k - 1 and then the purchases.
+    """
+
+    def __init__(self, problem: ClosureProblem, start: Flow | None) -> None:
+        k, parent = problem.profit.size, problem.parent
+        self.problem = problem
+        self.first_arc = np.searchsorted(problem.tail, np.arange(k + 1, dtype=np.int32)).astype(np.int32)
+        self.first_child, self.child = grouped(parent, k)
+        self.first_user, self.arc = grouped(problem.head, problem.price.size)
+        self.user = problem.tail[self.arc]
+        if start is None:
+            self.flow = Flow.nothing(problem)
+        else:
+            self.flow = Flow(start.usage_flow.copy(), start.parent_flow.copy())
+            fit(parent, self.first_arc, problem.profit.copy(), self.flow.usage_flow, self.flow.parent_flow)
+        self.usage_flow_by_user = self.flow.usage_flow[self.arc]
+        self.balance = np.concatenate([problem.profit, -problem.price])
+        balances(parent, problem.tail, problem.head, self.flow.usage_flow, self.flow.parent_flow, self.balance)
+
+    def ship(self) -> NDArray[np.int32]:
+        """Push excess to deficits until none reaches one; the exact labels of the vertices, above their number for never."""
+        problem, flow, n = self.problem, self.flow, self.balance.size
+        label, queue = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
+        active, current_arc = np.empty(n, dtype=np.bool_), np.empty(problem.profit.size, dtype=np.int32)
+        place = np.empty_like(self.arc)
+        place[self.arc] = np.arange(self.arc.size, dtype=np.int32)
+        while True:
+            reached = label_all(
+                problem.parent,
+                self.first_child,
+                self.child,
+                self.first_arc,
+                problem.head,
+                self.first_user,
+                self.user,
+                flow.usage_flow,
+                flow.parent_flow,
+                self.balance,
+                label,
+                queue,
+            )
+            nearest_first = queue[:reached]
+            farthest_first = nearest_first[self.balance[nearest_first] > 0][::-1]
+            if farthest_first.size == 0:
+                return label
+            queue[: farthest_first.size] = farthest_first
+            active.fill(False)
+            active[farthest_first] = True
+            current_arc.fill(0)
+            discharge(
+                problem.parent,
+                self.first_child,
+                self.child,
+                self.first_arc,
+                problem.head,
+                place,
+                self.first_user,
+                self.user,
+                self.arc,
+                flow.usage_flow,
+                self.usage_flow_by_user,
+                flow.parent_flow,
+                self.balance,
+                label,
+                queue,
+                active,
+                current_arc,
+                farthest_first.size,
+            )
+
+    def reached(self, excess: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The splits that excess reaches along residual arcs; `excess` says which vertices have some."""
+        problem, seen = self.problem, excess.copy()
+        starts = seen.nonzero()[0]
+        queue = np.empty(seen.size, dtype=np.int32)
+        queue[: starts.size] = starts
+        spread(
+            problem.parent,
+            self.first_child,
+            self.child,
+            self.first_arc,
+            problem.head,
+            self.first_user,
+            self.user,
+            self.usage_flow_by_user,
+            self.flow.parent_flow,
+            seen,
+            queue,
+            starts.size,
+        )
+        return seen[: problem.profit.size]
+
+
+def _worth(problem: ClosureProblem, keep: NDArray[np.bool_]) -> int:
+    """Profits of the closure less the prices of what it needs."""
+    paid = np.zeros(problem.price.size, dtype=np.bool_)
+    paid[problem.head[keep[problem.tail]]] = True
+    return int(problem.profit @ keep) - int(problem.price @ paid)
