@@ -31,8 +31,8 @@ from formulations.errors import SolverFailedError
 from solvers.closures.cut import Closure, ClosureProblem, Ties
 from solvers.closures.preflow.adjacency import grouped
 from solvers.closures.preflow.flow import Flow
-from solvers.closures.preflow.kernels import balances, discharge, fit
-from solvers.closures.preflow.residual import label_all, spread
+from solvers.closures.preflow.kernels import discharge, fit, prepare, values
+from solvers.closures.preflow.residual import label_all, reached_by_excess
 
 
 def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: Flow | None = None) -> tuple[Closure, Flow]:
@@ -60,10 +60,9 @@ def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: 
     """
     network = _Network(problem, start)
     label = network.ship()
-    excess = network.balance > 0
-    left = int(network.balance @ excess)
-    keep = network.reached(excess) if ties == "smallest" else label[: problem.profit.size] > network.balance.size
-    worth = _worth(problem, keep)
+    keep = network.reached_by_excess() if ties == "smallest" else label[: problem.profit.size] > network.balance.size
+    paid = np.zeros(problem.price.size, dtype=np.bool_)
+    left, worth = values(problem.profit, problem.tail, problem.head, problem.price, keep, network.balance, paid)
     if left != worth:
         raise SolverFailedError(f"push-relabel left {left}, its closure is worth {worth}; please report this with the instance")
     arcs = problem.tail.size + problem.price.size + problem.profit.size + int(np.count_nonzero(problem.parent >= 0))
@@ -80,26 +79,35 @@ class _Network:
     def __init__(self, problem: ClosureProblem, start: Flow | None) -> None:
         k, parent = problem.profit.size, problem.parent
         self.problem = problem
-        self.first_arc = np.searchsorted(problem.tail, np.arange(k + 1, dtype=np.int32)).astype(np.int32)
+        self.first_arc, _ = grouped(problem.tail, k)
         self.first_child, self.child = grouped(parent, k)
         self.first_user, self.arc = grouped(problem.head, problem.price.size)
-        self.user = problem.tail[self.arc]
         if start is None:
             self.flow = Flow.nothing(problem)
         else:
             self.flow = Flow(start.usage_flow.copy(), start.parent_flow.copy())
             fit(parent, self.first_arc, problem.profit.copy(), self.flow.usage_flow, self.flow.parent_flow)
-        self.usage_flow_by_user = self.flow.usage_flow[self.arc]
+        self.place, self.user = np.empty_like(self.arc), np.empty_like(self.arc)
+        self.usage_flow_by_user = np.empty_like(self.flow.usage_flow)
         self.balance = np.concatenate([problem.profit, -problem.price])
-        balances(parent, problem.tail, problem.head, self.flow.usage_flow, self.flow.parent_flow, self.balance)
+        prepare(
+            parent,
+            problem.tail,
+            problem.head,
+            self.arc,
+            self.flow.usage_flow,
+            self.flow.parent_flow,
+            self.balance,
+            self.place,
+            self.user,
+            self.usage_flow_by_user,
+        )
 
     def ship(self) -> NDArray[np.int32]:
         """Push excess to deficits until none reaches one; the exact labels of the vertices, above their number for never."""
         problem, flow, n = self.problem, self.flow, self.balance.size
         label, queue = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
         active, current_arc = np.empty(n, dtype=np.bool_), np.empty(problem.profit.size, dtype=np.int32)
-        place = np.empty_like(self.arc)
-        place[self.arc] = np.arange(self.arc.size, dtype=np.int32)
         while True:
             reached = label_all(
                 problem.parent,
@@ -115,21 +123,13 @@ class _Network:
                 label,
                 queue,
             )
-            nearest_first = queue[:reached]
-            farthest_first = nearest_first[self.balance[nearest_first] > 0][::-1]
-            if farthest_first.size == 0:
-                return label
-            queue[: farthest_first.size] = farthest_first
-            active.fill(False)
-            active[farthest_first] = True
-            current_arc.fill(0)
-            discharge(
+            pushed = discharge(
                 problem.parent,
                 self.first_child,
                 self.child,
                 self.first_arc,
                 problem.head,
-                place,
+                self.place,
                 self.first_user,
                 self.user,
                 self.arc,
@@ -141,16 +141,16 @@ class _Network:
                 queue,
                 active,
                 current_arc,
-                farthest_first.size,
+                reached,
             )
+            if not pushed:
+                return label
 
-    def reached(self, excess: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """The splits that excess reaches along residual arcs; `excess` says which vertices have some."""
-        problem, seen = self.problem, excess.copy()
-        starts = seen.nonzero()[0]
-        queue = np.empty(seen.size, dtype=np.int32)
-        queue[: starts.size] = starts
-        spread(
+    def reached_by_excess(self) -> NDArray[np.bool_]:
+        """The splits that excess reaches along residual arcs."""
+        problem, n = self.problem, self.balance.size
+        seen, queue = np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.int32)
+        reached_by_excess(
             problem.parent,
             self.first_child,
             self.child,
@@ -160,15 +160,8 @@ class _Network:
             self.user,
             self.usage_flow_by_user,
             self.flow.parent_flow,
+            self.balance,
             seen,
             queue,
-            starts.size,
         )
         return seen[: problem.profit.size]
-
-
-def _worth(problem: ClosureProblem, keep: NDArray[np.bool_]) -> int:
-    """Profits of the closure less the prices of what it needs."""
-    paid = np.zeros(problem.price.size, dtype=np.bool_)
-    paid[problem.head[keep[problem.tail]]] = True
-    return int(problem.profit @ keep) - int(problem.price @ paid)

@@ -40,16 +40,36 @@ def fit(parent, first_arc, has, usage_flow, parent_flow):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def balances(parent, tail, head, usage_flow, parent_flow, balance):  # type: ignore[no-untyped-def]
-    """(1) of `closure`, from the balances of no flow."""
+def prepare(parent, tail, head, arc, usage_flow, parent_flow, balance, place, user, usage_flow_by_user):  # type: ignore[no-untyped-def]
+    """The same by purchase: users, flows and the place of each arc; and (1) of `closure`, from the balances of no flow."""
     k = parent.shape[0]
     for h in range(k):
         balance[h] -= parent_flow[h]
         if parent[h] >= 0:
             balance[parent[h]] += parent_flow[h]
+    for q in range(arc.shape[0]):
+        a = arc[q]
+        place[a], user[q], usage_flow_by_user[q] = q, tail[a], usage_flow[a]
     for a in range(tail.shape[0]):
         balance[tail[a]] -= usage_flow[a]
         balance[k + head[a]] += usage_flow[a]
+
+
+@njit(cache=True, nogil=True)
+def values(profit, tail, head, price, keep, balance, paid):  # type: ignore[no-untyped-def]
+    """What the flow leaves over, and the profits of a closure less the prices of what it needs; `paid` are not set at first."""
+    left, worth = 0, 0
+    for v in range(balance.shape[0]):
+        if balance[v] > 0:
+            left += balance[v]
+    for h in range(profit.shape[0]):
+        if keep[h]:
+            worth += profit[h]
+    for a in range(tail.shape[0]):
+        if keep[tail[a]] and not paid[head[a]]:
+            paid[head[a]] = True
+            worth -= price[head[a]]
+    return left, worth
 
 
 @njit(cache=True, nogil=True)
@@ -71,17 +91,34 @@ def discharge(  # type: ignore[no-untyped-def]
     queue,
     active,
     current_arc,
-    end,
+    reached,
 ):
-    """Push excess towards deficits until the work budget is spent, or no vertex is active any more.
+    """Push excess towards deficits until the work budget is spent, or no vertex is active any more; whether any was at first.
 
-    Active vertices, those with excess that can still reach a deficit, are discharged first in, first out; `end` of them are in
-    the queue at first. After a while the labels are far too low, so when the work budget is spent they are to be computed again.
+    Active vertices, those with excess that can still reach a deficit, are discharged first in, first out. At first they are among
+    the `reached` first of the queue, nearest to a deficit first, and the farthest begins. After a while the labels are far too
+    low, so when the work budget is spent they are to be computed again.
     All of it is one function: a call for each vertex would cost a third more, because compiled code counts references to every
     array that it passes.
     """
     k, n = parent.shape[0], balance.shape[0]
     never = n + 1
+    end = 0
+    for v in range(n):
+        active[v] = False
+    for i in range(reached):
+        if balance[queue[i]] > 0:
+            queue[end] = queue[i]
+            active[queue[i]] = True
+            end += 1
+    if end == 0:
+        return False
+    for i in range(end // 2):
+        v = queue[i]
+        queue[i] = queue[end - 1 - i]
+        queue[end - 1 - i] = v
+    for h in range(k):
+        current_arc[h] = 0
     begin, work_budget = 0, 2 * head.shape[0] + n
     while begin != end and work_budget >= 0:
         v = queue[begin]
@@ -91,20 +128,24 @@ def discharge(  # type: ignore[no-untyped-def]
         if v >= k:
             q, last = first_user[v - k], first_user[v - k + 1]
             while q < last and excess > 0:
-                if usage_flow_by_user[q] > 0:
+                flow = usage_flow_by_user[q]
+                if flow > 0:
                     u = user[q]
-                    if label[u] == lower_label:
-                        pushed = usage_flow_by_user[q] if usage_flow_by_user[q] < excess else excess
-                        usage_flow_by_user[q] -= pushed
-                        usage_flow[arc[q]] -= pushed
+                    its_label = label[u]
+                    if its_label == lower_label:
+                        pushed = flow if flow < excess else excess
+                        flow -= pushed
+                        usage_flow_by_user[q] = flow
+                        usage_flow[arc[q]] = flow
                         excess -= pushed
-                        balance[u] += pushed
-                        if balance[u] > 0 and not active[u]:
+                        its_balance = balance[u] + pushed
+                        balance[u] = its_balance
+                        if its_balance > 0 and not active[u]:
                             active[u] = True
                             queue[end] = u
                             end = end + 1 if end < n else 0
-                    if usage_flow_by_user[q] > 0 and label[u] < least_label:
-                        least_label = label[u]
+                    if flow > 0 and its_label < least_label:
+                        least_label = its_label
                 q += 1
             work_budget -= q - first_user[v - k]
         else:
@@ -113,9 +154,10 @@ def discharge(  # type: ignore[no-untyped-def]
                 least_label = label[u]
                 if least_label == lower_label:
                     parent_flow[v] += excess
-                    balance[u] += excess
+                    its_balance = balance[u] + excess
+                    balance[u] = its_balance
                     excess = 0
-                    if balance[u] > 0 and not active[u]:
+                    if its_balance > 0 and not active[u]:
                         active[u] = True
                         queue[end] = u
                         end = end + 1 if end < n else 0
@@ -125,12 +167,15 @@ def discharge(  # type: ignore[no-untyped-def]
                 u = k + head[a]
                 if label[u] == lower_label:
                     # a purchase takes at most its deficit, so that others get the rest; one without a deficit takes all
-                    pushed = -balance[u] if 0 < -balance[u] < excess else excess
-                    usage_flow[a] += pushed
-                    usage_flow_by_user[place[a]] += pushed
+                    its_balance = balance[u]
+                    pushed = -its_balance if 0 < -its_balance < excess else excess
+                    flow = usage_flow[a] + pushed
+                    usage_flow[a] = flow
+                    usage_flow_by_user[place[a]] = flow
                     excess -= pushed
-                    balance[u] += pushed
-                    if balance[u] > 0 and not active[u]:
+                    its_balance += pushed
+                    balance[u] = its_balance
+                    if its_balance > 0 and not active[u]:
                         active[u] = True
                         queue[end] = u
                         end = end + 1 if end < n else 0
@@ -142,18 +187,22 @@ def discharge(  # type: ignore[no-untyped-def]
             if excess > 0:
                 for c in range(first_child[v], first_child[v + 1]):
                     u = child[c]
-                    if parent_flow[u] > 0:
-                        if label[u] == lower_label and excess > 0:
-                            pushed = parent_flow[u] if parent_flow[u] < excess else excess
-                            parent_flow[u] -= pushed
+                    flow = parent_flow[u]
+                    if flow > 0:
+                        its_label = label[u]
+                        if its_label == lower_label and excess > 0:
+                            pushed = flow if flow < excess else excess
+                            flow -= pushed
+                            parent_flow[u] = flow
                             excess -= pushed
-                            balance[u] += pushed
-                            if balance[u] > 0 and not active[u]:
+                            its_balance = balance[u] + pushed
+                            balance[u] = its_balance
+                            if its_balance > 0 and not active[u]:
                                 active[u] = True
                                 queue[end] = u
                                 end = end + 1 if end < n else 0
-                        if parent_flow[u] > 0 and label[u] < least_label:
-                            least_label = label[u]
+                        if flow > 0 and its_label < least_label:
+                            least_label = its_label
             if excess > 0:
                 current_arc[v] = 0
                 for a in range(first_arc[v], last):
@@ -167,3 +216,4 @@ def discharge(  # type: ignore[no-untyped-def]
                 active[v] = True
                 queue[end] = v
                 end = end + 1 if end < n else 0
+    return True

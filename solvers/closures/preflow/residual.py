@@ -55,10 +55,16 @@ def label_all(parent, first_child, child, first_arc, head, first_user, user, usa
 
 
 @njit(cache=True, nogil=True)
-def spread(parent, first_child, child, first_arc, head, first_user, user, usage_flow_by_user, parent_flow, seen, queue, count):  # type: ignore[no-untyped-def]
-    """Mark what the first `count` vertices of the queue, all marked, reach along residual arcs."""
-    k = parent.shape[0]
-    done = 0
+def reached_by_excess(  # type: ignore[no-untyped-def]
+    parent, first_child, child, first_arc, head, first_user, user, usage_flow_by_user, parent_flow, balance, seen, queue
+):
+    """Mark what excess reaches along residual arcs."""
+    k, count, done = parent.shape[0], 0, 0
+    for v in range(balance.shape[0]):
+        seen[v] = balance[v] > 0
+        if seen[v]:
+            queue[count] = v
+            count += 1
     while done < count:
         v = queue[done]
         done += 1
