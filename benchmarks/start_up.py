@@ -81,6 +81,17 @@ def run(job: str, packages: Path, folder: Path) -> tuple[float, list[tuple[float
     return seconds, [(took, name) for took, name in kernels]
 
 
+def runs(job: str) -> tuple[float, list[tuple[float, str]], float]:
+    """Seconds of the first run, what it compiled, and seconds of the second run, from a copy without compiled code."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for package in PACKAGES:
+            shutil.copytree(ROOT / package, folder / "packages" / package, ignore=shutil.ignore_patterns("*.nb[ic]"))
+        first, kernels = run(job, folder / "packages", folder)
+        later, _ = run(job, folder / "packages", folder)
+    return first, kernels, later
+
+
 def main() -> None:
     """Print the table, or the kernels of one job."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -92,12 +103,7 @@ def main() -> None:
         print("\n| job | first run, s | later runs, s | of the first, compiling, s | functions compiled, ours |")
         print("| --- | --- | --- | --- | --- |")
     for job in args.jobs if args.kernels is None else [args.kernels]:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            for package in PACKAGES:
-                shutil.copytree(ROOT / package, folder / "packages" / package, ignore=shutil.ignore_patterns("*.nb[ic]"))
-            first, kernels = run(job, folder / "packages", folder)
-            later, _ = run(job, folder / "packages", folder)
+        first, kernels, later = runs(job)
         ours = sum(name.split(".")[0] in PACKAGES for _, name in kernels)
         if args.kernels is None:
             compiling = sum(took for took, _ in kernels)

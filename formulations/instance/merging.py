@@ -44,7 +44,11 @@ def merge_purchases(tail: NDArray[np.int32], head: NDArray[np.int32], price: NDA
     price
         shape (j,), purchases numbered from 0.
     """
-    representative = _representatives(tail, head, price.shape[0])
+    n_purchases = price.shape[0]
+    key, start = np.zeros(n_purchases, dtype=np.uint64), np.zeros(n_purchases + 1, dtype=np.int64)
+    users, representative = np.empty(tail.shape[0], dtype=np.int32), np.empty(n_purchases, dtype=np.int32)
+    table = np.full(1 << max(2 * n_purchases - 1, 0).bit_length(), -1, dtype=np.int32)
+    _representatives(tail, head, key, start, users, table, representative)
     total = np.zeros_like(price)
     np.add.at(total, representative, price)
     remaining = np.flatnonzero(representative[head] == head)
@@ -53,11 +57,21 @@ def merge_purchases(tail: NDArray[np.int32], head: NDArray[np.int32], price: NDA
 
 def starts_by_tail(tail: NDArray[np.int32], n_nodes: int) -> NDArray[np.int64]:
     """Where each split's arcs start among arcs that are grouped by tail, and the end of the last; shape (n_nodes + 1,)."""
-    return np.concatenate([[0], np.cumsum(np.bincount(tail, minlength=n_nodes))]).astype(np.int64)
+    start = np.zeros(n_nodes + 1, dtype=np.int64)
+    np.cumsum(np.bincount(tail, minlength=n_nodes), out=start[1:])
+    return start
 
 
-@njit(cache=True, nogil=True)
-def split_duals(tail, dual, representative, group_start, group_head, group_dual, price, head):  # type: ignore[no-untyped-def]
+def split_duals(
+    tail: NDArray[np.int32],
+    dual: NDArray[np.int64],
+    representative: NDArray[np.int32],
+    group_start: NDArray[np.int64],
+    group_head: NDArray[np.int32],
+    group_dual: NDArray[np.int64],
+    price: NDArray[np.int64],
+    head: NDArray[np.int32],
+) -> None:
     """Divide the duals of merged purchases among their members, user by user, each at most up to its price.
 
     Arcs (tail, head) come grouped by tail; those of the merged purchases for split u are ``group_start[u]:group_start[u + 1]``.
@@ -65,7 +79,12 @@ def split_duals(tail, dual, representative, group_start, group_head, group_dual,
     `dual`.
     """
     undivided = np.zeros(price.shape[0], dtype=np.int64)
-    remaining = price.copy()
+    _split(tail, dual, representative, group_start, group_head, group_dual, price.copy(), head, undivided)
+
+
+@njit(cache=True, nogil=True)
+def _split(tail, dual, representative, group_start, group_head, group_dual, remaining, head, undivided):  # type: ignore[no-untyped-def]
+    """Each member takes what it can of what is not divided yet, which leaves it less."""
     k = 0
     while k < tail.shape[0]:
         u = tail[k]
@@ -73,7 +92,9 @@ def split_duals(tail, dual, representative, group_start, group_head, group_dual,
             undivided[group_head[g]] = group_dual[g]
         while k < tail.shape[0] and tail[k] == u:
             r = representative[head[k]]
-            part = min(undivided[r], remaining[head[k]])
+            part = undivided[r]
+            if remaining[head[k]] < part:
+                part = remaining[head[k]]
             dual[k] = part
             undivided[r] -= part
             remaining[head[k]] -= part
@@ -83,57 +104,41 @@ def split_duals(tail, dual, representative, group_start, group_head, group_dual,
 
 
 @njit(cache=True, nogil=True)
-def _mixed(x):  # type: ignore[no-untyped-def]
-    """The splitmix64 finaliser, a hash function that spreads consecutive ids over 64 bits."""
-    z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+def _representatives(tail, head, key, start, users, table, representative):  # type: ignore[no-untyped-def]
+    """The first purchase with the same users as each one, by a hash table; sets of equal hashes are compared entry by entry.
 
-
-@njit(cache=True, nogil=True)
-def _representatives(tail, head, n_purchases):  # type: ignore[no-untyped-def]
-    """The first purchase with the same users as each one, by a hash table; sets of equal hashes are compared entry by entry."""
-    key = np.zeros(n_purchases, dtype=np.uint64)
-    start = np.zeros(n_purchases + 1, dtype=np.int64)
+    A set's hash is the sum of its members', by the finaliser of splitmix64, which spreads consecutive ids over 64 bits.
+    While users are placed, ``start[j]`` is where the next user of purchase j goes.
+    """
+    n_purchases = key.shape[0]
     for k in range(tail.shape[0]):
-        key[head[k]] += _mixed(tail[k])
+        z = np.uint64(tail[k]) + np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        key[head[k]] += z ^ (z >> np.uint64(31))
         start[head[k] + 1] += 1
     for j in range(n_purchases):
         start[j + 1] += start[j]
-    place = start[:-1].copy()
-    users = np.empty(tail.shape[0], dtype=np.int32)
     for k in range(tail.shape[0]):
-        users[place[head[k]]] = tail[k]
-        place[head[k]] += 1
-    size = 1
-    while size < 2 * n_purchases:
-        size *= 2
-    table = np.full(size, -1, dtype=np.int32)
-    mask = np.uint64(size - 1)
-    representative = np.empty(n_purchases, dtype=np.int32)
+        j = head[k]
+        users[start[j]] = tail[k]
+        start[j] += 1
+    for j in range(n_purchases, 0, -1):
+        start[j] = start[j - 1]
+    start[0] = 0
+    mask = np.uint64(table.shape[0] - 1)
     for j in range(n_purchases):
-        slot = _mixed(key[j]) & mask
-        while True:
+        slot, first, n_users = key[j] & mask, start[j], start[j + 1] - start[j]
+        while table[slot] >= 0:
             r = table[slot]
-            if r < 0:
-                table[slot] = j
-                representative[j] = j
-                break
-            if key[r] == key[j] and _same(users, start, r, j):
-                representative[j] = r
+            equal = key[r] == key[j] and start[r + 1] - start[r] == n_users
+            k = 0
+            while equal and k < n_users:
+                equal = users[start[r] + k] == users[first + k]
+                k += 1
+            if equal:
                 break
             slot = (slot + np.uint64(1)) & mask
-    return representative
-
-
-@njit(cache=True, nogil=True)
-def _same(users, start, a, b):  # type: ignore[no-untyped-def]
-    """Whether two purchases have the same users."""
-    n = start[a + 1] - start[a]
-    if n != start[b + 1] - start[b]:
-        return False
-    for k in range(n):  # noqa: SIM110 (compiled)
-        if users[start[a] + k] != users[start[b] + k]:
-            return False
-    return True
+        if table[slot] < 0:
+            table[slot] = j
+        representative[j] = table[slot]

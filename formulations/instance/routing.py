@@ -200,7 +200,8 @@ def sort_by_leaf(
 ) -> None:
     """Write the rows sorted by the positions of their leaves in tree t into `order`, shape (N,), and the nodes' ranges (1)."""
     nodes = ensemble.nodes_of(t)
-    _sort_by_leaf(place, nodes.start, nodes.stop, ensemble.left, ensemble.right, leaf_first, order, start, stop)
+    count = np.zeros(int(nodes.stop - nodes.start) + 1, dtype=np.int32)
+    _sort_by_leaf(place, nodes.start, nodes.stop, ensemble.left, ensemble.right, leaf_first, count, order, start, stop)
 
 
 def leaves_of(ensemble: Ensemble, rows: NDArray[np.float32]) -> NDArray[np.int32]:
@@ -211,15 +212,14 @@ def leaves_of(ensemble: Ensemble, rows: NDArray[np.float32]) -> NDArray[np.int32
 def leaf_positions(ensemble: Ensemble) -> NDArray[np.int32]:
     """Position of each leaf among its tree's leaves in depth-first order (0 at internal nodes)."""
     position = np.zeros(ensemble.n_nodes, dtype=np.int32)
-    _depth_first_leaves(ensemble.tree_start, ensemble.left, ensemble.right, position)
+    _depth_first_leaves(ensemble.left, ensemble.right, np.zeros(ensemble.n_nodes, dtype=np.int32), position)
     return position
 
 
 @njit(cache=True)
-def _depth_first_leaves(tree_start, left, right, position):  # type: ignore[no-untyped-def]
+def _depth_first_leaves(left, right, below, position):  # type: ignore[no-untyped-def]
     """The number of leaves left of a node is that of its parent, plus for a right child the leaves of its sibling."""
     n = left.shape[0]
-    below = np.zeros(n, dtype=np.int32)
     for h in range(n - 1, -1, -1):
         below[h] = 1 if left[h] < 0 else below[left[h]] + below[right[h]]
     for h in range(n):
@@ -244,11 +244,10 @@ def _walk_tree(rows, root, left, right, feature, threshold, missing_left, leaf_f
 
 
 @njit(cache=True, nogil=True)
-def _sort_by_leaf(place, first, last, left, right, leaf_first, order, start, stop):  # type: ignore[no-untyped-def]
-    """A stable counting sort of the rows by leaf."""
-    count = np.zeros(last - first + 1, dtype=np.int32)
-    for k in place:
-        count[k + 1] += 1
+def _sort_by_leaf(place, first, last, left, right, leaf_first, count, order, start, stop):  # type: ignore[no-untyped-def]
+    """A stable counting sort of the rows by leaf; `count` are zeros, one more than nodes."""
+    for i in range(place.shape[0]):
+        count[place[i] + 1] += 1
     for k in range(1, count.shape[0]):
         count[k] += count[k - 1]
     for h in range(last - 1, first - 1, -1):

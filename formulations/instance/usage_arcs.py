@@ -131,7 +131,8 @@ def _charges(feature, parent, needs_start, needs_item, needed, priced, start, it
 def _count(nodes, charge_start, charge_item, paid_once, start, stop):  # type: ignore[no-untyped-def]
     """Usage arcs of some nodes, without an array over all."""
     total = 0
-    for h in nodes:
+    for i in range(nodes.shape[0]):
+        h = nodes[i]
         for j in range(charge_start[h], charge_start[h + 1]):
             total += 1 if paid_once[charge_item[j]] else stop[h] - start[h]
     return total
@@ -144,7 +145,8 @@ def _expand(  # type: ignore[no-untyped-def]
     n_rows = order.shape[1]
     n_items = paid_once.shape[0]
     k = 0
-    for h in nodes:
+    for i in range(nodes.shape[0]):
+        h = nodes[i]
         t = tree_of[h]
         for j in range(charge_start[h], charge_start[h + 1]):
             m = charge_item[j]
@@ -165,13 +167,16 @@ def _raise(  # type: ignore[no-untyped-def]
 ):
     n_rows = order.shape[1]
     n_items = paid_once.shape[0]
-    for h in nodes:
+    for i in range(nodes.shape[0]):
+        h = nodes[i]
         for j in range(charge_start[h], charge_start[h + 1]):
             m = charge_item[j]
             if paid_once[m]:
                 k = n_items * n_rows + m
-                highest[k] = max(highest[k], level[h])
+                if level[h] > highest[k]:
+                    highest[k] = level[h]
             else:
                 for p in range(start[h], stop[h]):
                     k = m * n_rows + order[tree_of[h], p]
-                    highest[k] = max(highest[k], level[h])
+                    if level[h] > highest[k]:
+                        highest[k] = level[h]

@@ -112,10 +112,11 @@ class ForestWalk(Walk):
         plan, ends, value = self._plan, self._plan.extremes, self._plan.response.value
         wanted, done, early = self._nothing(rows)
         total = np.zeros((rows.size, 3, value.shape[1]))
-        stopping = (value, ends.low, ends.high, ends.deepest, self._options.place)
+        stopping = (value, ends.low, ends.high, self._options.place)
         prices = (plan.needs, plan.item_units.astype(np.float64), self._paid_by != NEVER)
         cells = plan.routed(self._cells)
-        _ask_for_one(rows, self._node, self._trees, cells, status, *stopping, *prices, wanted, done, total)
+        room = (np.empty(plan.needs.shape[0]), np.empty((2, value.shape[1])), np.empty(ends.deepest + 2, dtype=np.int64))
+        _ask_for_one(rows, self._node, self._trees, cells, status, *stopping, *prices, wanted, done, total, *room)
         if stop and self._certainty is not None:
             open_rows = np.flatnonzero(~done)
             early[open_rows] = self._certainty.of(total[open_rows])

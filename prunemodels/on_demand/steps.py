@@ -22,7 +22,8 @@ def _advance(rows, node, trees, cells, status, step_units, most, steps):  # type
     splits passed, above `most`.
     """
     left, right, column, threshold, missing_left, tested = trees
-    for i in rows:
+    for k in range(rows.shape[0]):
+        i = rows[k]
         for t in range(node.shape[1]):
             h = node[i, t]
             while left[h] >= 0 and status[i, column[h]] == KNOWN:

@@ -67,8 +67,11 @@ def _widen(left, right, low, high):  # type: ignore[no-untyped-def]
     for h in range(left.shape[0] - 1, -1, -1):
         if left[h] >= 0:
             for k in range(low.shape[1]):
-                low[h, k] = min(low[h, k], low[left[h], k], low[right[h], k])
-                high[h, k] = max(high[h, k], high[left[h], k], high[right[h], k])
+                for child in (left[h], right[h]):
+                    if low[child, k] < low[h, k]:
+                        low[h, k] = low[child, k]
+                    if high[child, k] > high[h, k]:
+                        high[h, k] = high[child, k]
 
 
 @njit(cache=True)
@@ -81,7 +84,6 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
     value,
     low,
     high,
-    deepest,
     place,
     needs,
     price,
@@ -89,20 +91,23 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
     wanted,
     done,
     total,
+    score,
+    ends,
+    stack,
 ):
     """Write the bounds of (1) and the guess into `total`, shape (rows, 3, K), and mark the feature to ask for next.
 
     ``place[t]`` is tree t's place in a given order: the first tree that waits decides. Where ``place`` is empty, the score of
     feature f is the sum, over the trees that wait for it, of how far apart their answers can be, divided by the square root of
     what is still to be paid for it. Divided by the price itself, cheap features that settle little would all be bought first.
+    `score` of shape (F,), `ends` of shape (2, K) and `stack`, two longer than the deepest node is deep, are room to work in.
     """
     left, column = trees[0], trees[2]
     n_trees, n_classes = node.shape[1], value.shape[1]
-    score = np.zeros(needs.shape[0])
-    ends, stack = np.zeros((2, n_classes)), np.zeros(deepest + 2, dtype=np.int64)
     for k in range(rows.shape[0]):
         i = rows[k]
-        score[:] = -1.0
+        for f in range(score.shape[0]):
+            score[f] = -1.0
         first, asked = n_trees, -1
         for t in range(n_trees):
             h = node[i, t]
@@ -110,8 +115,12 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
             for c in range(n_classes):
                 ends[0, c] = ends[1, c] = value[h, c]
             if left[h] >= 0 and status[i, f] == UNKNOWN:
-                _reach(h, cells[i], status[i], trees, value, low, high, ends, stack)
-                score[f] = max(score[f], 0.0) + _widest(ends)
+                _reach(h, i, cells, status, trees, value, low, high, ends, stack)
+                widest = 0.0
+                for c in range(n_classes):
+                    if ends[1, c] - ends[0, c] > widest:
+                        widest = ends[1, c] - ends[0, c]
+                score[f] = score[f] + widest if score[f] > 0.0 else widest
                 if place.shape[0] and place[t] < first:
                     first, asked = place[t], f
             for c in range(n_classes):
@@ -124,50 +133,43 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
         if not waits:
             done[k] = True
         else:
-            wanted[k, asked if place.shape[0] else _best_buy(score, needs, price, bought[i])] = True
+            wanted[k, asked if place.shape[0] else _best_buy(score, needs, price, bought, i)] = True
 
 
 @njit(cache=True)
-def _reach(start, cells, status, trees, value, low, high, ends, stack):  # type: ignore[no-untyped-def]
-    """Widen `ends` (least, greatest) to E_t below a node; subtrees that cannot widen it are passed over."""
+def _reach(start, i, cells, status, trees, value, low, high, ends, stack):  # type: ignore[no-untyped-def]
+    """Widen `ends` (least, greatest) to row i's E_t below a node; subtrees that cannot widen it are passed over."""
     left, right, column, threshold, missing_left, tested = trees
     stack[0] = start
     n = 1
     while n:
         n -= 1
         h = stack[n]
-        while left[h] >= 0 and status[column[h]] == KNOWN:
-            x = cells[tested[h]]
+        while left[h] >= 0 and status[i, column[h]] == KNOWN:
+            x = cells[i, tested[h]]
             h = left[h] if (missing_left[h] if x != x else float(x) <= threshold[h]) else right[h]
         inside = True
         for c in range(value.shape[1]):
             inside = inside and low[h, c] >= ends[0, c] and high[h, c] <= ends[1, c]
-            ends[0, c] = min(ends[0, c], value[h, c])
-            ends[1, c] = max(ends[1, c], value[h, c])
-        if not inside and left[h] >= 0 and status[column[h]] == UNKNOWN:
+            if value[h, c] < ends[0, c]:
+                ends[0, c] = value[h, c]
+            if value[h, c] > ends[1, c]:
+                ends[1, c] = value[h, c]
+        if not inside and left[h] >= 0 and status[i, column[h]] == UNKNOWN:
             stack[n], stack[n + 1] = left[h], right[h]
             n += 2
 
 
 @njit(cache=True)
-def _widest(ends):  # type: ignore[no-untyped-def]
-    """How far apart the possible answers are, in the class where that is most."""
-    widest = 0.0
-    for c in range(ends.shape[1]):
-        widest = max(widest, ends[1, c] - ends[0, c])
-    return widest
-
-
-@njit(cache=True)
-def _best_buy(score, needs, price, bought):  # type: ignore[no-untyped-def]
-    """Of the features that trees wait for, the one with the highest score per root of the price; free ones go first."""
+def _best_buy(score, needs, price, bought, i):  # type: ignore[no-untyped-def]
+    """Of the features that row i's trees wait for, the one with the highest score per root of the price; free ones go first."""
     best, best_free, best_score = -1, False, -1.0
     for f in range(score.shape[0]):
         if score[f] < 0:
             continue
         owed = 0.0
         for m in range(needs.shape[1]):
-            if needs[f, m] and not bought[m]:
+            if needs[f, m] and not bought[i, m]:
                 owed += price[m]
         free = owed == 0
         here = score[f] if free else score[f] / np.sqrt(owed)

@@ -18,8 +18,9 @@ def compact(ids: NDArray[np.int32], n_ids: int) -> tuple[NDArray[np.int32], NDAr
     """
     table = np.empty(n_ids, dtype=np.int32)
     table[ids] = -1
-    occurring, place = _number(ids, table)
-    return occurring, place
+    place, occurring = np.empty(ids.size, dtype=np.int32), np.empty(ids.size, dtype=np.int32)
+    count = _number(ids, table, place, occurring)
+    return occurring[:count].copy(), place
 
 
 def local_forest(
@@ -33,9 +34,7 @@ def local_forest(
 
 
 @njit(cache=True, nogil=True)
-def _number(ids, table):  # type: ignore[no-untyped-def]
-    place = np.empty(ids.shape[0], dtype=np.int32)
-    occurring = np.empty(ids.shape[0], dtype=np.int32)
+def _number(ids, table, place, occurring):  # type: ignore[no-untyped-def]
     count = 0
     for k in range(ids.shape[0]):
         j = ids[k]
@@ -44,4 +43,4 @@ def _number(ids, table):  # type: ignore[no-untyped-def]
             occurring[count] = j
             count += 1
         place[k] = table[j]
-    return occurring[:count].copy(), place
+    return count

@@ -25,7 +25,7 @@ from formulations.instance.merging import merge_purchases, starts_by_tail
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.numbering import compact
 from solvers.closures.preflow import Flow, preflow_closure
-from solvers.closures.preflow.adjacency import by_purchase
+from solvers.closures.preflow.adjacency import grouped
 from solvers.closures.preflow.flow import UNLIMITED
 from solvers.closures.tree_levels import log_levels
 from solvers.closures.tree_pass import choose
@@ -104,7 +104,7 @@ def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) 
 
 def _shared(problem: ClosureProblem, score: NDArray[np.float64], stepped: NDArray[np.float64], made: int) -> NDArray[np.float32]:
     """Make some rounds of (1) to (3) after those made before; update both scores and return the logarithms of the levels."""
-    start, arc = by_purchase(problem.head, problem.price.size)
+    start, arc = grouped(problem.head, problem.price.size)
     users = problem.tail[arc]
     price = problem.price.astype(np.float64)
     half = int(np.searchsorted(start, users.size // 2))

@@ -129,7 +129,8 @@ class Parts:
     def halves(self, network: Network, keep: NDArray[np.bool_], flow: Flow | None = None) -> tuple[PathPart, PathPart]:
         """The inner part, and the outer one without the purchases that the inner one pays; `keep` bool, shape (k,)."""
         part, unit = network.part.subproblem, network.ratio.denominator
-        kept, unpaid = _sides(part.tail, part.head, part.price.size, keep)
+        kept, unpaid = np.empty((2, part.tail.size), dtype=np.bool_)
+        _sides(part.tail, part.head, keep, np.zeros(part.price.size, dtype=np.bool_), kept, unpaid)
         inner, outer = (
             PathPart(
                 part.restricted(nodes, arcs)[0],
@@ -141,11 +142,22 @@ class Parts:
         return inner, outer
 
 
-@njit(cache=True, nogil=True)
-def _summed(tail, group, merged_tail, merged_head, flow):  # type: ignore[no-untyped-def]
+def _summed(
+    tail: NDArray[np.int32],
+    group: NDArray[np.int32],
+    merged_tail: NDArray[np.int32],
+    merged_head: NDArray[np.int32],
+    flow: NDArray[np.int64],
+) -> NDArray[np.int64]:
     """The flow on merged arcs: that on all arcs (tail, group) of the same split to the same merged purchase."""
-    summed = np.zeros(merged_tail.shape[0], dtype=np.int64)
-    place = np.empty(merged_tail.shape[0], dtype=np.int32)
+    summed, place = np.zeros(merged_tail.size, dtype=np.int64), np.empty(merged_tail.size, dtype=np.int32)
+    _add_up(tail, group, merged_tail, merged_head, flow, place, summed)
+    return summed
+
+
+@njit(cache=True, nogil=True)
+def _add_up(tail, group, merged_tail, merged_head, flow, place, summed):  # type: ignore[no-untyped-def]
+    """`_summed` into zeros; `place` is room to work in, as long."""
     first, k = 0, 0
     while k < tail.shape[0]:
         u, s = tail[k], first
@@ -156,18 +168,14 @@ def _summed(tail, group, merged_tail, merged_head, flow):  # type: ignore[no-unt
         while k < tail.shape[0] and tail[k] == u:
             summed[place[group[k]]] += flow[k]
             k += 1
-    return summed
 
 
 @njit(cache=True, nogil=True)
-def _sides(tail, head, n_purchases, keep):  # type: ignore[no-untyped-def]
+def _sides(tail, head, keep, paid, kept, unpaid):  # type: ignore[no-untyped-def]
     """Which arcs belong to kept splits, and which lead to purchases that no kept split pays."""
-    paid = np.zeros(n_purchases, dtype=np.bool_)
-    kept, unpaid = np.empty(tail.shape[0], dtype=np.bool_), np.empty(tail.shape[0], dtype=np.bool_)
     for k in range(tail.shape[0]):
         kept[k] = keep[tail[k]]
         if kept[k]:
             paid[head[k]] = True
     for k in range(tail.shape[0]):
         unpaid[k] = not paid[head[k]]
-    return kept, unpaid

@@ -25,12 +25,14 @@ Gallo, Grigoriadis and Tarjan (1989) for going on from the flow of another lambd
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.errors import SolverFailedError
-from formulations.instance.merging import starts_by_tail
 from solvers.closures.cut import Closure, ClosureProblem, Ties
+from solvers.closures.preflow.adjacency import grouped
 from solvers.closures.preflow.flow import Flow
-from solvers.closures.preflow.kernels import cut
+from solvers.closures.preflow.kernels import discharge, fit, prepare, values
+from solvers.closures.preflow.residual import label_all, reached_by_excess
 
 
 def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: Flow | None = None) -> tuple[Closure, Flow]:
@@ -56,20 +58,110 @@ def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: 
     SolverFailedError
         if the closure is not worth what the flow leaves over: a fault of this solver.
     """
-    flow = Flow.nothing(problem) if start is None else Flow(start.usage_flow.copy(), start.parent_flow.copy())
-    keep, left, worth = cut(
-        problem.profit,
-        problem.parent,
-        starts_by_tail(problem.tail, problem.profit.size).astype(np.int32),
-        problem.tail,
-        problem.head,
-        problem.price,
-        flow.usage_flow,
-        flow.parent_flow,
-        start is not None,
-        ties == "smallest",
-    )
+    network = _Network(problem, start)
+    label = network.ship()
+    keep = network.reached_by_excess() if ties == "smallest" else label[: problem.profit.size] > network.balance.size
+    paid = np.zeros(problem.price.size, dtype=np.bool_)
+    left, worth = values(problem.profit, problem.tail, problem.head, problem.price, keep, network.balance, paid)
     if left != worth:
         raise SolverFailedError(f"push-relabel left {left}, its closure is worth {worth}; please report this with the instance")
     arcs = problem.tail.size + problem.price.size + problem.profit.size + int(np.count_nonzero(problem.parent >= 0))
-    return Closure(keep, int(left), arcs, lambda: flow.usage_flow), flow
+    flow = network.flow
+    return Closure(keep, left, arcs, lambda: flow.usage_flow), flow
+
+
+class _Network:
+    """A closure network with a flow: what is next to what, and the balances (1).
+
+    Vertices are the splits 0, ..., k - 1 and then the purchases.
+    """
+
+    def __init__(self, problem: ClosureProblem, start: Flow | None) -> None:
+        k, parent = problem.profit.size, problem.parent
+        self.problem = problem
+        self.first_arc, _ = grouped(problem.tail, k)
+        self.first_child, self.child = grouped(parent, k)
+        self.first_user, self.arc = grouped(problem.head, problem.price.size)
+        if start is None:
+            self.flow = Flow.nothing(problem)
+        else:
+            self.flow = Flow(start.usage_flow.copy(), start.parent_flow.copy())
+            fit(parent, self.first_arc, problem.profit.copy(), self.flow.usage_flow, self.flow.parent_flow)
+        self.place, self.user = np.empty_like(self.arc), np.empty_like(self.arc)
+        self.usage_flow_by_user = np.empty_like(self.flow.usage_flow)
+        self.balance = np.concatenate([problem.profit, -problem.price])
+        prepare(
+            parent,
+            problem.tail,
+            problem.head,
+            self.arc,
+            self.flow.usage_flow,
+            self.flow.parent_flow,
+            self.balance,
+            self.place,
+            self.user,
+            self.usage_flow_by_user,
+        )
+
+    def ship(self) -> NDArray[np.int32]:
+        """Push excess to deficits until none reaches one; the exact labels of the vertices, above their number for never."""
+        problem, flow, n = self.problem, self.flow, self.balance.size
+        label, queue = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
+        active, current_arc = np.empty(n, dtype=np.bool_), np.empty(problem.profit.size, dtype=np.int32)
+        while True:
+            reached = label_all(
+                problem.parent,
+                self.first_child,
+                self.child,
+                self.first_arc,
+                problem.head,
+                self.first_user,
+                self.user,
+                flow.usage_flow,
+                flow.parent_flow,
+                self.balance,
+                label,
+                queue,
+            )
+            pushed = discharge(
+                problem.parent,
+                self.first_child,
+                self.child,
+                self.first_arc,
+                problem.head,
+                self.place,
+                self.first_user,
+                self.user,
+                self.arc,
+                flow.usage_flow,
+                self.usage_flow_by_user,
+                flow.parent_flow,
+                self.balance,
+                label,
+                queue,
+                active,
+                current_arc,
+                reached,
+            )
+            if not pushed:
+                return label
+
+    def reached_by_excess(self) -> NDArray[np.bool_]:
+        """The splits that excess reaches along residual arcs."""
+        problem, n = self.problem, self.balance.size
+        seen, queue = np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.int32)
+        reached_by_excess(
+            problem.parent,
+            self.first_child,
+            self.child,
+            self.first_arc,
+            problem.head,
+            self.first_user,
+            self.user,
+            self.usage_flow_by_user,
+            self.flow.parent_flow,
+            self.balance,
+            seen,
+            queue,
+        )
+        return seen[: problem.profit.size]

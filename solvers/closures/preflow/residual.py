@@ -5,8 +5,6 @@ The arcs h -> parent(h) and u -> j are always residual; parent(h) -> h is where 
 
 from __future__ import annotations
 
-import numpy as np
-
 from formulations.compiled import njit
 
 
@@ -57,23 +55,22 @@ def label_all(parent, first_child, child, first_arc, head, first_user, user, usa
 
 
 @njit(cache=True, nogil=True)
-def reached_by_excess(parent, first_child, child, first_arc, head, first_user, user, arc, usage_flow, parent_flow, balance):  # type: ignore[no-untyped-def]
-    """What excess reaches along residual arcs."""
-    k, n = parent.shape[0], balance.shape[0]
-    seen = balance > 0
-    queue = np.empty(n, dtype=np.int32)
-    count = 0
-    for v in range(n):
+def reached_by_excess(  # type: ignore[no-untyped-def]
+    parent, first_child, child, first_arc, head, first_user, user, usage_flow_by_user, parent_flow, balance, seen, queue
+):
+    """Mark what excess reaches along residual arcs."""
+    k, count, done = parent.shape[0], 0, 0
+    for v in range(balance.shape[0]):
+        seen[v] = balance[v] > 0
         if seen[v]:
             queue[count] = v
             count += 1
-    done = 0
     while done < count:
         v = queue[done]
         done += 1
         if v >= k:
             for q in range(first_user[v - k], first_user[v - k + 1]):
-                if usage_flow[arc[q]] > 0 and not seen[user[q]]:
+                if usage_flow_by_user[q] > 0 and not seen[user[q]]:
                     seen[user[q]] = True
                     queue[count] = user[q]
                     count += 1
@@ -95,4 +92,3 @@ def reached_by_excess(parent, first_child, child, first_arc, head, first_user, u
                 seen[u] = True
                 queue[count] = u
                 count += 1
-    return seen
